@@ -334,7 +334,7 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
             )
         return {dtype: rate(name, title, value, dtype) for dtype, value in values.items()}
 
-    def rate(name: str, title: str, value: object, dtype: str) -> Record:
+    def rate(name: str, title: str, value: Any, dtype: str) -> Record:
         place = f"{path}: {key}.{name}.{dtype}"
         if dtype not in DTYPES:
             raise InputError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from calc.core.errors import InputError, abbreviated
 
@@ -45,7 +44,7 @@ def writable(path: Path | str) -> Path:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
 
 
-def write_atomically(target: Path, write: Callable[[str], Any]) -> None:
+def write_atomically(target: Path, write: Callable[[str], object]) -> None:
     """Let `write` fill a file beside the target, and then put it in the target's place."""
     import tempfile
 

@@ -137,7 +137,7 @@ class Report(Reported):
     title: Sequence[str] = ()
     tables: Sequence[Table] = ()
     sentences: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 def common_first(named: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
@@ -192,7 +192,7 @@ def plain(value: object) -> Any:
 
 
 def fact_rows(
-    facts: Mapping[str, Any], titles: Mapping[str, str] | None = None
+    facts: Mapping[str, object], titles: Mapping[str, str] | None = None
 ) -> list[tuple[str, str]]:
     """A row for each fact, and for each part of one that has parts."""
     rows = []
@@ -216,11 +216,11 @@ def _words(value: object) -> str:
     return f"{value.published}{mark}" if value.published is not None else "unpublished"
 
 
-def _origin(provenance: Provenance) -> dict[str, Any]:
+def _origin(provenance: Provenance) -> dict[str, object]:
     return {name: plain(getattr(provenance, name)) for name in ORIGIN}
 
 
-def _flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(row: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
     for name, value in row.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{name}.")

@@ -12,8 +12,8 @@ from calc.core.errors import InputError, abbreviated
 
 class _Task(NamedTuple):
     makes: Any
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
+    function: Callable[..., object]
+    arguments: tuple[object, ...]
     again: bool = False
 
 
@@ -30,10 +30,10 @@ class Tasks:
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.pending: dict[Future[Any], _Task] = {}
-        self.finished: SimpleQueue[Future[Any]] = SimpleQueue()
+        self.pending: dict[Future[object], _Task] = {}
+        self.finished: SimpleQueue[Future[object]] = SimpleQueue()
 
-    def submit(self, makes: object, function: Callable[..., Any], *arguments: object) -> None:
+    def submit(self, makes: object, function: Callable[..., object], *arguments: object) -> None:
         self._submit(_Task(makes, function, arguments))
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
@@ -69,7 +69,7 @@ def check_executor(given: Executor | None) -> None:
         )
 
 
-def _lost(future: Future[Any]) -> bool:
+def _lost(future: Future[object]) -> bool:
     """Whether the executor failed, not the task: Dask's can while it moves the work of a worker."""
     error = future.exception()
     return error is not None and not isinstance(error, InputError)

@@ -59,7 +59,7 @@ class Line:
         return (_stored(self.code) | arguments) - {"cls"}
 
     @cached_property
-    def names(self) -> dict[str, Any]:
+    def names(self) -> dict[str, object]:
         """What names mean there, `cls` as in methods: what its class says later, nothing yet."""
         names, owner = dict(vars(self.module)), self.owner
         if owner is None:
@@ -78,7 +78,7 @@ class Line:
         names, name = vars(self.owner or self.module), re.split("[.:]", self.name)[-1]
         return names[name] if name in names else self.evaluated(self.code)
 
-    def evaluated(self, code: ast.AST, names: dict[str, Any] | None = None) -> Any:
+    def evaluated(self, code: ast.AST, names: dict[str, object] | None = None) -> Any:
         """What an expression gives there; None if it is none, or names what only a call has."""
         if not isinstance(code, ast.expr):
             return None

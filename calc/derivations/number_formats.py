@@ -396,9 +396,8 @@ def rotated_error(form: Block | TwoLevelBlock, times: float, rotated: bool) -> Q
     blocks = random.normal(size=(2048, size))
     blocks[:, 3] = times * numpy.sign(blocks[:, 3])
     signs = random.choice([-1.0, 1.0], size)
-    how = {"rule": "rceil"} if isinstance(form, Block) else {}
     turned = formats.hadamard_transform(blocks, size, signs) if rotated else blocks
-    rounded = form.round(turned, **how)
+    rounded = form.round(turned, rule="rceil") if isinstance(form, Block) else form.round(turned)
     back = formats.inverse_hadamard_transform(rounded, size, signs) if rotated else rounded
     return _error(back, blocks)
 

@@ -149,7 +149,7 @@ class _WithInput(ast.NodeTransformer):
         self.line, self.key, self.names = line, key, dict(line.names)
 
     def visit(self, node: ast.AST) -> Any:
-        value: Any = None
+        value: object = None
         match meaning(node, self.line):
             case None:
                 return self.generic_visit(node)

@@ -32,7 +32,7 @@ def _mobilenet_v2(widths: tuple[int, ...], side: int) -> Convolutional:
     """
     stem, *stages = widths
     strides, repeats = (1, 2, 2, 2, 1, 2, 1), (1, 2, 3, 4, 3, 3, 1)
-    blocks: list[dict[str, Any]] = [
+    blocks: list[dict[str, object]] = [
         {"kind": "convolution", "kernel": 3, "stride": 2, "channels": stem}
     ]
     for number, (channels, stride, repeat) in enumerate(zip(stages, strides, repeats, strict=True)):

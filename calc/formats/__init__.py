@@ -19,7 +19,7 @@ printed by its `name`, FP16, and stored by its `key`, fp16.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TypeGuard
 
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
@@ -178,7 +178,7 @@ def element_size(name: str, given: QuantityLike) -> Quantity:
     return size
 
 
-def format_or_quantity(given: Any) -> Quantity:
+def format_or_quantity(given: QuantityLike) -> Quantity:
     """The size of a format that is named, or else the quantity that is given.
 
     >>> print(format_or_quantity("int8"), format_or_quantity("4.25 bit"))
@@ -196,7 +196,7 @@ def printed(given: QuantityLike) -> str:
     return get(str(given)).name if _is_name(given) else str(element_size("an element", given))
 
 
-def _is_name(given: Any) -> bool:
+def _is_name(given: object) -> TypeGuard[str]:
     return isinstance(given, str) and given.strip()[:1].isalpha()
 
 

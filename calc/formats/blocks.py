@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from calc.core.arguments import number, one_of
-from calc.core.arrays import numpy
+from calc.core.arrays import Floats, numpy
 from calc.core.errors import InputError, abbreviated
 from calc.formats.coding import Coded, check_width, codes_out, like, numbers, read_codes
 from calc.formats.floating import Float
@@ -54,7 +54,7 @@ class PowerOfTwo(Coded):
         """The smallest scale."""
         return math.ldexp(1.0, -self.bias)
 
-    def round(self, values: Any) -> Any:  # type: ignore[override]
+    def round(self, values: object) -> Any:  # type: ignore[override]
         """The nearest powers of two: a scale is never drawn at random.
 
         >>> from calc.formats import E8M0
@@ -63,7 +63,7 @@ class PowerOfTwo(Coded):
         """
         return self.decode(self.encode(values))
 
-    def encode(self, values: Any) -> Any:
+    def encode(self, values: object) -> Any:
         """The bits of the nearest power of two, the larger of two.
 
         A value below the smallest scale becomes the smallest; what rounds above the largest, and
@@ -79,7 +79,7 @@ class PowerOfTwo(Coded):
         code = numpy.where(positive, numpy.minimum(code, last), last)
         return codes_out(given, code, self.bits)
 
-    def decode(self, codes: Any) -> Any:
+    def decode(self, codes: object) -> Any:
         """The scales that bits stand for.
 
         >>> from calc.formats import E8M0
@@ -114,7 +114,9 @@ class InBlocks(Coded):
         """Bits of one value: those of its element and its share of the scale."""
         return float(self.element.bits + self.scale.bits / self.block_size)
 
-    def round(self: Any, values: Any, random: Any = None, **how: Any) -> Any:
+    def round(
+        self: Any, values: object, random: numpy.random.Generator | None = None, **how: object
+    ) -> Any:
         """The values that are left of these after encoding and decoding; options of `encode`.
 
         >>> from calc.formats import MXFP4
@@ -144,7 +146,7 @@ class InBlocks(Coded):
         row = elements.shape[-2] * self.block_size
         return elements.reshape(*given.shape[:-1], row)[..., : given.shape[-1]]
 
-    def _scaled(self: Any, scales: Any, elements: Any) -> Any:
+    def _scaled(self: Any, scales: object, elements: object) -> Floats:
         """Each element times the scale of its block."""
         value = numbers(self.element.decode(elements))
         scale = numbers(self.scale.decode(scales))
@@ -153,7 +155,9 @@ class InBlocks(Coded):
                 f"{self.name} has one scale for each {self.block_size} elements along the last"
                 f" axis; got scales of shape {scale.shape} for elements of shape {value.shape}"
             )
-        return value * numpy.repeat(scale, self.block_size, axis=-1)[..., : value.shape[-1]]
+        spread = numpy.repeat(scale, self.block_size, axis=-1)[..., : value.shape[-1]]
+        scaled: Floats = value * spread
+        return scaled
 
     def _blocks(self: Any, count: int) -> int:
         return -(-count // int(self.block_size))
@@ -177,7 +181,9 @@ class Block(InBlocks):
     def __post_init__(self) -> None:
         self._named()
 
-    def encode(self, values: Any, rule: str = "floor", random: Any = None) -> Encoded:
+    def encode(
+        self, values: object, rule: str = "floor", random: numpy.random.Generator | None = None
+    ) -> Encoded:
         """Scales and elements; `rule` says which power of two a scale is.
 
         By "floor", the rule of the OCP specification, it brings the largest value of its block to
@@ -217,7 +223,7 @@ class Block(InBlocks):
         limited = numpy.clip(scaled, -self.element.max, self.element.max)
         return Encoded(scales, self._joined(self.element.encode(limited, random), given))
 
-    def decode(self, scales: Any, elements: Any) -> Any:
+    def decode(self, scales: object, elements: object) -> Floats:
         """The values that scales and elements stand for."""
         return self._scaled(scales, elements)
 
@@ -240,7 +246,7 @@ class TwoLevelBlock(InBlocks):
     def __post_init__(self) -> None:
         self._named()
 
-    def encode(self, values: Any, random: Any = None) -> EncodedTensor:
+    def encode(self, values: object, random: numpy.random.Generator | None = None) -> EncodedTensor:
         """Scales, elements and the scale of the tensor, as NVIDIA's Transformer Engine finds them.
 
         The scale of the tensor is such that the block with its largest value has the largest scale
@@ -276,7 +282,7 @@ class TwoLevelBlock(InBlocks):
         elements = self._joined(self.element.encode(limited, random), given)
         return EncodedTensor(scales, elements, float(down))
 
-    def decode(self, scales: Any, elements: Any, tensor_scale: float) -> Any:
+    def decode(self, scales: object, elements: object, tensor_scale: float) -> Floats:
         """The values that elements, scales and the scale of their tensor stand for, in FP32."""
         scaled = numbers(self._scaled(scales, elements))
         whole = numpy.float32(number(f"{self.name}: tensor_scale", tensor_scale))

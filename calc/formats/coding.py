@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pint.facets.plain import PlainQuantity
 
 from calc.core.arguments import as_array
-from calc.core.arrays import numpy
+from calc.core.arrays import Counts, Floats, numpy
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.units import Quantity, as_float_or_array, quantity
 
@@ -33,7 +33,7 @@ class Coded:
         """What one value takes in memory, of a block its share of the scale included."""
         return quantity(self.bits, "bit").to("byte")
 
-    def round(self: Any, values: Any, random: Any = None) -> Any:
+    def round(self: Any, values: object, random: numpy.random.Generator | None = None) -> Any:
         """The nearest numbers of the format, as `encode` finds them; stochastic with a generator.
 
         >>> from calc.formats import FP4_E2M1
@@ -43,7 +43,7 @@ class Coded:
         return self.decode(self.encode(values, random=random))
 
 
-def check_width(name: str, given: Any, low: int, high: int) -> None:
+def check_width(name: str, given: object, low: int, high: int) -> None:
     if not isinstance(given, int) or isinstance(given, bool) or not low <= given <= high:
         raise InputError(
             f"{name} must be a whole number from {low} to {high}; got {abbreviated(given)}"
@@ -87,7 +87,7 @@ def read_codes(form: Any, given: object) -> NDArray[numpy.uint64]:
     return codes.astype(numpy.uint64)
 
 
-def whole_steps(steps: Any, random: Any) -> Any:
+def whole_steps(steps: Floats, random: numpy.random.Generator | None) -> Counts:
     """Steps as whole numbers: the nearest, the even of two; or, with a generator, at random.
 
     A random number from 0 to 1 is added and what is behind the point cut off, so that a step
@@ -103,12 +103,12 @@ def whole_steps(steps: Any, random: Any) -> Any:
     return numpy.floor(steps + random.random(numpy.shape(steps))).astype(numpy.int64)
 
 
-def codes_out(given: Any, code: Any, bits: int) -> Any:
+def codes_out(given: NDArray[Any], code: NDArray[Any], bits: int) -> Any:
     """Codes in the narrowest unsigned type that holds them; of a single value, an int."""
     width = next(width for width in (8, 16, 32, 64) if width >= bits)
     return code.astype(f"uint{width}") if given.ndim else int(code)
 
 
-def like(given: Any, result: Any) -> Any:
+def like(given: NDArray[Any], result: Floats) -> Any:
     """The result as an array, or as a float where a single number was given."""
     return result if given.ndim else float(result)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calc.core.arguments import one_of
-from calc.core.arrays import numpy
+from calc.core.arrays import Counts, Floats, Single, Truths, numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
 from calc.formats.coding import (
@@ -117,7 +117,7 @@ class Float(Coded):
         """Dynamic range in powers of ten: log10 of the largest over the smallest number."""
         return math.log10(self.max) - math.log10(self.smallest_subnormal)
 
-    def ulp(self, values: Any) -> Any:
+    def ulp(self, values: object) -> Any:
         """The gap between neighbouring numbers of the format at a value; NaN beyond its range.
 
         >>> from calc.formats import FP16
@@ -131,7 +131,7 @@ class Float(Coded):
         gap = numpy.ldexp(1.0, exponent - self.mantissa_bits)
         return like(given, numpy.where(inside, gap, math.nan))
 
-    def encode(self, values: Any, random: Any = None) -> Any:
+    def encode(self, values: object, random: numpy.random.Generator | None = None) -> Any:
         """The bits of the nearest number of the format; of two, of the one with an even last bit.
 
         With a generator, `random=numpy.random.default_rng(seed)`, rounding is stochastic: to one
@@ -156,7 +156,7 @@ class Float(Coded):
         code |= numpy.signbit(given).astype(numpy.uint64) << numpy.uint64(self.bits - 1)
         return codes_out(given, code, self.bits)
 
-    def decode(self, codes: Any) -> Any:
+    def decode(self, codes: object) -> Any:
         """The values that bits stand for.
 
         >>> from calc.formats import FP8_E4M3
@@ -176,7 +176,7 @@ class Float(Coded):
         size = numpy.where(code > self._max_code, special, size)
         return like(given, numpy.copysign(size, 1.0 - 2.0 * sign))
 
-    def round(self, values: Any, random: Any = None) -> Any:
+    def round(self, values: object, random: numpy.random.Generator | None = None) -> Any:
         """The nearest numbers of the format, as `encode` finds them, without their bits on the way.
 
         >>> from calc.formats import FP8_E4M3
@@ -190,7 +190,7 @@ class Float(Coded):
         kept = numpy.where(infinite | (kept > self.max), beyond, kept)
         return like(given, numpy.copysign(numpy.where(missing, math.nan, kept), given))
 
-    def round_fp32(self, values: Any) -> Any:
+    def round_fp32(self, values: object) -> Single:
         """As `round`, of FP32 numbers and into these: quick enough for the layers of a network.
 
         >>> from calc.formats import BF16
@@ -198,8 +198,10 @@ class Float(Coded):
         [0.10009765625, 300.0]
         """
         needs_numpy()
-        given = values
-        if not (isinstance(values, numpy.ndarray) and values.dtype == numpy.float32):
+        given: Single
+        if isinstance(values, numpy.ndarray) and values.dtype == numpy.float32:
+            given = values
+        else:
             with numpy.errstate(over="ignore"):
                 given = numbers(values).astype(numpy.float32)
         split = self.exponent_bits, self.mantissa_bits, self.specials
@@ -215,7 +217,9 @@ class Float(Coded):
             kept = (bits + numpy.uint32(2 ** (cut - 1) - 1) + (bits >> cut & one)) >> cut << cut
             return numpy.where(numpy.isnan(given), given, kept.view(numpy.float32))
 
-    def _steps(self, values: Any, random: Any) -> tuple[Any, Any, Any, Any, Any]:
+    def _steps(
+        self, values: object, random: numpy.random.Generator | None
+    ) -> tuple[Floats, Truths, Truths, Counts, Counts]:
         """Values, where they are NaN or infinite, and their sizes rounded to steps of a binade."""
         given = numbers(values)
         missing, infinite = numpy.isnan(given), numpy.isinf(given)
@@ -226,7 +230,7 @@ class Float(Coded):
         steps = whole_steps(numpy.ldexp(size, self.mantissa_bits - exponent), random)
         return given, missing, infinite, exponent, steps
 
-    def _exponent(self, size: Any) -> Any:
+    def _exponent(self, size: Floats) -> Counts:
         """The exponent of the binade in which a value lies, as a 64-bit integer."""
         return numpy.frexp(numpy.maximum(size, self.smallest_normal))[1].astype(numpy.int64) - 1
 
@@ -251,7 +255,7 @@ class Float(Coded):
         return self._overflow_code + quiet
 
 
-def check_float(name: str, given: Any) -> None:
+def check_float(name: str, given: object) -> None:
     """Refuse what is no floating-point format."""
     if not isinstance(given, Float):
         raise InputError(

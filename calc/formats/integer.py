@@ -58,7 +58,7 @@ class Integer(Coded):
         """Exponent of the largest power of two."""
         return self.bits - 2 - self.fraction_bits
 
-    def encode(self, values: Any, random: Any = None) -> Any:
+    def encode(self, values: object, random: numpy.random.Generator | None = None) -> Any:
         """The bits of the nearest number, the even one of two; what is out of range saturates.
 
         With a generator, rounding is stochastic, as that of `Float`.
@@ -75,7 +75,7 @@ class Integer(Coded):
         code = (steps & (2**self.bits - 1)).astype(numpy.uint64)
         return codes_out(given, code, self.bits)
 
-    def decode(self, codes: Any) -> Any:
+    def decode(self, codes: object) -> Any:
         """The values that bits stand for.
 
         >>> from calc.formats import INT4

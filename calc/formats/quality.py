@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -13,7 +14,7 @@ from calc.core.units import Quantity
 
 FILE = DATA / "quantization_quality.toml"
 TEXTS = ("model", "method", "measure", "source", "read")
-BITS: dict[str, Any] = {"weights": 16, "activations": 16, "cache": 16}
+BITS: Mapping[str, int] = {"weights": 16, "activations": 16, "cache": 16}
 SCORES = {"before": "as published", "after": "after quantisation"}
 INHERITED = ("kind", "source", "checked")
 
@@ -79,7 +80,7 @@ def quantized_models() -> tuple[QuantizedModel, ...]:
     return tuple(_read(key, table) for key, table in read_toml(FILE).items())
 
 
-def _read(key: str, table: dict[str, Any]) -> QuantizedModel:
+def _read(key: str, table: Mapping[str, Any]) -> QuantizedModel:
     place = f"{FILE}: {key}"
     needed = (*TEXTS, "weights", *SCORES, "kind", "checked")
     check_fields(place, table, (*needed, *BITS, "group", "format"))
@@ -95,7 +96,7 @@ def _read(key: str, table: dict[str, Any]) -> QuantizedModel:
         )
         for name, moment in SCORES.items()
     }
-    optional = BITS | {"group": None, "format": ""}
+    optional = {**BITS, "group": None, "format": ""}
     values = {name: table.get(name, default) for name, default in optional.items()}
     texts = {name: table[name] for name in TEXTS}
     return QuantizedModel(key=key, records=records, **values, **texts)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calc.core.arguments import as_array
-from calc.core.arrays import numpy
+from calc.core.arrays import Floats, numpy
 from calc.core.errors import InputError, abbreviated
 from calc.formats.coding import check_width, numbers
 
 
-def hadamard_transform(values: Any, size: int = 16, signs: Any = None) -> Any:
+def hadamard_transform(values: object, size: int = 16, signs: object = None) -> Floats:
     """Blocks of the last axis times the Hadamard matrix H of so many rows, over the root of these.
 
     H has entries of one and minus one, and rows that are at right angles: H₁ = (1), and H₂ₙ holds
@@ -26,7 +24,7 @@ def hadamard_transform(values: Any, size: int = 16, signs: Any = None) -> Any:
     return _butterfly(blocks * flips, size).reshape(numbers(values).shape)
 
 
-def inverse_hadamard_transform(values: Any, size: int = 16, signs: Any = None) -> Any:
+def inverse_hadamard_transform(values: object, size: int = 16, signs: object = None) -> Floats:
     """What `hadamard_transform` with the same size and signs made these values of.
 
     >>> inverse_hadamard_transform([4.0, 4.0, 4.0, 4.0], size=4).tolist()
@@ -36,7 +34,7 @@ def inverse_hadamard_transform(values: Any, size: int = 16, signs: Any = None) -
     return (_butterfly(blocks, size) * flips).reshape(numbers(values).shape)
 
 
-def _blocks(values: Any, size: int, signs: Any) -> tuple[Any, Any]:
+def _blocks(values: object, size: int, signs: object) -> tuple[Floats, Floats]:
     check_width("hadamard_transform(): size", size, 2, 2**20)
     if size & (size - 1):
         raise InputError(f"hadamard_transform(): size must be a power of two; got {size}")
@@ -55,7 +53,7 @@ def _blocks(values: Any, size: int, signs: Any) -> tuple[Any, Any]:
     return given.reshape(-1, size), flips
 
 
-def _butterfly(blocks: Any, size: int) -> Any:
+def _butterfly(blocks: Floats, size: int) -> Floats:
     """Each block times H: sums and differences of halves, again and again, then the root."""
     count = blocks.shape[0]
     width = 1
@@ -64,4 +62,5 @@ def _butterfly(blocks: Any, size: int) -> Any:
         high, low = pairs[:, :, 0], pairs[:, :, 1]
         blocks = numpy.stack([high + low, high - low], axis=2).reshape(count, size)
         width *= 2
-    return blocks / size**0.5
+    turned: Floats = blocks / size**0.5
+    return turned

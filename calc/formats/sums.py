@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from calc.core.arrays import numpy
+from calc.core.arrays import Floats, numpy
 from calc.core.errors import InputError
 from calc.formats.coding import check_width, like, numbers
 from calc.formats.floating import Float, check_float
 
 
-def running_sum(terms: Any, form: Float, random: Any = None) -> Any:
+def running_sum(terms: object, form: Float, random: numpy.random.Generator | None = None) -> Any:
     """Terms added one after the other, the sum rounded each time; stochastically with a generator.
 
     >>> from calc.formats import BF16
@@ -27,7 +27,7 @@ def running_sum(terms: Any, form: Float, random: Any = None) -> Any:
     return like(given[..., 0], total)
 
 
-def pairwise_sum(terms: Any, form: Float) -> Any:
+def pairwise_sum(terms: object, form: Float) -> Any:
     """The sum of the sums of both halves, and so on down to single terms.
 
     >>> from calc.formats import BF16
@@ -43,7 +43,7 @@ def pairwise_sum(terms: Any, form: Float) -> Any:
     return like(given[..., 0], part[..., 0])
 
 
-def kahan_sum(terms: Any, form: Float) -> Any:
+def kahan_sum(terms: object, form: Float) -> Any:
     """A running sum that carries what each rounding lost, and adds it to the next term.
 
     >>> from calc.formats import BF16
@@ -60,7 +60,7 @@ def kahan_sum(terms: Any, form: Float) -> Any:
     return like(given[..., 0], numpy.asarray(total))
 
 
-def neumaier_sum(terms: Any, form: Float) -> Any:
+def neumaier_sum(terms: object, form: Float) -> Any:
     """As Kahan's sum, but right too where a term is larger than the sum so far.
 
     >>> from calc.formats import BF16
@@ -80,7 +80,7 @@ def neumaier_sum(terms: Any, form: Float) -> Any:
 
 
 def tensor_core_sum(
-    products: Any, bits: int = 14, depth: int = 32, promoted_after: int | None = None
+    products: object, bits: int = 14, depth: int = 32, promoted_after: int | None = None
 ) -> Any:
     """Products summed as Hopper's tensor cores sum those of FP8, in a model of so many bits.
 
@@ -117,19 +117,20 @@ def tensor_core_sum(
     return like(given[..., 0], (total + register.astype(numpy.float32)).astype(float))
 
 
-def _cut_off(values: Any, largest: Any, bits: int) -> Any:
+def _cut_off(values: Floats, largest: Floats, bits: int) -> Floats:
     """Values without what is behind so many bits, counted from the first of the largest one."""
     last = numpy.frexp(largest)[1] - bits
-    return numpy.ldexp(numpy.trunc(numpy.ldexp(values, -last)), last)
+    kept: Floats = numpy.ldexp(numpy.trunc(numpy.ldexp(values, -last)), last)
+    return kept
 
 
-def _rounded(name: str, given: Any, form: Any) -> Any:
+def _rounded(name: str, given: object, form: object) -> Floats:
     """The terms of a sum that a format rounds, which must be one of floating point."""
     check_float(f"{name}(): form", form)
     return _terms(given)
 
 
-def _terms(given: object) -> Any:
+def _terms(given: object) -> Floats:
     terms = numbers(given)
     if not terms.ndim or not terms.shape[-1]:
         raise InputError("a sum needs terms along the last axis of an array; got none")

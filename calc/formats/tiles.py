@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from calc.core.arguments import number, truth
-from calc.core.arrays import numpy
+from calc.core.arrays import Floats, Single, numpy
 from calc.core.errors import InputError, abbreviated
 from calc.formats.blocks import Encoded
 from calc.formats.coding import check_width, numbers
@@ -40,7 +39,12 @@ class Tiles:
                 check_width(f"Tiles(): {name}", given, 1, 2**20)
         truth("Tiles(): power_of_two", self.power_of_two)
 
-    def encode(self, values: Any, largest: float | None = None, random: Any = None) -> Encoded:
+    def encode(
+        self,
+        values: object,
+        largest: float | None = None,
+        random: numpy.random.Generator | None = None,
+    ) -> Encoded:
         """A scale for each tile, an element for each value; in FP32, as NVIDIA's kernels compute.
 
         `largest` stands in for the largest value of every tile: what exceeds it saturates. So
@@ -67,7 +71,7 @@ class Tiles:
             scaled = numpy.clip(given * self._spread(up, given.shape), -most, most)
         return Encoded(single(1) / up, self.element.encode(scaled, random))
 
-    def decode(self, scales: Any, elements: Any) -> Any:
+    def decode(self, scales: object, elements: object) -> Floats:
         """The values that scales and elements stand for, in FP32."""
         value = numbers(self.element.decode(elements))
         scale = numbers(scales)
@@ -79,7 +83,12 @@ class Tiles:
         spread = self._spread(scale.astype(numpy.float32), value.shape)
         return (value.astype(numpy.float32) * spread).astype(float)
 
-    def round(self, values: Any, largest: float | None = None, random: Any = None) -> Any:
+    def round(
+        self,
+        values: object,
+        largest: float | None = None,
+        random: numpy.random.Generator | None = None,
+    ) -> Floats:
         """The values that are left of these after encoding and decoding.
 
         >>> from calc.formats import FP8_E4M3
@@ -97,16 +106,16 @@ class Tiles:
             -(-length // tile) for length, tile in zip(shape, self._tile(shape), strict=True)
         )
 
-    def _peaks(self, given: Any) -> Any:
+    def _peaks(self, given: Single) -> Single:
         """The largest value of each tile."""
         rows, columns = self._tile(given.shape)
         by_rows = numpy.maximum.reduceat(numpy.abs(given), range(0, given.shape[0], rows), axis=0)
         return numpy.maximum.reduceat(by_rows, range(0, given.shape[1], columns), axis=1)
 
-    def _all(self, given: Any, largest: float) -> Any:
+    def _all(self, given: Single, largest: float) -> Single:
         return numpy.full(self._grid(given.shape), largest, numpy.float32)
 
-    def _spread(self, scales: Any, shape: tuple[int, ...]) -> Any:
+    def _spread(self, scales: Single, shape: tuple[int, ...]) -> Single:
         """The scale of each value."""
         rows, columns = self._tile(shape)
         wide = numpy.repeat(numpy.repeat(scales, rows, axis=0), columns, axis=1)
@@ -114,8 +123,11 @@ class Tiles:
 
 
 def delayed(
-    tensors: Iterable[Any], element: Float, history: int = 1024, random: Any = None
-) -> Iterator[Any]:
+    tensors: Iterable[object],
+    element: Float,
+    history: int = 1024,
+    random: numpy.random.Generator | None = None,
+) -> Iterator[Floats]:
     """A tensor step after step, each rounded with the scale of the steps before it.
 
     Delayed scaling spares the pass over a tensor that finds its largest value: it takes the

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from calc.catalog import hardware, machines, models
 from calc.catalog.machines import Machine
@@ -178,7 +177,7 @@ def dtype(row: Row) -> str | None:
     return known
 
 
-def format_of(text: Any) -> str | None:
+def format_of(text: object) -> str | None:
     """The format that a source's words mean.
 
     >>> format_of("float8 (linear) + bf16"), format_of("amp_bf16"), format_of("not stated")

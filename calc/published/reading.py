@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from pint import DimensionalityError
 
@@ -166,7 +167,7 @@ def _parts(row: Row) -> list[Row]:
     return [row]
 
 
-def _row(group: str, table: Any, place: str) -> Row:
+def _row(group: str, table: object, place: str) -> Row:
     if not isinstance(table, dict):
         raise InputError(f"{place}: a measurement is a table; got {abbreviated(table)}")
     place = f"{place}, {table.get('id', 'without an id')}"
@@ -206,7 +207,7 @@ def _row(group: str, table: Any, place: str) -> Row:
     return Row(group, str(table["id"]), table, measured)
 
 
-def _check_condition(table: dict[str, Any], name: str, place: str) -> None:
+def _check_condition(table: Mapping[str, object], name: str, place: str) -> None:
     """Whether a condition is what its name says; where a source has no number there are words."""
     value = table.get(name)
     words = isinstance(value, str) and not re.fullmatch(r"[-+.\d]*", value.strip())
@@ -262,9 +263,9 @@ def _of_one(owner: str) -> str:
     return {"gpu": "device", "chip": "device", "tokens": "user"}.get(owner.lower(), owner.lower())
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: object) -> bool:
     return _is_positive(value) and 1 <= value <= LARGEST
 
 
-def _is_positive(value: Any) -> bool:
+def _is_positive(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < MOST

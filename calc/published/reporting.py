@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 from statistics import median
-from typing import Any
 
 from calc.core.report import Reported, Table, values
 from calc.core.units import quantity
@@ -102,7 +101,7 @@ class Agreement(Reported):
         ]
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """A row for each comparison."""
         return {"rows": [_fact(row) for row in self.comparisons]}
 
@@ -133,7 +132,7 @@ def _captioned(caption: str, rows: Sequence[tuple[str, ...]]) -> list[Table]:
     return [Table(rows, caption)] if rows else []
 
 
-def _fact(row: Comparison) -> dict[str, Any]:
+def _fact(row: Comparison) -> dict[str, object]:
     prediction = row.prediction
     times = {name: getattr(prediction, name, None) for name in ("lower", "expected", "upper")}
     return {

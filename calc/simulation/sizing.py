@@ -158,7 +158,7 @@ def _traced(module: Any, layers: list[Any], sample_shape: tuple[int, ...]) -> La
     calls: list[tuple[int, int]] = []  # a layer that is used twice has two outputs, one set of
     seen: set[int] = set()  # parameters
 
-    def note(layer: Any, _: Any, output: Any) -> None:
+    def note(layer: Any, _: object, output: Any) -> None:
         fresh = id(layer) not in seen
         seen.add(id(layer))
         calls.append((output[0].numel(), _torch_parameters(layer) if fresh else 0))

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from calc import formats
 from calc.catalog import engines, machines, models
@@ -455,7 +454,7 @@ class EngineMemory(Reported):
         return float((self.error / self.caches).m_as("")) if self.fits else math.nan
 
     @cached_property
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self) -> Mapping[str, object]:
         """All of it for programs, by names that stay."""
         return {
             "model": self.model.key or self.model.name,

@@ -109,7 +109,13 @@ class Parts(dict[str, Quantity], Reported):
         self._told[part] = (*self._told.get(part, ()), told)
 
     def add_messages(
-        self, part: str, count: Any, operation: str, size: Any, devices: Any, beyond: bool = False
+        self,
+        part: str,
+        count: Any,
+        operation: str,
+        size: Number,
+        devices: Any,
+        beyond: bool = False,
     ) -> None:
         """So many collectives of so many bytes; one device alone sends nothing.
 
@@ -143,7 +149,7 @@ class Parts(dict[str, Quantity], Reported):
         told = f"{message.needed} {MESSAGES[operation]} of {last}{like}"
         self.add(part, count * seconds * SECOND, Origin(told, sources))
 
-    def add_exchange(self, job: Job, tokens: Any) -> None:
+    def add_exchange(self, job: Job, tokens: Number) -> None:
         """Tokens on the way to their experts and back."""
         start = constants.latency_expert_exchange
         assert start.provenance is not None
@@ -208,7 +214,7 @@ def _rate(rate: Quantity | Surface) -> Origin:
     return Origin(f"{rate}{share}", (rate.provenance.source,))
 
 
-def if_measured(make: Callable[[], Parts], *given: Any) -> Callable[[], Parts | str]:
+def if_measured(make: Callable[[], Parts], *given: object) -> Callable[[], Parts | str]:
     """The same, with the sentence of a rate that was not measured, or of given arrays, instead.
 
     >>> job = Job.of("llama-3-8b", "l4")
@@ -278,7 +284,7 @@ def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
     return parts
 
 
-def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
+def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     """A step of training on each device: kernels of all microbatches, bubble, messages, optimizer.
 
     Slices (TP) do two sums a block and microbatch, forward and backward. What devices of DP and CP

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from calc import formats
 from calc.catalog import models
@@ -233,7 +233,7 @@ def decode(
     return replace(step, **{name: getattr(step, name) / count for name in amounts})
 
 
-def _check(machine: Any) -> None:
+def _check(machine: object) -> None:
     if not isinstance(machine, Machine):
         raise InputError(
             f"experts are shared out over a machine of calc.machines; got {abbreviated(machine)}"

@@ -161,7 +161,7 @@ class Layout:
         layers: Number = ceiling(model.layers / stages)
         return self.stages_per_device * layers
 
-    def rules(self, model: Transformer) -> Iterator[tuple[Any, str]]:
+    def rules(self, model: Transformer) -> Iterator[tuple[Truth, str]]:
         """Whether a model can be cut like this, and the sentence for where it cannot."""
         layers = model.layers
         experts = model.experts or 1
@@ -230,7 +230,7 @@ class Layout:
 
     def legal(self, model: Transformer) -> Any:
         """Whether a model can be cut like this, for each of these layouts."""
-        legal: Number = True
+        legal: Truth = True
         for fits, _ in self.rules(model):
             legal = legal & fits
         return legal
@@ -418,7 +418,7 @@ class Job:
         )
 
     @staticmethod
-    def check(job: Any) -> None:
+    def check(job: object) -> None:
         """Refuse what is no job."""
         check_is(Job, "job", job, 'a calc.Job, as in Job.of("llama-3-8b", "dgx-h100")')
 
@@ -578,7 +578,7 @@ class Tokens:
     """Drafted tokens that are checked beside the one that each sequence writes."""
 
     @staticmethod
-    def check(load: Any) -> None:
+    def check(load: object) -> None:
         """Refuse what is no load of serving."""
         check_is(Tokens, "load", load, "calc.Tokens(…)")
 
@@ -631,6 +631,6 @@ class Batch:
     recomputation: str = "selective"
 
     @staticmethod
-    def check(load: Any) -> None:
+    def check(load: object) -> None:
         """Refuse what is no load of training."""
         check_is(Batch, "load", load, "calc.Batch(…)")

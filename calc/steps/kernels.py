@@ -256,10 +256,10 @@ class Gemm(Reported):
         return float(share.m_as("") * (tile[0] * tile[1] / LARGEST_TILE) ** SMALLER_TILE)
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The answer, by names that stay; tiles and waves where a device's processors are known."""
         bound, expected = self.bound, self.expected
-        facts: dict[str, Any] = {
+        facts: dict[str, object] = {
             "device": self.machine.device.key,
             "dtype": self.dtype,
             "m": self.m,
@@ -429,12 +429,12 @@ def _checked_tokens(tokens: Tokens) -> Tokens:
     )
 
 
-def _amount(name: str, given: Any) -> Any:
+def _amount(name: str, given: Any) -> Number:
     """A number, or an array of them: a table of steps is made in one pass."""
     kind = getattr(getattr(given, "dtype", None), "kind", "")
     if type(given).__name__ != "ndarray" or kind not in ("i", "u", "f") or given.ndim != 1:
         return number(name, given)
-    numbers = given.astype(float)
+    numbers: Number = given.astype(float)
     check_finite(name, numbers)
     number(name, smallest(numbers))
     return numbers

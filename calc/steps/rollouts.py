@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 from calc.core.arguments import as_list, number, truth, whole_number
 from calc.core.errors import InputError, abbreviated
@@ -325,7 +325,7 @@ def step(
     )
 
 
-def _check_lengths(given: Any) -> None:
+def _check_lengths(given: object) -> None:
     if not isinstance(given, Lengths):
         raise InputError(
             f"lengths must be those of answers, as Lengths(1000, 4096) is; got {abbreviated(given)}"

@@ -150,9 +150,9 @@ class Throughput(Reported):
         return bool(self.memory <= self.machine.device.memory_capacity)
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The answer, by names that stay."""
-        expected: dict[str, Any] = {"not_expected": self.not_expected}
+        expected: dict[str, object] = {"not_expected": self.not_expected}
         if self.expected_rate is not None:
             expected = {
                 "expected_time": self.expected,

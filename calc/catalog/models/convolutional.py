@@ -153,7 +153,7 @@ class Convolutional(Network):
         return self._counted(counts)
 
     @property
-    def shape(self) -> dict[str, Any]:
+    def shape(self) -> dict[str, object]:
         """Its blocks, in words."""
         told = {str(number): str(each) for number, each in enumerate(self.blocks, start=1)}
         return {"blocks": told}

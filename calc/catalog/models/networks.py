@@ -59,7 +59,7 @@ class Network:
         return sum(self.parts.values(), quantity(0, "param"))
 
     @property
-    def shape(self) -> dict[str, Any]:
+    def shape(self) -> dict[str, object]:
         """What its numbers do not tell: its lists, as people read them."""
         return {}
 

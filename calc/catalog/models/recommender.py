@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from calc.catalog.models.networks import Network, linear, whole_numbers
 from calc.core.errors import InputError
@@ -87,7 +87,7 @@ class Recommender(Network):
         return self._counted(counts)
 
     @property
-    def shape(self) -> dict[str, Any]:
+    def shape(self) -> dict[str, object]:
         """Its lists, in words."""
         return {
             "rows": ", ".join(map(str, self.rows)),

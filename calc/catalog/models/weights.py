@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from calc import formats
 from calc.catalog.models.architecture import Matrix, Transformer
@@ -111,9 +110,9 @@ def is_released(given: object) -> bool:
     return isinstance(given, str) and given.strip().lower() == RELEASED
 
 
-def _groups(given: str, argument: str) -> dict[str, Any]:
+def _groups(given: str, argument: str) -> dict[str, str]:
     """The formats of a text such as "experts=mxfp4,others=bf16"."""
-    found: dict[str, Any] = {}
+    found: dict[str, str] = {}
     for each in given.split(","):
         group, _, form = (part.strip() for part in each.partition("="))
         if not group or not form or group in found:

@@ -195,7 +195,7 @@ class Comparison(Reported):
         return rows
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The ranks, and what is said of them, by names that stay."""
         return {
             "rows": self.rows(),
