@@ -17,6 +17,7 @@ import tomli_w
 
 from benchmarks import intervals
 from calc import published
+from calc.catalog.intervals import classes as classes_of
 from calc.core.records import DATA
 from calc.published import Comparison, closed_loops
 
@@ -74,7 +75,7 @@ def coverage() -> dict[str, Any]:
     inside = dict(zip(("thirds", "sources"), intervals.coverage(known), strict=True))
     classes = []
     for names in sorted({row.names for row in known}):
-        used = next(made[name] for name in intervals.classes(*names) if name in made)
+        used = next(made[name] for name in classes_of(*names) if name in made)
         work, software, model = names
         classes.append(
             {

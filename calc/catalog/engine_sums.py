@@ -86,7 +86,7 @@ def of(device: str, program: str, devices: int, version: str = "") -> Sums | Non
 
     >>> sums = of("h100", "vllm", 8)
     >>> f"{sums.time(65536) * 1e6:.1f} µs"
-    '7.2 µs'
+    '6.4 µs'
     """
     known = [each for each in _stored().get((device, program), ()) if each.devices == devices]
     if not known:

@@ -115,7 +115,7 @@ class Surface:
 
         >>> surface = of("product", "h100", "vllm", "bf16")
         >>> f"{surface.time(4096, 556e-6) * 1e6:.0f} µs"
-        '723 µs'
+        '706 µs'
         """
         return roof / self.share(length, roof)
 

@@ -185,7 +185,7 @@ class Machine:
 
         >>> rate = get("rtx-4090-1").likely("gemm", "bf16")
         >>> print(rate, rate.provenance.kind)
-        123.0 TFLOP/s estimate
+        132.7 TFLOP/s estimate
         """
         if self.has_reached(kind, hardware.dtype_of(name) or name if kind == "gemm" else name):
             return self.reached(kind, name)

@@ -65,6 +65,7 @@ def predict(row: Row) -> Comparison:
     """A row beside its prediction.
 
     >>> print(f"{predict(rows()[40]).error:.2f}")
+    -0.17
     """
     job, load = _job(row), _load(row)
     measured = row.measured["tpot"]

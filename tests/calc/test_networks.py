@@ -358,8 +358,9 @@ def test_what_the_answer_holds() -> None:
         3600 / image["expected_time"].m_as("s")
     )
     assert "in 28 steps as in the model's library and two passes a step" in image["assumptions"][3]
-    missing = throughput.of("flux-1-dev", "mi300x")
-    assert "attention, forward was not measured on AMD Instinct MI300X" in missing.not_expected
+    likely = throughput.of("flux-1-dev", "mi300x")  # whose attention was not measured
+    assert likely.expected is not None
+    assert likely.expected > likely.time
 
 
 @pytest.mark.parametrize(
