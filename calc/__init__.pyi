@@ -11,6 +11,9 @@ from calc.catalog import (
     engines as engines,
     models as models,
     runs as runs,
+    kernel_shares as kernel_shares,
+    engine_sums as engine_sums,
+    intervals as intervals,
 )
 from calc.laws import (
     roofline as roofline,
@@ -41,6 +44,7 @@ from calc.steps import (
     kernels as kernels,
     curves as curves,
     collectives as collectives,
+    measured as measured,
     expectation as expectation,
     timing as timing,
     inference as inference,

@@ -52,7 +52,11 @@ class Sums:
 
 
 def load(path: Path | str = FILE) -> Iterator[Sums]:
-    """Every sum of a file, checked."""
+    """Every sum of a file, checked.
+
+    >>> next(load()).devices
+    2
+    """
     rows = csv.DictReader(read_text(path).splitlines())
     if tuple(rows.fieldnames or ()) != COLUMNS:
         raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")

@@ -107,7 +107,12 @@ def visible(device: Accelerator) -> Quantity:
 
 
 def is_visible_known(device: Accelerator) -> bool:
-    """Whether a log says what programs find of a device's memory."""
+    """Whether a log says what programs find of a device's memory.
+
+    >>> from calc import hardware
+    >>> is_visible_known(hardware.get("h100"))
+    True
+    """
     return device.key in _visible()
 
 

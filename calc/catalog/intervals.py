@@ -61,7 +61,11 @@ class Interval:
 
 
 def load(path: Path | str = FILE) -> Iterator[Interval]:
-    """Every class of a file, checked."""
+    """Every class of a file, checked.
+
+    >>> next(load()).work
+    'serving'
+    """
     rows = csv.DictReader(read_text(path).splitlines())
     if tuple(rows.fieldnames or ()) != COLUMNS:
         raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
@@ -98,5 +102,9 @@ def of(work: str, software: str, mixture: bool) -> Interval:
 
 
 def classes(work: str, software: str, model: str) -> tuple[tuple[str, str, str], ...]:
-    """The classes of a row, the finest first."""
+    """The classes of a row, the finest first.
+
+    >>> classes("serving", "vllm", "dense")[1]
+    ('serving', '', 'dense')
+    """
     return (work, software, model), (work, "", model), (work, "", "")

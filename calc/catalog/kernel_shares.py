@@ -54,7 +54,11 @@ RATES = {  # of a format of products or attention: the published peak that its o
 def bytes_of_product(
     m: Number, n: Number, k: Number, given: float, weight: float, result: float = 2.0
 ) -> Number:
-    """Bytes that a product moves, by those of an element; inputs of few are rounded from two."""
+    """Bytes that a product moves, by those of an element; inputs of few are rounded from two.
+
+    >>> bytes_of_product(16, 4096, 4096, 1.0, 1.0)
+    17170432.0
+    """
     read = 2 + 2 * given if given < 2 else given
     return m * k * read + n * k * weight + m * n * result
 
@@ -65,6 +69,9 @@ def bytes_of_experts(
     """Bytes that a layer's experts move: weights, tokens there and back, what is between products.
 
     So many tokens, sent to experts so many times in all; vectors in two bytes.
+
+    >>> bytes_of_experts(64, 512, 7168, 2048, 1.0e9)
+    1021889024.0
     """
     return weights + 2 * tokens * width + 4 * routed * width + 6 * routed * hidden
 
@@ -127,7 +134,11 @@ def _place(value: float, nodes: Sequence[float]) -> tuple[int, float]:
 
 
 def load(path: Path | str = FILE) -> Iterator[Surface]:
-    """Every surface of a file, checked."""
+    """Every surface of a file, checked.
+
+    >>> next(load()).kernel
+    'caches'
+    """
     rows = csv.DictReader(read_text(path).splitlines())
     if tuple(rows.fieldnames or ()) != COLUMNS:
         raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
@@ -178,6 +189,9 @@ def of(kernel: str, device: str, program: str, format: str, version: str = "") -
 
     A version older than all that were measured is not told apart from the newest, which published
     rows of such versions are nearer to than to the oldest. None where nothing was measured.
+
+    >>> of("experts", "b200", "vllm", "nvfp4", "0.19").version
+    '0.19.0'
     """
     versions = _stored().get((kernel, device, program, format))
     if not versions:
@@ -190,5 +204,9 @@ def of(kernel: str, device: str, program: str, format: str, version: str = "") -
 
 
 def programs() -> tuple[str, ...]:
-    """The programs whose kernels were measured."""
+    """The programs whose kernels were measured.
+
+    >>> sorted(programs())
+    ['sglang', 'tensorrt-llm', 'vllm']
+    """
     return tuple(dict.fromkeys(program for _, _, program, _ in _stored()))

@@ -796,7 +796,12 @@ def expert_exchange(machine: Machine, size: Quantity, devices: Number) -> tuple[
 
 
 def seconds_per_byte(operation: str, devices: QuantityLike, machine: Machine) -> Number:
-    """The pace of `least_time`, which is in proportion to the size, for each number of devices."""
+    """The pace of `least_time`, which is in proportion to the size, for each number of devices.
+
+    >>> pace = seconds_per_byte("all_reduce", 8, machines.get("dgx-h100"))
+    >>> print(f"{pace * 1e9:.3f} s/GB")
+    0.002 s/GB
+    """
     _check_operation(operation)
     count = whole_numbers("devices of a collective", quantity(devices).m_as(""))
     return of_each(partial(_seconds_per_byte, operation, machines.of(machine)), count)

@@ -73,7 +73,13 @@ def formats_of_attention(kv: float, width: float, latent: bool) -> tuple[str, ..
 def surface(
     kernel: str, formats: tuple[str, ...], device: Accelerator, software: Software
 ) -> Surface | None:
-    """What was measured that is nearest; None for a program none of whose kind were measured."""
+    """What was measured that is nearest; None for a program none of whose kind were measured.
+
+    >>> from calc import hardware, software
+    >>> rows = surface("product", ("nvfp4",), hardware.get("b200"), software.get("vllm"))
+    >>> rows.program, rows.format
+    ('vllm', 'nvfp4')
+    """
     measured = kernel_shares.programs()
     if software.key not in measured:
         return None
@@ -90,7 +96,12 @@ def surface(
 
 @lru_cache(maxsize=2**10)
 def sums(machine: Machine, software: Software, devices: int) -> Sums | None:
-    """The engine's own sums among so many devices of a domain; None where none were measured."""
+    """The engine's own sums among so many devices of a domain; None where none were measured.
+
+    >>> from calc import machines, software
+    >>> sums(machines.get("dgx-h200"), software.get("sglang"), 8).devices
+    8
+    """
     if software.key not in kernel_shares.programs() or devices > machine.domain:
         return None
     measured = kernel_shares.programs()

@@ -43,7 +43,7 @@ class TrainingPlan(Reported):
     Llama 3 8B on 64 NVIDIA H100 SXM5 80 GB (NVIDIA DGX H100)
     256 sequences of 8192 tokens a step, 100B token in all
     layout DP64 ZeRO1, 4 microbatches of 1, recomputation selective
-                           perfect overlap  no overlap  expected        what binds
+                           perfect overlap  no overlap  expected          what binds
     """
 
     _SENTENCES = (("why_not_others", "Why not another layout"), ("assumptions", "Assumed"))
