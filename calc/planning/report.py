@@ -35,7 +35,7 @@ def parts_table(plan: Estimate) -> Table:
     memory = f"{memory_text(plan.memory, capacity)} of {capacity}"
     verdict = "fits" if plan.fits else "does not fit"
     rows: list[tuple[str, ...]] = [
-        ("", "perfect overlap", "no overlap", "expected", "80 % interval", "what binds"),
+        ("", "perfect overlap", "no overlap", "expected", "80 % of rows", "what binds"),
         ("memory of each", memory, "", "", "", verdict),
         ("  weights", memory_text(plan.weight_memory, capacity), "", "", "", ""),
         ("  keys and values", memory_text(plan.cache_memory, capacity), "", "", "", ""),
@@ -65,8 +65,15 @@ def _answers(plan: Estimate, name: str) -> tuple[str, ...]:
     ordered = reversed(bounds) if name == "throughput" else bounds
     expected = None if plan.expected is None else plan.expected.get(name)
     around = plan.interval(name)
-    told = "" if around is None else f"{around[0]:.3g} to {around[1]:.3g}"
+    told = "" if around is None or expected is None else _between(around, expected)
     return (*map(str, ordered), "" if expected is None else str(expected), told)
+
+
+def _between(ends: tuple[Quantity, Quantity], expected: Quantity) -> str:
+    """Both ends in the unit in which what is expected is printed, in three digits."""
+    unit = str(expected).rpartition(" ")[2]
+    low, high = (quantity(float(f"{end.m_as(unit):.3g}"), "") for end in ends)
+    return f"{low} to {high} {unit}"
 
 
 def parts(plan: Estimate) -> list[Mapping[str, object]]:

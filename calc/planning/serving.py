@@ -34,16 +34,16 @@ class Plan(Estimate, Reported):
     >>> print(plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200))
     Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB
     batch 8, 1000 prompt and 200 generated tokens
-                       perfect overlap      no overlap      expected       80 % interval                  what binds
-    memory of each     16.13 GiB of 80 GiB                                                                fits
+                       perfect overlap      no overlap      expected       80 % of rows           what binds
+    memory of each     16.13 GiB of 80 GiB                                                        fits
       weights          14.96 GiB
       keys and values  1.172 GiB
     batch that fits                         444
-    first token        115.0 ms             119.8 ms        170.7 ms       120 ms to 262 ms               compute
-    each token         4.825 ms             4.951 ms        5.830 ms       4.82 ms to 8.94 ms             memory bandwidth
-    whole answer       1.075 s              1.105 s         1.331 s        1.08 s to 2.04 s
-    throughput         1488 token/s         1448 token/s    1202 token/s   784 token/s to 1.49e3 token/s
-    energy             856.8 mJ/token       880.6 mJ/token  1.061 J/token  857 mJ/token to 1.63 J/token
+    first token        115.0 ms             119.8 ms        170.7 ms       120 to 262 ms          compute
+    each token         4.825 ms             4.951 ms        5.830 ms       4.82 to 8.94 ms        memory bandwidth
+    whole answer       1.075 s              1.105 s         1.331 s        1.08 to 2.04 s
+    throughput         1488 token/s         1448 token/s    1202 token/s   784 to 1490 token/s
+    energy             856.8 mJ/token       880.6 mJ/token  1.061 J/token  0.857 to 1.63 J/token
     """
 
     def _assumptions(self) -> Iterator[str]:
