@@ -56,7 +56,8 @@ KINDS = {
     runs.Run: "run",
 }
 LONGEST = 600  # characters of code that a reader takes in
-SOURCES, MODELS = "backmatter/sources.html#", "backmatter/sources-models.html#"
+SOURCES = "backmatter/sources.html#"
+DEVICES, MODELS = "backmatter/sources-devices.html#", "backmatter/sources-models.html#"
 
 
 def name_of(value: object, caller: FrameType) -> str:
@@ -301,7 +302,7 @@ def _thing(value: Thing) -> Origin:
 def _row(key: str) -> str:
     """Where the book prints the data of a device, a model or a run; machines stand on no page."""
     if key in (*hardware.names(), *hardware.announced()):
-        return f"{SOURCES}{key}"
+        return f"{DEVICES}{key}"
     if key in models.names():
         return f"{MODELS}model-{key}"
     return f"{MODELS}{key}" if key in runs.names() else ""

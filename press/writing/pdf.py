@@ -111,8 +111,9 @@ def write_pdf(
     stamp = int(when.timestamp())
     try:
         compiler = _compiler(folder / "main.typ")
-        pdf = compiler.compile(timestamp=stamp)
+        # In this order: what is compiled is read again by the next build, what is asked for is not.
         places = json.loads(compiler.query("<places>", field="value", one=True))
+        pdf = compiler.compile(timestamp=stamp)
     except RuntimeError as error:
         stop(f"typst could not set the book: {str(error).strip().splitlines()[0]}")
     for number, page in enumerate(pages):

@@ -1,4 +1,4 @@
-"""The page of sources: nothing of the data files is left out of it."""
+"""The pages of sources: nothing of the data files is left out of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from tests.book.rendered import REPOSITORY
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
 
-def test_every_group_is_on_the_page() -> None:
+def test_every_group_is_on_a_page() -> None:
     from calc.derivations.sources import ConstantSources, DeviceSources
 
-    page = (REPOSITORY / "backmatter" / "sources.qmd").read_text(encoding="utf-8")
+    pages = (REPOSITORY / "backmatter" / name for name in ("sources.qmd", "sources-devices.qmd"))
+    page = "".join(path.read_text(encoding="utf-8") for path in pages)
     assert re.findall(r"ConstantSources\.rows\[\"(.*?)\"\]", page) == list(ConstantSources.rows)
     assert re.findall(r"DeviceSources\.rows\[\"(.*?)\"\]", page) == list(DeviceSources.rows)
 
