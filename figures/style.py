@@ -8,7 +8,7 @@ same colour in every figure, and so has a number format.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -102,11 +102,21 @@ def key(
         note(axes, x, y - step * number, name, bold=True, color=color, **look)
 
 
+class _Powers(LogLocator):
+    """Powers of ten; on an axis that holds fewer than two of them, twos and fives between them."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        ticks = super().tick_values(vmin, vmax)
+        if sum(vmin <= tick <= vmax for tick in ticks) < 2:
+            ticks = LogLocator(subs=(1.0, 2.0, 5.0), numticks=20).tick_values(vmin, vmax)
+        return ticks
+
+
 def log_axis(axes: Axes, which: Literal["x", "y"], label: str, decades: int = 1) -> None:
     """A logarithmic axis with a faint line and a plain number for so many powers of ten each."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
-    axis.set_major_locator(LogLocator(base=10**decades, numticks=20))
+    axis.set_major_locator(_Powers(base=10**decades, numticks=20))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     axis.set_label_text(label)

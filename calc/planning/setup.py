@@ -89,7 +89,7 @@ class Setup:
             **({"devices": quantity(1, "")} | numbers),
             weights=weights,
             kv=options.kv,
-            dtype=options.dtype or _computed_in(model, machine, weights),
+            dtype=_computed_in(model, machine, weights) if options.dtype is None else options.dtype,
             link=_link(machine, options.link),
             price=None if price is None else amount("USD/s", "price", price, "3 USD/hour"),
             software=software.UNKNOWN if program is None else software.get(program),

@@ -547,7 +547,8 @@ def fit(
     answer = EngineMemory(
         checked, machine, engine, layout, kept, kv, found, share, tokens, min(most, tokens), length
     )
-    _ = answer.block_memory  # refuses what is no format
+    if kept.memory.ndim or answer.block_memory.ndim:  # which also refuses what is no format
+        raise InputError("weights and kv must each be one format, or one size; got several")
     if not answer.fits:
         raise InputError(_too_large(answer))
     return answer

@@ -174,7 +174,7 @@ SIMULATION = (  # what trains nothing
     "prepare_hardware_constrained_run",
     "storage_bytes",
 )
-CHECKED_BY_CALLERS = {"curves", "expectation"}
+CHECKED_BY_CALLERS = {"curves", "expectation", "measured"}
 DATA = ("constants", "hardware", "models", "runs", "formats")
 
 
