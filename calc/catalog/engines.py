@@ -1,4 +1,4 @@
-"""What inference engines do with a device's memory, by version, from its data file.
+"""What inference engines do with a device's memory and how they are started, by version.
 
 An engine that profiles runs a step of its largest size, and what that leaves of its share of the
 memory is for caches. How large the step is and what it takes beside the model's own activations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from statistics import median
+from string import Template
 from typing import Any
 
 from calc.catalog import hardware
@@ -31,6 +32,11 @@ NUMBERS = (
 OF_A_VERSION = (
     *("utilization", "sampler", "sampler_rows", "workspace", "stream", "constant"),
     *("alone", "together", "each", "graphs", "graphs_counted", "error"),
+)
+SERVE = ("since", "read_to", "read_in", "source", "checked", "later")
+OPTIONS = (
+    *("command", "tensor", "experts", "copies", "copies_dense", "memory", "sequences", "tokens"),
+    *("length", "weights_fp8", "kv_fp8", "draft", "prefill", "decode"),
 )
 VERSION = re.compile(r"\d+(?:\.\d+)*")
 SMALL = "a100"  # devices that vLLM takes for small whatever their memory, by how keys begin
@@ -81,16 +87,76 @@ def get(written: str) -> Engine:
     >>> get("vllm").title, get("vLLM v0.11.0").title
     ('vLLM 0.19', 'vLLM 0.11.0')
     """
-    tables = _tables()
-    for key, table in tables.items():
-        if isinstance(written, str) and re.search(table["written"], written, re.IGNORECASE):
-            found = VERSION.search(written)
-            return _of_version(key, table, found[0] if found else table["read_to"])
-    known = " and ".join(table["name"] for table in tables.values() if table["rule"] != "free")
+    if (named := _named(written)) is not None:
+        key, table, version = named
+        return _of_version(key, table, version or table["read_to"])
+    known = " and ".join(table["name"] for table in _tables().values() if table["rule"] != "free")
     raise InputError(
         f"how {abbreviated(written)} shares out a device's memory is not published in numbers that"
         f" follow from a model's shape: calc has the rules of {known}"
     )
+
+
+@dataclass(frozen=True)
+class Starting:
+    """How a version of an engine is started: the words of its options, $names to be put in."""
+
+    name: str
+    version: str
+    read_in: str
+    options: dict[str, str]
+    later: dict[str, str]
+    """Options that only a later version has, with the first that does."""
+
+    def words(self, option: str, values: dict[str, object]) -> list[str]:
+        """The words of an option with these values."""
+        return [Template(word).substitute(values) for word in self.options[option].split()]
+
+    def has(self, option: str, what: str) -> None:
+        """Refuse what is to be started where the command line has no option for it."""
+        if option not in self.options:
+            since = f" before {self.later[option]}" if option in self.later else ""
+            raise InputError(f"{self.name} {self.version} has no option for {what}{since}")
+
+
+def starting(written: str) -> Starting:
+    """How the engine of a name is started: the version named, or the last whose options were read.
+
+    >>> vllm = starting("vllm")
+    >>> vllm.version, vllm.words("tensor", {"tensor": 8})
+    ('0.33', ['--tensor-parallel-size', '8'])
+    """
+    if (named := _named(written)) is None:
+        known = ", ".join(table["name"] for table in _tables().values())
+        raise InputError(
+            f"the options of an engine {abbreviated(written)} are not in the data: those of {known}"
+            " are"
+        )
+    _, table, version = named
+    serve = table["serve"]
+    first, last = (tuple(map(int, serve[name].split("."))) for name in ("since", "read_to"))
+    given = tuple(map(int, version.split("."))) if version else last
+    if not (first <= given and given[: len(last)] <= last):
+        raise InputError(
+            f"the options of {table['name']} {version} are not in the data: those of"
+            f" {serve['since']} to {serve['read_to']} were read"
+        )
+    later = {
+        option: since
+        for option, since in serve.get("later", {}).items()
+        if given < tuple(map(int, since.split(".")))
+    }
+    options = {name: serve[name] for name in OPTIONS if name in serve and name not in later}
+    return Starting(table["name"], version or serve["read_to"], serve["read_in"], options, later)
+
+
+def _named(written: str) -> tuple[str, dict[str, Any], str] | None:
+    """Key and table of the engine that is meant, and its version where one is named."""
+    for key, table in _tables().items():
+        if isinstance(written, str) and re.search(table["written"], written, re.IGNORECASE):
+            found = VERSION.search(written)
+            return key, table, found[0] if found else ""
+    return None
 
 
 def visible(device: Accelerator) -> Quantity:
@@ -179,7 +245,8 @@ def load(path: Path | str) -> dict[str, dict[str, Any]]:
     """
     tables = {key: table for key, table in read_toml(path).items() if key != "visible"}
     for key, table in tables.items():
-        check_fields(f"{path}: {key}", table, (*TEXTS, *ORIGIN, *NUMBERS, "versions"))
+        check_fields(f"{path}: {key}", table, (*TEXTS, *ORIGIN, *NUMBERS, "versions", "serve"))
+        check_fields(f"{path}: {key} serve", table["serve"], (*SERVE, *OPTIONS))
         for version, numbers in table["versions"].items():
             check_fields(f"{path}: {key} {version}", numbers, OF_A_VERSION)
     return tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from calc.catalog import machines
+from calc.catalog import engines, machines
 from calc.commands.options import (
     add_config,
     add_options,
@@ -29,6 +29,7 @@ from calc.planning import (
     plan_training,
 )
 from calc.planning.estimate import COUNTS
+from calc.planning.service.deployment import Deployment
 from calc.planning.serving import Plans
 
 
@@ -115,15 +116,26 @@ def _degree(text: str) -> tuple[str, int]:
 
 def add_plan_service(parser: argparse.ArgumentParser) -> None:
     add_planning(parser, plan_service, "llama-3-70b", "dgx-h100; or a .toml")
+    parser.add_argument(
+        "--write",
+        metavar="ENGINE",
+        help="print the commands that start these servers with vllm, sglang or trtllm, the last"
+        ' version that is known, or the one that is named, as in "vllm 0.19"',
+    )
     answers(parser, _plan_service, table=True, drawn="the times against the rate")
 
 
-def _plan_service(options: argparse.Namespace) -> ServicePlan:
+def _plan_service(options: argparse.Namespace) -> ServicePlan | Deployment:
     arguments = chosen(options, plan_service)
     model = model_of(arguments.pop("model"))
     machine = machines.of(options.device)
+    if options.write is not None:
+        engines.starting(options.write)  # refused before anything is planned
+        if options.csv or options.draw:
+            raise InputError("--write prints commands, which no --csv and no --draw has: leave it")
     with ProgressBar(1, "simulating") as bar:
-        return plan_service(model, machine, **arguments, on_progress=bar.update)
+        service = plan_service(model, machine, **arguments, on_progress=bar.update)
+    return service if options.write is None else service.deployment(options.write)
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from calc.planning import drawing, files
 from calc.planning.capacity import with_devices
 from calc.planning.service import search
 from calc.planning.service.asked import Service, seconds
+from calc.planning.service.deployment import Deployment
 from calc.planning.service.design import Design, least_copies, limits_of
 from calc.planning.service.queue import Load
 from calc.planning.setup import Setup, devices_text
@@ -296,6 +297,17 @@ class ServicePlan(Reported):
                 )
             )
         return drawing.panels(f"{service.setup.model.name}: {design}", rates, service.rate, panels)
+
+    def deployment(self, engine: str) -> Deployment:
+        """The commands that start these servers with an engine: "vllm", "sglang 0.5.10", "trtllm".
+
+        >>> from calc import plan_service
+        >>> plan = plan_service("llama-3-1-8b", "h100", rate=10, prompt=1000, generated=200,
+        ...                     ttft="1 s", tpot="50 ms", software="vllm", pools="mixed")
+        >>> plan.deployment("vllm").commands[0][:43]
+        'vllm serve meta-llama/Llama-3.1-8B-Instruct'
+        """
+        return Deployment(self, engine)
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""

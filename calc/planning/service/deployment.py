@@ -1,0 +1,143 @@
+"""From a plan to the commands that start it: options of an engine's version, from its data."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from calc import formats
+from calc.catalog import engines, models
+from calc.catalog.models.weights import RELEASED, Weights, is_released
+from calc.core.errors import InputError
+from calc.core.report import Reported
+from calc.core.units import Quantity, quantity
+from calc.planning.service.design import Pool
+from calc.planning.setup import UNSTATED, Setup
+
+if TYPE_CHECKING:
+    from calc.planning.service.answer import ServicePlan
+
+UNNAMED = "MODEL"  # stands for a path where no name on the hub of Hugging Face is known
+TUNED = ("-instruct", "-chat", "-it")  # how the name of a model that answers goes on
+SIXTEEN_BITS = quantity(2, "byte")
+
+
+class Deployment(Reported):
+    """The commands that start a plan's servers, a line each; `print` gives a script of a shell."""
+
+    def __init__(self, plan: ServicePlan, engine: str) -> None:
+        self.plan = plan
+        self.engine = engines.starting(engine)
+        _ = self.lines  # refuses what has no option
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The script: what is planned and what is to be known as comments, and the commands."""
+        plan, engine = self.plan, self.engine
+        planned = f"{plan.title[0]}: {plan.design}, {engine.name} {engine.version}"
+        return [f"# {planned}", *(line for pool in plan.design.pools for line in self._of(pool))]
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands alone."""
+        return [line for line in self.lines if not line.startswith("#")]
+
+    @property
+    def title(self) -> list[str]:
+        """The script."""
+        return self.lines
+
+    @cached_property
+    def facts(self) -> dict[str, object]:
+        """The engine, where its options were read, and the script."""
+        engine = self.engine
+        return {
+            "engine": engine.name,
+            "version": engine.version,
+            "read_in": engine.read_in,
+            "commands": self.commands,
+            "comments": [line[2:] for line in self.lines if line.startswith("#")],
+        }
+
+    def _of(self, pool: Pool) -> Iterator[str]:
+        service, setup, engine = self.plan.service, self.plan.service.setup, self.engine
+        share = setup.software.memory_share
+        kept = (setup.model_memory / setup.device.memory_capacity).m_as("") / pool.group.devices
+        longest = int((service.trace.prompts + service.trace.answers).max())
+        here = min(pool.count, max(1, setup.machine.domain // pool.group.devices))
+        copies = "copies_dense" if setup.model.experts is None else "copies"
+        copies = next((name for name in (copies, "copies") if name in engine.options), "")
+        values: dict[str, object] = {
+            "model": hub_name(setup.model.key, self.plan.given.get("model")),
+            "tensor": pool.group.devices,
+            "experts": pool.group.experts,
+            "copies": here,
+            "share": f"{share:.2g}",
+            "free": f"{(share - kept) / (1 - kept):.2f}",
+            "sequences": min(pool.replica.slots, pool.replica.chunk),  # each writes a token a step
+            "tokens": pool.replica.chunk,
+            "length": min(setup.model.context, longest),
+        }
+        options = ["command", "tensor", "memory", "sequences", "tokens", "length"]
+        if pool.group.experts > 1:
+            options.append("experts")
+        if copies and here > 1:
+            options.append(copies)
+        yield from self._weights(options)
+        if setup.kv_size < SIXTEEN_BITS:
+            name = formats.key_of(setup.kv) if isinstance(setup.kv, str) else None
+            if name != "fp8-e4m3":
+                raise InputError(f"{engine.name}: its servers keep keys and values in FP8 or BF16")
+            engine.has("kv_fp8", "the format of keys and values on its command line: take kv=bf16")
+            options.append("kv_fp8")
+        if service.draft is not None:
+            engine.has("draft", "a model that drafts")
+            options.append("draft")
+            drafting = hub_name(service.draft.model.key, self.plan.given.get("draft"))
+            values |= {"draft": drafting, "drafted": service.drafted}
+            values["checked"] = service.drafted + 1
+        if pool.does != "both":
+            engine.has(pool.does, "two pools on its command line: take pools=mixed")
+            options.append(pool.does)
+        if values["model"] == UNNAMED:
+            yield f"# put the path of {setup.model.name} in the place of {UNNAMED}"
+        at_once = here if copies else 1
+        if (times := math.ceil(pool.count / at_once)) > 1:
+            last = pool.count - at_once * (times - 1)
+            fewer = f", the last with {last} copies" if last < at_once else ""
+            yield f"# {times} times{fewer}, each on devices of its own, behind a router:"
+        yield shlex.join([word for name in options for word in engine.words(name, values)])
+
+    def _weights(self, options: list[str]) -> Iterator[str]:
+        """An option that makes small weights, or what has to be done to have them."""
+        setup = self.plan.service.setup
+        name = formats.key_of(setup.weights) if isinstance(setup.weights, str) else None
+        released = setup.model.released
+        large = released is None or Weights.of(setup.model, RELEASED).memory == _in_16_bits(setup)
+        if is_released(setup.weights) or (name == UNSTATED and large):
+            return
+        if name == "fp8-e4m3" and large and "weights_fp8" in self.engine.options:
+            options.append("weights_fp8")
+        else:
+            yield f"# take a checkpoint of {setup.model.name} with {setup.weights_told}"
+
+
+def _in_16_bits(setup: Setup) -> Quantity:
+    return Weights.of(setup.model, UNSTATED).memory
+
+
+def hub_name(key: str, given: object) -> str:
+    """What a model is called on the hub of Hugging Face: as it was asked for, or as the data have.
+
+    >>> hub_name("llama-3-1-8b", None), hub_name("mpt-7b", None)
+    ('meta-llama/Llama-3.1-8B-Instruct', 'MODEL')
+    """
+    if isinstance(given, str) and given.count("/") == 1 and not given.endswith(".json"):
+        return given
+    also = models.also(key) if key in models.names() else ()
+    names = [name for name in also if name.count("/") == 1]
+    tuned = [name for name in names if name.lower() in {names[0].lower() + end for end in TUNED}]
+    return [*tuned, *names, UNNAMED][0]

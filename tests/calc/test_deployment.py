@@ -1,0 +1,133 @@
+"""From a plan of a service to the commands that start it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from functools import cache
+from typing import Any
+
+import pytest
+
+from calc import plan_service
+from calc.catalog import engines
+from calc.commands import main
+from calc.core.errors import InputError
+from calc.planning import ServicePlan
+
+SERVICE: dict[str, Any] = {
+    "rate": 20,
+    "prompt": 1200,
+    "generated": 300,
+    "ttft": "1 s",
+    "tpot": "40 ms",
+    "software": "vllm",
+    "pools": "mixed",
+    "percentile": 95,
+    "requests": 300,
+}
+DRAFT = {"draft": "qwen-3-0-6b", "acceptance": 0.7, "kv": "fp8", "weights": "fp8"}
+
+
+@cache
+def planned(model: str = "qwen-3-32b", **more: Any) -> ServicePlan:
+    return plan_service(model, "dgx-h100", **(SERVICE | more))
+
+
+def words(plan: ServicePlan, engine: str) -> dict[str, str]:
+    """The options of the only command as a shell splits it, each with its value."""
+    (command,) = plan.deployment(engine).commands
+    split = shlex.split(command)
+    return dict(zip(split, [*split[1:], ""], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("engine", "tensor", "copies", "tokens"),
+    [
+        ("vllm", "--tensor-parallel-size", "--data-parallel-size", "--max-num-batched-tokens"),
+        ("vllm 0.19", "--tensor-parallel-size", "--data-parallel-size", "--max-num-batched-tokens"),
+        ("SGLang 0.5.10", "--tp-size", "--dp-size", "--chunked-prefill-size"),
+        ("trtllm", "--tp_size", "", "--max_num_tokens"),
+    ],
+)
+def test_a_command_starts_what_is_planned(
+    engine: str, tensor: str, copies: str, tokens: str
+) -> None:
+    plan = planned()
+    (pool,) = plan.design.pools
+    options = words(plan, engine)
+    assert options[tensor] == str(pool.group.devices)
+    assert options[tokens] == str(pool.replica.chunk)
+    assert pool.count > 1
+    assert not copies or int(options[copies]) == pool.count
+    assert "Qwen/Qwen3-32B" in options
+    told = plan.deployment(engine).text()
+    assert copies or f"# {pool.count} times" in told
+
+
+def test_a_draft_and_small_formats_are_started_and_quoted() -> None:
+    plan = planned(**DRAFT)
+    options = words(plan, "vllm")
+    draft = {"method": "draft_model", "model": "Qwen/Qwen3-0.6B", "num_speculative_tokens": 4}
+    assert json.loads(options["--speculative-config"]) == draft
+    assert (options["--quantization"], options["--kv-cache-dtype"]) == ("fp8", "fp8")
+    options = words(plan, "sglang")
+    assert options["--speculative-num-draft-tokens"] == "5"
+    assert options["--kv-cache-dtype"] == "fp8_e4m3"
+
+
+def test_two_pools_are_a_command_each() -> None:
+    plan = planned(pools="disaggregated")
+    read, write = plan.deployment("sglang").commands
+    assert read.endswith("--disaggregation-mode prefill")
+    assert write.endswith("--disaggregation-mode decode")
+    with pytest.raises(InputError, match=r"no option for two pools .*: take pools=mixed"):
+        plan.deployment("trtllm")
+
+
+@pytest.mark.parametrize(
+    ("engine", "told"),
+    [
+        ("ollama", "an engine 'ollama' are not in the data: those of vLLM, SGLang, TensorRT-LLM"),
+        ("vllm 0.5.4", "the options of vLLM 0.5.4 are not in the data: those of 0.9 to 0.33"),
+        ("vllm 0.99", "the options of vLLM 0.99 are not in the data"),
+        ("vllm 0.11", "vLLM 0.11 has no option for a model that drafts before 0.19"),
+        ("trtllm", "TensorRT-LLM 1.2 has no option for the format of keys and values"),
+    ],
+)
+def test_what_is_not_known_is_one_sentence(engine: str, told: str) -> None:
+    with pytest.raises(InputError, match=told) as refused:
+        planned(**DRAFT).deployment(engine)
+    assert "\n" not in str(refused.value)
+
+
+def test_weights_that_nobody_makes_at_the_start_are_named() -> None:
+    lines = planned(weights="int4").deployment("vllm").lines
+    assert "# take a checkpoint of Qwen3 32B with weights in INT4" in lines
+
+
+def test_a_model_without_a_name_on_the_hub_is_a_place_to_fill() -> None:
+    told = planned("mpt-7b").deployment("vllm").text()
+    assert "# put the path of MPT 7b in the place of MODEL" in told
+    assert planned("meta-llama/Llama-3.1-8B").deployment("vllm").commands[0].split()[2] == (
+        "meta-llama/Llama-3.1-8B"
+    )
+
+
+def test_every_option_is_known_to_be_filled_in() -> None:
+    named = {"model", "tensor", "experts", "copies", "share", "free", "sequences", "tokens"}
+    values: dict[str, object] = dict.fromkeys(named | {"length", "draft", "drafted", "checked"}, 1)
+    for engine in ("vllm", "sglang", "trtllm"):
+        starting = engines.starting(engine)
+        for option in starting.options:
+            assert not any("$" in word for word in starting.words(option, values))
+
+
+def test_the_command_line_prints_a_script(capsys: pytest.CaptureFixture[str]) -> None:
+    given = [f"--{name}={value}" for name, value in SERVICE.items()]
+    assert main(["plan-service", "qwen-3-32b", "dgx-h100", *given, "--write", "vllm"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("# Qwen3 32B on ")
+    assert lines[-1].startswith("vllm serve Qwen/Qwen3-32B --tensor-parallel-size ")
+    assert main(["plan-service", "qwen-3-32b", "h100", *given, "--write=vllm 0.1"]) == 1
+    assert "are not in the data" in capsys.readouterr().err
