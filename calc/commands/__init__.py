@@ -36,13 +36,23 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "lookup",
         "find any of these, or a command, by words of its name, title, note or text",
     ),
+    "eval": ("roofline", "evaluate an expression with units"),
     "roofline": ("roofline", "what bounds some work on a device, and its best time"),
     "gemm": ("steps", "a matrix product on a device: its bound, its tiles and waves, its time"),
-    "eval": ("roofline", "evaluate an expression with units"),
+    "collective": (
+        "steps",
+        "all-reduce time, or that of another collective: its bound, and what is expected by whose"
+        " curve",
+    ),
+    "throughput": (
+        "steps",
+        "images or samples a second of a network that writes no tokens, and what bounds them",
+    ),
     "fit": (
         "fit",
         "what an engine such as vLLM does with a device's memory, and the tokens that this holds",
     ),
+    "watts": ("watts", "the power that a device was measured to take, by its load"),
     "plan": ("plan", "whether a model fits, on how many devices, how fast it is, at what cost"),
     "plan-training": (
         "plan",
@@ -56,20 +66,32 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "plan",
         "machines or models side by side: cost, energy and latency, each at its best batch",
     ),
-    "throughput": (
-        "steps",
-        "images or samples a second of a network that writes no tokens, and what bounds them",
-    ),
+    "measure": ("measure", "measure this machine's roofs, and write them as a device"),
+    "validate": ("measure", "predict some two dozen kernels from a device's roofs, and time them"),
+    "training": ("training", "what a training run made of its device, from its log"),
     "simulate": ("simulate", "train on the digits as a smaller, slower device would"),
     "sweep": (
         "simulate",
         "train on the digits, and measure prunings and precisions of the network",
     ),
-    "training": ("training", "what a training run made of its device, from its log"),
-    "measure": ("measure", "measure this machine's roofs, and write them as a device"),
-    "validate": ("measure", "predict some two dozen kernels from a device's roofs, and time them"),
     "completion": ("completion", "a script by which a shell completes commands and names"),
 }
+HEADINGS = {  # in the help, above the first command of each group
+    "list": "to look up",
+    "roofline": "one piece of work, one device",
+    "plan": "to plan",
+    "measure": "to measure, and to hold to what was measured",
+    "simulate": "small networks, trained here",
+    "completion": "for other programs",
+}
+
+
+class Grouped(argparse.HelpFormatter):
+    """Help with a heading above each group of commands."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        heading = HEADINGS.get(action.dest)
+        return (f"\n  {heading}:\n" if heading else "") + super()._format_action(action)
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -108,6 +130,7 @@ def command_parser() -> tuple[CommandParser, list[CommandParser]]:
     """The parser of `calc`, and those of its commands, which have no options yet."""
     parser = CommandParser(
         prog="calc",
+        formatter_class=Grouped,
         description="Numbers of machine-learning systems, with units and sources.",
         epilog="Every command takes --json, and those that print a table --csv. In JSON a quantity"
         ' is {"value": 3.35, "unit": "TB/s"}, with its source where it has one, and a table'

@@ -18,7 +18,7 @@ from calc import formats
 from calc.catalog import constants, hardware, machines, models, runs, software
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
-from calc.commands import COMMANDS
+from calc.commands import COMMANDS, command_parser
 from calc.commands.output import answers
 from calc.core.citations import citation
 from calc.core.errors import InputError, abbreviated
@@ -222,15 +222,15 @@ def search(text: str) -> list[Facts]:
 
 @cache
 def _index() -> tuple[list[Facts], list[dict[str, set[str]]], list[str], set[str]]:
-    """The rows of all that can be found; of each its words by their part, and its names squeezed
-    into one word; and the words of all."""
+    """The rows of all that can be found; of each its words by their part, and each of its
+    names squeezed into one word; and the words of all."""
     rows, words, phrases = [], [], []
     for row, parts in _searched():
         rows.append(row)
         texts = row | parts
         words.append({part: set(_words(texts.get(part, ""))) for part in WEIGHTS})
         names = (texts.get(part, "") for part in ("name", "title", "also"))
-        phrases.append(squeezed(" ".join(names)))
+        phrases.append("|".join(map(squeezed, names)))
     vocabulary = {word for parts in words for in_part in parts.values() for word in in_part}
     return rows, words, phrases, vocabulary
 
@@ -238,7 +238,7 @@ def _index() -> tuple[list[Facts], list[dict[str, set[str]]], list[str], set[str
 def _searched() -> Iterator[tuple[Facts, dict[str, str]]]:
     """All that can be found, each with what else is read of it: commands, data, laws, functions."""
     for name, (_, purpose) in COMMANDS.items():
-        yield {"kind": "command", "name": f"calc {name}", "title": purpose}, {}
+        yield {"kind": "command", "name": f"calc {name}", "title": purpose}, {"text": _asked(name)}
     for kind in KINDS:
         for name, thing in things(kind):
             parts = {"also": " ".join(models.also(name))} if kind == "models" else {}
@@ -248,6 +248,14 @@ def _searched() -> Iterator[tuple[Facts, dict[str, str]]]:
                 arguments = " ".join(inspect.signature(thing).parameters)
                 parts["text"] = f"{(inspect.getdoc(thing) or '').partition('>>>')[0]} {arguments}"
             yield entry(kind, name, thing), parts
+
+
+def _asked(command: str) -> str:
+    """The options of a command with their meanings, and the names of its arguments."""
+    [parser] = [parser for parser in command_parser()[1] if parser.prog == f"calc {command}"]
+    parser.add_options()
+    named = (f"{' '.join(action.option_strings)} {action.help}" for action in parser._actions)
+    return " ".join(named)
 
 
 def _words(text: str) -> list[str]:

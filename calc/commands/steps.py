@@ -1,4 +1,4 @@
-"""One matrix product on a device, `calc gemm`, and a whole network, `calc throughput`."""
+"""One matrix product, `calc gemm`, one collective, and a whole network, `calc throughput`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import argparse
 from calc.catalog import machines
 from calc.commands.options import add_options, chosen, model_of, numbers
 from calc.commands.output import answers
-from calc.steps import kernels, throughput
+from calc.core.citations import citation
+from calc.core.report import Report, Table, values
+from calc.core.units import quantity
+from calc.steps import collectives, curves, kernels, throughput
 
 DEVICE = "a machine or a device that `calc list` prints, or a .toml"
+CURVE = "name machine operation devices software source"
 
 
 def add_gemm(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +30,41 @@ def add_gemm(parser: argparse.ArgumentParser) -> None:
 
 def _gemm(options: argparse.Namespace) -> kernels.Gemm:
     return kernels.gemm(**chosen(options, kernels.gemm), machine=machines.of(options.device))
+
+
+def add_collective(parser: argparse.ArgumentParser) -> None:
+    named = ", ".join(name.replace("_", "-") for name in curves.OPERATIONS)
+    parser.add_argument("operation", help=f"one of {named}")
+    parser.add_argument("size", help='of the whole array, "16 MB"; of an all-to-all, of a device')
+    parser.add_argument("device", help=DEVICE)
+    parser.add_argument("--devices", type=int, help="those of the machine where it is left out")
+    answers(parser, _collective)
+
+
+def _collective(options: argparse.Namespace) -> Report:
+    machine, size = machines.of(options.device), quantity(options.size)
+    operation = str(options.operation).lower().replace("-", "_")
+    devices = machine.domain if options.devices is None else options.devices
+    time = collectives.time(operation, size, devices, machine)
+    rows = [("at least", f"{time.lower}", f"by {time.algorithm}, at published bandwidths")]
+    if time.expected is not None:
+        least, most = time.interval or (time.expected, time.expected)
+        sent = curves.traffic(operation, devices) * size.to("GB") / time.expected.to("s")
+        rows.append(("expected", f"{time.expected}", f"80 % interval {least} to {most}"))
+        rows.append(("bus bandwidth", f"{sent}", "of what is expected"))
+    taken = [
+        f"the {curve.operation.replace('_', '-')} of {curve.devices} devices of"
+        f" {machines.get(curve.machine).name} by {curve.software}"
+        + (", scaled by published bandwidths" if curve.machine != machine.key else "")
+        + f": {citation(curve.source)}"
+        for curve in time.measured
+    ]
+    facts = values(time, "lower expected interval upper algorithm missing")
+    facts |= {"operation": operation, "size": size, "devices": devices, "machine": machine.key}
+    facts["curves"] = [values(curve, CURVE) for curve in time.measured]
+    title = f"{options.operation} of {size} over {devices} devices of {machine.name}"
+    said = {"Curves": taken, "": [time.missing] if time.missing else []}
+    return Report([title, ""], [Table(rows)], said, facts)
 
 
 def add_throughput(parser: argparse.ArgumentParser) -> None:

@@ -716,6 +716,14 @@ class CollectiveTime:
         return f"{self.lower} at least by {self.algorithm}; {expected}"
 
     @property
+    def interval(self) -> tuple[Quantity, Quantity] | None:
+        """Where four of five curves lie that were left out and predicted from the others."""
+        if self.expected is None or not self.measured:
+            return None
+        off = 1 + curves.off(self.measured[0].span)
+        return max(self.lower, self.expected / off), self.expected * off
+
+    @property
     def needed(self) -> Quantity:
         """What is expected, for what cannot go on without; the missing curve is an error."""
         if self.expected is None:

@@ -87,7 +87,7 @@ def test_every_command_has_json_and_what_it_is_for() -> None:
             each.prog.split()[1]
             in {
                 *("list", "search", "plan", "plan-service", "plan-training", "compare"),
-                *("sweep", "validate"),
+                *("sweep", "validate", "watts"),
             }
         )
         assert all(action.help for action in each._actions), each.prog
@@ -440,7 +440,7 @@ def test_validate_takes_a_device_of_ones_own(
         ("mla", "attention.latent_crossover"),
         ("moe", "experts.decode"),
         ("expert parallelism", "experts.decode"),
-        ("ttft", "planning.plan_service"),
+        ("ttft", "calc plan-service"),
         ("disaggregated", "planning.plan_service"),
         ("multi-token prediction", "serving.drafting_gain"),
         ("acceptance", "inference.speculative_tokens"),
@@ -456,6 +456,16 @@ def test_validate_takes_a_device_of_ones_own(
         ("service", "calc plan-service"),
         ("throughput of diffusion", "calc throughput"),
         ("48 gb", "l40s"),
+        # What people want to do, by their own words.
+        ("efa", "aws-p5"),
+        ("trace", "calc plan-service"),
+        ("plot", "calc compare"),
+        ("dataframe", "calc plan"),
+        ("france", "carbon_intensity_world"),
+        ("all-reduce time", "calc collective"),
+        ("p5", "aws-p5"),
+        ("h800", "h100"),
+        ("power draw", "calc watts"),
     ],
 )
 def test_search(capsys: pytest.CaptureFixture[str], words: str, first: str) -> None:

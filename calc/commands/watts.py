@@ -1,0 +1,19 @@
+"""What a device was measured to draw: `calc watts`."""
+
+from __future__ import annotations
+
+import argparse
+
+from calc.commands.options import add_options, chosen
+from calc.commands.output import answers
+from calc.published import power
+
+
+def add_watts(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("device", help="a device or a machine that `calc list` prints, as h100 is")
+    add_options(parser, power.watts)
+    answers(parser, _watts, table=True)
+
+
+def _watts(options: argparse.Namespace) -> power.Watts:
+    return power.watts(**chosen(options, power.watts))
