@@ -1,7 +1,7 @@
 """The log of a training run: first the machine and its roofs, then a line of JSON for each step.
 
-It is written while the run goes on, a line in one write, and read without torch. A last line that a
-kill cut off is left out.
+It is written while the run goes on, each line whole or not at all, and read without torch. A last
+line that a kill cut off is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from calc.core.arguments import number, whole_number
 from calc.core.errors import InputError, abbreviated
-from calc.core.files import read_text
+from calc.core.files import append_line, read_text
 from calc.core.units import Quantity, QuantityLike, quantity
 
 if TYPE_CHECKING:
@@ -141,7 +141,16 @@ class RunLog:
             "bandwidth_byte_per_second": quantity(bandwidth).m_as("byte/s"),
         }
         _roofs(header)
-        self._write("x", header)
+        try:
+            self.path.touch(exist_ok=False)
+        except FileExistsError:
+            raise InputError(
+                f"{self.path} is there already, and no log is written over: take it away or give"
+                " another file"
+            ) from None
+        except OSError as error:
+            raise InputError(f"cannot write {self.path}: {error.strerror}") from None
+        self._append(header)
 
     def record(self, step: Step, work: WorkCounter) -> None:
         """Append a step, with the work that was counted while it ran."""
@@ -156,19 +165,10 @@ class RunLog:
             work.saved,
             step.events,
         )
-        self._write("a", asdict(logged))
+        self._append(asdict(logged))
 
-    def _write(self, mode: str, line: Mapping[str, object]) -> None:
-        try:
-            with self.path.open(mode, encoding="utf-8") as file:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        except FileExistsError:
-            raise InputError(
-                f"{self.path} is there already, and no log is written over: take it away or give"
-                " another file"
-            ) from None
-        except OSError as error:
-            raise InputError(f"cannot write {self.path}: {error.strerror}") from None
+    def _append(self, line: Mapping[str, object]) -> None:
+        append_line(self.path, json.dumps(line, ensure_ascii=False))
 
 
 def read_run(path: Path | str) -> LoggedRun:

@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 
 from pint import DimensionalityError
 
-from calc.commands.options import checked_config_file, option_of, take_from_file, write_config
-from calc.commands.output import check_drawing, checked_csv_file, write
+from calc.commands.options import option_of, take_from_file, write_config
+from calc.commands.output import check_files, write
 from calc.core.errors import InputError, abbreviated, did_you_mean
 
 INTERRUPTED = 128 + signal.SIGINT  # what a shell expects of a program that Ctrl-C has ended
@@ -156,9 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = argparse.Namespace()
     try:
         command_parser()[0].parse_args(arguments, options)
-        checked_csv_file(options)
-        check_drawing(options)
-        checked_config_file(options)
+        check_files(options)
         lines = write(options.run(options), options)
         write_config(options)
     except (InputError, DimensionalityError) as error:

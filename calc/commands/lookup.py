@@ -26,6 +26,7 @@ from calc.core.law import ARGUMENTS
 from calc.core.meanings import meaning
 from calc.core.names import spellings, squeezed
 from calc.core.provenance import Provenance
+from calc.core.public import docstring
 from calc.core.records import Datum, source
 from calc.core.report import Report, Table, fact_rows
 from calc.core.synonyms import SYNONYMS
@@ -120,7 +121,7 @@ def entry(kind: str, name: str, thing: Any) -> Facts:
         assert thing.provenance is not None
         title, more = thing.provenance.title, {"quantity": thing}
     elif inspect.isfunction(thing):
-        title = (inspect.getdoc(thing) or "").split("\n")[0]
+        title = docstring(thing).split("\n")[0]
     elif isinstance(thing, training.Recipe):
         title = f"{thing.bytes_per_parameter}: {thing.breakdown}"
     elif kind == "comparisons":
@@ -246,7 +247,7 @@ def _searched() -> Iterator[tuple[Facts, dict[str, str]]]:
                 parts["note"] = " ".join(origin.note for origin in origins(facts_of(kind, thing)))
             else:
                 arguments = " ".join(inspect.signature(thing).parameters)
-                parts["text"] = f"{(inspect.getdoc(thing) or '').partition('>>>')[0]} {arguments}"
+                parts["text"] = f"{docstring(thing).partition('>>>')[0]} {arguments}"
             yield entry(kind, name, thing), parts
 
 
@@ -443,7 +444,7 @@ def _function(name: str) -> Report | None:
     }
     units = {argument: unit if isinstance(unit, str) else "" for argument, unit in said.items()}
     result = units.pop("return")
-    text = inspect.getdoc(function) or ""
+    text = docstring(function)
     call = ", ".join(f"{name}: {unit}" if unit else name for name, unit in units.items())
     law = [
         (f"  {argument.name}", argument.symbol, meaning(name, argument.name))

@@ -16,7 +16,7 @@ from typing import Any
 from calc.catalog import models
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError
-from calc.core.files import writable
+from calc.core.public import docstring
 
 MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
 TYPES: dict[str, Callable[[str], object]] = {
@@ -57,7 +57,7 @@ def add_options(
 ) -> None:
     """An option for each argument that is told in the docstring, or for those that are named."""
     parameters = inspect.signature(called).parameters
-    meanings = dict(MEANING.findall(inspect.getdoc(called) or ""))
+    meanings = dict(MEANING.findall(docstring(called)))
     for name in names or meanings:
         parameter, option = parameters[name], option_of(name)
         default = (defaults or {}).get(name, parameter.default)
@@ -140,12 +140,6 @@ def take_from_file(parser: argparse.ArgumentParser, file: str) -> None:
             action.default, action.required = _typed(options[name]), False
             if not action.option_strings:
                 action.nargs = "?"
-
-
-def checked_config_file(options: argparse.Namespace) -> None:
-    """Refuse a file of options that cannot be written before there is anything to write."""
-    if (file := getattr(options, "write_config", None)) is not None:
-        writable(file)
 
 
 def write_config(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
+from calc.commands.options import option_of
 from calc.core.errors import InputError
 from calc.core.files import writable, write_text
 from calc.core.report import Reported
@@ -54,15 +55,39 @@ def check_drawing(options: argparse.Namespace) -> None:
         drawing.loaded_matplotlib()
 
 
-def checked_csv_file(options: argparse.Namespace) -> None:
-    """Refuse a file that cannot be written before there is anything to write."""
-    file = getattr(options, "csv", None)
-    if file == PRINTED and options.json:
+WRITTEN = {"csv": ".csv", "parquet": ".parquet", "html": "", "draw": "", "write_config": ""}
+"""The options that name files to write, and how such a name must end; `draw` checks that itself."""
+
+
+def check_files(options: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, or that the command takes for something else too,
+    before there is anything to write."""
+    given = vars(options)
+    if given.get("csv") == PRINTED and options.json:
         raise InputError("--csv and --json cannot both be printed: give --csv a file, or leave one")
-    if file in (None, PRINTED):
-        return
-    if writable(file).suffix != ".csv":
-        raise InputError(f"--csv needs a name that ends in .csv; got {file!r}")
+    check_drawing(options)
+    for name, ending in WRITTEN.items():
+        file = given.get(name)
+        if file in (None, PRINTED):
+            continue
+        if writable(file).suffix != ending and ending:
+            raise InputError(f"{option_of(name)} needs a name that ends in {ending}; got {file!r}")
+        for other, value in given.items():
+            texts = [value, *value.split(",")] if isinstance(value, str) else []
+            if other != name and any(_same_file(file, text.strip()) for text in texts):
+                raise InputError(
+                    f"{option_of(name)} would overwrite {file}, which is given as {other} too:"
+                    " give another file"
+                )
+
+
+def _same_file(file: str, other: str) -> bool:
+    """Whether both names, or links, are of one file, which need not be there yet."""
+    here, there = Path(file), Path(other)
+    try:
+        return here.resolve() == there.resolve() or here.samefile(there)
+    except (OSError, ValueError):  # as of a name that no file has
+        return False
 
 
 def write(report: Reported, options: argparse.Namespace) -> list[str]:

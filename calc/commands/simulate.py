@@ -7,7 +7,6 @@ import multiprocessing
 import signal
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calc import simulation
@@ -15,7 +14,6 @@ from calc.commands.options import add_options, chosen, numbers, split_at_commas
 from calc.commands.output import answers
 from calc.core.arguments import whole_number
 from calc.core.errors import InputError
-from calc.core.files import writable
 from calc.core.progress import ProgressBar
 from calc.core.report import Report, Table
 from calc.core.units import Quantity
@@ -141,7 +139,6 @@ def add_sweep(parser: argparse.ArgumentParser) -> None:
 
 
 def _sweep(options: argparse.Namespace) -> Report:
-    parquet = _checked_files(options)
     workers = whole_number("--workers", options.workers)
     if workers > 1 and options.resume is None:
         raise InputError(
@@ -175,25 +172,14 @@ def _sweep(options: argparse.Namespace) -> Report:
         experiment = simulation.Experiment(network, simulation.digits(), **measured)
         grid = simulation.Grid(**pruned)
         table = simulation.run_sweep(experiment, grid, **limits, on_progress=progress)
-    if parquet is not None:
-        simulation.write_table(table, parquet)
+    if options.parquet is not None:
+        simulation.write_table(table, options.parquet)
     reused = done[0] if done else 0
     memory = f"memory_{options.storage}_bytes"
     lines = _sweep_lines(simulation.summarize_sweep(table), memory, budgets)
     if options.resume is not None:
         lines.append(f"{reused} of {len(table)} rows were in {options.resume} already")
     return Report(lines, facts={"rows": table.to_dicts(), "reused": reused})
-
-
-def _checked_files(options: argparse.Namespace) -> Path | None:
-    """Where the rows are to be written in Parquet; no file may take the place of the kept rows."""
-    if options.parquet is not None and writable(options.parquet).suffix != ".parquet":
-        raise InputError(f"--parquet needs a name that ends in .parquet; got {options.parquet!r}")
-    for option in ("csv", "parquet"):
-        file = getattr(options, option)
-        if options.resume and file and Path(file).resolve() == Path(options.resume).resolve():
-            raise InputError(f"--{option} would overwrite the file of --resume, {file}")
-    return Path(options.parquet) if options.parquet is not None else None
 
 
 def _sweep_lines(summary: DataFrame, memory: str, budgets: list[str]) -> list[str]:

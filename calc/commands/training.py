@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from calc.codesign import dashboard_text, read_run, write_dashboard
 from calc.commands.output import answers
-from calc.core.errors import InputError
 from calc.core.report import Report, values
 
 
@@ -20,9 +18,6 @@ def add_training(parser: argparse.ArgumentParser) -> None:
 def _training(options: argparse.Namespace) -> Report:
     run = read_run(options.log)
     if options.html is not None:
-        page = Path(options.html)
-        if page.exists() and page.samefile(options.log):
-            raise InputError(f"--html would overwrite the log itself, {options.log}")
-        write_dashboard(run, page)
+        write_dashboard(run, options.html)
     names = "title device peak bandwidth seconds rate mfu traffic_rate intensity steps"
     return Report(dashboard_text(run), facts=values(run, names))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from calc.core.errors import InputError, abbreviated
@@ -65,6 +66,49 @@ def write_atomically(target: Path, write: Callable[[str], object]) -> None:
 def write_text(target: Path, text: str) -> None:
     """Put a file of this text in the target's place, whole or not at all."""
     write_atomically(target, lambda name: Path(name).write_text(text, encoding="utf-8"))
+
+
+def append_line(path: Path, text: str) -> None:
+    """Add a line to a file: whole, or not at all where the disk takes only a part of it."""
+    line = f"{text}\n".encode()
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND)
+        try:
+            before = os.fstat(handle).st_size
+            try:
+                while line:
+                    line = line[os.write(handle, line) :]
+            except OSError:
+                os.ftruncate(handle, before)
+                raise
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep a file to this caller until the end, or refuse where another one has it.
+
+    A lock ends with its process, however that ends. Where the system or the disk has none, nothing
+    is locked.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{path} is being written by another sweep: wait for it, or give another file"
+            ) from None
+        except OSError:
+            pass
+        yield
 
 
 def _umask() -> int:

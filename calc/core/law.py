@@ -46,6 +46,7 @@ from calc.core import device
 from calc.core.arrays import Number
 from calc.core.elementwise import TOO_LARGE, evaluate, scale
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
+from calc.core.public import docstring
 from calc.core.spelling import COUNTED
 from calc.core.units import (
     Quantity,
@@ -257,7 +258,7 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
 
 def _html(law: Callable[..., Any]) -> str:
     """A law in a notebook: its call, what it says, its equation."""
-    summary, _, rest = (inspect.getdoc(law) or "").partition("\n\n")
+    summary, _, rest = docstring(law).partition("\n\n")
     equation = re.search(r"^Equation: (.*)", rest, re.MULTILINE)
     lines = [f"{law.__name__}({', '.join(inspect.signature(law).parameters)})", summary]
     call, *more = map(html.escape, lines + ([equation[1]] if equation else []))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from types import FunctionType, ModuleType
 
 
@@ -13,6 +15,18 @@ def public_names(module: ModuleType) -> list[str]:
         for name, value in vars(module).items()
         if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
     ]
+
+
+def docstring(thing: Callable[..., object]) -> str:
+    """What a function or a class says of itself; from its source where `python -OO` drops that."""
+    import ast
+    import inspect
+
+    if sys.flags.optimize < 2:
+        return inspect.getdoc(thing) or ""
+    [definition] = ast.parse(inspect.getsource(inspect.unwrap(thing))).body
+    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
+    return ast.get_docstring(definition) or ""
 
 
 class Package(ModuleType):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from calc.core.errors import InputError
-from calc.core.files import writable, write_text
+from calc.core.files import append_line, locked, writable
 
 Row = dict[str, Any]
 
@@ -19,7 +21,7 @@ def _refused(constant: str) -> None:
 
 
 class RowFile:
-    """Rows on disk. The first line says of which sweep; a row is appended in one write.
+    """Rows on disk, of one sweep at a time. The first line says of which; each row is a line.
 
     A last line that was cut off by the end of a process is no row and is taken out; anything else
     that cannot be read is refused.
@@ -28,33 +30,38 @@ class RowFile:
     def __init__(self, path: Path | str, settings: Row, columns: dict[str, type]) -> None:
         self.path, self.settings, self.columns = writable(path), settings, columns
 
-    def open(self) -> list[Row]:
-        """The rows that are there; the file exists afterwards, and ends with a whole line."""
+    @contextmanager
+    def open(self) -> Iterator[list[Row]]:
+        """The rows that are there; until the end no other sweep may have the file, which exists
+        then, and ends with a whole line."""
+        try:
+            self.path.touch()
+        except OSError as error:
+            raise InputError(f"cannot write {self.path}: {error.strerror}") from None
+        with locked(self.path):
+            yield self._rows()
+
+    def _rows(self) -> list[Row]:
         found = self._text()
-        text = found or json.dumps(self.settings) + "\n"
-        whole = text[: text.rfind("\n") + 1]
+        if not found:
+            append_line(self.path, json.dumps(self.settings))
+            return []
+        whole = found[: found.rfind("\n") + 1]
         if not whole:
             raise self._corrupted("line 1 is cut off")
         first, *rows = [self._read(number, line) for number, line in enumerate(whole.splitlines())]
         self._check_settings(first)
         if whole != found:
-            write_text(self.path, whole)
+            os.truncate(self.path, len(whole.encode()))
         return rows
 
     def append(self, row: Row) -> None:
-        line = (json.dumps(row) + "\n").encode()
-        try:
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
-            try:
-                os.write(handle, line)
-            finally:
-                os.close(handle)
-        except OSError as error:
-            raise InputError(f"cannot write {self.path}: {error.strerror}") from None
+        """A row more, whole or not at all."""
+        append_line(self.path, json.dumps(row))
 
     def _text(self) -> str:
         try:
-            return self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+            return self.path.read_bytes().decode()
         except UnicodeDecodeError:
             raise self._corrupted("it is no text") from None
         except OSError as error:

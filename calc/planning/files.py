@@ -20,6 +20,7 @@ from calc.catalog.models import Transformer
 from calc.catalog.software import Software
 from calc.core.errors import InputError, MissingExtraError, abbreviated, did_you_mean
 from calc.core.files import read_text, writable, write_text
+from calc.core.public import docstring
 from calc.core.records import parse_toml
 from calc.core.units import Quantity
 
@@ -31,7 +32,7 @@ def option_names(called: Callable[..., object]) -> tuple[str, ...]:
     >>> option_names(plan)[:4]
     ('model', 'hardware', 'prompt', 'generated')
     """
-    meanings = inspect.getdoc(called) or ""
+    meanings = docstring(called)
     arguments = inspect.signature(called).parameters.values()
     return tuple(
         argument.name

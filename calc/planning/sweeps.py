@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
@@ -60,9 +61,8 @@ def run_plans(
             f" calc.planning.training_row; got {abbreviated(row_of)}"
         )
     sweep = _Sweep(row_of, list(map(_checked, as_list("points", points))), on_progress)
-    if resume is not None:
-        sweep.continue_in(resume)
-    sweep.run(executor)
+    with sweep.continued_in(resume):
+        sweep.run(executor)
     return [{**json.loads(key), **sweep.rows[key]} for key in sweep.keys]
 
 
@@ -101,11 +101,17 @@ class _Sweep:
         self.rows: dict[str, Row] = {}
         self.file: RowFile | None = None
 
-    def continue_in(self, path: Path | str) -> None:
+    @contextmanager
+    def continued_in(self, path: Path | str | None) -> Iterator[None]:
+        if path is None:
+            yield
+            return
         settings = {"plans": f"{self.row_of.__module__}.{self.row_of.__qualname__}"}
         self.file = RowFile(path, settings, COLUMNS)
-        finished = {json.dumps(line["point"]): line["row"] for line in self.file.open()}
-        self.rows = {key: finished[key] for key in self.keys if key in finished}
+        with self.file.open() as lines:
+            finished = {json.dumps(line["point"]): line["row"] for line in lines}
+            self.rows = {key: finished[key] for key in self.keys if key in finished}
+            yield
 
     def run(self, executor: Executor | None) -> None:
         missing = [key for key in dict.fromkeys(self.keys) if key not in self.rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -39,7 +40,9 @@ def write_table(table: DataFrame, path: Path | str) -> None:
     """
     target = checked_target(path)
     frame = frame_of(table)
-    write_atomically(target, frame.write_csv if target.suffix == ".csv" else frame.write_parquet)
+    whole = io.BytesIO()  # polars has a way of its own to say that a disk is full
+    (frame.write_csv if target.suffix == ".csv" else frame.write_parquet)(whole)
+    write_atomically(target, lambda name: Path(name).write_bytes(whole.getbuffer()))
 
 
 def checked_target(path: Path | str) -> Path:

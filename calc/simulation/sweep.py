@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -243,9 +244,8 @@ def run_sweep(
     limits = _Limits(budgets, active_budget)
     check_executor(executor)
     sweep = _Sweep(experiment, limits, grid.variants(), on_progress or (lambda done, total: None))
-    if resume is not None:
-        sweep.continue_in(resume)
-    sweep.run(executor)
+    with sweep.continued_in(resume):
+        sweep.run(executor)
     return sweep.table()
 
 
@@ -285,13 +285,19 @@ class _Sweep:
         self.rows: dict[Variant, Row] = {}
         self.file: RowFile | None = None
 
-    def continue_in(self, path: Path | str) -> None:
+    @contextmanager
+    def continued_in(self, path: Path | str | None) -> Iterator[None]:
+        if path is None:
+            yield
+            return
         self.file = RowFile(path, self.experiment.settings(), COLUMNS)
         wanted = set(self.variants)
-        for row in self.file.open():
-            variant = Variant(*(row[name] for name in Variant._fields))
-            if variant in wanted:
-                self.rows[variant] = row
+        with self.file.open() as rows:
+            for row in rows:
+                variant = Variant(*(row[name] for name in Variant._fields))
+                if variant in wanted:
+                    self.rows[variant] = row
+            yield
 
     def run(self, executor: Executor | None) -> None:
         self.on_progress(len(self.rows), len(self.variants))

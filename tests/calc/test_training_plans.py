@@ -268,6 +268,27 @@ def test_what_is_printed() -> None:
     assert rows[0]["expected"] <= rows[-1]["expected"]
 
 
+def test_other_devices_are_planned_as_they_are_told() -> None:
+    asked: dict[str, Any] = {"tokens": "1T", "sequences": 512, "length": 8192}
+    degrees = {"tensor": 8, "pipeline": 1, "context": 1, "sharding": 1}
+    now, more = (
+        plan_training("llama-3-70b", "dgx-h100", devices=count, layout=degrees, **asked)
+        for count in (1024, 2048)
+    )
+    told = now.what_would_change[0]
+    ratio = (more.best.time / now.best.time).m_as("")
+    assert (
+        told
+        == f"2048 devices: {ratio:.3g} times the time of a step, {2 * ratio:.3g} the device time."
+    )
+    assert "512 devices" in now.what_would_change[1]
+    often = plan_training(
+        "llama-3-70b", "dgx-h100", devices=1024, layout=degrees, **asked,
+        device_time_between_failures=now.device_time_between_failures / 2,
+    )  # fmt: skip
+    assert f"the goodput {often.goodput.m_as(''):.1%}." in now.what_would_change[2]
+
+
 def test_no_layout_is_found_in_a_sentence() -> None:
     with pytest.raises(
         InputError, match=r"no layout of Llama 3 70B fits on 2 .* needs .* at least"

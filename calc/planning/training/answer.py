@@ -15,7 +15,7 @@ from calc.laws import cost, energy, training
 from calc.laws.roofline import StepTime
 from calc.planning import drawing, files
 from calc.planning.estimate import Bounds
-from calc.planning.setup import device_power, memory_text
+from calc.planning.setup import device_power, devices_text, memory_text
 from calc.planning.training import precedents
 from calc.planning.training.candidate import Candidate, best_of
 from calc.planning.training.precedents import DEGREES
@@ -46,7 +46,11 @@ class TrainingPlan(Reported):
                            perfect overlap  no overlap  expected          what binds
     """
 
-    _SENTENCES = (("why_not_others", "Why not another layout"), ("assumptions", "Assumed"))
+    _SENTENCES = (
+        ("why_not_others", "Why not another layout"),
+        ("what_would_change", "What would change it"),
+        ("assumptions", "Assumed"),
+    )
 
     run: Run
     tokens: Quantity
@@ -285,7 +289,7 @@ class TrainingPlan(Reported):
             **values(self, "goodput duration device_time cost energy carbon checkpoint"),
             **values(self, "checkpoint_interval"),
             "beyond_published": self.best.beyond_published,
-            **values(self, "searched fitting assumptions why_not_others"),
+            **values(self, "searched fitting assumptions why_not_others what_would_change"),
         }
 
     @property
@@ -304,6 +308,37 @@ class TrainingPlan(Reported):
             f" {self.run.room.to('GB')} on their fullest device.",
             *sentences,
         )
+
+    @property
+    def what_would_change(self) -> tuple[str, ...]:
+        """What would make this another answer, a sentence each: devices, and how often they fail.
+
+        Of other devices the layout is the same with more or fewer copies, for the same batch.
+        """
+        return tuple(self._changes())
+
+    def _changes(self) -> Iterator[str]:
+        now = int(self.layout.data)
+        for copies in (2 * now, now // 2):
+            cuts = self.best.cuts.with_copies(copies)
+            if cuts is None:
+                continue
+            devices = devices_text(cuts.run.devices)
+            if cuts.memory.total > cuts.run.room:
+                yield f"{devices} do not hold this layout with {copies} copies."
+                continue
+            longer = (Candidate(cuts, cuts.memory, cuts.step).time / self.best.time).m_as("")
+            paid = longer * cuts.run.devices / self.devices
+            yield f"{devices}: {longer:.3g} times the time of a step, {paid:.3g} the device time."
+        for factor, word in ((0.5, "half"), (2.0, "twice")):
+            often = factor * self.device_time_between_failures
+            last = training.time_between_failures(often, self.devices)
+            interval = training.checkpoint_interval(self._checkpoint_time, last)
+            kept = training.goodput(interval, self._checkpoint_time, self.restart_time, last)
+            yield (
+                f"A device that fails every {often.to('year')}, {word} as long, makes the goodput"
+                f" {_percent(kept)}."
+            )
 
     def _assumptions(self) -> Iterator[str]:
         run, job, adapters = self.run, self.run.job, self.run.adapters

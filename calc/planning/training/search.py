@@ -126,6 +126,25 @@ class Cuts:
         layout = _changed(self.layout, lambda values: int(values[place]))
         return replace(self, layout=layout, sequences=int(self.sequences[place]))
 
+    def with_copies(self, copies: int) -> Cuts | None:
+        """One layout with more copies or fewer, which share the same batch; None if none is legal.
+
+        Copies that shared all states share them still.
+        """
+        run, layout = self.run, self.layout
+        if copies < 1 or run.sequences % (copies * self.sequences):
+            return None
+        shared = layout.sharing if layout.sharers < layout.copies else None
+        changed = replace(
+            layout,
+            data=copies,
+            microbatches=run.sequences // copies // self.sequences,
+            sharing=shared,
+        )
+        if changed.devices > run.machine.most_joined or not changed.legal(run.job.model):
+            return None
+        return replace(self, run=replace(run, devices=int(changed.devices)), layout=changed)
+
 
 def all_cuts(run: Run) -> list[Cuts]:
     """Every legal layout of a run, whether or not it fits, by what is recomputed."""

@@ -83,7 +83,10 @@ def test_workers_and_a_file_to_go_on_from(
         (["--workers", "2"], "--workers 2 needs --resume FILE"),
         (["--csv", ""], "cannot write .: it is there, and is no file"),
         (["--csv", "rows.parquet"], "--csv needs a name that ends in .csv; got 'rows.parquet'"),
-        (["--csv", "r.csv", "--resume", "r.csv"], "--csv would overwrite the file of --resume"),
+        (
+            ["--csv", "r.csv", "--resume", "r.csv"],
+            "--csv would overwrite r.csv, which is given as resume",
+        ),
         (["--resume", ""], "cannot write .: it is there, and is no file"),
         (["--csv", "rows.txt"], "--csv needs a name that ends in .csv; got 'rows.txt'"),
         (["--parquet", "nowhere/rows.parquet"], "there is no folder nowhere"),
