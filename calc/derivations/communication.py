@@ -14,12 +14,12 @@ class GradientExchange:
     """Eight GPUs that train one model exchange its gradients at each step, best on a ring."""
 
     parameters = quantity("7B param")
-    each = constants.get("size_gradient_fp16")
+    each = constants.size_gradient_fp16
     h100 = hardware.get("h100")
     devices = 8
     link = h100.link_bandwidth
-    latency = constants.get("latency_nvlink")  # of the wire
-    measured_bandwidth = constants.get("bandwidth_ring_busbw_h100")
+    latency = constants.latency_nvlink  # of the wire
+    measured_bandwidth = constants.bandwidth_ring_busbw_h100
 
     gradients = training.model_memory(parameters, each)
     by_one_device = (2 * (devices - 1) * links.transfer_time(gradients, link, latency)).to("ms")
@@ -345,7 +345,7 @@ class Overlap:
     tokens = quantity("8192 token")
     utilization = 0.4
     batch = quantity("4e6 token")
-    backward = 1 - constants.get("work_inference") / constants.get("work_training")
+    backward = 1 - constants.work_inference / constants.work_training
 
     peak = GradientExchange.h100.peak("bf16")
     compute = training.training_time(parameters, tokens, 1, peak, utilization).to("ms")
@@ -456,7 +456,7 @@ class TwoBandwidths:
     """One run of a benchmark has two bandwidths, and neither need be the link's."""
 
     devices = GradientExchange.devices
-    sharp = constants.get("bandwidth_sharp_busbw_h100")
+    sharp = constants.bandwidth_sharp_busbw_h100
 
     algorithm = collectives.algorithm_bandwidth(GradientExchange.gradients, GradientExchange.ring)
     bus = collectives.bus_bandwidth(GradientExchange.gradients, GradientExchange.ring, devices)

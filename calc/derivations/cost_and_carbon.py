@@ -39,12 +39,12 @@ class RunPrice:
     """A run costs its device-hours, and electricity is a small part of that."""
 
     hours = quantity("2.788e6 h")
-    rent = constants.get("price_h800")
-    rent_today = constants.get("price_h100")
-    rent_b200 = constants.get("price_b200")
-    electricity = constants.get("price_electricity_us_industry")
-    pue = constants.get("pue_average")
-    server = constants.get("power_dgx_h100")
+    rent = constants.price_h800
+    rent_today = constants.price_h100
+    rent_b200 = constants.price_b200
+    electricity = constants.price_electricity_us_industry
+    pue = constants.pue_average
+    server = constants.power_dgx_h100
     gpus = 8
     in_total_low = quantity(2, "%")
     in_total_high = quantity(6, "%")
@@ -64,7 +64,7 @@ class TokenPrice:
 
     model = models.get("llama-3-8b")
     device = hardware.get("h100")
-    rent = constants.get("price_h800")
+    rent = constants.price_h800
     context = 4096
     contexts = (1024, 4096, 8192)
 
@@ -105,18 +105,15 @@ class JoulesOf:
     """Energies of one bit from memory and of one operation, none of them an H100's own."""
 
     board = hardware.get("h100").tdp
-    dram = constants.get("energy_hbm2_bit")
-    multiply = constants.get("energy_7nm_bf16_multiply")
-    add = constants.get("energy_7nm_fp32_add")
+    dram = constants.energy_hbm2_bit
+    add = constants.energy_7nm_fp32_add
 
     # From a cell of the memory to an arithmetic unit, all told.
     way = (
-        constants.get("energy_a100_hbm_bit")
-        + constants.get("energy_a100_l2_bit")
-        + constants.get("energy_a100_l1_bit")
+        constants.energy_a100_hbm_bit + constants.energy_a100_l2_bit + constants.energy_a100_l1_bit
     )
     way_over_dram = (way / dram).to("")
-    operation = ((multiply + add) / quantity("2 FLOP")).to("pJ/FLOP")
+    operation = ((constants.energy_7nm_bf16_multiply + add) / quantity("2 FLOP")).to("pJ/FLOP")
     reading = (hardware.get("h100").memory_bandwidth * way).to("W")
 
 
@@ -190,11 +187,10 @@ class CarbonAccounts:
     keys = ("bloom-176b", "llama-2-70b", "llama-3-1-405b")
     bloom = runs.get("bloom-176b")
     llama2 = runs.get("llama-2-70b")
-    llama3 = runs.get("llama-3-1-405b")
     llama_pue = llama2.pue
     france = bloom.carbon_intensity
-    world = constants.get("carbon_intensity_world")
-    llama3_reported = llama3.carbon
+    world = constants.carbon_intensity_world
+    llama3_reported = runs.get("llama-3-1-405b").carbon
     bloom_beside = quantity("14.6 t")
     bloom_making = quantity("11.2 t")
 
@@ -231,8 +227,8 @@ class RentOrBuy:
     short = quantity("3 year")
     long = quantity("5 year")
     lifetimes = (short, lifetime, long)
-    rent = constants.get("price_h800")
-    electricity = constants.get("price_electricity_us_industry")
+    rent = constants.price_h800
+    electricity = constants.price_electricity_us_industry
 
     price = cost.price_of_ownership(purchase, lifetime, RunPrice.power, electricity).to("USD/h")
     utilization = cost.break_even_utilization(price, rent).to("%")
@@ -336,7 +332,7 @@ class OneCall:
     batch = 32
     prompt = 1000
     generated = 200
-    rent = constants.get("price_h800")
+    rent = constants.price_h800
     software = "vllm"
 
     @classmethod
@@ -456,8 +452,8 @@ class MoreDevices:
     @classmethod
     def least_sums(cls, devices: int) -> Quantity:
         """What the all-reduces of a token take on H100s by published bandwidth alone."""
-        each = collectives.time("all_reduce", cls.vectors, devices, cls.machine).lower
-        least: Quantity = (cls.sums * each).to("ms")
+        time = collectives.time("all_reduce", cls.vectors, devices, cls.machine).lower
+        least: Quantity = (cls.sums * time).to("ms")
         return least
 
 

@@ -19,17 +19,14 @@ class DesignedRun:
     """A search finds the published layout of Llama 3.1 405B, and some that nobody has published."""
 
     run = runs.get("llama-3-1-405b")
-    machine = machines.get("dgx-h100")
     reported = run.mfu
     devices = 16384
     sequences = 2048
     length = 8192
-    h100 = hardware.get("h100")
-    capacity = h100.memory_capacity
 
     plan = plan_training(
         models.get("llama-3-405b"),
-        machine,
+        machines.get("dgx-h100"),
         tokens=run.tokens,
         sequences=sequences,
         length=length,
@@ -46,7 +43,7 @@ class DesignedRun:
     time = published.time
     mfu = published.mfu.to("%")
     of_expected = (reported / mfu).to("%")
-    usable = (plan.run.usable * capacity).to("GB")
+    usable = (plan.run.usable * hardware.get("h100").memory_capacity).to("GB")
 
     @staticmethod
     def row(candidate: Candidate) -> Row:

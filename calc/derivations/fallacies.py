@@ -20,7 +20,7 @@ class DoubledDevices:
     after = 1024
     backward = Overlap.backward
 
-    gradients = (parameters * constants.get("size_gradient_fp16")).to("GB")
+    gradients = (parameters * constants.size_gradient_fp16).to("GB")
     arithmetic = training.training_time(
         parameters, batch, (before, after), machine.device.peak("bf16"), mfu
     ).to("ms")
@@ -71,10 +71,8 @@ class SinglePrecision:
     """FP32 costs twice the bytes, and far more than twice the arithmetic."""
 
     h100 = hardware.get("h100")
-    fp32_multiply = constants.get("energy_fp32_multiply")
-    fp16_multiply = constants.get("energy_fp16_multiply")
 
-    energy_ratio = fp32_multiply / fp16_multiply
+    energy_ratio = constants.energy_fp32_multiply / constants.energy_fp16_multiply
     fp32_slowdown = h100.peak("fp16") / h100.vector_peak("fp32")
 
 
@@ -125,12 +123,11 @@ class CacheHit:
 class FasterLink:
     """Forty times the bandwidth changes nothing for a small message across an ocean."""
 
-    distance = constants.get("length_pacific")
     message = quantity("1 kB")
     slow = quantity("10 Gbit/s")
     fast = quantity("400 Gbit/s")
 
-    latency = (links.round_trip_time(distance) / 2).to("ms")
+    latency = (links.round_trip_time(constants.length_pacific) / 2).to("ms")
     slow_time = links.transfer_time(message, slow, latency)
     fast_time = links.transfer_time(message, fast, latency)
     gain = (slow_time - fast_time).to("µs")

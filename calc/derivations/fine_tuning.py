@@ -336,8 +336,7 @@ class StateOfThirteen:
 class HiddenStream:
     """Problem 2: how many tokens hide weights that the host streams."""
 
-    card = hardware.get("rtx-4090")
-    peak = card.peak("bf16")
+    peak = hardware.get("rtx-4090").peak("bf16")
     work = quantity("6 FLOP/(param·token)")
     parameters = LARGE.parameters
 

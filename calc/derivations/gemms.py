@@ -66,7 +66,6 @@ class RowMore:
 class TileOnSM:
     """What a tile takes of an SM, and how much of the output's shape it wastes."""
 
-    registers = constants.get("size_register_file_sm_h100")
     warp = 32
     threads = 384
     registers_of_thread = 168
@@ -80,7 +79,7 @@ class TileOnSM:
     )
 
     sums = gemms.accumulator_size(*TILE).to("KiB")
-    share_of_registers = (sums / registers).to("%")
+    share_of_registers = (sums / constants.size_register_file_sm_h100).to("%")
     staged = gemms.staged_memory(stages, step, ELEMENT, *TILE).to("KiB")
     blocks = gemms.resident_blocks(threads, registers_of_thread, staged)
     occupancy = gemms.occupancy(blocks, threads).to("%")

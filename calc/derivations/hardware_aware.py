@@ -220,9 +220,9 @@ class FusedAttention:
 class Exponentials:
     """The third roof of attention: units of their own, and few of them."""
 
-    clock = constants.get("frequency_h100_boost")
-    sms = constants.get("count_sm_h100")
-    special = constants.get("count_special_per_clock_sm_h100")
+    clock = constants.frequency_h100_boost
+    sms = constants.count_sm_h100
+    special = constants.count_special_per_clock_sm_h100
     peak = FusedAttention.h100.peak("fp16")
 
     rate = hardware.peak_from_clock(clock, sms, special * quantity("1 FLOP/cycle"))
@@ -293,20 +293,16 @@ class CameraBudget:
 
     rate = 30  # frames a second
     power = quantity("4 W")
-    bit_energy = constants.get("energy_lpddr4_bit")
-    sram_read = constants.get("energy_7nm_sram_1mb")
-    multiply = constants.get("energy_7nm_int8_multiply")
-    add = constants.get("energy_7nm_int8_add")
     picture = quantity("6.22 MB")
     small_power = quantity("2 W")
     small_rate = 15
     network = quantity("400 MB")
 
     per_frame = (power * quantity("1 s") / rate).to("mJ")
-    per_byte = bit_energy.to("pJ/byte")
-    sram_per_byte = (sram_read / quantity("8 byte")).to("pJ/byte")
+    per_byte = constants.energy_lpddr4_bit.to("pJ/byte")
+    sram_per_byte = (constants.energy_7nm_sram_1mb / quantity("8 byte")).to("pJ/byte")
     bytes_per_frame = (per_frame / per_byte).to("MB")
-    multiply_add = multiply + add
+    multiply_add = constants.energy_7nm_int8_multiply + constants.energy_7nm_int8_add
     pairs_per_frame = (per_frame / multiply_add).to("") / 1e12
     per_picture = (picture * per_byte).to("mJ")
     picture_share = (per_picture / per_frame).to("%")

@@ -178,7 +178,7 @@ class CheatSheet:
 
     h100 = hardware.get("h100")
     tpu = hardware.get("tpu-v5p")
-    tpu_links = constants.get("count_links_tpu_v5p")
+    tpu_links = constants.count_links_tpu_v5p
 
     h100_peak = h100.peak("bf16")
     tpu_peak = tpu.peak("bf16")
@@ -235,9 +235,8 @@ class OnePeer:
     """Without a switch, each of the other GPUs has its share of the links and no more."""
 
     links = hardware.get("mi300x").link_bandwidth
-    peers = constants.get("count_peers_mi300x")
 
-    to_one_peer = links / peers
+    to_one_peer = links / constants.count_peers_mi300x
 
 
 class RoundedPeak:
@@ -246,9 +245,9 @@ class RoundedPeak:
     h100 = hardware.get("h100")
     printed = h100.peak("fp16")
     bandwidth = h100.memory_bandwidth
-    sms = constants.get("count_sm_h100")
-    operations_per_clock = constants.get("count_flop_per_clock_sm_h100")
-    clock = constants.get("frequency_h100_boost")
+    sms = constants.count_sm_h100
+    operations_per_clock = constants.count_flop_per_clock_sm_h100
+    clock = constants.frequency_h100_boost
 
     from_clock = (sms * operations_per_clock * clock * quantity("1 FLOP")).to("TFLOP/s")
     in_white_paper = quantity(round(from_clock.magnitude, 1), "TFLOP/s")
@@ -258,9 +257,8 @@ class RoundedPeak:
 class SoldCapacity:
     """An "80 GB" H100 holds 80 GiB, of which a program can have nearly all."""
 
-    h100 = hardware.get("h100")
-    capacity = h100.memory_capacity
-    reported = constants.get("size_memory_h100_driver")
+    capacity = hardware.get("h100").memory_capacity
+    reported = constants.size_memory_h100_driver
 
     decimal = capacity.to("GB")
     kept_back = (capacity - reported).to("MiB")
@@ -296,13 +294,12 @@ class Spread:
 
     slow = hardware.get("jetson-orin-nano")
     fast = hardware.get("gb200")
-    old = hardware.get("v100")
 
     bandwidth_span = fast.memory_bandwidth / slow.memory_bandwidth
     peak_span = fast.peak("fp16") / slow.peak("fp16")
     slow_ridge = slow.ridge_point("fp16")
     fast_ridge = fast.ridge_point("fp16")
-    old_ridge = old.ridge_point("fp16")
+    old_ridge = hardware.get("v100").ridge_point("fp16")
     fast_ridge_fp4 = fast.ridge_point("fp4")
     ridge_growth = fast_ridge / old_ridge
     ridge_growth_smallest = fast_ridge_fp4 / old_ridge
@@ -312,7 +309,7 @@ class WholeRack:
     """A rack is its GPUs, summed: all totals grow, the ridge point does not."""
 
     gpu = hardware.get("gb200")
-    gpus = constants.get("count_gpu_nvl72")
+    gpus = constants.count_gpu_nvl72
 
     peak = (gpus * gpu.peak("fp4")).to("PFLOP/s")
     bandwidth = (gpus * gpu.memory_bandwidth).to("TB/s")
@@ -334,11 +331,10 @@ class AdvertisedL4:
 class SparseUnlike:
     """A sparse rate need not be twice the dense one, nor what stands beside it dense."""
 
-    trainium2 = hardware.get("trainium2")
     l40s = hardware.get("l40s")
     trainium2_sparse = quantity("2563 TFLOP/s")
     l40s_printed = quantity("362.05 TFLOP/s")
-    trainium2_dense = trainium2.peak("bf16")
+    trainium2_dense = hardware.get("trainium2").peak("bf16")
     l40s_sparse = l40s.sparse_peak("fp16")
     l40s_dense = l40s.peak("fp16")
 
@@ -385,14 +381,13 @@ class OneKilowatt:
     budget = quantity("1 kW")
     parameters = quantity("8B param")
     l4 = hardware.get("l4")
-    h200 = hardware.get("h200")
     b200 = hardware.get("b200")
 
     weights = training.model_memory(parameters, quantity("1 byte/param"))
     l4_cards = math.floor((budget / l4.tdp).m_as(""))
     l4_bandwidth = (l4_cards * l4.memory_bandwidth).to("TB/s")
     l4_peak = (l4_cards * l4.peak("fp8")).to("TFLOP/s")
-    h200_bandwidth = h200.memory_bandwidth
+    h200_bandwidth = hardware.get("h200").memory_bandwidth
     b200_bandwidth = b200.memory_bandwidth
     b200_peak = b200.peak("fp8").to("TFLOP/s")
     l4_token = (weights / l4.memory_bandwidth).to("ms")

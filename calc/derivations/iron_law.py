@@ -33,9 +33,9 @@ class IronLaw:
 class LaunchedKernels:
     """Eighty tiny kernels, one by one and as a graph, which keeps a gap at each node."""
 
-    kernels = constants.get("count_kernels_cuda_jl")
-    one_by_one = constants.get("latency_launches_cuda_jl")
-    as_graph = constants.get("latency_graph_cuda_jl")
+    kernels = constants.count_kernels_cuda_jl
+    one_by_one = constants.latency_launches_cuda_jl
+    as_graph = constants.latency_graph_cuda_jl
 
     node = (as_graph / kernels).to("µs")
 

@@ -77,52 +77,48 @@ class FourLinks:
 class LinksOfToday:
     """From a chip beside it to another rack, a device sees bandwidths an order apart."""
 
-    nvlink_least = constants.get("latency_nccl_step_nvlink")
-    nvlink_most = constants.get("latency_nccl_step_nvlink_large")
-    pcie_least = constants.get("latency_nccl_step_pcie")
-    pcie_most = constants.get("latency_nccl_step_pcie_large")
-    network_least = constants.get("latency_nccl_step_network")
-    network_most = constants.get("latency_nccl_step_network_large")
-    peer_idle = constants.get("latency_p2p_pcie_gen5")
-    peer_loaded = constants.get("latency_p2p_pcie_gen5_loaded")
-    nvlink_5 = constants.get("bandwidth_nvlink_5")
-    cxl_latency = constants.get("latency_cxl_memory")
-    beside_cxl = constants.get("latency_dram_beside_cxl")
-    switch_port = constants.get("latency_quantum2_port")
-    round_trip = constants.get("latency_rdma_round_trip")
+    nvlink_most = constants.latency_nccl_step_nvlink_large
+    pcie_most = constants.latency_nccl_step_pcie_large
+    network_most = constants.latency_nccl_step_network_large
+    peer_idle = constants.latency_p2p_pcie_gen5
+    peer_loaded = constants.latency_p2p_pcie_gen5_loaded
+    nvlink_5 = constants.bandwidth_nvlink_5
+    cxl_latency = constants.latency_cxl_memory
+    switch_port = constants.latency_quantum2_port
+    round_trip = constants.latency_rdma_round_trip
 
-    infiniband_xdr = constants.get("bandwidth_infiniband_xdr").to("GB/s")
+    infiniband_xdr = constants.bandwidth_infiniband_xdr.to("GB/s")
     nvlink_per_xdr = nvlink_5 / infiniband_xdr
-    cxl_per_dram = cxl_latency / beside_cxl
-    nvlink_step = Quoted(f"≈ {between(nvlink_least, nvlink_most)}")
-    pcie_step = Quoted(f"≈ {between(pcie_least, pcie_most)}")
-    network_step = Quoted(f"≈ {between(network_least, network_most)}")
-    c2c_bit = constants.get("energy_nvlink_bit")
-    pcie_bit = constants.get("energy_pcie5_bit")
+    cxl_per_dram = cxl_latency / constants.latency_dram_beside_cxl
+    nvlink_step = Quoted(f"≈ {between(constants.latency_nccl_step_nvlink, nvlink_most)}")
+    pcie_step = Quoted(f"≈ {between(constants.latency_nccl_step_pcie, pcie_most)}")
+    network_step = Quoted(f"≈ {between(constants.latency_nccl_step_network, network_most)}")
+    c2c_bit = constants.energy_nvlink_bit
+    pcie_bit = constants.energy_pcie5_bit
     rows = (
-        ("NVLink 3", constants.get("bandwidth_nvlink_3"), nvlink_step),
-        ("NVLink 4", constants.get("bandwidth_nvlink_4"), nvlink_step),
+        ("NVLink 3", constants.bandwidth_nvlink_3, nvlink_step),
+        ("NVLink 4", constants.bandwidth_nvlink_4, nvlink_step),
         ("NVLink 5", nvlink_5, nvlink_step),
-        ("NVLink 6, announced", constants.get("bandwidth_nvlink_6"), None),
-        ("NVLink-C2C", constants.get("bandwidth_nvlink_c2c"), None),
+        ("NVLink 6, announced", constants.bandwidth_nvlink_6, None),
+        ("NVLink-C2C", constants.bandwidth_nvlink_c2c, None),
         (
             "Infinity Fabric of an MI355X, to one peer",
-            constants.get("bandwidth_infinity_fabric_mi355x"),
+            constants.bandwidth_infinity_fabric_mi355x,
             None,
         ),
         (
             "ICI of a TPU v5p, to one neighbour",
-            constants.get("bandwidth_ici_link_v5p"),
-            approximately(constants.get("latency_ici_hop")),
+            constants.bandwidth_ici_link_v5p,
+            approximately(constants.latency_ici_hop),
         ),
-        ("PCIe Gen4 x16", constants.get("bandwidth_pcie4_x16"), pcie_step),
+        ("PCIe Gen4 x16", constants.bandwidth_pcie4_x16, pcie_step),
         ("PCIe Gen5 x16", AnchorBandwidths.pcie_coded, pcie_step),
-        ("PCIe Gen6 x16", constants.get("bandwidth_pcie6_x16"), None),
-        ("CXL 2.0 x16", constants.get("bandwidth_cxl_x16"), cxl_latency),
+        ("PCIe Gen6 x16", constants.bandwidth_pcie6_x16, None),
+        ("CXL 2.0 x16", constants.bandwidth_cxl_x16, cxl_latency),
         ("InfiniBand NDR", AnchorBandwidths.infiniband, network_step),
         ("InfiniBand XDR", infiniband_xdr, network_step),
-        ("Ethernet, 400 Gbit/s", constants.get("bandwidth_ethernet_400").to("GB/s"), network_step),
-        ("Ethernet, 800 Gbit/s", constants.get("bandwidth_ethernet_800").to("GB/s"), network_step),
+        ("Ethernet, 400 Gbit/s", constants.bandwidth_ethernet_400.to("GB/s"), network_step),
+        ("Ethernet, 800 Gbit/s", constants.bandwidth_ethernet_800.to("GB/s"), network_step),
     )
 
 
@@ -141,7 +137,7 @@ class SmallWindow:
     """A sender that waits for acknowledgements needs a window of bandwidth times round trip."""
 
     bandwidth = LongLink.bandwidth
-    window = constants.get("size_tcp_window_unscaled")
+    window = constants.size_tcp_window_unscaled
 
     round_trip = 2 * LongLink.latency
     product = links.bandwidth_delay_product(bandwidth, round_trip)
@@ -205,10 +201,10 @@ class AsSold:
 
     tpu = hardware.get("tpu-v5p").link_bandwidth
     nvlinks = 18  # of an H100
-    tpu_links = constants.get("count_links_tpu_v5p")
-    infiniband_bits = constants.get("bandwidth_infiniband_ndr")
-    payload = constants.get("size_pcie_block_payload")
-    block = constants.get("size_pcie_block")
+    tpu_links = constants.count_links_tpu_v5p
+    infiniband_bits = constants.bandwidth_infiniband_ndr
+    payload = constants.size_pcie_block_payload
+    block = constants.size_pcie_block
 
     pcie_raw = AnchorBandwidths.pcie_raw
     pcie_coded = AnchorBandwidths.pcie_coded
@@ -264,7 +260,7 @@ class LineAcrossTheAtlantic:
     """Problem 3: a fast link over a long way is filled by a large window or by many connections."""
 
     bandwidth = quantity("100 Gbit/s")
-    distance = constants.get("length_atlantic")
+    distance = constants.length_atlantic
     window = quantity("16 MB")
 
     round_trip = links.round_trip_time(distance)

@@ -89,18 +89,15 @@ class Tails:
 class MemoryConcurrency:
     """An H100 must have over a megabyte of loads under way to keep its memory busy."""
 
-    h100 = hardware.get("h100")
-    bandwidth = h100.memory_bandwidth
-    cycles = constants.get("cycles_global_memory_hopper_revised")
-    clock = constants.get("frequency_h800_pcie")
-    sms = constants.get("count_sm_h100")
-    threads = constants.get("count_threads_sm_h100")
+    bandwidth = hardware.get("h100").memory_bandwidth
+    clock = constants.frequency_h800_pcie
+    threads = constants.count_threads_sm_h100
     word = quantity("4 byte")
     vector = quantity("16 byte")
 
-    latency = (cycles / clock).to("ns")
+    latency = (constants.cycles_global_memory_hopper_revised / clock).to("ns")
     in_flight = queueing.bytes_in_flight(bandwidth, latency).to("kB")
-    per_sm = (in_flight / sms).to("byte")
+    per_sm = (in_flight / constants.count_sm_h100).to("byte")
     words_per_sm = per_sm / word
     vectors_per_sm = per_sm / vector
     occupancy_by_vectors = (vectors_per_sm / threads).to("%")
@@ -124,8 +121,6 @@ class Loader:
 class Conversations:
     """What is left beside the weights decides how many conversations a device can hold."""
 
-    h100 = hardware.get("h100")
-    capacity = h100.memory_capacity
     parameters = quantity("8B param")
     layers = 32
     heads = 8
@@ -138,7 +133,7 @@ class Conversations:
     weights = training.model_memory(
         parameters, training.recipe("inference-fp16").bytes_per_parameter
     )
-    left = (capacity - weights).to("GB")
+    left = (hardware.get("h100").memory_capacity - weights).to("GB")
     per_token = transformer.kv_bytes_per_token(
         layers, heads, head_width, head_width, element_size
     ).to("KiB/token")

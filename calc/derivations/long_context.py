@@ -11,12 +11,11 @@ from calc.laws.roofline import StepTime
 class LongActivations:
     """A sequence of a million tokens keeps more than a device holds; cutting it divides that."""
 
-    model = models.get("llama-3-8b")
     long = 1_048_576
     contexts = 64
 
     kept_long = transformer.activation_memory(
-        model.with_context(long), long, recomputation="selective"
+        models.get("llama-3-8b").with_context(long), long, recomputation="selective"
     ).to("TB")
     each = (kept_long / contexts).to("GB")
 

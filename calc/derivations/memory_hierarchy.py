@@ -24,15 +24,15 @@ class Level(NamedTuple):
 class MemoryHierarchy:
     """Away from the arithmetic, memory gets larger, and everything else about it gets worse."""
 
-    sms = constants.get("count_sm_h100")
-    registers_of_sm = constants.get("size_register_file_sm_h100")
-    l1_of_sm = constants.get("size_l1_sm_h100")
-    l1_bytes_per_clock = constants.get("bytes_per_clock_shared_memory_sm")
-    clock = constants.get("frequency_h100_boost")
-    l2_bandwidth = constants.get("bandwidth_l2_h100")
+    sms = constants.count_sm_h100
+    registers_of_sm = constants.size_register_file_sm_h100
+    l1_of_sm = constants.size_l1_sm_h100
+    l1_bytes_per_clock = constants.bytes_per_clock_shared_memory_sm
+    clock = constants.frequency_h100_boost
+    l2_bandwidth = constants.bandwidth_l2_h100
     h100 = hardware.get("h100")
-    host_memory = constants.get("size_host_memory_dgx_h100")
-    drives = constants.get("size_nvme_dgx_h100")
+    host_memory = constants.size_host_memory_dgx_h100
+    drives = constants.size_nvme_dgx_h100
 
     registers = (sms * registers_of_sm).to("MiB")
     l1 = (sms * l1_of_sm).to("MiB")
@@ -66,26 +66,24 @@ class MemoryHierarchy:
             drives,
             AnchorLatencies.ssd,
             AnchorBandwidths.nvme_gen4,
-            constants.get("energy_ssd_word_estimate"),
+            constants.energy_ssd_word_estimate,
         ),
     )
     latency_span = (AnchorLatencies.ssd / AnchorLatencies.hopper_l1).to("")
     bandwidth_span = (l1_bandwidth / AnchorBandwidths.nvme_gen4).to("")
-    energy_span = (constants.get("energy_ssd_word_estimate") / EnergyOfMovement.a100_l1_word).to("")
+    energy_span = (constants.energy_ssd_word_estimate / EnergyOfMovement.a100_l1_word).to("")
 
 
 class HumanScale:
     """If a register took a second, memory would take twenty minutes and a disk nearly two days."""
 
-    clock = constants.get("frequency_reference_core")
-    yardstick = constants.get("latency_register")
+    clock = constants.frequency_reference_core
+    yardstick = constants.latency_register
     one_step = quantity("1 s")
-    ocean = constants.get("length_pacific")
-    light = constants.get("speed_light_fiber")
 
     hbm = memory.human_time(AnchorLatencies.hbm3, yardstick, one_step)
     ssd = memory.human_time(AnchorLatencies.ssd, yardstick, one_step)
-    round_trip = (2 * ocean / light).to("ms")
+    round_trip = (2 * constants.length_pacific / constants.speed_light_fiber).to("ms")
     pacific = memory.human_time(round_trip, yardstick, one_step)
     scale = one_step / yardstick
     levels = (
@@ -118,11 +116,11 @@ class HumanScale:
 class CirculatingScales:
     """A table of latencies has one scale, and a hand-typed one may contradict its own."""
 
-    clock = constants.get("frequency_reference_core")
-    dram = constants.get("latency_dram")
-    slide_cycle = constants.get("latency_cycle_carruth")
-    gregg_cycle = constants.get("latency_cycle_gregg")
-    gregg_dram = constants.get("latency_dram_gregg")
+    clock = constants.frequency_reference_core
+    dram = constants.latency_dram
+    slide_cycle = constants.latency_cycle_carruth
+    gregg_cycle = constants.latency_cycle_gregg
+    gregg_dram = constants.latency_dram_gregg
 
     cycle = (1 / clock).to("ns")
     slide_error = slide_cycle / cycle
@@ -209,21 +207,17 @@ class PhysicalProperties:
 class BytesInFlight:
     """Hiding a latency means keeping so much on the way that the wires never rest."""
 
-    h100 = hardware.get("h100")
-    bandwidth = h100.memory_bandwidth
     latency = AnchorLatencies.hopper_global_revised
-    sms = constants.get("count_sm_h100")
 
-    in_flight = queueing.bytes_in_flight(bandwidth, latency).to("kB")
-    of_each_sm = in_flight / sms
+    in_flight = queueing.bytes_in_flight(hardware.get("h100").memory_bandwidth, latency).to("kB")
+    of_each_sm = in_flight / constants.count_sm_h100
 
 
 class AverageAccess:
     """One miss in a hundred doubles the time of an access to a CPU's first cache."""
 
-    l1 = constants.get("latency_l1_cpu")
-    l2 = constants.get("latency_l2_cpu")
-    dram = constants.get("latency_dram")
+    l1 = constants.latency_l1_cpu
+    dram = constants.latency_dram
     gpu_l1 = AnchorLatencies.hopper_l1
     gpu_l2 = AnchorLatencies.hopper_l2
     gpu_memory = AnchorLatencies.hopper_global_revised
@@ -236,7 +230,7 @@ class AverageAccess:
     gpu_penalty = gpu_memory - gpu_l1
     average = memory.average_access_time(l1, 1 - hit_rate, dram)
     low_average = memory.average_access_time(l1, 1 - low_hit_rate, dram)
-    behind_l1 = memory.average_access_time(l2, 1 - l2_hit_rate, dram)
+    behind_l1 = memory.average_access_time(constants.latency_l2_cpu, 1 - l2_hit_rate, dram)
     low_average_with_l2 = memory.average_access_time(l1, 1 - low_hit_rate, behind_l1)
     gpu_l2_per_l1 = gpu_l2 / gpu_l1
     gpu_l2_per_memory = (gpu_l2 / gpu_memory).to("%")
@@ -255,9 +249,9 @@ class Tiles:
     h100 = hardware.get("h100")
     peak = h100.peak("fp16")
     bandwidth = h100.memory_bandwidth
-    l2_bandwidth = constants.get("bandwidth_l2_h100")
-    registers = constants.get("size_register_file_sm_h100")
-    sms = constants.get("count_sm_h100")
+    l2_bandwidth = constants.bandwidth_l2_h100
+    registers = constants.size_register_file_sm_h100
+    sms = constants.count_sm_h100
     element_size = quantity("2 byte")
     accumulator_size = quantity("4 byte")
     rows_of_sm = 128
@@ -309,68 +303,59 @@ class Tiles:
 class MemoriesOfToday:
     """Where the wires are short a bit is cheap, and no memory answers in less than 100 ns."""
 
-    ddr5 = constants.get("bandwidth_ddr5_6400_channel")
-    hbm2e_low = constants.get("latency_memory_h100_pcie")
-    hbm2e_high = constants.get("latency_memory_a100")
-    lpddr5x_idle = constants.get("latency_dram_gb10_idle")
-    lpddr5x_loaded = constants.get("latency_dram_gb10_loaded")
+    lpddr5x_idle = constants.latency_dram_gb10_idle
+    lpddr5x_loaded = constants.latency_dram_gb10_loaded
     gddr7_pins = 512  # of an RTX 5090
-    gddr6_bit = constants.get("energy_gddr6_bit")
-    gddr7_bit = constants.get("energy_gddr7_bit")
-    hbm2e_bit = constants.get("energy_hbm2e_bit")
-    hbm3e_bit = constants.get("energy_hbm3e_bit")
-    hbm3e_stack = constants.get("bandwidth_hbm3e_stack")
+    hbm3e_bit = constants.energy_hbm3e_bit
+    hbm3e_stack = constants.bandwidth_hbm3e_stack
 
-    gddr7 = (gddr7_pins * constants.get("bandwidth_gddr7_pin")).to("GB/s")
+    gddr7 = (gddr7_pins * constants.bandwidth_gddr7_pin).to("GB/s")
     loaded_per_idle = lpddr5x_loaded / lpddr5x_idle
     hbm3e_power = (hbm3e_stack * hbm3e_bit).to("W")
     rows = (
         (
             "DDR5-6400, a channel",
-            ddr5,
-            between(
-                constants.get("latency_dram_epyc_nps1"), constants.get("latency_dram_epyc_nps0")
-            ),
+            constants.bandwidth_ddr5_6400_channel,
+            between(constants.latency_dram_epyc_nps1, constants.latency_dram_epyc_nps0),
             None,
         ),
-        ("MRDIMM-8800, a channel", constants.get("bandwidth_mrdimm_8800_channel"), None, None),
+        ("MRDIMM-8800, a channel", constants.bandwidth_mrdimm_8800_channel, None, None),
         (
             "LPDDR5X, of a GB10",
-            constants.get("bandwidth_lpddr5x_gb10"),
+            constants.bandwidth_lpddr5x_gb10,
             between(lpddr5x_idle, lpddr5x_loaded),
             None,
         ),
         (
             "GDDR6, of an L40 or L40S",
             hardware.get("l40s").memory_bandwidth,
-            constants.get("latency_memory_l40"),
-            gddr6_bit,
+            constants.latency_memory_l40,
+            constants.energy_gddr6_bit,
         ),
-        ("GDDR7, of an RTX 5090", gddr7, None, gddr7_bit),
+        ("GDDR7, of an RTX 5090", gddr7, None, constants.energy_gddr7_bit),
         (
             "HBM2e, a stack",
-            constants.get("bandwidth_hbm2e_stack"),
-            between(hbm2e_low, hbm2e_high),
-            hbm2e_bit,
+            constants.bandwidth_hbm2e_stack,
+            between(constants.latency_memory_h100_pcie, constants.latency_memory_a100),
+            constants.energy_hbm2e_bit,
         ),
-        ("HBM3, a stack", constants.get("bandwidth_hbm3_stack"), None, None),
+        ("HBM3, a stack", constants.bandwidth_hbm3_stack, None, None),
         ("HBM3e, a stack", hbm3e_stack, None, hbm3e_bit),
-        ("HBM4, a stack", constants.get("bandwidth_hbm4_stack"), None, None),
+        ("HBM4, a stack", constants.bandwidth_hbm4_stack, None, None),
         (
             "Memory behind CXL, sixteen lanes",
-            constants.get("bandwidth_cxl_x16"),
-            constants.get("latency_cxl_memory"),
+            constants.bandwidth_cxl_x16,
+            constants.latency_cxl_memory,
             None,
         ),
         ("SSD on PCIe Gen4", AnchorBandwidths.nvme_gen4, AnchorLatencies.ssd, None),
-        ("SSD on PCIe Gen5", constants.get("bandwidth_nvme_gen5"), None, None),
+        ("SSD on PCIe Gen5", constants.bandwidth_nvme_gen5, None, None),
     )
 
 
 class EnergyBudget:
     """What the parts of a matrix product take, at the rate that an A100 reached, is its power."""
 
-    a100 = hardware.get("a100")
     rate = machines.get("dgx-a100").reached("gemm", "bf16")
     rows_of_product = 1024  # Bekman's best shape
     columns_of_product = 10240
@@ -378,15 +363,14 @@ class EnergyBudget:
     warp_side = 64  # of CUTLASS, for a tile of 128 by 256
     element_size = quantity("2 byte")
     pair = quantity("2 FLOP")  # a multiplication and an addition
-    multiply = constants.get("energy_7nm_bf16_multiply")
-    add = constants.get("energy_7nm_fp32_add")
-    l1_bit = constants.get("energy_a100_l1_bit")
-    l2_bit = constants.get("energy_a100_l2_bit")
-    hbm_bit = constants.get("energy_a100_hbm_bit")
-    idle = constants.get("power_idle_a100")
-    tdp = a100.tdp
+    add = constants.energy_7nm_fp32_add
+    l1_bit = constants.energy_a100_l1_bit
+    l2_bit = constants.energy_a100_l2_bit
+    hbm_bit = constants.energy_a100_hbm_bit
+    idle = constants.power_idle_a100
+    tdp = hardware.get("a100").tdp
 
-    operation = ((multiply + add) / pair).to("pJ/FLOP")
+    operation = ((constants.energy_7nm_bf16_multiply + add) / pair).to("pJ/FLOP")
     operations = (pair * rows_of_product * columns_of_product * depth).to("GFLOP")
     time = (operations / rate).to("µs")
     warp_intensity = memory.result_tile_intensity(warp_side, warp_side, element_size)
@@ -452,8 +436,8 @@ class ProductOfLargeTiles:
 class StalledWarp:
     """A measured wait in cycles is a time only at the clock of the card that was measured."""
 
-    cycles = constants.get("cycles_global_memory_hopper_revised")
-    clock = constants.get("frequency_h800_pcie")
+    cycles = constants.cycles_global_memory_hopper_revised
+    clock = constants.frequency_h800_pcie
     yardstick = HumanScale.yardstick
 
     time = (cycles / clock).to("ns")
@@ -478,10 +462,9 @@ class HitRateWanted:
 class EightBitTiles:
     """In FP8 the ridge asks for the same tile, whose sums take what they took."""
 
-    h100 = hardware.get("h100")
     element_size = quantity("1 byte")
 
-    ridge_point = h100.ridge_point("fp8")
+    ridge_point = hardware.get("h100").ridge_point("fp8")
     side = memory.tile_for_intensity(ridge_point, element_size)
     sums = (side**2 * Tiles.accumulator_size).to("MiB")
     by_hand = 2000 / 3.33
@@ -494,7 +477,6 @@ class Overflow:
     parameters = quantity("50B param")
     bandwidth = h100.memory_bandwidth
     nvlink = h100.link_bandwidth
-    ssd_bandwidth = constants.get("bandwidth_nvme_gen4")
 
     capacity = h100.memory_capacity.to("GB")
     weights = training.model_memory(
@@ -508,7 +490,7 @@ class Overflow:
     local_time = (capacity / bandwidth).to("ms")
     host_time = (spilled / AnchorBandwidths.pcie_coded).to("ms")
     nvlink_time = (spilled / nvlink).to("ms")
-    ssd_time = (spilled / ssd_bandwidth).to("s")
+    ssd_time = (spilled / constants.bandwidth_nvme_gen4).to("s")
     small_time = (small_weights / bandwidth).to("ms")
     half_time = (weights / 2 / bandwidth).to("ms")
     host_per_small = host_time / small_time

@@ -87,7 +87,6 @@ class ThreeE4M3:
     """One pair of widths, three formats: it depends on what the last codes mean."""
 
     e4m3 = formats.FP8_E4M3
-    e5m2 = formats.FP8_E5M2
     ieee_like = Float(exponent_bits=4, mantissa_bits=3)
     without_specials = Float(exponent_bits=4, mantissa_bits=3, specials="none")
     tf32 = formats.TF32
@@ -97,7 +96,7 @@ class ThreeE4M3:
     ieee_maximum = ieee_like.max
     fnuz_maximum = without_specials.max / 2  # its bias is larger by one
     binades = e4m3.binades
-    e5m2_binades = e5m2.binades
+    e5m2_binades = formats.FP8_E5M2.binades
     tf32_bits = tf32.bits
     tf32_size = tf32.size
     fp32_digits = fp32.decimal_digits
@@ -458,8 +457,8 @@ class FormatCost:
     parameters = quantity("7B param")
     fp16_peak = h100.peak("fp16")
     fp8_peak = h100.peak("fp8")
-    fp32_multiply = constants.get("energy_7nm_fp32_multiply")
-    int8_multiply = constants.get("energy_7nm_int8_multiply")
+    fp32_multiply = constants.energy_7nm_fp32_multiply
+    int8_multiply = constants.energy_7nm_int8_multiply
 
     fp8_per_fp16 = fp8_peak / fp16_peak
     fp32_per_int8_multiply = fp32_multiply / int8_multiply
@@ -468,8 +467,8 @@ class FormatCost:
     formats = (
         (formats.FP32, None, fp32_multiply),
         (formats.TF32, h100.peak("tf32"), None),
-        (formats.BF16, h100.peak("bf16"), constants.get("energy_7nm_bf16_multiply")),
-        (formats.FP16, fp16_peak, constants.get("energy_7nm_fp16_multiply")),
+        (formats.BF16, h100.peak("bf16"), constants.energy_7nm_bf16_multiply),
+        (formats.FP16, fp16_peak, constants.energy_7nm_fp16_multiply),
         (formats.FP8_E4M3, fp8_peak, None),
         (formats.INT8, h100.peak("int8"), int8_multiply),
         (formats.MXFP4, None, None),

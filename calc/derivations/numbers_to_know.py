@@ -12,13 +12,12 @@ from calc.derivations.quoting import Quoted, approximately, between, show
 class NumbersToKnow:
     """Three numbers say most of what a machine will let a model do."""
 
-    energy_hbm2_bit = constants.get("energy_hbm2_bit")
-    energy_fp16_multiply = constants.get("energy_7nm_fp16_multiply")
+    energy_fp16_multiply = constants.energy_7nm_fp16_multiply
     recipe = training.recipe("adam-mixed")
-    speed_of_light_in_fibre = constants.get("speed_light_fiber")
+    speed_of_light_in_fibre = constants.speed_light_fiber
 
     hbm2_word_per_fp16_multiply = (
-        energy.movement_energy("32 bit", energy_hbm2_bit) / energy_fp16_multiply
+        energy.movement_energy("32 bit", constants.energy_hbm2_bit) / energy_fp16_multiply
     ).to("")
     training_bytes_per_parameter = recipe.bytes_per_parameter
     fibre_delay_per_kilometre = quantity("1 km") / speed_of_light_in_fibre
@@ -27,13 +26,13 @@ class NumbersToKnow:
 class LightInFibre:
     """No round trip is faster than light in the fibre of its path."""
 
-    refractive_index = constants.get("refractive_index_fiber")
+    refractive_index = constants.refractive_index_fiber
     refractive_index_of_fiber = 1.468  # Corning 2021, at 1 550 nm
-    speed = constants.get("speed_light_fiber")
-    campus_budget = constants.get("latency_budget_same_campus")
-    coast_to_coast = constants.get("length_coast_to_coast")
-    atlantic = constants.get("length_atlantic")
-    pacific = constants.get("length_pacific")
+    speed = constants.speed_light_fiber
+    campus_budget = constants.latency_budget_same_campus
+    coast_to_coast = constants.length_coast_to_coast
+    atlantic = constants.length_atlantic
+    pacific = constants.length_pacific
 
     faster_in_fiber = (refractive_index / refractive_index_of_fiber - 1).to("%")
     share_of_vacuum = (1 / refractive_index).to("%")
@@ -53,14 +52,14 @@ class LightInFibre:
 class EnergyOfArithmetic:
     """Half the bits cost less than half the energy, most of all in a multiplier."""
 
-    fp16_multiply = constants.get("energy_fp16_multiply")
-    fp32_multiply = constants.get("energy_fp32_multiply")
-    int8_multiply = constants.get("energy_int8_multiply")
-    fp16_multiply_7nm = constants.get("energy_7nm_fp16_multiply")
-    int8_add = constants.get("energy_int8_add")
-    int8_add_7nm = constants.get("energy_7nm_int8_add")
-    int32_multiply = constants.get("energy_int32_multiply")
-    int32_multiply_7nm = constants.get("energy_7nm_int32_multiply")
+    fp16_multiply = constants.energy_fp16_multiply
+    fp32_multiply = constants.energy_fp32_multiply
+    int8_multiply = constants.energy_int8_multiply
+    fp16_multiply_7nm = constants.energy_7nm_fp16_multiply
+    int8_add = constants.energy_int8_add
+    int8_add_7nm = constants.energy_7nm_int8_add
+    int32_multiply = constants.energy_int32_multiply
+    int32_multiply_7nm = constants.energy_7nm_int32_multiply
 
     smallest_gain = int32_multiply / int32_multiply_7nm
     largest_gain = int8_add / int8_add_7nm
@@ -69,34 +68,28 @@ class EnergyOfArithmetic:
     int32_per_int8_multiply = int32_multiply / int8_multiply
 
     rows = (
-        ("INT8", int8_add, int8_multiply, int8_add_7nm, constants.get("energy_7nm_int8_multiply")),
+        ("INT8", int8_add, int8_multiply, int8_add_7nm, constants.energy_7nm_int8_multiply),
         (
             "INT32",
-            constants.get("energy_int32_add"),
+            constants.energy_int32_add,
             int32_multiply,
-            constants.get("energy_7nm_int32_add"),
+            constants.energy_7nm_int32_add,
             int32_multiply_7nm,
         ),
-        (
-            "BF16",
-            None,
-            None,
-            constants.get("energy_7nm_bf16_add"),
-            constants.get("energy_7nm_bf16_multiply"),
-        ),
+        ("BF16", None, None, constants.energy_7nm_bf16_add, constants.energy_7nm_bf16_multiply),
         (
             "FP16",
-            constants.get("energy_fp16_add"),
+            constants.energy_fp16_add,
             fp16_multiply,
-            constants.get("energy_7nm_fp16_add"),
+            constants.energy_7nm_fp16_add,
             fp16_multiply_7nm,
         ),
         (
             "FP32",
-            constants.get("energy_fp32_add"),
+            constants.energy_fp32_add,
             fp32_multiply,
-            constants.get("energy_7nm_fp32_add"),
-            constants.get("energy_7nm_fp32_multiply"),
+            constants.energy_7nm_fp32_add,
+            constants.energy_7nm_fp32_multiply,
         ),
     )
 
@@ -104,28 +97,19 @@ class EnergyOfArithmetic:
 class EnergyOfMovement:
     """Fetching an operand from memory costs tens to thousands of the multiplies that use it."""
 
-    register = constants.get("energy_register_word")
-    sram = constants.get("energy_sram_word")
-    dram = constants.get("energy_dram_word")
-    register_estimate = constants.get("energy_register_word_estimate")
-    l1_estimate = constants.get("energy_l1_word_estimate")
-    l2_estimate = constants.get("energy_l2_word_estimate")
-    ssd_estimate = constants.get("energy_ssd_word_estimate")
-    network_estimate = constants.get("energy_network_word_estimate")
-    sram_8kb_read = constants.get("energy_sram_8kb")
-    sram_32kb_read = constants.get("energy_sram_32kb")
-    sram_1mb_read = constants.get("energy_sram_1mb")
-    sram_8kb_read_7nm = constants.get("energy_7nm_sram_8kb")
-    sram_32kb_read_7nm = constants.get("energy_7nm_sram_32kb")
-    sram_1mb_read_7nm = constants.get("energy_7nm_sram_1mb")
-    ddr_access = constants.get("energy_7nm_ddr4_64bit")
-    dram_access_high = constants.get("energy_dram_64bit_high")
-    hbm2_access_low = constants.get("energy_7nm_hbm2_64bit_low")
-    hbm2_access_high = constants.get("energy_7nm_hbm2_64bit_high")
-    hbm2_bit = constants.get("energy_hbm2_bit")
-    a100_l1_bit = constants.get("energy_a100_l1_bit")
-    a100_l2_bit = constants.get("energy_a100_l2_bit")
-    a100_hbm_bit = constants.get("energy_a100_hbm_bit")
+    register = constants.energy_register_word
+    sram = constants.energy_sram_word
+    dram = constants.energy_dram_word
+    register_estimate = constants.energy_register_word_estimate
+    l1_estimate = constants.energy_l1_word_estimate
+    l2_estimate = constants.energy_l2_word_estimate
+    ssd_estimate = constants.energy_ssd_word_estimate
+    network_estimate = constants.energy_network_word_estimate
+    sram_32kb_read = constants.energy_sram_32kb
+    sram_8kb_read_7nm = constants.energy_7nm_sram_8kb
+    sram_1mb_read_7nm = constants.energy_7nm_sram_1mb
+    hbm2_bit = constants.energy_hbm2_bit
+    a100_hbm_bit = constants.energy_a100_hbm_bit
     fp16_multiply = EnergyOfArithmetic.fp16_multiply
     fp32_multiply = EnergyOfArithmetic.fp32_multiply
     fp16_multiply_7nm = EnergyOfArithmetic.fp16_multiply_7nm
@@ -134,25 +118,25 @@ class EnergyOfMovement:
     access = quantity("64 bit")
 
     words_per_access = access / word
-    sram_8kb_word = sram_8kb_read / words_per_access
+    sram_8kb_word = constants.energy_sram_8kb / words_per_access
     sram_32kb_word = sram_32kb_read / words_per_access
-    sram_1mb_word = sram_1mb_read / words_per_access
+    sram_1mb_word = constants.energy_sram_1mb / words_per_access
     dram_word_per_fp16_multiply = dram / fp16_multiply
     dram_word_per_fp32_multiply = dram / fp32_multiply
     dram_half_word_per_fp16_multiply = dram * (half_word / word) / fp16_multiply
     hbm2_word = energy.movement_energy(word, hbm2_bit).to("pJ")
     hbm2_word_per_fp16_multiply = (hbm2_word / fp16_multiply_7nm).to("")
     dram_per_hbm2 = dram / hbm2_word
-    hbm2_word_low = hbm2_access_low / words_per_access
-    hbm2_word_high = hbm2_access_high / words_per_access
-    dram_word_high = dram_access_high / words_per_access
-    ddr_word = ddr_access / words_per_access
+    hbm2_word_low = constants.energy_7nm_hbm2_64bit_low / words_per_access
+    hbm2_word_high = constants.energy_7nm_hbm2_64bit_high / words_per_access
+    dram_word_high = constants.energy_dram_64bit_high / words_per_access
+    ddr_word = constants.energy_7nm_ddr4_64bit / words_per_access
     ddr_word_per_fp16_multiply_7nm = ddr_word / fp16_multiply_7nm
-    a100_l1_word = energy.movement_energy(word, a100_l1_bit).to("pJ")
-    a100_l2_word = energy.movement_energy(word, a100_l2_bit).to("pJ")
+    a100_l1_word = energy.movement_energy(word, constants.energy_a100_l1_bit).to("pJ")
+    a100_l2_word = energy.movement_energy(word, constants.energy_a100_l2_bit).to("pJ")
     a100_hbm_word = energy.movement_energy(word, a100_hbm_bit).to("pJ")
     a100_hbm_word_per_fp16_multiply = (a100_hbm_word / fp16_multiply_7nm).to("")
-    sram_32kb_word_7nm = sram_32kb_read_7nm / words_per_access
+    sram_32kb_word_7nm = constants.energy_7nm_sram_32kb / words_per_access
     a100_l1_per_array = a100_l1_word / sram_32kb_word_7nm
     sram_per_register = sram / register
     register_over_estimate = register / register_estimate
@@ -207,28 +191,26 @@ class EnergyOfMovement:
 class AnchorLatencies:
     """Each level down waits longer, and a GPU's caches are not a CPU's."""
 
-    register = constants.get("latency_register")
-    l1_cpu = constants.get("latency_l1_cpu")
-    l2_cpu = constants.get("latency_l2_cpu")
-    dram = constants.get("latency_dram")
-    hbm3 = constants.get("latency_hbm3")
-    nvlink = constants.get("latency_nvlink")
-    pcie = constants.get("latency_pcie_gen5")
-    infiniband = constants.get("latency_infiniband")
-    ssd = constants.get("latency_nvme_ssd")
-    clock = constants.get("frequency_h800_pcie")
-    shared_cycles = constants.get("cycles_shared_memory_hopper")
-    l1_cycles = constants.get("cycles_l1_hopper")
-    global_cycles = constants.get("cycles_global_memory_hopper")
-    l2_near_cycles = constants.get("cycles_l2_near_hopper")
-    l2_far_cycles = constants.get("cycles_l2_far_hopper")
-    global_revised_cycles = constants.get("cycles_global_memory_hopper_revised")
+    register = constants.latency_register
+    l1_cpu = constants.latency_l1_cpu
+    l2_cpu = constants.latency_l2_cpu
+    dram = constants.latency_dram
+    hbm3 = constants.latency_hbm3
+    nvlink = constants.latency_nvlink
+    pcie = constants.latency_pcie_gen5
+    infiniband = constants.latency_infiniband
+    ssd = constants.latency_nvme_ssd
+    clock = constants.frequency_h800_pcie
+    shared_cycles = constants.cycles_shared_memory_hopper
+    l1_cycles = constants.cycles_l1_hopper
+    l2_near_cycles = constants.cycles_l2_near_hopper
+    global_revised_cycles = constants.cycles_global_memory_hopper_revised
 
     hopper_shared = (shared_cycles / clock).to("ns")
     hopper_l1 = (l1_cycles / clock).to("ns")
-    hopper_global = (global_cycles / clock).to("ns")
+    hopper_global = (constants.cycles_global_memory_hopper / clock).to("ns")
     hopper_l2_near = (l2_near_cycles / clock).to("ns")
-    hopper_l2_far = (l2_far_cycles / clock).to("ns")
+    hopper_l2_far = (constants.cycles_l2_far_hopper / clock).to("ns")
     hopper_l2 = hopper_l2_near
     hopper_global_revised = (global_revised_cycles / clock).to("ns")
     dram_per_l1 = dram / l1_cpu
@@ -254,22 +236,21 @@ class AnchorLatencies:
 class MeasuredLatencies:
     """Of one program on several devices: memory waits are alike, and twenty times those of L1."""
 
-    a100_l1 = constants.get("latency_l1_a100")
-    a100_l2_near = constants.get("latency_l2_near_a100")
-    a100_l2_far = constants.get("latency_l2_far_a100")
-    a100_memory = constants.get("latency_memory_a100")
-    h100_l1 = constants.get("latency_l1_h100_pcie")
-    h100_l2 = constants.get("latency_l2_h100_pcie")
-    h100_memory = constants.get("latency_memory_h100_pcie")
+    a100_l1 = constants.latency_l1_a100
+    a100_l2_near = constants.latency_l2_near_a100
+    a100_l2_far = constants.latency_l2_far_a100
+    a100_memory = constants.latency_memory_a100
+    h100_l1 = constants.latency_l1_h100_pcie
+    h100_memory = constants.latency_memory_h100_pcie
 
     h100_memory_per_l1 = h100_memory / h100_l1
     rows = (
-        ("V100, HBM2", None, None, constants.get("latency_memory_v100")),
+        ("V100, HBM2", None, None, constants.latency_memory_v100),
         ("A100 80 GB, HBM2e", a100_l1, between(a100_l2_near, a100_l2_far, digits=3), a100_memory),
-        ("H100 PCIe, HBM2e", h100_l1, h100_l2, h100_memory),
-        ("B200, HBM3e", constants.get("latency_l1_b200"), constants.get("latency_l2_b200"), None),
-        ("MI210, HBM2e", None, None, constants.get("latency_memory_mi210")),
-        ("L40, GDDR6", None, None, constants.get("latency_memory_l40")),
+        ("H100 PCIe, HBM2e", h100_l1, constants.latency_l2_h100_pcie, h100_memory),
+        ("B200, HBM3e", constants.latency_l1_b200, constants.latency_l2_b200, None),
+        ("MI210, HBM2e", None, None, constants.latency_memory_mi210),
+        ("L40, GDDR6", None, None, constants.latency_memory_l40),
     )
 
 
@@ -278,25 +259,17 @@ class AnchorBandwidths:
 
     hbm3 = hardware.get("h100").memory_bandwidth
     nvlink = hardware.get("h100").link_bandwidth
-    pcie_lane = constants.get("bandwidth_pcie5_lane")
-    pcie_lanes = constants.get("lanes_pcie_x16")
-    pcie_payload = constants.get("size_pcie_block_payload")
-    pcie_block = constants.get("size_pcie_block")
-    ddr4_channel = constants.get("bandwidth_ddr4_3200_channel")
-    dram_channels = constants.get("channels_host_dram")
-    server_channel = constants.get("bandwidth_ddr5_4400_channel")
-    server_sockets = constants.get("count_sockets_dgx_h100")
-    server_socket_channels = constants.get("count_channels_dgx_h100_socket")
-    infiniband_bits = constants.get("bandwidth_infiniband_ndr")
-    nvme_gen4 = constants.get("bandwidth_nvme_gen4")
-    nvme_gen3 = constants.get("bandwidth_nvme_gen3")
+    pcie_payload = constants.size_pcie_block_payload
+    pcie_block = constants.size_pcie_block
+    infiniband_bits = constants.bandwidth_infiniband_ndr
+    nvme_gen4 = constants.bandwidth_nvme_gen4
 
     nvlink_both_ways = 2 * nvlink
-    pcie_raw = (pcie_lane * pcie_lanes).to("GB/s")
+    pcie_raw = (constants.bandwidth_pcie5_lane * constants.lanes_pcie_x16).to("GB/s")
     pcie_coded = pcie_raw * (pcie_payload / pcie_block)
-    host_dram = ddr4_channel * dram_channels
-    server_channels = server_sockets * server_socket_channels
-    server_dram = server_channel * server_channels
+    host_dram = constants.bandwidth_ddr4_3200_channel * constants.channels_host_dram
+    server_channels = constants.count_sockets_dgx_h100 * constants.count_channels_dgx_h100_socket
+    server_dram = constants.bandwidth_ddr5_4400_channel * server_channels
     infiniband = infiniband_bits.to("GB/s")
     hbm_per_pcie = (hbm3 / pcie_raw).to("")
     hbm_per_nvlink = (hbm3 / nvlink).to("")
@@ -304,18 +277,18 @@ class AnchorBandwidths:
     rows = (
         ("HBM3e of a B200", hardware.get("b200").memory_bandwidth),
         ("HBM3 of an H100", hbm3),
-        ("NVLink 5, each way", constants.get("bandwidth_nvlink_5")),
+        ("NVLink 5, each way", constants.bandwidth_nvlink_5),
         (f"DRAM of a DGX H100, {show(server_channels)} channels of DDR5-4400", server_dram),
         ("NVLink 4, each way", nvlink),
-        ("PCIe Gen6 x16, each way, after framing", constants.get("bandwidth_pcie6_x16")),
-        ("InfiniBand XDR, each way", constants.get("bandwidth_infiniband_xdr").to("GB/s")),
+        ("PCIe Gen6 x16, each way, after framing", constants.bandwidth_pcie6_x16),
+        ("InfiniBand XDR, each way", constants.bandwidth_infiniband_xdr.to("GB/s")),
         ("PCIe Gen5 x16, each way, raw", pcie_raw),
         ("PCIe Gen5 x16, each way, after coding", pcie_coded),
         ("DRAM of a desktop, two channels of DDR4-3200", host_dram),
         (f"InfiniBand NDR ({show(infiniband_bits)}), each way", infiniband),
-        ("NVMe SSD, Gen5, reading in sequence", constants.get("bandwidth_nvme_gen5")),
+        ("NVMe SSD, Gen5, reading in sequence", constants.bandwidth_nvme_gen5),
         ("NVMe SSD, Gen4, reading in sequence", nvme_gen4),
-        ("NVMe SSD, Gen3, reading in sequence", nvme_gen3),
+        ("NVMe SSD, Gen3, reading in sequence", constants.bandwidth_nvme_gen3),
     )
 
 
@@ -369,7 +342,7 @@ class WorkPerToken:
     inference_per_token = training.inference_flops(parameters)
     training_run = training.training_flops(parameters, tokens)
     training_per_token = training.training_flops(parameters, quantity("1 token"))
-    training_per_inference = constants.get("work_training") / constants.get("work_inference")
+    training_per_inference = constants.work_training / constants.work_inference
 
 
 class DatacentreAgainstPhone:
@@ -377,7 +350,7 @@ class DatacentreAgainstPhone:
 
     h100 = hardware.get("h100")
     phone = hardware.get("phone-npu")
-    phone_power_high = constants.get("power_phone_high")
+    phone_power_high = constants.power_phone_high
     h100_fp16 = h100.peak("fp16")
     h100_int8 = h100.peak("int8")
     phone_int8 = phone.peak("int8")
@@ -393,22 +366,22 @@ class DatacentreAgainstPhone:
 class LatencyBudgets:
     """What a person, or a car, allows before an answer is late."""
 
-    search_delay = constants.get("latency_delay_web_search")
+    search_delay = constants.latency_delay_web_search
     rows = (
-        ("Emergency braking", constants.get("latency_budget_braking")),
-        ("Answer to a click that feels instantaneous", constants.get("latency_budget_instant")),
-        ("Gap between two turns of a conversation", constants.get("latency_budget_voice")),
-        ("First words of a streamed answer", constants.get("latency_budget_streaming")),
-        ("Batch training, at the short end", constants.get("latency_budget_batch_training_low")),
-        ("Batch training, at the long end", constants.get("latency_budget_batch_training_high")),
+        ("Emergency braking", constants.latency_budget_braking),
+        ("Answer to a click that feels instantaneous", constants.latency_budget_instant),
+        ("Gap between two turns of a conversation", constants.latency_budget_voice),
+        ("First words of a streamed answer", constants.latency_budget_streaming),
+        ("Batch training, at the short end", constants.latency_budget_batch_training_low),
+        ("Batch training, at the long end", constants.latency_budget_batch_training_high),
     )
 
 
 class BrakingDistance:
     """A car's latency budget is a distance."""
 
-    speed = constants.get("speed_braking")
-    budget = constants.get("latency_budget_braking")
+    speed = constants.speed_braking
+    budget = constants.latency_budget_braking
 
     distance = (speed * budget).to("cm")
     reach_of_light = links.reach(budget)
@@ -488,18 +461,10 @@ class EnergyLadder:
     span = ddr_word / int8_add_7nm
     operations = (
         ("INT8 add", EnergyOfArithmetic.int8_add, int8_add_7nm),
-        (
-            "INT8 multiply",
-            EnergyOfArithmetic.int8_multiply,
-            constants.get("energy_7nm_int8_multiply"),
-        ),
-        ("FP16 add", constants.get("energy_fp16_add"), constants.get("energy_7nm_fp16_add")),
+        ("INT8 multiply", EnergyOfArithmetic.int8_multiply, constants.energy_7nm_int8_multiply),
+        ("FP16 add", constants.energy_fp16_add, constants.energy_7nm_fp16_add),
         ("FP16 multiply", *fp16_multiplies),
-        (
-            "FP32 multiply",
-            EnergyOfArithmetic.fp32_multiply,
-            constants.get("energy_7nm_fp32_multiply"),
-        ),
+        ("FP32 multiply", EnergyOfArithmetic.fp32_multiply, constants.energy_7nm_fp32_multiply),
     )
     words = (
         ("Register file", EnergyOfMovement.register, None, None),
@@ -529,17 +494,16 @@ class EnergyLadder:
 class ReachOfBudgets:
     """A latency budget is a distance; a place is a path, its length, and its round trip."""
 
-    braking = constants.get("latency_budget_braking")
-    click = constants.get("latency_budget_instant")
-    voice = constants.get("latency_budget_voice")
-    new_york_washington = constants.get("length_new_york_washington")
-    london_frankfurt = constants.get("length_london_frankfurt")
-    new_york_los_angeles = constants.get("length_new_york_los_angeles")
-    new_york_london = constants.get("length_new_york_london")
-    san_francisco_tokyo = constants.get("length_san_francisco_tokyo")
-    los_angeles_taipei = constants.get("length_los_angeles_taipei")
+    click = constants.latency_budget_instant
+    voice = constants.latency_budget_voice
+    new_york_washington = constants.length_new_york_washington
+    london_frankfurt = constants.length_london_frankfurt
+    new_york_los_angeles = constants.length_new_york_los_angeles
+    new_york_london = constants.length_new_york_london
+    san_francisco_tokyo = constants.length_san_francisco_tokyo
+    los_angeles_taipei = constants.length_los_angeles_taipei
 
-    budgets = (("braking", braking), ("click", click), ("talk", voice))
+    budgets = (("braking", constants.latency_budget_braking), ("click", click), ("talk", voice))
     places = (
         ("A millisecond away", LightInFibre.campus_reach, LightInFibre.campus_budget),
         ("New York – Washington", new_york_washington, links.round_trip_time(new_york_washington)),
@@ -558,14 +522,13 @@ class ReachOfBudgets:
 class ThirteenBillion:
     """What fits for serving does not fit for training."""
 
-    h100 = hardware.get("h100")
     parameters = quantity("13B param")
     serving_per_parameter = MemoryPerParameter.fp16_per_parameter
     training_per_parameter = MemoryPerParameter.mixed_per_parameter
 
     serving = training.model_memory(parameters, serving_per_parameter)
     training_state = training.model_memory(parameters, training_per_parameter)
-    devices = training_state / h100.memory_capacity
+    devices = training_state / hardware.get("h100").memory_capacity
     whole_devices = ceil(devices.m_as(""))
     devices_by_hand = 200 / 80
 
@@ -594,11 +557,10 @@ class EnergyOfAToken:
     weights = MemoryPerParameter.fp16_serving
     hbm2_bit = EnergyOfMovement.hbm2_bit
     multiply = EnergyOfArithmetic.fp16_multiply_7nm
-    add = constants.get("energy_7nm_fp16_add")
     batch = 64
 
     movement = energy.movement_energy(weights, hbm2_bit).to("mJ")
-    multiply_add = multiply + add
+    multiply_add = multiply + constants.energy_7nm_fp16_add
     arithmetic = (WorkPerToken.inference_per_token.m_as("FLOP") / 2 * multiply_add).to("mJ")
     movement_per_arithmetic = (movement / arithmetic).to("")
     shared_movement = movement / batch
@@ -610,8 +572,6 @@ class AssistantPlacement:
     """A phone answers slowly and cheaply; a data centre beats it at both once it has company."""
 
     h100 = hardware.get("h100")
-    phone = hardware.get("phone-npu")
-    phone_power = constants.get("power_phone_high")
     tdp = h100.tdp
     answer = quantity("100 token")
     weights = OpeningQuestions.int8_weights
@@ -622,10 +582,10 @@ class AssistantPlacement:
     cache = (
         transformer.kv_cache_per_token(models.get("llama-2-7b")) * quantity(context, "token")
     ).to("GB")
-    phone_step = ((weights + cache) / phone.memory_bandwidth).to("ms")
+    phone_step = ((weights + cache) / hardware.get("phone-npu").memory_bandwidth).to("ms")
     phone_time = (answer.m_as("token") * phone_step).to("s")
     phone_time_by_hand = quantity(100 * 7.5 / 50, "s")
-    phone_energy = energy.energy_of_run(phone_power, phone_time)
+    phone_energy = energy.energy_of_run(constants.power_phone_high, phone_time)
     remote_step = ((weights + cache) / h100.memory_bandwidth).to("ms")
     remote_generation = (answer.m_as("token") * remote_step).to("s")
     round_trip = links.round_trip_time(distance)

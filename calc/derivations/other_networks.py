@@ -169,8 +169,7 @@ class DiffusedImage:
     reached = share(time, measured)
     eager_reached = share(time, eager)
     batch = 8
-    together = constants.latency_eight_images_flux_h100
-    each_of_batch = together / batch
+    each_of_batch = constants.latency_eight_images_flux_h100 / batch
     gain = share(measured - each_of_batch, measured)
     per_hour = (1 / measured).to("1/hour")
 
@@ -213,8 +212,7 @@ class RecommenderSample:
     adding = quantity(float(lookups * model.embedding_width), "FLOP")
     lookup_intensity = roofline.arithmetic_intensity(adding, traffic)
     ridge_point = device.ridge_point("fp16")
-    latency = constants.latency_hbm3
-    in_flight = recommenders.rows_in_flight(device.memory_bandwidth, latency, row)
+    in_flight = recommenders.rows_in_flight(device.memory_bandwidth, constants.latency_hbm3, row)
     lookup_time = (traffic / device.memory_bandwidth).to("ns")
     compute_time = (work / device.peak("fp16")).to("ns")
     answer = throughput.of(model, machine, batch)

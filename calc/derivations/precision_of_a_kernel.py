@@ -75,10 +75,10 @@ class ReportedFailures:
 class ChainRoof:
     """One row stays close under its chain of divisions; many rows are held by the divider."""
 
-    divide = constants.get("cycles_divide_zen4")
-    add = constants.get("cycles_add_zen4")
-    between = constants.get("cycles_between_divisions_zen4")
-    per_clock = constants.get("count_flop_per_clock_zen4")
+    divide = constants.cycles_divide_zen4
+    add = constants.cycles_add_zen4
+    between = constants.cycles_between_divisions_zen4
+    per_clock = constants.count_flop_per_clock_zen4
     rows_at_once = 8
     divisions = 3
 

@@ -248,8 +248,7 @@ def _sqnr_of_groups(size: int) -> Quantity:
 class Groups:
     """Smaller groups cost bits for their scales, and buy accuracy with them."""
 
-    h100 = hardware.get("h100")
-    bandwidth = h100.memory_bandwidth
+    bandwidth = hardware.get("h100").memory_bandwidth
     parameters = ModelTooLarge.parameters
     code = quantity("4 bit/param")
     scale = quantity("16 bit")
@@ -270,11 +269,11 @@ class Groups:
     @classmethod
     def row(cls, size: int) -> tuple[int, Quantity, Quantity, Quantity, Quantity, Quantity]:
         """Group, memory of a weight, of the model, time to read it, its rate, what is left."""
-        each = quantization.bytes_per_parameter(cls.code, size, cls.scale)
-        weights = training.model_memory(cls.parameters, each)
+        per_parameter = quantization.bytes_per_parameter(cls.code, size, cls.scale)
+        weights = training.model_memory(cls.parameters, per_parameter)
         time = (weights / cls.bandwidth).to("ms")
         rate = (quantity("1 token") / time).to("token/s")
-        return size, each.to("bit/param"), weights, time, rate, _sqnr_of_groups(size)
+        return size, per_parameter.to("bit/param"), weights, time, rate, _sqnr_of_groups(size)
 
 
 class ReleasedWeights:
@@ -283,11 +282,10 @@ class ReleasedWeights:
     keys = ("gpt-oss-20b", "gpt-oss-120b", "kimi-k2-5", "kimi-k2", "deepseek-v3")
     groups = ("experts", "attention")
     model = models.get("gpt-oss-120b")
-    device = machines.get("dgx-spark").device
     sequences = 64
     uniform = "mxfp4"
 
-    bandwidth = device.memory_bandwidth
+    bandwidth = machines.get("dgx-spark").device.memory_bandwidth
     memory = inference.weight_memory(model, "released")
     experts = quantity(
         sum(matrix.parameters for matrix in model.matrices if matrix.group == "experts")
@@ -429,11 +427,11 @@ class SmallCard:
     group = 128
     small_group = 32
 
-    each = quantization.bytes_per_parameter("4 bit/param", group, "16 bit", "4 bit")
+    per_parameter = quantization.bytes_per_parameter("4 bit/param", group, "16 bit", "4 bit")
     each_small = quantization.bytes_per_parameter("4 bit/param", small_group, "16 bit", "4 bit")
-    bits = each.to("bit/param")
+    bits = per_parameter.to("bit/param")
     bits_small = each_small.to("bit/param")
-    weights = training.model_memory(parameters, each)
+    weights = training.model_memory(parameters, per_parameter)
     weights_small = training.model_memory(parameters, each_small)
     rest = (capacity - weights).to("GB")
     rest_small = (capacity - weights_small).to("GB")

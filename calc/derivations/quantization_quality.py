@@ -193,15 +193,14 @@ class Decorrelated:
 class CacheOrWeights:
     """Problem: at a long context and a large batch the cache is the larger part."""
 
-    model = models.get("llama-3-70b")
     requests = 32
     context = quantity("8192 token")
     parameters = quantity("70B param")
     int4 = Groups.bits_of_group
 
     weights = training.model_memory(parameters, int4).to("GB")
-    each = transformer.kv_cache_per_token(model).to("KiB/token")
-    cache = inference.kv_cache_memory(requests, context, each).to("GB")
+    per_token = transformer.kv_cache_per_token(models.get("llama-3-70b")).to("KiB/token")
+    cache = inference.kv_cache_memory(requests, context, per_token).to("GB")
     cache_fp8 = cache / 2
     weights_by_hand = (parameters * quantity("0.5 byte/param")).to("GB")
     cache_by_hand = (quantity(1e6 / 3, "byte/token") * quantity("250000 token")).to("GB")
@@ -219,8 +218,8 @@ class ForgottenCache:
     promised = (two_bytes / in_four).to("")
     weights = inference.weights_read(model, requests, two_bytes).to("GB")
     weights_in_four = inference.weights_read(model, requests, in_four).to("GB")
-    each = transformer.kv_cache_per_token(model)
-    cache = inference.kv_cache_memory(requests, context, each).to("GB")
+    per_token = transformer.kv_cache_per_token(model)
+    cache = inference.kv_cache_memory(requests, context, per_token).to("GB")
     before = weights + cache
     gain = before / (weights_in_four + cache)
     gain_with_cache = before / (weights_in_four + cache / 2)

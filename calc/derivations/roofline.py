@@ -189,7 +189,7 @@ class MeasuredRoofline:
     machine = machines.get("dgx-h100")
     peak = machine.reached("gemm", "bf16")
     bandwidth = machine.memory_reached
-    l2_bandwidth = constants.get("bandwidth_l2_h100")
+    l2_bandwidth = constants.bandwidth_l2_h100
     side = 4096
 
     dots = large_products(machine.key, side)

@@ -55,11 +55,11 @@ class OneRun:
 class Sandia:
     """The speedups that Gustafson reports contradict Amdahl only if the fractions are mixed up."""
 
-    processors = constants.get("count_processors_sandia")
-    flow = constants.get("speedup_sandia_flow")
+    processors = constants.count_processors_sandia
+    flow = constants.speedup_sandia_flow
     runs = (
-        ("Stress in a beam", constants.get("speedup_sandia_beam")),
-        ("Surface wave", constants.get("speedup_sandia_wave")),
+        ("Stress in a beam", constants.speedup_sandia_beam),
+        ("Surface wave", constants.speedup_sandia_wave),
         ("Unstable flow", flow),
     )
 

@@ -291,8 +291,6 @@ class Measured:
     """What one small program reaches of its bounds at batch 1 [pytorch2023gptfast]."""
 
     a100 = hardware.get("a100")
-    small = models.get("llama-2-7b")
-    large = models.get("llama-2-70b")
     context = 100
     small_rate = quantity("104.9 token/s")
     large_rate = quantity("62.5 token/s")
@@ -301,9 +299,9 @@ class Measured:
     four_bit_bandwidth = quantity("862.69 GB/s")
     node = 8
 
-    small_bound = inference.decode(small, a100, context).throughput
+    small_bound = inference.decode(models.get("llama-2-7b"), a100, context).throughput
     small_share = (small_rate / small_bound).to("%")
-    large_bound = inference.decode(large, a100, context, 1, node).throughput
+    large_bound = inference.decode(models.get("llama-2-70b"), a100, context, 1, node).throughput
     large_share = (large_rate / large_bound).to("%")
     four_bit_gain = (four_bit_rate / small_rate).to("")
     bytes_share = (four_bit_bandwidth / four_bit_rate / (bandwidth / small_rate)).to("%")

@@ -22,12 +22,12 @@ class OnePage:
     """The numbers to have on the desk."""
 
     arithmetic = (
-        ("INT8 add", constants.get("energy_int8_add")),
+        ("INT8 add", constants.energy_int8_add),
         ("INT8 multiply", EnergyOfArithmetic.int8_multiply),
-        ("INT32 add", constants.get("energy_int32_add")),
-        ("FP16 add", constants.get("energy_fp16_add")),
+        ("INT32 add", constants.energy_int32_add),
+        ("FP16 add", constants.energy_fp16_add),
         ("FP16 multiply", EnergyOfArithmetic.fp16_multiply),
-        ("FP32 add", constants.get("energy_fp32_add")),
+        ("FP32 add", constants.energy_fp32_add),
         ("FP32 multiply", EnergyOfArithmetic.fp32_multiply),
     )
     words = (
@@ -72,14 +72,14 @@ class OnePage:
     )
     bandwidths = (
         ("NVLink 4, of an H100", AnchorBandwidths.nvlink),
-        ("NVLink 5, of a B200", constants.get("bandwidth_nvlink_5")),
+        ("NVLink 5, of a B200", constants.bandwidth_nvlink_5),
         ("PCIe Gen5 x16, raw", AnchorBandwidths.pcie_raw),
-        ("PCIe Gen6 x16, net", constants.get("bandwidth_pcie6_x16")),
+        ("PCIe Gen6 x16, net", constants.bandwidth_pcie6_x16),
         ("InfiniBand NDR, a port", AnchorBandwidths.infiniband),
-        ("InfiniBand XDR, a port", constants.get("bandwidth_infiniband_xdr").to("GB/s")),
+        ("InfiniBand XDR, a port", constants.bandwidth_infiniband_xdr.to("GB/s")),
         ("DRAM of a DGX H100", AnchorBandwidths.server_dram),
         ("NVMe SSD, Gen4, reading", AnchorBandwidths.nvme_gen4),
-        ("NVMe SSD, Gen5, reading", constants.get("bandwidth_nvme_gen5")),
+        ("NVMe SSD, Gen5, reading", constants.bandwidth_nvme_gen5),
     )
     model = (
         ("Serve in INT8", MemoryPerParameter.int8_per_parameter, MemoryPerParameter.int8_serving),
@@ -89,8 +89,8 @@ class OnePage:
             MemoryPerParameter.mixed_per_parameter,
             MemoryPerParameter.mixed_training,
         ),
-        ("Forward", constants.get("work_inference"), WorkPerToken.inference_per_token),
-        ("Train", constants.get("work_training"), WorkPerToken.training_per_token),
+        ("Forward", constants.work_inference, WorkPerToken.inference_per_token),
+        ("Train", constants.work_training, WorkPerToken.training_per_token),
     )
     cache = transformer.kv_cache_per_token("llama-3-70b").to("KiB/token")
     context = quantity("8192 token")

@@ -224,9 +224,7 @@ class PhoneDecode:
 
     bf16_read = inference.weights_read(LLAMA, 1)
     spinquant_read = constants.size_file_llama_3_2_1b_spinquant - _embedding(LLAMA)
-    q4_read = constants.size_file_llama_3_2_1b_q4_0
     eight_gen_3 = hardware.get("snapdragon-8-gen-3")
-    elite = hardware.get("snapdragon-8-elite")
     orin = hardware.get("jetson-agx-orin")
     cases = (
         (
@@ -246,8 +244,8 @@ class PhoneDecode:
         (
             "Snapdragon 8 Elite, NPU",
             "Q4, llama.cpp",
-            elite,
-            q4_read,
+            hardware.get("snapdragon-8-elite"),
+            constants.size_file_llama_3_2_1b_q4_0,
             constants.frequency_tokens_llama_3_2_1b_q4_0_snapdragon,
         ),
         (

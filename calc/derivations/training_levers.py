@@ -208,10 +208,9 @@ class OffloadingTime:
     _weights = training.model_memory(SevenBillion.parameters, "2 byte/param")
     moved = 2 * _weights
     link_time = links.transfer_time(moved, link, "0 s").to("ms")
-    host = (
-        constants.get("count_channels_dgx_h100_socket")
-        * constants.get("bandwidth_ddr5_4400_channel")
-    ).to("GB/s")
+    host = (constants.count_channels_dgx_h100_socket * constants.bandwidth_ddr5_4400_channel).to(
+        "GB/s"
+    )
     touched = training.model_memory(SevenBillion.parameters, "28 byte/param")
     time = training.offloading_time(SevenBillion.parameters, link, host)
     host_time = (time - link_time).to("ms")

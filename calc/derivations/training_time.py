@@ -19,7 +19,7 @@ class FirstEstimate:
     tokens = quantity("20B token")
     devices = 1
     mfu = quantity(40, "%")
-    work_per_token = constants.get("work_training")
+    work_per_token = constants.work_training
 
     time = training.training_time(parameters, tokens, devices, peak, mfu)
     sparse_mfu = training.mfu(parameters, tokens, devices, a100.sparse_peak("bf16"), time).to("%")
@@ -31,11 +31,10 @@ class PublishedRuns:
 
     palm = runs.get("palm-540b")
     llama2 = runs.get("llama-2-70b")
-    llama3 = runs.get("llama-3-1-405b")
     palm_mfu = palm.mfu
     palm_mfu_with_attention = palm.mfu_with_attention
     palm_hfu = palm.hfu
-    llama3_mfu = llama3.mfu
+    llama3_mfu = runs.get("llama-3-1-405b").mfu
     all = tuple(run for run in map(runs.get, runs.names()) if run.publishes("work"))
 
     palm_overall = training.mfu(
@@ -72,7 +71,7 @@ class Attention:
 class ComputeOptimal:
     """About twenty tokens for each parameter make the best of a budget of operations."""
 
-    tokens_per_parameter = constants.get("tokens_per_parameter_optimal")
+    tokens_per_parameter = constants.tokens_per_parameter_optimal
     gpt3 = runs.get("gpt-3-175b")
     llama3 = runs.get("llama-3-1-405b")
     parameters = quantity("7B param")
@@ -103,7 +102,7 @@ class Cluster:
     tokens = training.compute_optimal_tokens(parameters)
     batch = quantity(sequences * context, "token")
     steps = tokens / batch
-    gradients = (parameters * constants.get("size_gradient_fp16")).to("GB")
+    gradients = (parameters * constants.size_gradient_fp16).to("GB")
     state = training.model_memory(parameters, training.recipe("adam-mixed").bytes_per_parameter)
     one_device = training.training_time(parameters, batch, 1, peak, mfu)
     one_device_run = training.training_time(parameters, tokens, 1, peak, mfu)
@@ -169,12 +168,9 @@ class LastDoubling:
 class EnergyOfRun:
     """A run that was published in device-hours has an energy, at most."""
 
-    a100 = hardware.get("a100")
-    tdp = a100.tdp
-    llama2 = runs.get("llama-2-70b")
-    device_time = llama2.device_time
+    device_time = runs.get("llama-2-70b").device_time
 
-    energy = energy.energy_of_run(tdp, device_time).to("MWh")
+    energy = energy.energy_of_run(hardware.get("a100").tdp, device_time).to("MWh")
 
 
 class WeekOfTraining:
@@ -221,12 +217,11 @@ class FromTheLog:
 class BudgetOfAMonth:
     """What a month of a cluster can train best."""
 
-    h100 = hardware.get("h100")
     devices = 1024
     time = quantity("30 day")
     mfu = FirstEstimate.mfu
 
-    work = (devices * h100.peak("bf16") * mfu * time).to("FLOP")
+    work = (devices * hardware.get("h100").peak("bf16") * mfu * time).to("FLOP")
     parameters = training.compute_optimal_parameters(work)
     tokens = training.compute_optimal_tokens(parameters)
     work_by_hand = (1000 * quantity("400 TFLOP/s") * quantity("2.5e6 s")).to("FLOP")

@@ -152,20 +152,18 @@ def is_given(expression: ast.expr, owner: str, given: set[str]) -> bool:
             )
         ):
             return True
+        case ast.Attribute(value=ast.Name(id="constants")):
+            return True
         case ast.Name(id=name):
             return f"{owner}.{name}" in given
         case ast.Attribute(value=ast.Name(id=other), attr=name) if other[0].isupper():
             return f"{other}.{name}" in given
-        case ast.Attribute(value=ast.Name(id=device)):  # h100.memory_bandwidth
-            return f"{owner}.{device}" in given
-        case ast.Attribute(value=ast.Call() as call):  # hardware.get("h100").memory_bandwidth
-            return is_given(call, owner, given)
+        case ast.Attribute(value=device):  # h100.memory_bandwidth, hardware.get("h100").tdp
+            return is_given(device, owner, given)
         case ast.Call(
-            func=ast.Attribute(
-                value=ast.Name(id=device), attr="peak" | "vector_peak" | "sparse_peak"
-            )
+            func=ast.Attribute(value=device, attr="peak" | "vector_peak" | "sparse_peak")
         ):
-            return f"{owner}.{device}" in given
+            return is_given(device, owner, given)
     return False
 
 
