@@ -204,7 +204,7 @@ class Scheme:
 
     def columns(self, shape: tuple[int, int]) -> list[Scheme]:
         """The scheme of each column of a matrix of this shape, a scale for each row."""
-        parts = [numpy.broadcast_to(each, shape).T for each in self._spread(shape)]
+        parts = [numpy.broadcast_to(part, shape).T for part in self._spread(shape)]
         return [
             replace(self, scale=scale, zero_point=zero, offset=offset, axis=0, group_size=None)
             for scale, zero, offset in zip(*parts, strict=True)
@@ -235,18 +235,19 @@ class Scheme:
 
     def _spread(self, shape: tuple[int, ...]) -> list[Any]:
         """Scale, zero point and offset in the shape that broadcasts against data of this shape."""
-        each = [self.scale, self.zero_point, self.offset]
+        parameters = [self.scale, self.zero_point, self.offset]
         if self.group_size is not None:
             needed = (*self.scale.shape[:-1], self.scale.shape[-1] * self.group_size)
             _same_shape(shape, needed)
-            return [numpy.repeat(one, self.group_size, axis=-1) for one in each]
+            return [numpy.repeat(one, self.group_size, axis=-1) for one in parameters]
         if self.axis is not None:
             axis = _axis(self.axis, len(shape))
             _same_shape(shape, (*shape[:axis], self.scale.size, *shape[axis + 1 :]))
             return [
-                one.reshape([-1 if i == axis else 1 for i in range(len(shape))]) for one in each
+                one.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+                for one in parameters
             ]
-        return each
+        return parameters
 
 
 def symmetric(
@@ -461,7 +462,7 @@ def _reduce(
     if axis is None:
         return numpy.asarray(function(values, axis=None))
     kept = _axis(axis, values.ndim)
-    others = tuple(each for each in range(values.ndim) if each != kept)
+    others = tuple(axis for axis in range(values.ndim) if axis != kept)
     return numpy.asarray(function(values, axis=others))
 
 
@@ -469,7 +470,7 @@ def _groups(values: Floats, axis: int | None, group_size: int) -> Floats:
     if axis is not None:
         raise InputError(
             f"groups run along the last axis in every row of it; leave out axis={abbreviated(axis)}"
-            f" group_size is given"
+            f" where group_size is given"
         )
     if isinstance(group_size, bool) or not isinstance(group_size, int) or group_size < 1:
         raise InputError(f"group_size must be a whole number from 1; got {abbreviated(group_size)}")
