@@ -132,7 +132,7 @@ def main() -> None:
         ("", "rows", "of thirds kept back inside", "of sources kept back", "factors")
     ]
     for names in sorted({row.names for row in known}):
-        used = next(intervals[each] for each in classes(*names) if each in intervals)
+        used = next(intervals[interval] for interval in classes(*names) if interval in intervals)
         inside = (f"{mean(of[names]):.0%}" if of.get(names) else "–" for of in (thirds, sources))
         count = sum(row.names == names for row in known)
         lines.append(
@@ -148,10 +148,20 @@ def main() -> None:
         with FILE.open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(COLUMNS)
-            for each in intervals.values():
-                factors = (f"{number:.3f}" for number in (each.median_error, each.low, each.high))
+            for interval in intervals.values():
+                factors = (
+                    f"{number:.3f}"
+                    for number in (interval.median_error, interval.low, interval.high)
+                )
                 writer.writerow(
-                    [each.work, each.software, each.model, each.rows, each.sources, *factors]
+                    [
+                        interval.work,
+                        interval.software,
+                        interval.model,
+                        interval.rows,
+                        interval.sources,
+                        *factors,
+                    ]
                 )
 
 

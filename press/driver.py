@@ -56,8 +56,8 @@ class Driver:
     def drive(self, stages: Iterable[Stage]) -> None:
         """Goes through the stages. Each chapter takes those that lie between two of the whole book
         at its own pace, and the problems of all chapters there come at once."""
-        for each, run in groupby(stages, lambda stage: stage.scope is Scope.EACH):
-            if each:
+        for for_chapters, run in groupby(stages, lambda stage: stage.scope is Scope.EACH):
+            if for_chapters:
                 self._side_by_side(list(run))
             else:
                 for stage in run:

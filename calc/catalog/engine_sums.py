@@ -78,8 +78,8 @@ def load(path: Path | str = FILE) -> Iterator[Sums]:
 def _stored() -> dict[tuple[str, str], list[Sums]]:
     """By device and program, the newest version last."""
     sums: dict[tuple[str, str], list[Sums]] = {}
-    for each in load():
-        sums.setdefault((each.device, each.program), []).append(each)
+    for sum_ in load():
+        sums.setdefault((sum_.device, sum_.program), []).append(sum_)
     for versions in sums.values():
         versions.sort(key=lambda one: number_of(one.version))
     return sums
@@ -92,9 +92,15 @@ def of(device: str, program: str, devices: int, version: str = "") -> Sums | Non
     >>> f"{sums.time(65536) * 1e6:.1f} µs"
     '6.4 µs'
     """
-    known = [each for each in _stored().get((device, program), ()) if each.devices == devices]
+    known = [
+        measured for measured in _stored().get((device, program), ()) if measured.devices == devices
+    ]
     if not known:
         return None
-    asked = number_of(version)
-    older = [each for each in known if not asked or number_of(each.version)[: len(asked)] <= asked]
+    wanted = number_of(version)
+    older = [
+        measured
+        for measured in known
+        if not wanted or number_of(measured.version)[: len(wanted)] <= wanted
+    ]
     return older[-1] if older else known[-1]

@@ -209,8 +209,10 @@ def _shares() -> list[float]:
 
 
 def _of_version(key: str, table: dict[str, Any], version: str) -> Engine:
-    versions = {_numbers(each): numbers for each, numbers in table["versions"].items()}
-    before = [each for each in versions if each <= _numbers(version)] if version else [*versions]
+    versions = {_numbers(number): numbers for number, numbers in table["versions"].items()}
+    before = (
+        [number for number in versions if number <= _numbers(version)] if version else [*versions]
+    )
     if not before:
         raise InputError(
             f"{table['name']} {version}: how it measured memory before"
@@ -229,7 +231,7 @@ def _of_version(key: str, table: dict[str, Any], version: str) -> Engine:
 
 def _numbers(version: str) -> tuple[int, ...]:
     """The first two numbers of a version, by which rules differ."""
-    return tuple(int(each) for each in version.split(".")[:2]) if version else ()
+    return tuple(int(part) for part in version.split(".")[:2]) if version else ()
 
 
 @cache

@@ -209,7 +209,7 @@ class Accelerator:
     @property
     def usual_dtype(self) -> str:
         """In which format products are computed where nothing is said: BF16, where it has that."""
-        return next((each for each in USUAL_DTYPES if each in self.dtypes), USUAL_DTYPES[0])
+        return next((dtype for dtype in USUAL_DTYPES if dtype in self.dtypes), USUAL_DTYPES[0])
 
     def instead(self, unit: str) -> str:
         """What a law is told to ask for that is given the device in place of one of its numbers."""
@@ -480,7 +480,7 @@ def is_file(key: Path | str) -> bool:
 
 def _from_file(name: str) -> Accelerator:
     file, key, tables = read_file(name)
-    devices = [each for each, table in tables.items() if not is_machine(table)]
+    devices = [key for key, table in tables.items() if not is_machine(table)]
     key = one_of_file("device", file, key, devices)
     return _accelerator(key, tables[key], file)
 

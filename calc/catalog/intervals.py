@@ -83,7 +83,7 @@ def load(path: Path | str = FILE) -> Iterator[Interval]:
 
 @cache
 def _stored() -> dict[tuple[str, str, str], Interval]:
-    return {(each.work, each.software, each.model): each for each in load()}
+    return {(interval.work, interval.software, interval.model): interval for interval in load()}
 
 
 def of(work: str, software: str, mixture: bool) -> Interval:

@@ -198,8 +198,8 @@ def of(kernel: str, device: str, program: str, format: str, version: str = "") -
         return None
     if not version:
         return versions[-1]
-    asked = number_of(version)
-    older = [each for each in versions if number_of(each.version)[: len(asked)] <= asked]
+    wanted = number_of(version)
+    older = [surface for surface in versions if number_of(surface.version)[: len(wanted)] <= wanted]
     return older[-1] if older else versions[-1]
 
 

@@ -322,7 +322,7 @@ def _peak(machine: Machine, kind: str, name: str) -> Quantity | None:
     if kind == "memory":
         return device.memory_bandwidth if device.publishes("memory_bandwidth") else None
     formats = (name,) if kind == "gemm" else ("bf16", "fp16", "fp32")
-    return next((device.peak(each) for each in formats if each in device.dtypes), None)
+    return next((device.peak(dtype) for dtype in formats if dtype in device.dtypes), None)
 
 
 def device_of(given: Device | Machine) -> Device:
@@ -419,7 +419,7 @@ def get(key: Path | str) -> Machine:
 
 def _from_file(name: str) -> Machine:
     file, key, tables = read_file(name)
-    own = [each for each, table in tables.items() if hardware.is_machine(table)]
+    own = [name for name, table in tables.items() if hardware.is_machine(table)]
     if own and (key is None or key in own):
         key = one_of_file("machine", file, key, own)
         return _machine(key, tables[key], tables, file)

@@ -127,7 +127,7 @@ def key_of(name: str) -> str | None:
 
 
 def _spellings() -> dict[str, str]:
-    return spellings({each: [software.name] for each, software in _all().items()})
+    return spellings({key: [software.name] for key, software in _all().items()})
 
 
 @cache
@@ -155,7 +155,7 @@ def _software(key: str, table: dict[str, Any], path: Path | str) -> Software:
         for name in FIELDS
         if name in table
     }
-    name, written, attention = (table.get(each, "") for each in ("name", "written", "attention"))
+    name, written, attention = (table.get(field, "") for field in ("name", "written", "attention"))
     kv, fitted_on = table.get("kv", "bf16"), table.get("fitted_on", "")
     recipe = table.get("recipe", "adam-mixed")
     return Software(key, name, written, attention, kv, recipe, fitted_on, records)

@@ -63,7 +63,9 @@ def different(*numbers: Number) -> tuple[tuple[Number, ...], NDArray[numpy.intp]
         _, place = numpy.unique(coordinate, return_inverse=True)
         code = code * (place.max(initial=0) + 1) + place.reshape(code.shape)
     _, first, places = numpy.unique(code, return_index=True, return_inverse=True)
-    return tuple(each.ravel()[first] for each in coordinates), places.reshape(code.shape)
+    return tuple(coordinate.ravel()[first] for coordinate in coordinates), places.reshape(
+        code.shape
+    )
 
 
 def of_each(function: Callable[..., float], *numbers: Number) -> Number:

@@ -29,7 +29,7 @@ class MissingExtraError(InputError, ImportError):
 
 def do_not_broadcast(values: Iterable[object]) -> InputError:
     """What is raised for arrays whose shapes do not go together."""
-    shapes = " and ".join(str(shape) for each in values if (shape := getattr(each, "shape", ())))
+    shapes = " and ".join(str(shape) for value in values if (shape := getattr(value, "shape", ())))
     return InputError(f"arrays of shapes {shapes} do not broadcast")
 
 

@@ -199,8 +199,8 @@ def _whole_digits(size: float) -> int:
 
 
 def _array(magnitudes: Any, spec: str) -> str:
-    each: Any = {"float_kind": lambda magnitude: _tidy(format(magnitude, spec))}
-    return numpy.array2string(magnitudes, formatter=each if spec else None)
+    formatter: Any = {"float_kind": lambda magnitude: _tidy(format(magnitude, spec))}
+    return numpy.array2string(magnitudes, formatter=formatter if spec else None)
 
 
 def _tidy(number: str) -> str:

@@ -218,17 +218,19 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
     name = function.__name__
     hints = get_type_hints(function, include_extras=True)
     signature = inspect.signature(function)
-    every = [_argument(name, each, hints.get(each)) for each in signature.parameters]
+    every = [_argument(name, argument, hints.get(argument)) for argument in signature.parameters]
     result = _result(name, hints.get("return"))
     read_once = _with_defaults_read(name, signature)
     fixed = [
-        each.magnitude(read_once.parameters[each.name].default) for each in every if not each.symbol
+        argument.magnitude(read_once.parameters[argument.name].default)
+        for argument in every
+        if not argument.symbol
     ]
-    arguments = [each for each in every if each.symbol]
+    arguments = [argument for argument in every if argument.symbol]
     read_once, signature = _public(read_once), _public(signature)
     count = len(arguments)
-    defaults = [each.default for each in read_once.parameters.values()]
-    required = sum(each is inspect.Parameter.empty for each in defaults)
+    defaults = [parameter.default for parameter in read_once.parameters.values()]
+    required = sum(default is inspect.Parameter.empty for default in defaults)
     body: Callable[..., Any] = function
 
     @wraps(function)
@@ -266,18 +268,22 @@ def _html(law: Callable[..., Any]) -> str:
 
 
 def _public(signature: inspect.Signature) -> inspect.Signature:
-    public = [each for each in signature.parameters.values() if not each.name.startswith("_")]
+    public = [
+        parameter
+        for parameter in signature.parameters.values()
+        if not parameter.name.startswith("_")
+    ]
     return signature.replace(parameters=public)
 
 
 def _with_defaults_read(law_name: str, signature: inspect.Signature) -> inspect.Signature:
     """The signature with its text defaults ("2 FLOP") read, so that no call has to parse them."""
     parameters = []
-    for each in signature.parameters.values():
-        if isinstance(each.default, str):
-            with _declaring(law_name, f"the default of argument {each.name}"):
-                each = each.replace(default=quantity(each.default))
-        parameters.append(each)
+    for parameter in signature.parameters.values():
+        if isinstance(parameter.default, str):
+            with _declaring(law_name, f"the default of argument {parameter.name}"):
+                parameter = parameter.replace(default=quantity(parameter.default))
+        parameters.append(parameter)
     return signature.replace(parameters=parameters)
 
 

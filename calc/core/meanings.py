@@ -24,5 +24,5 @@ def meaning(law: str, argument: str) -> str:
     """
     places = (law, law.partition(".")[0], SHARED)
     return next(
-        (words[argument] for each in places if argument in (words := tables().get(each, {}))), ""
+        (words[argument] for place in places if argument in (words := tables().get(place, {}))), ""
     )

@@ -11,7 +11,7 @@ SEPARATORS = str.maketrans("-_.", "   ")
 
 def spellings(names: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """Of keys and what else each is called: every spelling, squeezed, with its key."""
-    return {squeezed(each): key for key, others in names.items() for each in (key, *others)}
+    return {squeezed(name): key for key, others in names.items() for name in (key, *others)}
 
 
 def squeezed(name: object) -> str:

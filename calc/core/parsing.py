@@ -386,7 +386,9 @@ class _Parser:
             if match := re.fullmatch(pattern, name):
                 self.refuse(f"{name} is not a unit here: {match.expand(hint)}")
         known_names = self.units.unit_names
-        close = [each for each in known_names if each.lower() == name.lower()]  # KiB of kiB
+        close = [
+            spelling for spelling in known_names if spelling.lower() == name.lower()
+        ]  # KiB of kiB
         close = close or difflib.get_close_matches(name, known_names, n=3, cutoff=0.6)
         units = dict.fromkeys(unit for prefix, unit in self.units.unit_names.values() if not prefix)
         known = f"known are {', '.join(units)}"

@@ -197,7 +197,7 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
     ) -> Any:
         with _going_together(*inputs):
             result: Any = super().__array_ufunc__(ufunc, method, *inputs, **options)  # type: ignore[no-untyped-call]
-        return _merged(result, [getattr(each, "_units", None) for each in inputs])
+        return _merged(result, [getattr(operand, "_units", None) for operand in inputs])
 
     def _comparable(self) -> tuple[Any, UnitsContainer]:
         """Magnitude in root units, less the last digits that depend on the unit it came from."""
@@ -206,7 +206,7 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         canonical = _rounded if root else _cleaned
         if isinstance(value, float):
             return canonical(value), root
-        flat = [canonical(each) for each in value.ravel().tolist()]
+        flat = [canonical(number) for number in value.ravel().tolist()]
         return numpy.array(flat, dtype=float).reshape(value.shape), root
 
     def _comparable_with(self, other: object) -> tuple[Any, Any] | None:
@@ -425,8 +425,8 @@ def _merged(result: object, operand_units: Sequence[UnitsContainer | None]) -> A
     if type(result) is not Quantity:
         return result
     units = result._units
-    for each in operand_units:
-        if each is not None and each._d == units._d:
+    for operand_unit in operand_units:
+        if operand_unit is not None and operand_unit._d == units._d:
             return result
     found = registry.merged(units)
     if found is not None:
@@ -478,7 +478,7 @@ def _without_quantities(value: object) -> Any:
     if isinstance(value, PlainQuantity):
         return Quantity(value).m_as("")
     return (
-        [_without_quantities(each) for each in value] if isinstance(value, list | tuple) else value
+        [_without_quantities(part) for part in value] if isinstance(value, list | tuple) else value
     )
 
 
@@ -491,13 +491,13 @@ def _refuse_magnitude(value: object) -> NoReturn:
 
 def why_no_numbers(value: object, unit: str = "GB") -> str:
     """What is the matter with numbers that are refused, as the end of a sentence."""
-    lists = [each for each in (value, *_held(value)) if isinstance(each, list | tuple)]
-    parts: list[Any] = [part for each in lists for part in each] or [value]
-    if any(isinstance(each, int) and abs(each) > FLOAT_MAX for each in parts):
+    lists = [part for part in (value, *_held(value)) if isinstance(part, list | tuple)]
+    parts: list[Any] = [part for row in lists for part in row] or [value]
+    if any(isinstance(number, int) and abs(number) > FLOAT_MAX for number in parts):
         return ", which is too large for floating point"
-    if any(isinstance(each, str | PlainQuantity) for each in parts if lists):
+    if any(isinstance(number, str | PlainQuantity) for number in parts if lists):
         return f': numbers and one unit for all are needed, as in calc.quantity([1, 2], "{unit}")'
-    if len({len(_held(each)) for each in _held(value)}) > 1:
+    if len({len(_held(row)) for row in _held(value)}) > 1:
         return ", whose rows are not of one length"
     return ""
 

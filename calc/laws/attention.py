@@ -250,8 +250,8 @@ def absorbed_flops(
     >>> print(absorbed_flops(1, 8192, 128, 512, 64, 128, 128))
     2.315 GFLOP
     """
-    each = context * (2 * latent + rotary_width) + latent * (key_width + value_width)
-    return _per_term * queries * heads * each
+    products = context * (2 * latent + rotary_width) + latent * (key_width + value_width)
+    return _per_term * queries * heads * products
 
 
 @law
@@ -280,8 +280,8 @@ def expanded_flops(
     275.5 GFLOP
     """
     made = latent * (key_width + value_width)
-    each = queries * (key_width + rotary_width + value_width) + made
-    return _per_term * heads * context * each
+    products = queries * (key_width + rotary_width + value_width) + made
+    return _per_term * heads * context * products
 
 
 @law

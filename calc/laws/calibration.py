@@ -174,14 +174,14 @@ def smoothing_scales(weights: Weights, inputs: Inputs, strength: Strength = 0.5)
         )
     largest = abs(samples).max(axis=0), abs(matrix).max(axis=0)
     used = (largest[0] > 0) & (largest[1] > 0)
-    of_inputs, of_weights = (numpy.where(used, each, 1.0) for each in largest)
+    of_inputs, of_weights = (numpy.where(used, size, 1.0) for size in largest)
     scales = smoothing_scale(of_inputs, of_weights, strength)
     return numpy.where(used, scales.magnitude, 1.0)
 
 
 def _matrices(weights: ArrayLike, inputs: ArrayLike) -> tuple[Floats, Floats]:
     """Copies of both as floats, whose numbers of columns agree."""
-    matrix, samples = (numpy.array(as_float_or_array(each)) for each in (weights, inputs))
+    matrix, samples = (numpy.array(as_float_or_array(matrix)) for matrix in (weights, inputs))
     if matrix.ndim != 2 or samples.ndim != 2 or matrix.shape[1] != samples.shape[1]:
         raise InputError(
             f"weights and inputs must be matrices with a column for each input channel; got shapes"

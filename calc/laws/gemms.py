@@ -351,7 +351,7 @@ def fastest_time(
     moved = products * (k * (m + n) * element_size + m * n * output_size) / bandwidth
     times = (
         _in_tiles(products, m, n, units, (*tile, parts), work, sums, moved)
-        for parts in (where(k >= each * LEAST_PART, each, 1) for each in SPLITS)
+        for parts in (where(k >= split * LEAST_PART, split, 1) for split in SPLITS)
         for tile in TILES
     )
     return reduce(minimum, times) + start

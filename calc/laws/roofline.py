@@ -514,9 +514,9 @@ class StepTime(Reported):
         """The place of that part among all; of equal ones the first."""
         first, *others = self._seconds
         place: Any = where(first < 0, 1, 0)  # 0, or an array of it
-        for number, each in enumerate(others, start=1):
-            place = where(each > first, number, place)
-            first = maximum(each, first)
+        for number, seconds in enumerate(others, start=1):
+            place = where(seconds > first, number, place)
+            first = maximum(seconds, first)
         return place
 
     @property
@@ -556,7 +556,7 @@ class StepTime(Reported):
 
     @property
     def _seconds(self) -> list[Any]:
-        return [each.m_as("s") for each in self.parts.values()]
+        return [time.m_as("s") for time in self.parts.values()]
 
 
 def gemm(

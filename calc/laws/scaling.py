@@ -285,7 +285,7 @@ def combined_speedup(
     >>> print(combined_speedup([(0.6, 3), (0.2, 2), (0.1, 2), (0.05, 1.5)]))
     2.308
     """
-    pairs = [as_list("combined_speedup(): a lever", each) for each in as_list("levers", levers)]
+    pairs = [as_list("combined_speedup(): a lever", lever) for lever in as_list("levers", levers)]
     if wrong := [pair for pair in pairs if len(pair) != 2]:
         raise InputError(
             "combined_speedup(): a lever is a pair, its fraction of the time and its speedup;"

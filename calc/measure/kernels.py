@@ -317,8 +317,8 @@ def _thin(size: int) -> tuple[int, int]:
 
 def _mapped(array: Array, operations: int, arrays: int) -> Workload:
     """A pass over an array: operations and arrays moved for each element."""
-    each = quantity(operations, "FLOP")
-    return elementwise(array.size, each, arrays, quantity(array.itemsize, "byte"))
+    per_element = quantity(operations, "FLOP")
+    return elementwise(array.size, per_element, arrays, quantity(array.itemsize, "byte"))
 
 
 def _moved(size: int) -> Workload:

@@ -80,8 +80,8 @@ def timed_anew(
     other; median and spread are those of all repeats.
     """
     works = [make() for _ in range(PLACES)]
-    each = longest / PLACES
-    return _steady(lambda: [s for work in works for s in _repeats(work, each, clock)], what)
+    share = longest / PLACES
+    return _steady(lambda: [s for work in works for s in _repeats(work, share, clock)], what)
 
 
 def _repeats(work: Callable[[], object], longest: float, clock: Callable[[], float]) -> list[float]:

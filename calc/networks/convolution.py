@@ -158,7 +158,7 @@ def forward_flops(model: Convolutional | str) -> Annotated[Quantity, "FLOP"]:
     8.178 GFLOP
     """
     layers = network(model, Convolutional).convolutions
-    return sum((workload(each).operations for each in layers), quantity("0 FLOP"))
+    return sum((workload(layer).operations for layer in layers), quantity("0 FLOP"))
 
 
 def memory_schedule(
@@ -178,11 +178,11 @@ def memory_schedule(
     size = size_of("element_size", element_size)
     overwrites = truth("in_place", in_place)
     steps = []
-    for each in network(model, Convolutional).convolutions:
-        read, written = each.read, each.written
-        if overwrites and each.kind == "depthwise":
+    for layer in network(model, Convolutional).convolutions:
+        read, written = layer.read, layer.written
+        if overwrites and layer.kind == "depthwise":
             read, written = max(read, written), 0
-        steps.append((each.name, live_memory(read, written, each.held, size)))
+        steps.append((layer.name, live_memory(read, written, layer.held, size)))
     return tuple(steps)
 
 

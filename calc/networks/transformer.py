@@ -472,15 +472,15 @@ def prefill_matmuls(
     """
     model = _check(model, length, "length")
     tokens = batch_tokens(length, sequences).magnitude
-    each, batch = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
-    scores = [*_index_scores(model, each, each, batch)]
-    for name, seen, layers, (queries, groups, keys, values) in _attentions(model, each):
-        block, blocks = seen * queries / groups, batch * groups * each / seen
+    tokens_each, batch = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
+    scores = [*_index_scores(model, tokens_each, tokens_each, batch)]
+    for name, seen, layers, (queries, groups, keys, values) in _attentions(model, tokens_each):
+        block, blocks = seen * queries / groups, batch * groups * tokens_each / seen
         scores += [
             Matmul(f"{name}scores", block, seen, keys, blocks, layers),
             Matmul(f"{name}weighted values", block, values, seen, blocks, layers),
         ]
-    states = [*_read_states(model, tokens, each)]
+    states = [*_read_states(model, tokens, tokens_each)]
     return tuple(_in_order(model, tokens, batch, scores, states))
 
 
@@ -755,8 +755,8 @@ def attended_context(
     model = _check(model, context)
     seen, numbers = quantity(0), 0
     for _, limit, layers, heads in _limits(model):
-        each = windowed_context(context, limit, 1) if limit else quantity(context)
-        seen = seen + each * (layers * heads.attended)
+        attended = windowed_context(context, limit, 1) if limit else quantity(context)
+        seen = seen + attended * (layers * heads.attended)
         numbers += layers * heads.attended
     return seen / numbers
 
@@ -779,8 +779,8 @@ def kv_cache(
     >>> print(kv_cache(models.get("gemma-2-27b"), 8192).to("GiB"))
     2.156 GiB
     """
-    each = kv_cache_per_token(model, element_size)
-    memory: Quantity = each * kept_context(model, context) * quantity("1 token")
+    per_token = kv_cache_per_token(model, element_size)
+    memory: Quantity = per_token * kept_context(model, context) * quantity("1 token")
     return memory.to("byte") + state_memory(model)
 
 
@@ -834,11 +834,11 @@ def cache_read(
     skipped = quantity(context) - windowed_context(context, (model.index_topk or 0), 1)
     if model.kv_latent is None:
         _, groups, keys, values = model.heads_of("blocks")
-        each = kv_bytes_per_token(layers, groups, keys, values, element_size)
+        index_bytes = kv_bytes_per_token(layers, groups, keys, values, element_size)
     else:
         latent, rotary = (model.kv_latent or 0), (model.rotary_width or 0)
-        each = latent_bytes_per_token(layers, latent, rotary, element_size)
-    return (whole - each * skipped * quantity("1 token")).to("byte")
+        index_bytes = latent_bytes_per_token(layers, latent, rotary, element_size)
+    return (whole - index_bytes * skipped * quantity("1 token")).to("byte")
 
 
 def decode_bytes(
@@ -941,8 +941,8 @@ def _with_attention(
 ) -> Quantity:
     """Projections, attention over what each kind of layer looks at, and a token in the states."""
     total: Quantity = projection_flops(model.multiplied_parameters)
-    for each in states:
-        total = total + each.operations / quantity("1 token")
+    for product in states:
+        total = total + product.operations / quantity("1 token")
     for _, limit, layers, (queries, _, keys, values) in _limits(model):
         seen = limited(limit) if limit else quantity(context)
         total = total + attention_flops(seen, layers, queries, keys, values)
@@ -1056,8 +1056,10 @@ def _in_order(
         rows = sequences if part == "output" else tokens
         if used < copies:
             count = experts_used(copies, used / copies, rows).magnitude
-            each = maximum(rows * used / count, 1.0)  # rounding leaves a hair less of a single one
-            yield Matmul(name, each, outputs, inputs, count, layers)
+            rows_each = maximum(
+                rows * used / count, 1.0
+            )  # rounding leaves a hair less of a single one
+            yield Matmul(name, rows_each, outputs, inputs, count, layers)
         elif stored_latents and name == "key up":  # turns the query towards what is stored
             yield Matmul(name, rows, inputs, outputs // heads, heads, layers)
         elif stored_latents and name == "value up":

@@ -89,14 +89,14 @@ def _layout(
         raise InputError(
             f"devices must be a multiple of TP · PP, {tensor} · {pipeline}; got {devices}"
         )
-    each, left = divmod(sequences, copies * micro)
-    if left or not each:
+    steps, left = divmod(sequences, copies * micro)
+    if left or not steps:
         raise InputError(
             f"sequences must be a multiple of copies · microbatch, {copies} · {micro};"
             f" got {sequences}"
         )
     return Layout(
-        data=copies, tensor=tensor, pipeline=pipeline, microbatches=each, sharding=sharding
+        data=copies, tensor=tensor, pipeline=pipeline, microbatches=steps, sharding=sharding
     )
 
 

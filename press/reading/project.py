@@ -325,4 +325,4 @@ class _Reader:
 
 
 def _listed(given: Any) -> list[str]:
-    return [given] if isinstance(given, str) else [str(each) for each in given or []]
+    return [given] if isinstance(given, str) else [str(item) for item in given or []]

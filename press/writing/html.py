@@ -164,9 +164,9 @@ class _Html(Dresser):
     def on_table(self, node: Node) -> Dressed:
         """So does a table of such values, by a mark in its first cell."""
         told = node["c"][0]
-        for each in nodes(node["c"][3]):
-            if each["t"] == "Span" and "q" in attribute(each)[1] and not each["c"][1]:
-                told = ["", [], [["key", attribute(each)[2]["key"]]]]
+        for inline in nodes(node["c"][3]):
+            if inline["t"] == "Span" and "q" in attribute(inline)[1] and not inline["c"][1]:
+                told = ["", [], [["key", attribute(inline)[2]["key"]]]]
         _align_points(node)
         return {"t": "Table", "c": [told, *self.dress(node["c"][1:])]}
 
@@ -364,7 +364,7 @@ def _number(title: str) -> str:
 def _reading_time(page: Page) -> str:
     """Of the text alone: not of formulas, tables, code and what is folded."""
     skip = ("Note", "Math", "Table", "CodeBlock")
-    open_to_all = [each for each in _unwrapped(page.blocks[1:]) if not _folded(each)]
+    open_to_all = [block for block in _unwrapped(page.blocks[1:]) if not _folded(block)]
     minutes = round(len(plain_text(open_to_all, skip).split()) / WORDS_A_MINUTE)
     return f"About {minutes} minutes to read" if minutes > 1 else "About a minute to read"
 

@@ -57,7 +57,7 @@ def _made_from(book: Book, edition: Edition) -> Iterator[object]:
     files = (*_around(book), book.root / "pyproject.toml", *book.bibliography)
     yield [file_digest(file) for file in files]
     yield files_below(OWN), file_digest(__file__)
-    yield sorted((each.name, each.version) for each in metadata.distributions())
+    yield sorted((package.name, package.version) for package in metadata.distributions())
 
 
 def _empty(kept: Path) -> Path:
@@ -134,7 +134,7 @@ def _add_project(root: Path, site: Path) -> None:
         if wanted and requirement.name not in added:
             added.add(requirement.name)
             needed += _add_installed(requirement.name, site)
-    for unread in [each for each in site.rglob("*") if each.name in UNREAD]:
+    for unread in [path for path in site.rglob("*") if path.name in UNREAD]:
         shutil.rmtree(unread) if unread.is_dir() else unread.unlink()
 
 
@@ -179,14 +179,14 @@ def _licenses(modules: Path) -> str:
     texts = []
     for about in sorted(
         {
-            modules / "/".join(Path(each).parts[: 1 + each.startswith("@")])
-            for each in (*SCRIPTS, *DRAWING)
+            modules / "/".join(Path(script).parts[: 1 + script.startswith("@")])
+            for script in (*SCRIPTS, *DRAWING)
         }
     ):
         package = json.loads((about / "package.json").read_text(encoding="utf-8"))
         texts.append(f"{package['name']} {package['version']}: {package['license']}")
-        terms = [each for each in about.iterdir() if each.stem.upper() in ("LICENSE", "COPYING")]
-        texts += [each.read_text(encoding="utf-8") for each in terms]
+        terms = [path for path in about.iterdir() if path.stem.upper() in ("LICENSE", "COPYING")]
+        texts += [term.read_text(encoding="utf-8") for term in terms]
     return "\n\n".join(texts) + "\n"
 
 

@@ -32,7 +32,7 @@ def terms(book: Book, pages: list[Page], texts: list[Text]) -> list[dict[str, st
     """What the project explains wherever a page names it."""
     known = _places(texts, pages)
     told = _told(book).get("cards", ())
-    return [{**each, "href": _href(book, each["href"], known)} for each in told]
+    return [{**card, "href": _href(book, card["href"], known)} for card in told]
 
 
 def search_index(book: Book, pages: list[Page], texts: list[Text]) -> dict[str, Any]:

@@ -106,7 +106,8 @@ def write_site(
     (folder / LOST).write_text(_guarded(rendered, False), encoding="utf-8")
     if book.site:
         places = "".join(
-            f"<url><loc>{html.escape(book.site + each['href'])}</loc></url>\n" for each in chapters
+            f"<url><loc>{html.escape(book.site + chapter['href'])}</loc></url>\n"
+            for chapter in chapters
         )
         whole = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{places}</urlset>\n'
         (folder / "sitemap.xml").write_text(whole, encoding="utf-8")

@@ -233,8 +233,8 @@ def _of_model(model: Transformer | Network) -> Iterator[Row]:
     if model.experts:
         yield _computed("parameters that a token meets", model.active_parameters, "active", 4)
     if model.caching_layers and model.output in ("own", "tied"):
-        each = transformer.kv_cache_per_token(model)
-        yield _computed("KV cache of a token, two bytes a number", each, "bytes KV kvcache")
+        per_token = transformer.kv_cache_per_token(model)
+        yield _computed("KV cache of a token, two bytes a number", per_token, "bytes KV kvcache")
     yield _computed("weights, two bytes a number", inference.weight_memory(model), "memory size GB")
     yield _computed("longest context", model.context, "tokens length")
     yield _computed("layers", model.layers)

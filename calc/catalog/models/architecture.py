@@ -192,8 +192,8 @@ class Transformer:
         if self.qk_norm is not None:
             one_of(f"{self.name}: qk_norm", self.qk_norm, QK_NORMS)
         for name, known in (("biases", BIASES), ("gates", GATES), ("tied_values", HEADED)):
-            for each in as_list(f"{self.name}: {name}", getattr(self, name)):
-                one_of(f"{self.name}: {name}", each, known)
+            for part in as_list(f"{self.name}: {name}", getattr(self, name)):
+                one_of(f"{self.name}: {name}", part, known)
         if not isinstance(self.released, Release | None):
             raise InputError(
                 f"{self.name}: released must be a Release of calc.models; got"
@@ -250,12 +250,12 @@ class Transformer:
         """The kind of each layer, of a pattern of kinds and of runs of one, as in "5 window"."""
         stated = f"{self.name}: {name}"
         runs = []
-        for each in as_list(stated, getattr(self, name)):
-            times, _, kind = str(each).rpartition(" ")
+        for run in as_list(stated, getattr(self, name)):
+            times, _, kind = str(run).rpartition(" ")
             if times and not (times.isdecimal() and int(times)):
                 raise InputError(
                     f'{stated} must name a kind, or how many and a kind, as in "3 full"; got'
-                    f" {abbreviated(each)}"
+                    f" {abbreviated(run)}"
                 )
             one_of(stated, kind, known)
             runs.append(repeat(kind, int(times or 1)))
@@ -426,8 +426,11 @@ class Transformer:
         12.88B param
         """
         idle = sum(
-            (each.inputs + each.bias) * each.outputs * (each.copies - each.used) * each.layers
-            for each in self.matrices
+            (matrix.inputs + matrix.bias)
+            * matrix.outputs
+            * (matrix.copies - matrix.used)
+            * matrix.layers
+            for matrix in self.matrices
         )
         active: Quantity = self.parameters - quantity(idle, "param")
         return active
@@ -440,8 +443,10 @@ class Transformer:
         >>> print(models.get("mixtral-8x7b").expert_parameters)
         45.10B param
         """
-        held = sum(each.parameters for each in self.matrices if each.used < each.copies)
-        return quantity(held, "param")
+        in_experts = sum(
+            matrix.parameters for matrix in self.matrices if matrix.used < matrix.copies
+        )
+        return quantity(in_experts, "param")
 
     @property
     def multiplied_parameters(self) -> Quantity:
@@ -450,9 +455,9 @@ class Transformer:
         The embedding is looked up and adds none of its own; a pooler or classifier sees one token.
         """
         used = sum(
-            each.parameters // each.copies * each.used
-            for each in self.matrices
-            if each.name not in ("pooler", "classes")
+            matrix.parameters // matrix.copies * matrix.used
+            for matrix in self.matrices
+            if matrix.name not in ("pooler", "classes")
         )
         return quantity(used, "param")
 
@@ -675,11 +680,11 @@ def from_shape(
         "head_width": head_width,
         "context": context,
     }
-    known = [each.name for each in fields(Transformer) if each.name not in numbers]
-    for each in others:
-        if each not in known:
-            near = did_you_mean(each, known)
-            raise InputError(f"{name}: there is no {each}; {near}there are {', '.join(known)}")
+    known = [field.name for field in fields(Transformer) if field.name not in numbers]
+    for other in others:
+        if other not in known:
+            near = did_you_mean(other, known)
+            raise InputError(f"{name}: there is no {other}; {near}there are {', '.join(known)}")
     return Transformer(name=name, **numbers, **others)
 
 

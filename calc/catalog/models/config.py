@@ -132,7 +132,7 @@ class Config:
                 f"{name} must list {' or '.join(sorted(ours))} for each of its {layers} layers; got"
                 f" {abbreviated(given)}"
             )
-        return [ours[str(each)] for each in listed]
+        return [ours[str(kind)] for kind in listed]
 
     def notes(self) -> Iterator[str]:
         """What is there and is not counted; what would change the answer is refused."""

@@ -148,14 +148,14 @@ class Convolutional(Network):
         dense 1.281M param
         """
         counts: dict[str, int] = {}
-        for each in self.convolutions:
-            counts[each.kind] = counts.get(each.kind, 0) + each.parameters
+        for layer in self.convolutions:
+            counts[layer.kind] = counts.get(layer.kind, 0) + layer.parameters
         return self._counted(counts)
 
     @property
     def shape(self) -> dict[str, object]:
         """Its blocks, in words."""
-        told = {str(number): str(each) for number, each in enumerate(self.blocks, start=1)}
+        told = {str(number): str(block) for number, block in enumerate(self.blocks, start=1)}
         return {"blocks": told}
 
 
@@ -293,7 +293,7 @@ KINDS: dict[str, Callable[[_Layers, Place, tuple[int, int]], Place]] = {
 
 def _blocks(model: str, given: object) -> Iterator[Block]:
     """The blocks of tables, or blocks already."""
-    known = [each.name for each in fields(Block)]
+    known = [field.name for field in fields(Block)]
     if not isinstance(given, Iterable) or isinstance(given, str | dict) or not given:
         raise InputError(f"{model}: blocks must be a list of tables; got {abbreviated(given)}")
     for number, table in enumerate(given, start=1):
@@ -320,4 +320,4 @@ def _read(place: str, name: str, value: object) -> Any:
     if name not in ("kernel", "stride"):
         return whole_number(f"{place}: {name}", value)
     sides = value if isinstance(value, list | tuple) and len(value) == 2 else (value, value)
-    return tuple(whole_number(f"{place}: {name}", each) for each in sides)
+    return tuple(whole_number(f"{place}: {name}", side) for side in sides)

@@ -88,7 +88,7 @@ class DiffusionTransformer(Network):
         singles = self.single_blocks or 0
         vectors = [self.time_width] * (2 if self.embedded_guidance else 1)
         made = sum(
-            linear(each, width) + linear(width, width) for each in (*vectors, self.vector_width)
+            linear(inputs, width) + linear(width, width) for inputs in (*vectors, self.vector_width)
         )
         patch, text = self.patch_inputs, self.text_width
         return self._counted(

@@ -81,7 +81,7 @@ class EncoderDecoder(Network):
         hidden, encoder = self.feed_forward_width, self.encoder_layers
         decoder, weights = self.decoder_layers, self.layer_weights
         attention = weights["attention"] + width * ("attention output" in self.biases)
-        attention += inner * sum(each in self.biases for each in ("query", "key", "value"))
+        attention += inner * sum(matrix in self.biases for matrix in ("query", "key", "value"))
         ends = (hidden * (2 if self.gated else 1) + width) * ("feed-forward" in self.biases)
         layer = attention + weights["feed-forward"] + ends
         mel = self.mel_bins or 0

@@ -174,8 +174,8 @@ def _mimo_v2(config: Config) -> Fields:
     for name in ("add_swa_attention_sink_bias", "add_full_attention_sink_bias"):
         config.flag(name)
     return found | {
-        "attention": tuple("window" if each == "second" else "full" for each in windows),
-        "feed_forward": tuple("experts" if each == "second" else "dense" for each in routed),
+        "attention": tuple("window" if turn == "second" else "full" for turn in windows),
+        "feed_forward": tuple("experts" if turn == "second" else "dense" for turn in routed),
         "biases": ("router",),
         "notes": ("the sinks of its windowed layers, a number for each head, are not counted",),
     }
@@ -244,7 +244,7 @@ def _llama4(config: Config) -> Fields:
     found |= {"feed_forward_width": dense} if "dense" in kinds else {}
     every = config.count("no_rope_layer_interval", 4)
     rotated = config.get("no_rope_layers", [int((i + 1) % every != 0) for i in range(layers)])
-    chunks = ["window" if each else "full" for each in rotated]
+    chunks = ["window" if is_rotated else "full" for is_rotated in rotated]
     config.get("use_qk_norm")  # without parameters
     return found | {
         "shared_experts": 1,
@@ -295,7 +295,7 @@ def _glm_moe_dsa(config: Config) -> Fields:
 def _glm4_moe(config: Config) -> Fields:
     experts = {"expert_width": "moe_intermediate_size", "experts": "n_routed_experts"}
     found = _dense(config, names=DENSE | HEAD | experts | ROUTED)
-    found["biases"] = tuple(each for each in found["biases"] if each != "attention output")
+    found["biases"] = tuple(bias for bias in found["biases"] if bias != "attention output")
     found |= {"qk_norm": "head"} if config.flag("use_qk_norm") else {}
     return _routed(config, found)
 
@@ -332,12 +332,12 @@ def _minimax_m3(config: Config) -> Fields:
     sparse = config.get("sparse_attention_config")
     numbers = ("sparse_num_index_heads", "sparse_index_dim", "sparse_topk_blocks")
     known = isinstance(sparse, dict) and sparse.get("sparse_attention_freq") == apart
-    if not known or any(type(sparse.get(each)) is not int for each in numbers):
+    if not known or any(type(sparse.get(number)) is not int for number in numbers):
         raise config.error(
             f"sparse_attention_config must have {', '.join(numbers)}, and sparse_attention_freq as"
             " moe_layer_freq"
         )
-    heads, width, blocks = (sparse[each] for each in numbers)
+    heads, width, blocks = (sparse[number] for number in numbers)
     return found | {
         "qk_norm": "head" if config.flag("use_qk_norm") else None,
         "biases": ("router",) if config.flag("use_routing_bias") else (),
@@ -364,13 +364,13 @@ def _kimi_linear(config: Config) -> Fields:
     linear = config.get("linear_attn_config")
     numbers = ("num_heads", "head_dim", "short_conv_kernel_size")
     known = isinstance(linear, dict) and linear.get("use_full_rank_gate") is True
-    if not known or any(type(linear.get(each)) is not int for each in numbers):
+    if not known or any(type(linear.get(number)) is not int for number in numbers):
         raise config.error(
             f"linear_attn_config must have {', '.join(numbers)} and use_full_rank_gate, true"
         )
-    heads, width, kernel = (linear[each] for each in numbers)
-    full = {each - 1 for each in linear.get("full_attn_layers", ())}
-    kinds = ("latent" if each in full else "linear" for each in range(found["layers"]))
+    heads, width, kernel = (linear[number] for number in numbers)
+    full = {number - 1 for number in linear.get("full_attn_layers", ())}
+    kinds = ("latent" if layer in full else "linear" for layer in range(found["layers"]))
     for name in ("attn_res_block_size", "latent_moe_use_norm"):
         config.get(name)
     return found | {
@@ -453,8 +453,8 @@ def _nemotron_h(config: Config) -> Fields:
     mixers = ("state", "full")
     return found | {
         "gated": False,
-        "attention": tuple(each if each in mixers else "none" for each in kinds),
-        "feed_forward": tuple("none" if each in mixers else each for each in kinds),
+        "attention": tuple(kind if kind in mixers else "none" for kind in kinds),
+        "feed_forward": tuple("none" if kind in mixers else kind for kind in kinds),
     }
 
 

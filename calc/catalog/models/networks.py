@@ -70,11 +70,11 @@ class Network:
 def whole_numbers(model: str, name: str, given: Any) -> tuple[int, ...]:
     """A list of whole numbers from 1, such as the rows of tables."""
     try:
-        found = tuple(int(each) for each in given)
+        found = tuple(int(number) for number in given)
         right = found and all(a == b and b >= 1 for a, b in zip(given, found, strict=True))
     except (TypeError, ValueError, OverflowError):
         right = False
-    if not right or any(isinstance(each, bool) for each in given):
+    if not right or any(isinstance(number, bool) for number in given):
         raise InputError(
             f"{model}: {name} must be whole numbers from 1, as in [512, 256]; got"
             f" {abbreviated(given)}"

@@ -62,9 +62,9 @@ class Recommender(Network):
         cross = [(crossed, rank), (rank, crossed)] * self.cross_layers
         top = pairwise((crossed, *self.top_mlp))
         return (
-            *(("bottom MLP", *each) for each in bottom),
-            *(("cross layers", *each) for each in cross),
-            *(("top MLP", *each) for each in top),
+            *(("bottom MLP", *layer) for layer in bottom),
+            *(("cross layers", *layer) for layer in cross),
+            *(("top MLP", *layer) for layer in top),
         )
 
     @property

@@ -37,8 +37,8 @@ def told(given: Mapping[str, QuantityLike]) -> str:
     ('MXFP4 (experts) and BF16 (others)', 'FP8 E4M3')
     """
     alike: dict[str, list[str]] = {}
-    for group, each in given.items():
-        alike.setdefault(formats.printed(each), []).append(group)
+    for group, written in given.items():
+        alike.setdefault(formats.printed(written), []).append(group)
     if len(alike) == 1:
         return next(iter(alike))
     return " and ".join(f"{form} ({', '.join(groups)})" for form, groups in alike.items())

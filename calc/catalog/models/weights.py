@@ -68,9 +68,9 @@ class Weights:
     def matrices(self) -> dict[str, list[Matrix]]:
         """The matrices of each group but the others."""
         found: dict[str, list[Matrix]] = {}
-        for each in self.model.matrices:
-            if each.group != "others":
-                found.setdefault(each.group, []).append(each)
+        for matrix in self.model.matrices:
+            if matrix.group != "others":
+                found.setdefault(matrix.group, []).append(matrix)
         return found
 
     @cached_property
@@ -91,7 +91,7 @@ class Weights:
         memory = quantity(0, "byte")
         for group, size in self.sizes.items():
             if group != "others":
-                count = sum(each.parameters for each in self.matrices[group])
+                count = sum(matrix.parameters for matrix in self.matrices[group])
                 left -= count
                 memory = memory + count * size
         whole: Quantity = memory + left * self.sizes["others"]
@@ -113,8 +113,8 @@ def is_released(given: object) -> bool:
 def _groups(given: str, argument: str) -> dict[str, str]:
     """The formats of a text such as "experts=mxfp4,others=bf16"."""
     found: dict[str, str] = {}
-    for each in given.split(","):
-        group, _, form = (part.strip() for part in each.partition("="))
+    for assignment in given.split(","):
+        group, _, form = (part.strip() for part in assignment.partition("="))
         if not group or not form or group in found:
             raise InputError(
                 f"{argument}: groups have a format each, as in experts=mxfp4,others=bf16; got"
