@@ -3,8 +3,6 @@
 `calc.layouts` puts them together for a model of `calc.models` and a way to cut it.
 """
 
-# Long for its docstrings: laws, each with its equation and example.
-
 from __future__ import annotations
 
 from typing import Annotated

@@ -6,21 +6,19 @@ affine choose a Scheme for data, for the whole array, for each channel or for ea
 numbers into codes and back. integer_matmul multiplies codes, sqnr measures what was lost.
 """
 
-# Long for its docstrings: laws with equation and example, and the schemes that apply them.
-
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from calc.core.arguments import as_array, check_finite, number
+from calc.core import channels
+from calc.core.arguments import as_array, number
 from calc.core.arrays import numpy
 from calc.core.elementwise import floor, log10
-from calc.core.errors import InputError, NumpyNeededError, abbreviated
+from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, BITS, NON_NEGATIVE, law
-from calc.core.units import Quantity, QuantityLike, as_float_or_array
+from calc.core.units import Quantity, QuantityLike
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -177,7 +175,7 @@ class Scheme:
 
     def quantize(self, data: ArrayLike) -> Codes:
         """The codes of the data, in the smallest numpy integers that hold them."""
-        values = _checked(data)
+        values = channels.floats(data)
         scale, zero_point, offset = self._spread(values.shape)
         with numpy.errstate(over="ignore"):  # what is that far out is clipped
             codes = numpy.rint((values - offset) / scale) + zero_point
@@ -222,14 +220,14 @@ class Scheme:
         """The shrunk scheme of the least mean squared error on the data: of all half per cents of
         the range the best, for each channel or group by itself.
         """
-        values = _checked(data)
+        values = channels.floats(data)
         step = self._spread(values.shape)[0]  # errors are counted in it: their squares stay finite
         best = numpy.ones_like(self.scale)
         least = numpy.full_like(self.scale, math.inf)
         for candidate in range(CLIP_CANDIDATES, 0, -1):
             fraction = candidate / CLIP_CANDIDATES
             error = (self.shrunk(fraction).round_trip(values) - values) / step
-            mean = _reduce(numpy.mean, error**2, self.axis, self.group_size)
+            mean = channels.reduced(numpy.mean, error**2, self.axis, self.group_size)
             best, least = (numpy.where(mean < least, fraction, best), numpy.minimum(mean, least))
         return replace(self, scale=self.scale * best, offset=self.offset * best)
 
@@ -238,11 +236,11 @@ class Scheme:
         parameters = [self.scale, self.zero_point, self.offset]
         if self.group_size is not None:
             needed = (*self.scale.shape[:-1], self.scale.shape[-1] * self.group_size)
-            _same_shape(shape, needed)
+            channels.check_shape(shape, needed)
             return [numpy.repeat(one, self.group_size, axis=-1) for one in parameters]
         if self.axis is not None:
-            axis = _axis(self.axis, len(shape))
-            _same_shape(shape, (*shape[:axis], self.scale.size, *shape[axis + 1 :]))
+            axis = channels.axis_of(self.axis, len(shape))
+            channels.check_shape(shape, (*shape[:axis], self.scale.size, *shape[axis + 1 :]))
             return [
                 one.reshape([-1 if i == axis else 1 for i in range(len(shape))])
                 for one in parameters
@@ -274,8 +272,8 @@ def symmetric(
     [-100, 50, 127]
     """
     _check_bits(bits)
-    largest = _percentile(abs(_checked(data)), _upper(percentile), axis, group_size)
-    scale = _step(symmetric_step(largest, bits))
+    largest = channels.percentile(abs(channels.floats(data)), _upper(percentile), axis, group_size)
+    scale = _steps(symmetric_step(largest, bits))
     high = 2 ** (bits - 1) - 1
     return _scheme(scale, 0, 0.0, bits, -high, high, axis, group_size)
 
@@ -306,7 +304,7 @@ def asymmetric(
     """
     _check_bits(bits)
     low, high = _limits(data, percentile, axis, group_size)
-    scale = _step(asymmetric_step(_span(low, high), bits))
+    scale = _steps(asymmetric_step(channels.span(low, high), bits))
     return _scheme(scale, 0, low, bits, 0, 2**bits - 1, axis, group_size)
 
 
@@ -336,7 +334,7 @@ def affine(
     low, high = _limits(data, percentile, axis, group_size)
 
     low, high = numpy.minimum(low, 0.0), numpy.maximum(high, 0.0)
-    scale = _step(asymmetric_step(_span(low, high), bits))
+    scale = _steps(asymmetric_step(channels.span(low, high), bits))
     return _scheme(scale, numpy.rint(-low / scale), 0.0, bits, 0, 2**bits - 1, axis, group_size)
 
 
@@ -366,11 +364,11 @@ def integer_matmul(
     z = _whole(left_zero_point, "left_zero_point").reshape(-1, 1)
     y = _whole(right_zero_point, "right_zero_point").reshape(1, -1)
     terms = rows.shape[1]
-    _fits(abs(rows) @ abs(columns), terms)  # in whatever order the products are added up
+    _check_sums(abs(rows) @ abs(columns), terms)  # in whatever order the products are added up
     of_rows = rows.sum(axis=1, keepdims=True)
     of_columns = columns.sum(axis=0, keepdims=True)
     product = rows @ columns - y * of_rows - z * of_columns + terms * z * y
-    _fits(product, terms)
+    _check_sums(product, terms)
     return numpy.asarray(product, "int32")
 
 
@@ -386,10 +384,10 @@ def sqnr(data: Data, restored: Data) -> Annotated[float, "dB"]:
     >>> round(sqnr([3.0, 4.0], [3.0, 3.5]), 2)
     20.0
     """
-    values, found = _checked(data), _checked(restored)
-    _same_shape(found.shape, values.shape)
+    values, again = channels.floats(data), channels.floats(restored)
+    channels.check_shape(again.shape, values.shape)
     largest = abs(values).max() or 1.0
-    signal, error = ((values / largest) ** 2).sum(), (((values - found) / largest) ** 2).sum()
+    signal, error = ((values / largest) ** 2).sum(), (((values - again) / largest) ** 2).sum()
     if error == 0:
         return math.inf
     return 10 * math.log10(signal / error) if signal else -math.inf
@@ -417,7 +415,7 @@ def _scheme(
     )
 
 
-def _step(step: Quantity) -> Floats:
+def _steps(step: Quantity) -> Floats:
     """The steps as an array; 1 where all data are alike, or so close that no number is between."""
     steps = numpy.asarray(step.magnitude)
     return numpy.where(steps < numpy.finfo(float).tiny, 1.0, steps)
@@ -426,71 +424,13 @@ def _step(step: Quantity) -> Floats:
 def _limits(
     data: ArrayLike, percentile: float, axis: int | None, group_size: int | None
 ) -> tuple[Floats, Floats]:
-    values, upper = _checked(data), _upper(percentile)
-    low = _percentile(values, 100 - upper, axis, group_size)
-    return low, _percentile(values, upper, axis, group_size)
-
-
-def _span(low: Floats, high: Floats) -> Floats:
-    with numpy.errstate(over="ignore"):
-        span = high - low
-    if not numpy.isfinite(span).all():
-        raise InputError(
-            f"the data span more than a floating-point number holds: {float(low.min()):g} to"
-            f" {float(high.max()):g}"
-        )
-    return span
-
-
-def _percentile(
-    values: Floats, percentile: float, axis: int | None, group_size: int | None
-) -> Floats:
-    def at(part: Floats, axis: int | tuple[int, ...] | None) -> Floats:
-        if percentile in (0, 100):  # without interpolation, which may overflow
-            return numpy.asarray((numpy.max if percentile else numpy.min)(part, axis=axis))
-        return numpy.percentile(part, percentile, axis=axis)
-
-    return _reduce(at, values, axis, group_size)
-
-
-def _reduce(
-    function: Callable[..., Floats], values: Floats, axis: int | None, group_size: int | None
-) -> Floats:
-    """The function of the whole array, of each channel along the axis, or of each group."""
-    if group_size is not None:
-        return numpy.asarray(function(_groups(values, axis, group_size), axis=-1))
-    if axis is None:
-        return numpy.asarray(function(values, axis=None))
-    kept = _axis(axis, values.ndim)
-    others = tuple(axis for axis in range(values.ndim) if axis != kept)
-    return numpy.asarray(function(values, axis=others))
-
-
-def _groups(values: Floats, axis: int | None, group_size: int) -> Floats:
-    if axis is not None:
-        raise InputError(
-            f"groups run along the last axis in every row of it; leave out axis={abbreviated(axis)}"
-            f" where group_size is given"
-        )
-    if isinstance(group_size, bool) or not isinstance(group_size, int) or group_size < 1:
-        raise InputError(f"group_size must be a whole number from 1; got {abbreviated(group_size)}")
-    length = values.shape[-1] if values.ndim else 0
-    if not length or length % group_size:
-        raise InputError(
-            f"group_size must divide the length of the last axis, {length}; got {group_size}"
-        )
-    return values.reshape(*values.shape[:-1], length // group_size, group_size)
-
-
-def _checked(data: ArrayLike) -> Floats:
-    """The data as an array of floats."""
-    values = _array(as_float_or_array(data), "data")
-    check_finite("data", values)
-    return values
+    values, highest = channels.floats(data), _upper(percentile)
+    low = channels.percentile(values, 100 - highest, axis, group_size)
+    return low, channels.percentile(values, highest, axis, group_size)
 
 
 def _whole(codes: ArrayLike, name: str) -> Codes:
-    array = _array(codes, f"integer_matmul(): {name}")
+    array = channels.array_of(codes, f"integer_matmul(): {name}")
     if array.dtype.kind not in "iu":
         raise InputError(
             f"integer_matmul(): {name} must be whole numbers; got {abbreviated(codes)}"
@@ -499,14 +439,7 @@ def _whole(codes: ArrayLike, name: str) -> Codes:
     return whole
 
 
-def _array(numbers: object, name: str) -> NDArray[Any]:
-    try:
-        return as_array(name, numbers)
-    except NumpyNeededError:
-        raise NumpyNeededError("quantization needs numpy, which is not installed") from None
-
-
-def _fits(sums: Codes, terms: int) -> None:
+def _check_sums(sums: Codes, terms: int) -> None:
     if (abs(sums) >= 2**31).any():
         raise InputError(
             f"integer_matmul(): a sum of {terms} products may overflow a 32-bit accumulator; split"
@@ -527,14 +460,3 @@ def _upper(percentile: float) -> float:
             f"percentile must be above 50 and at most 100; got {abbreviated(percentile)}"
         )
     return percentile
-
-
-def _axis(axis: int, dimensions: int) -> int:
-    if isinstance(axis, bool) or not isinstance(axis, int) or not -dimensions <= axis < dimensions:
-        raise InputError(f"axis must be one of the data's {dimensions}; got {abbreviated(axis)}")
-    return axis % dimensions
-
-
-def _same_shape(found: tuple[int, ...], needed: tuple[int, ...]) -> None:
-    if found != needed:
-        raise InputError(f"an array of shape {needed} is needed; got shape {found}")

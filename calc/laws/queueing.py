@@ -1,7 +1,5 @@
 """Requests in flight and in queues: Little's law, limits of memory, and waiting under load."""
 
-# Long for its docstrings: laws, each with its equation and example.
-
 from __future__ import annotations
 
 from typing import Annotated

@@ -6,8 +6,6 @@ law, nothing overlaps) and execution_time_overlapped (everything does). Workload
 elementwise, with the laws for their operations and traffic.
 """
 
-# Long for its docstrings: laws, each with its equation and example.
-
 from __future__ import annotations
 
 from collections.abc import Callable

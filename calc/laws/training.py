@@ -1,7 +1,5 @@
 """Training and inference of dense models: work, time, utilisation, tokens, failures, memory."""
 
-# Long for its docstrings: laws, each with its equation and example.
-
 from __future__ import annotations
 
 import math

@@ -7,8 +7,6 @@ through a window (Mistral 7B, Gemma 2) look at it and keep it, and no more; what
 those of full attention do is in the laws of `calc.attention`.
 """
 
-# Long for its docstrings: laws with equation and example, and what puts them together for a model.
-
 from __future__ import annotations
 
 import math
