@@ -17,8 +17,8 @@ import re
 import sys
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -31,7 +31,7 @@ from calc.derivations import recorded
 
 DERIVATIONS = "calc.derivations."
 # Modules there that hold no derivations.
-READERS = ("lines", "origins", "precision", "quoting", "recorded")
+READERS = ("lines", "origins", "precision", "quoting", "recorded", "rows", "sums")
 LOOKED_UP = {"get", "peak", "vector_peak", "sparse_peak"}  # methods that compute nothing
 FILE = re.compile(r"[\w./-]+\.(?:csv|toml|jsonl)")
 
@@ -47,6 +47,8 @@ class Line:
     number: int
     module: ModuleType
     derivation: str  # by its name; "" for a line of the module itself
+    given: Mapping[str, object] = field(default_factory=dict, compare=False)  # meant when it ran
+    assigned: Mapping[str, ast.expr] = field(default_factory=dict, compare=False)  # their code
 
     @property
     def owner(self) -> type | None:
@@ -56,26 +58,20 @@ class Line:
     def bound(self) -> set[str]:
         """Names that mean something else inside the code: arguments, and what it assigns."""
         arguments = {node.arg for node in ast.walk(self.code) if isinstance(node, ast.arg)}
-        return (_stored(self.code) | arguments) - {"cls"}
+        return (stored(self.code) | arguments) - {"cls"} - self.given.keys()
 
     @cached_property
     def names(self) -> dict[str, object]:
         """What names mean there, `cls` as in methods: what its class says later, nothing yet."""
-        names, owner = dict(vars(self.module)), self.owner
-        if owner is None:
-            return names
-        for name, value in vars(owner).items():
-            earlier = line_of(owner, name, self.number)
-            if earlier == line_of(owner, name):
-                names[name] = value
-            elif earlier:
-                names[name] = earlier.value
-        return {**names, "cls": owner}
+        known = len(vars(self.module)), len(vars(self.owner)) if self.owner else 0
+        return {**_names_at(self.module, self.derivation, self.number, known), **self.given}
 
     @property
     def value(self) -> Any:
         """What the name holds; what an earlier line or a part of a row gave is computed again."""
         names, name = vars(self.owner or self.module), re.split("[.:]", self.name)[-1]
+        if (own := name.rpartition(" ")[2]) in self.given:
+            return self.given[own]
         return names[name] if name in names else self.evaluated(self.code)
 
     def evaluated(self, code: ast.AST, names: dict[str, object] | None = None) -> Any:
@@ -89,14 +85,29 @@ class Line:
             return None
 
 
+@cache
+def _names_at(module: ModuleType, derivation: str, number: int, _: object) -> dict[str, object]:
+    """What names mean in a line of this number; the last tells how much there is by now."""
+    names, owner = dict(vars(module)), getattr(module, derivation, None)
+    if owner is None:
+        return names
+    for name, value in vars(owner).items():
+        earlier = line_of(owner, name, number)
+        if earlier == line_of(owner, name):
+            names[name] = value
+        elif earlier:
+            names[name] = earlier.value
+    return {**names, "cls": owner}
+
+
 Meaning = Datum | Thing | Path | Line
 
 
 def is_derivation(value: object) -> TypeGuard[type]:
-    return inspect.isclass(value) and _holds_derivations(value.__module__)
+    return inspect.isclass(value) and of_derivations(value.__module__)
 
 
-def _holds_derivations(module: str) -> bool:
+def of_derivations(module: str) -> bool:
     return module.startswith(DERIVATIONS) and module.removeprefix(DERIVATIONS) not in READERS
 
 
@@ -116,7 +127,7 @@ def derivation(name: str) -> type:
 
 def _modules() -> list[ModuleType]:
     """Those of derivations that are imported."""
-    return [module for name, module in list(sys.modules.items()) if _holds_derivations(name)]
+    return [module for name, module in list(sys.modules.items()) if of_derivations(name)]
 
 
 # --- lines by the name that they give a value ---
@@ -155,11 +166,11 @@ def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
             for target, code in zip(names, values, strict=True):
                 yield ast.unparse(target), code
         case _:
-            for name in sorted(_stored(statement)):
+            for name in sorted(stored(statement)):
                 yield name, statement
 
 
-def _stored(code: ast.AST) -> set[str]:
+def stored(code: ast.AST) -> set[str]:
     return {
         node.id
         for node in ast.walk(code)
@@ -180,7 +191,7 @@ def line_of(owner: type, name: str, before: int | None = None) -> Line | None:
 def line_of_function(function: Any) -> Line | None:
     """The definition of a function or a method of a module of derivations."""
     function = inspect.unwrap(getattr(function, "__func__", function))
-    if not (isinstance(function, FunctionType) and _holds_derivations(function.__module__)):
+    if not (isinstance(function, FunctionType) and of_derivations(function.__module__)):
         return None
     return _definition(function)
 
@@ -227,13 +238,64 @@ def _note(value: object, line: Line) -> None:
 def lines_of_parts(line: Line, values: Sequence[object]) -> list[Line]:
     """A line for each part of a row, or row of a table; none where its code has not one each."""
     match line.code:
-        case ast.Tuple(elts=codes) | ast.List(elts=codes) | ast.Call(args=codes) if len(
-            codes
-        ) == len(values):
-            return [
-                replace(line, name=f"{line.name} {i}", code=code) for i, code in enumerate(codes)
-            ]
+        case ast.Tuple(elts=codes) | ast.List(elts=codes) | ast.Call(args=codes):
+            spread = [part for code in codes for part in _spread(replace(line, code=code))]
+            if len(spread) == len(values):
+                return [replace(part, name=f"{line.name} {i}") for i, part in enumerate(spread)]
     return []
+
+
+def _spread(line: Line) -> list[Line]:
+    """The line itself; of `*row` one for each of its parts."""
+    if not isinstance(line.code, ast.Starred):
+        return [line]
+    inner = line.code.value
+    while isinstance(inner, ast.Name) and inner.id in line.assigned:
+        inner = line.assigned[inner.id]
+    match inner:
+        case ast.Tuple(elts=codes) | ast.List(elts=codes):
+            return [part for code in codes for part in _spread(replace(line, code=code))]
+        case ast.ListComp(elt=code, generators=[ast.comprehension(ast.Name(id=name), of, [])]) | (
+            ast.GeneratorExp(elt=code, generators=[ast.comprehension(ast.Name(id=name), of, [])])
+        ):
+            through = line.evaluated(of) or ()
+            assigned = {**line.assigned, name: of}
+            return [
+                replace(line, code=code, given={**line.given, name: value}, assigned=assigned)
+                for value in through
+            ]
+    values = line.evaluated(inner)
+    if not isinstance(values, Sequence):
+        return []
+    return [
+        replace(line, code=ast.Subscript(inner, ast.Constant(i), ast.Load()))
+        for i in range(len(values))
+    ]
+
+
+def shown_by(line: Line) -> Line:
+    """The line of what a cell shows: without the unit and the digits that it is printed with, and
+    of a choice what was chosen."""
+    match line.code:
+        case ast.Call(func=ast.Name(id="show" | "approximately" | "words"), args=[inner, *_]):
+            return shown_by(replace(line, code=inner))
+        case ast.Call(func=ast.Attribute(value=inner, attr="m_as" | "to" | "to_base_units")):
+            return shown_by(replace(line, code=inner))
+        case ast.Attribute(value=inner, attr="magnitude" | "m"):
+            return shown_by(replace(line, code=inner))
+        case ast.Call(func=ast.Attribute(value=device, attr="ridge_point"), args=[dtype]) if (
+            isinstance(line.evaluated(device), hardware.Accelerator)
+        ):
+            peak = ast.Call(ast.Attribute(device, "peak", ast.Load()), [dtype], [])
+            bandwidth = ast.Attribute(device, "memory_bandwidth", ast.Load())
+            return replace(line, code=ast.BinOp(peak, ast.Div(), bandwidth))
+        case ast.IfExp(test=test, body=body, orelse=other):
+            return shown_by(replace(line, code=body if line.evaluated(test) else other))
+        case ast.BoolOp(op=ast.And(), values=[*_, last]):
+            return shown_by(replace(line, code=last))
+        case ast.Name(id=name) if name in line.assigned:
+            return shown_by(_made_of(name, line))
+    return line
 
 
 # --- what goes into a line ---
@@ -271,6 +333,8 @@ def meaning(part: ast.AST, line: Line) -> Meaning | None:
 
 def _named(name: str, line: Line) -> Line | None:
     """The line that gave a name its value before this one, or one of its module."""
+    if name in line.given:
+        return _given(name, line)
     if line.owner and (earlier := line_of(line.owner, name, line.number)):
         return earlier
     value = vars(line.module).get(name)
@@ -278,6 +342,22 @@ def _named(name: str, line: Line) -> Line | None:
         return line_of_function(value)
     own = _lines(line.module)[f"{line.module.__name__}:{name}"]
     return own[-1] if own else None
+
+
+def _given(name: str, line: Line) -> Line | None:
+    """The line that made what a name meant when the code ran, or its own there."""
+    if made := line_that_made(line.given[name]):
+        return made
+    if name in line.assigned and not isinstance(line.given[name], str | bool | None):
+        return _made_of(name, line)
+    return None
+
+
+def _made_of(name: str, line: Line) -> Line:
+    """The line of a name that the code gave its value."""
+    others = {other: code for other, code in line.assigned.items() if other != name}
+    row = " ".join(line.name.split(" ")[:2])
+    return replace(line, name=f"{row} {name}", code=line.assigned[name], assigned=others)
 
 
 def only_looks_up(part: ast.AST, bound: Set[str]) -> bool:
@@ -288,6 +368,13 @@ def only_looks_up(part: ast.AST, bound: Set[str]) -> bool:
         case ast.Attribute(value=inner):
             return only_looks_up(inner, bound)
         case ast.Call(func=ast.Attribute(attr=method, value=inner), args=arguments, keywords=[]):
-            literal = all(isinstance(argument, ast.Constant) for argument in arguments)
-            return literal and method in LOOKED_UP and only_looks_up(inner, bound)
+            known = all(
+                isinstance(argument, ast.Constant) or only_looks_up(argument, bound)
+                for argument in arguments
+            )
+            return known and method in LOOKED_UP and only_looks_up(inner, bound)
+        case ast.Subscript(value=inner, slice=key):
+            return only_looks_up(inner, bound) and (
+                isinstance(key, ast.Constant) or only_looks_up(key, bound)
+            )
     return False

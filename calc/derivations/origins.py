@@ -43,7 +43,10 @@ from calc.derivations.lines import (
     lines_of_parts,
     only_looks_up,
     parts,
+    shown_by,
 )
+from calc.derivations.rows import lines_of_rows
+from calc.derivations.sums import sum_of
 
 Origin = dict[str, Any]
 Origins = dict[str, Origin]
@@ -104,22 +107,40 @@ def origins(name: str) -> Origins:
     if "source" not in found[name]:
         owner = derivation(name.partition(".")[0])
         found[name]["claim"] = _first_sentences(owner)
-        if found[name]["kind"] == "computed":
-            found[name]["call"] = _call(owner, name)
+        if found[name]["kind"] == "computed" and (call := _call(owner, name)):
+            found[name]["call"] = call
     return found
 
 
-def cell_origins(name: str, rows: Rows) -> Origins:
+def cell_origins(name: str, header: Sequence[str], rows: Rows) -> Origins:
     """The same for the numbers in the rows of a table, which are called `name[row][column]`."""
     tree = _tree()
     found: Origins = {}
+    lines = lines_of_rows(name, rows)
     for i, row in enumerate(rows):
+        line = lines[i]
+        cells = lines_of_parts(line, row) if line else []
         for j, value in enumerate(row):
             if value is not None and not isinstance(value, str):
-                same = tree.cell(name, (i, j), rows)
-                found |= _reached(tree.found, same)
-                found[f"{name}[{i}][{j}]"] = {"same": same, "value": told(value)}
+                place = f"{name}[{i}][{j}]"
+                same = tree.cell(value, cells[j] if cells else None)
+                if same:
+                    found |= _reached(tree.found, same)
+                    found[place] = {"same": same, "value": told(value)}
+                else:
+                    found[place] = _by_place(name, header[j], row)
     return found
+
+
+def _by_place(name: str, head: str, row: Sequence[Any]) -> Origin:
+    """A number of which nothing is known but where it stands: its column, its row, its claim."""
+    subject = row[0] if isinstance(row[0], str) else ""
+    claim = _first_sentences(derivation(name.partition(".")[0]))
+    return {
+        "kind": "computed",
+        "note": f"{head}, {subject}." if subject else f"{head}.",
+        "claim": claim,
+    }
 
 
 def _reached(found: Origins, name: str) -> Origins:
@@ -144,7 +165,8 @@ def told(value: object) -> str:
         return f"{len(value)} values"
     if value is None or isinstance(value, str | bool):
         return str(value)
-    return str(getattr(value, "name", "")) or _in_words(type(value).__name__)
+    written = getattr(value, "markdown", "") or getattr(value, "name", "")
+    return str(written) or _in_words(type(value).__name__)
 
 
 def _first_sentences(documented: object) -> str:
@@ -201,7 +223,7 @@ class _Tree:
             return _thing(value)
         if is_datum(value):
             return self.found[self.datum(value)]
-        inputs = dict(self.inputs(line))
+        inputs = dict(self.inputs(shown_by(line)))
         code = _written(line.code)
         made: Origin = {
             "value": told(value),
@@ -216,25 +238,27 @@ class _Tree:
                 return only  # another name of it
         if inputs:
             made["inputs"] = inputs
+        if made["kind"] == "computed" and (numbers := sum_of(line)):
+            made["sum"] = numbers
         return made | _law(line.code)
 
-    def cell(self, name: str, place: tuple[int, int], rows: Rows) -> str:
-        """The origin of a cell: that of a datum, of its own expression, or of all rows."""
-        i, j = place
-        value = rows[i][j]
+    def cell(self, value: object, line: Line | None) -> str:
+        """The origin of a cell: that of a datum, of its own expression, or "" of none."""
         if is_datum(value):
             return self.datum(value)
-        if line := line_that_made(value):
-            return self.line(line, value)
-        owner, attribute, *_ = name.split(".")
-        line = line_of(derivation(owner), attribute)
-        for index, parts_of in ((i, rows), (j, rows[i])):
-            lines = lines_of_parts(line, parts_of) if line else []
-            line = lines[index] if lines else None
-        if line:
-            return self.line(line, value)
-        self.add(f"{owner}.{attribute}")
-        return f"{owner}.{attribute}"
+        if made := line_that_made(value):
+            return self.line(made, value)
+        line = line and shown_by(line)
+        if line is None:
+            return ""
+        shown = line.evaluated(line.code)
+        if is_datum(shown):
+            return self.datum(shown)
+        if made := line_that_made(shown):
+            return self.line(made, shown)
+        if not any(True for _ in parts(line)):
+            return ""
+        return self.line(line, value)
 
     def datum(self, value: Datum) -> str:
         """The name of a number of the data files."""
@@ -257,6 +281,8 @@ class _Tree:
         """The parts of a line that have an origin of their own, as written there, and its name."""
         for part, known in parts(line):
             match known:
+                case Line(code=ast.expr()) if _of_the_machinery(part):
+                    yield from self.inputs(known)
                 case Line(code=ast.FunctionDef()):  # what it reads, though it is not handed to it
                     if known not in self.entered:
                         self.entered.append(known)
@@ -265,14 +291,16 @@ class _Tree:
                 case Line():
                     yield ast.unparse(part), self.line(known, known.value)
                 case Quantity() | Count():
-                    yield ast.unparse(part), self.datum(known)
+                    name = self.datum(known)
+                    title = self.found[name]["title"]
+                    yield title if _of_the_machinery(part) else ast.unparse(part), name
                 case Path():
                     yield known.name, self.file(known)
                 case _:
                     thing = _thing(known)
                     name = f"{thing['kind']} {known.key}"
                     self.found[name] = thing
-                    yield ast.unparse(part), name
+                    yield thing["value"] if _of_the_machinery(part) else ast.unparse(part), name
 
     def file(self, path: Path) -> str:
         """The name of rows that are stored beside the library."""
@@ -282,9 +310,15 @@ class _Tree:
         return name
 
 
+def _of_the_machinery(part: ast.AST) -> bool:
+    """Whether a part is called as no reader would: what it is made of says more."""
+    name = ast.unparse(part).rpartition(".")[2]
+    return name.startswith("_") or name.isupper()
+
+
 def _written(code: ast.AST) -> str:
     """Code as this project writes it, with double quotes."""
-    text = ast.unparse(code)
+    text = ast.unparse(code).replace("cls.", "")
     return text if '"' in text else text.replace("'", '"')
 
 
@@ -325,16 +359,15 @@ def _law(code: ast.AST) -> Origin:
 
 
 def _call(owner: type, name: str) -> str:
-    """Python that gives the value again, from numbers that a reader may change."""
+    """Python that gives the value again, from numbers that a reader may change; else ""."""
     line = line_of(owner, name.partition(".")[2])
-    short = f"from {owner.__module__} import {owner.__name__}\n\nprint({name})\n"
     if line is None or not isinstance(line.code, ast.expr):
-        return short
+        return ""
     filled = _Filled(line)
     try:
         code = _written(filled.visit(copy.deepcopy(line.code)))
     except _CannotBeWritten:
-        return short
+        return ""
     imported = ", ".join(sorted(filled.modules))
     return (f"from calc import {imported}\n\n" if imported else "") + f"print({code})\n"
 

@@ -204,7 +204,11 @@ def table(
     lines = [titles, rule, *cells]
     markdown = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     name = name_of_rows(rows, sys._getframe(1))
-    return QuotedTable(markdown, name, "", cell_origins(name, rows)) if name else Quoted(markdown)
+    return (
+        QuotedTable(markdown, name, "", cell_origins(name, header, rows))
+        if name
+        else Quoted(markdown)
+    )
 
 
 def _unit_in_head(title: str, rows: Sequence[list[str]], column: int) -> str:

@@ -391,13 +391,16 @@
     const guessed = !origin.source && reaches(cards, origin, (each) => each.kind === "estimate");
     const parts = [element("p", { className: "card-head" }, element("strong", {}, value.textContent), " ",
       element("span", { className: "card-kind" }, kindOf(origin) + (guessed ? ", from an estimate" : "")))];
-    if (origin.code && origin.kind === "computed") parts.push(element("code", { className: "card-code" }, origin.code));
+    if (origin.sum) parts.push(element("p", { className: "card-sum" }, `= ${origin.sum}`));
     if (origin.equation) parts.push(element("p", { className: "card-equation" }, origin.equation));
     if (origin.source) parts.push(sourceOf(origin));
     else if (origin.note) parts.push(element("p", { className: "card-quiet" }, origin.note));
     if (origin.inputs) parts.push(branches(cards, origin, 1, shown));
     if (origin.claim) parts.push(element("p", { className: "card-quiet" }, origin.kind === "chosen" ? "An example: " : "From: ", origin.claim));
     parts.push(linksOf(origin));
+    if (origin.code && origin.kind === "computed") {
+      parts.push(element("details", { className: "card-quiet" }, element("summary", {}, "How it is computed"), element("code", { className: "card-code" }, origin.code)));
+    }
     return parts;
   }
   const kindOf = (origin) => ({ chosen: "chosen for the example", read: "data" }[origin.kind] || origin.kind);
@@ -423,7 +426,7 @@
     for (const [name, key] of Object.entries(origin.inputs)) {
       const part = cards[key];
       if (!part) continue;
-      const line = [element("strong", {}, part.value), " ", element("code", {}, name)];
+      const line = [element("strong", {}, part.value), ...(name === part.value || name === part.title ? [] : [" ", element("code", {}, name)])];
       const item = element("li", {});
       if (shown.has(part)) item.append(...line, element("span", { className: "card-quiet" }, " as above"));
       else {

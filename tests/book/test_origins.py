@@ -95,15 +95,26 @@ def test_cells_of_a_table_know_their_expression_or_their_datum() -> None:
     assert len(cells) == 10
     assert cells["FusedMatmulRelu.rows[1][2]"] == "FusedMatmulRelu.thin_time"
     rows = [["SSD", constants.get("energy_ssd_word_estimate")]]
-    assert origins.cell_origins("FusedMatmulRelu.rows", rows)["energy_ssd_word_estimate"]["note"]
+    told = origins.cell_origins("FusedMatmulRelu.rows", ["", ""], rows)
+    assert told["energy_ssd_word_estimate"]["note"]
 
 
-def test_cards_show_nothing_of_what_reads_derivations() -> None:
+def test_cells_that_a_loop_made_know_their_data_and_their_sum() -> None:
     from calc.derivations.sheet import OnePage
 
     found = card(table([""] * 7, OnePage.device_rows()))
-    assert "OnePage.devices" in found
-    assert [key for key in found if key.startswith("calc.derivations.")] == []
+    cells = {key: found[each["same"]] for key, each in found.items() if "same" in each}
+    assert (
+        cells["OnePage.device_rows[1][1]"]["title"] == "BF16 dense peak of NVIDIA H100 SXM5 80 GB"
+    )
+    assert cells["OnePage.device_rows[1][6]"]["sum"] == "989\xa0TFLOP/s ÷ 3.35\xa0TB/s"
+
+
+def test_a_law_is_told_in_numbers() -> None:
+    from calc.derivations.roofline import DecodeStep
+
+    top = card(show(DecodeStep.attainable))["DecodeStep.attainable"]
+    assert top["sum"] == "min(989\xa0TFLOP/s, 3.35\xa0TB/s × 1\xa0FLOP/byte)"
 
 
 def test_a_name_means_what_its_class_has_said_so_far() -> None:
