@@ -1,35 +1,66 @@
-"""Replay a trace of Mooncake's prompts through a prefix cache of several sizes, and store the hits.
+"""Replay traces of Mooncake's prompts through prefix caches, and store the hits.
 
-    python -m experiments.record_prefix_hits conversation_trace.jsonl
+    python -m experiments.record_prefix_hits conversation_trace.jsonl synthetic_trace.jsonl
 
-Writes calc/data/measured/prefix_hits.csv. The trace stands in github.com/kvcache-ai/Mooncake, in
-FAST25-release/traces; each of its blocks is 512 tokens of a prompt with all before them.
+Writes calc/data/measured/prefix_hits.csv, of the first trace by the size of one cache, and
+prefix_hits_published.csv, of each trace beside what Mooncake's paper prints. The traces stand in
+github.com/kvcache-ai/Mooncake, in FAST25-release/traces; each block is 512 tokens of a prompt.
 """
 
 from __future__ import annotations
 
 import csv
-import json
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from calc import serving
 from calc.core.records import DATA
+from calc.planning.service import read_trace
+from calc.planning.service.prefixes import routed
 
-FILE = DATA / "measured" / "prefix_hits.csv"
-TOKENS = 512  # of a block
 SIZES = [2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000]  # blocks; the last holds nearly all
+LOCAL, ALL = 3_000_000, 1_000_000_000  # tokens: of one node, and of a cache without an end
+PUBLISHED = {  # share found: of one cache (table 2, figure 9), of ten nodes' own caches (figure 10)
+    "conversation": {
+        ("table 2", ALL, 1): 0.40,
+        ("figure 9", LOCAL, 1): 0.41 * 0.40,
+        ("figure 10", LOCAL, 10): 0.375 / 2.22,
+    },
+    "synthetic": {
+        ("table 2", ALL, 1): 0.66,
+        ("figure 9", LOCAL, 1): 0.46 * 0.66,
+        ("figure 10", LOCAL, 10): 0.623 / 2.36,
+    },
+}
 
 
-def main(trace: str) -> None:
-    lines = Path(trace).read_text().splitlines()
-    requests = [json.loads(line)["hash_ids"] for line in lines]
-    with FILE.open("w", newline="") as file:
+def write(name: str, titles: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
+    with (DATA / "measured" / name).open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(("tokens", "hit_rate", "requests"))
-        for blocks in SIZES:
-            share = serving.prefix_hit_rate(requests, blocks)
-            rows.writerow((blocks * TOKENS, f"{share:.4f}", len(requests)))
+        rows.writerow(titles)
+        rows.writerows(lines)
+
+
+def main(*paths: str) -> None:
+    traces = {Path(path).stem.removesuffix("_trace"): read_trace(path) for path in paths}
+    first = next(iter(traces.values()))
+    assert first.blocks is not None
+    size = first.block
+    found = ((size * blocks, serving.prefix_hit_rate(first.blocks, blocks)) for blocks in SIZES)
+    lines = ((tokens, f"{share:.4f}", len(first)) for tokens, share in found)
+    write("prefix_hits.csv", ("tokens", "hit_rate", "requests"), lines)
+    compared = []
+    for name, trace in traces.items():
+        for (place, tokens, replicas), published in PUBLISHED[name].items():
+            for routing in ("prefix", "turns") if replicas > 1 else ("prefix",):
+                parts = routed(trace, replicas, (tokens // trace.block,), routing)
+                hits = sum(int(mine.cached.sum()) for mine, _ in parts)
+                share = f"{hits / trace.prompts.sum():.4f}"
+                row = (name, len(trace), place, tokens, replicas, routing, share)
+                compared.append((*row, f"{published:.4f}"))
+    titles = (*("trace", "requests", "place", "tokens"), "replicas", "routing", "hit_rate")
+    write("prefix_hits_published.csv", (*titles, "published"), compared)
 
 
 if __name__ == "__main__":

@@ -297,28 +297,60 @@ def prefix_hit_rate(requests: Iterable[Sequence[Any]], blocks: int) -> float:
 
     A request is the names of its blocks from the first on, as the hashes of a trace are. A block
     counts as found while all before it were; of so many blocks the one that was used last the
-    longest ago makes room (LRU). It is Mooncake's cache, one for all.
+    longest ago makes room (LRU). It is Mooncake's cache, one for all; `PrefixCache` has tiers.
 
     >>> prefix_hit_rate([("system", "a"), ("system", "b"), ("other", "a")], 3)
     0.16666666666666666
     """
-    room = whole_number("blocks", blocks)
-    cached: dict[Any, None] = {}
+    cache = PrefixCache((whole_number("blocks", blocks),))
     hits = looked_up = 0
-    for names in as_list("requests", requests):
-        unbroken = True
-        for name in as_list("the blocks of a request", names):
-            looked_up += 1
+    for given in as_list("requests", requests):
+        names = as_list("the blocks of a request", given)
+        for name in names:
             _check_name(name)
-            unbroken = unbroken and name in cached
-            hits += unbroken
-            cached.pop(name, None)
-            cached[name] = None  # now the last one used
-            if len(cached) > room:
-                del cached[next(iter(cached))]
+        looked_up += len(names)
+        hits += sum(cache.find(names))
     if not looked_up:
         raise InputError("a hit rate is that of requests with blocks; got none")
     return hits / looked_up
+
+
+class PrefixCache:
+    """Blocks by their names in tiers, so many in each: the last used move down, and then out (LRU).
+
+    >>> cache = PrefixCache((1, 2))
+    >>> cache.find("ab"), cache.find("abc"), cache.find("xb")
+    ((0, 0), (1, 1), (0, 0))
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = sizes
+        self.tiers: list[dict[Any, None]] = [{} for _ in sizes]
+
+    def holds(self, names: Iterable[Any]) -> int:
+        """Blocks of a prompt that are there, from the first on without a gap."""
+        count = 0
+        for name in names:
+            if not any(name in tier for tier in self.tiers):
+                break
+            count += 1
+        return count
+
+    def find(self, names: Sequence[Any], left: Sequence[Any] | None = None) -> tuple[int, ...]:
+        """What a prompt finds in each tier; all its blocks, or those it has `left`, are kept."""
+        found = names[: self.holds(names)]
+        counts = tuple(sum(name in tier for name in found) for tier in self.tiers)
+        for name in names if left is None else left:
+            for tier in self.tiers:
+                tier.pop(name, None)
+            falling = name
+            for size, tier in zip(self.sizes, self.tiers, strict=True):
+                tier[falling] = None
+                if len(tier) <= size:
+                    break
+                falling = next(iter(tier))
+                del tier[falling]
+        return counts
 
 
 def _check_name(given: Any) -> None:

@@ -266,6 +266,14 @@ class ServicePlan(Reported):
                 f"The cache of a prompt takes {seconds(design.pools[-1].transfer)} from one pool to"
                 " the other, after its first token, through the ports of the smallest group."
             )
+        if (found := design.pools[0].found) is not None:
+            shares = zip(("the devices' memory", "the host's", "disks"), found.shares, strict=True)
+            where = ", ".join(f"{share:.1%} in {place}" for place, share in shares)
+            yield (
+                f"Of the tokens of prompts {found.share:.1%} are found again: {where}, which keep"
+                " what was used last in the room that the running batch leaves; by the closed form"
+                " all that was ever computed is found."
+            )
         if service.hit_rate:
             yield (
                 f"{service.hit_rate:.0%} of each prompt is found in a prefix cache; memory holds"

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from calc.catalog import models
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.core.arguments import number, whole_number
+from calc.core.arguments import number, one_of, whole_number
 from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import QuantityLike, quantity
 from calc.networks import transformer
 from calc.planning.service.load import Trace, poisson, read_trace
+from calc.planning.service.prefixes import ROUTINGS, Sessions, Tiers
 from calc.planning.service.queue import Demand
 from calc.planning.setup import A_TOKEN, Options, Setup, amount
 from calc.steps import inference
@@ -50,6 +52,8 @@ class Service:
     written: float
     """Tokens that a pass writes of each sequence, on average."""
     most_devices: int | None
+    sessions: Sessions | None = None
+    tiers: Tiers = field(default_factory=Tiers)
 
     @cached_property
     def demand(self) -> Demand:
@@ -115,6 +119,52 @@ def within_context(trace: Trace, model: Transformer, path: Path | str | None) ->
         )
     prompts = numpy.minimum(trace.prompts, most - 1)
     return replace(trace, prompts=prompts, answers=numpy.minimum(trace.answers, most - prompts))
+
+
+def sessions_of(
+    turns: float, think: QuantityLike, shared: int, model: Transformer, given: Mapping[str, Any]
+) -> Sessions | None:
+    """Sessions of several turns, or of requests that begin alike; None where there are neither."""
+    often, common = number("turns", turns, 1.0), whole_number("shared", shared, 0)
+    pause = 0.0 if quantity(think).magnitude == 0 else time_of("think", think, "30 s")
+    if often == 1 and not common:
+        return None
+    if given["trace"] is not None:
+        raise InputError("turns and shared are of requests that are drawn, and a trace is given")
+    return Sessions(
+        rate=rate_of(given["rate"]),
+        turns=often,
+        think=pause,
+        shared=common,
+        prompt=_length("prompt", given["prompt"]),
+        generated=_length("generated", given["generated"]),
+        prompt_spread=given["prompt_spread"],
+        generated_spread=given["generated_spread"],
+        context=model.context,
+        seed=given["seed"],
+    )
+
+
+def tiers_of(
+    host: QuantityLike | None,
+    disk: QuantityLike | None,
+    routing: str,
+    machine: Machine,
+    content: bool,
+) -> Tiers:
+    """Where prefixes are kept, which needs requests whose content is known."""
+    sizes = {
+        name: 0.0 if size is None else float(amount("byte", name, size, "256 GB").m_as("byte"))
+        for name, size in (("host", host), ("disk", disk))
+    }
+    if any(sizes.values()):
+        if not content:
+            raise InputError(
+                "host and disk keep prefixes that are found by content: give turns or shared, or a"
+                " trace of .jsonl with hash_ids, and no hit_rate"
+            )
+        _ = machine.host_link  # refused where it is not published
+    return Tiers(**sizes, routing=one_of("routing", routing, ROUTINGS))
 
 
 def draft_of(

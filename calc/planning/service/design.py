@@ -9,6 +9,7 @@ from functools import cached_property
 from calc.core.arrays import numpy
 from calc.planning.service.asked import Service
 from calc.planning.service.load import Trace
+from calc.planning.service.prefixes import Found
 from calc.planning.service.queue import Demand, Load, Replica
 from calc.planning.service.simulation import Run
 from calc.planning.service.steps import Answers, Group
@@ -33,6 +34,8 @@ class Pool:
     """Seconds that the cache of a mean prompt takes to get there."""
     run: Run | None = None
     """What the simulation made of one copy and its share of the requests."""
+    found: Found | None = None
+    """What these found of their prompts in caches, where their content is known."""
 
     @property
     def group(self) -> Group:
@@ -145,7 +148,11 @@ def requests_of(service: Service, job: str) -> Trace:
     The first token comes of prefill. A pool for decode gets the keys and values of a prompt, and
     makes those of the first token; a request that wants no more never gets there.
     """
-    trace = service.trace
+    return made_for(service.trace, job)
+
+
+def made_for(trace: Trace, job: str) -> Trace:
+    """The same of any requests."""
     if job == "both":
         return trace
     if job == "prefill":

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -20,11 +22,12 @@ from calc.core.files import read_text
 
 COLUMNS = {  # of a trace, by the names that they have in published ones, without their capitals
     "arrival": ("arrival", "timestamp"),
-    "prompt": ("prompt", "contexttokens", "request tokens"),
-    "generated": ("generated", "generatedtokens", "response tokens"),
+    "prompt": ("prompt", "contexttokens", "request tokens", "input_length"),
+    "generated": ("generated", "generatedtokens", "response tokens", "output_length"),
 }
 WIDEST = 10
 NARROWEST = 1e-3  # below it all lengths are alike
+SMALLEST_BLOCK = 16  # tokens, of which names of blocks are multiples
 LONGEST = 10**7  # tokens, beyond every context: a longer request is a slip of a file
 
 
@@ -40,6 +43,12 @@ class Trace:
     """Tokens that each writes."""
     cached: Counts
     """Tokens of each prompt whose keys and values are there already: found, or sent by a pool."""
+    blocks: tuple[tuple[int, ...], ...] | None = field(default=None, kw_only=True)
+    """Names of the blocks of each prompt, and of the answer where known: alike if all before is."""
+    block: int = field(default=512, kw_only=True)
+    """Tokens of a block."""
+    fetched: Floats | None = field(default=None, kw_only=True)
+    """Seconds after its arrival at which what each found elsewhere has been brought."""
 
     def __len__(self) -> int:
         return len(self.arrivals)
@@ -64,15 +73,17 @@ class Trace:
 
     def first(self, count: int) -> Trace:
         """Its first requests."""
-        return self._at(slice(count))
+        return self.at(slice(count))
 
     def turns(self, count: int) -> list[Trace]:
         """What each of so many replicas gets, which take turns."""
-        return [self._at(slice(place, None, count)) for place in range(count)]
+        return [self.at(slice(place, None, count)) for place in range(count)]
 
-    def _at(self, chosen: slice) -> Trace:
-        lengths = (tokens[chosen] for tokens in (self.prompts, self.answers, self.cached))
-        return Trace(self.arrivals[chosen], *lengths)
+    def at(self, chosen: slice | Sequence[int] | Counts) -> Trace:
+        """Some of its requests, whose prefixes are looked up already."""
+        tokens = (each[chosen] for each in (self.prompts, self.answers, self.cached))
+        fetched = None if self.fetched is None else self.fetched[chosen]
+        return Trace(self.arrivals[chosen], *tokens, fetched=fetched)
 
 
 def poisson(
@@ -96,15 +107,15 @@ def poisson(
     requests = whole_number("count", count, 2)
     random = numpy.random.default_rng(whole_number("seed", seed, 0))
     gaps = random.exponential(1 / number("rate", rate, above=0.0), requests)
-    read = _lengths(random, "prompt", prompt, prompt_spread, requests)
-    written = _lengths(random, "generated", generated, generated_spread, requests)
+    read = lengths(random, "prompt", prompt, prompt_spread, requests)
+    written = lengths(random, "generated", generated, generated_spread, requests)
     return Trace(numpy.cumsum(gaps), read, written, numpy.zeros_like(read))
 
 
-def _lengths(
+def lengths(
     random: numpy.random.Generator, name: str, mean: float, spread: float, count: int
 ) -> Counts:
-    """Whole tokens, at least one."""
+    """So many lengths in whole tokens, at least one, with this mean and spread."""
     middle, spread = number(name, mean, 1.0), number(f"{name}_spread", spread)
     if middle > LONGEST:
         raise InputError(f"{name} must be {LONGEST:,} tokens at most; got {abbreviated(mean)}")
@@ -122,15 +133,54 @@ def read_trace(path: Path | str) -> Trace:
     """The requests of a file: a line each, with its arrival, its prompt and its answer in tokens.
 
     CSV needs a line of titles: arrival, prompt, generated, or those of the traces of Azure and of
-    BurstGPT; an arrival is seconds, or a date with its time. Parquet needs polars.
+    BurstGPT; an arrival is seconds, or a date with its time. Parquet needs polars. JSONL is read as
+    Mooncake's traces: timestamp (in ms), input_length, output_length, and hash_ids of blocks.
     """
-    rows = list(_parquet(path) if str(path).endswith(".parquet") else _csv(path))
+    blocks: list[tuple[int, ...]] = []
+    if str(path).endswith(".parquet"):
+        rows = list(_parquet(path))
+    elif str(path).endswith(".jsonl"):
+        rows = list(_jsonl(path, blocks))
+    else:
+        rows = list(_csv(path))
     if len(rows) < 2:
         raise InputError(f"{path}: a trace needs two requests or more; it has {len(rows)}")
     arrivals, prompts, answers = map(numpy.array, zip(*rows, strict=True))
     if arrivals[-1] == arrivals[0]:
         raise InputError(f"{path}: all requests of the trace arrive at once, which is no rate")
-    return Trace(arrivals - arrivals[0], prompts, answers, numpy.zeros_like(prompts))
+    trace = Trace(arrivals - arrivals[0], prompts, answers, numpy.zeros_like(prompts))
+    if not blocks:
+        return trace
+    counts = numpy.array([max(1, len(names)) for names in blocks])
+    size = math.ceil((prompts / counts).max() / SMALLEST_BLOCK) * SMALLEST_BLOCK
+    if (odd := numpy.ceil(prompts / size) != counts).any():
+        place = int(odd.argmax())
+        raise InputError(
+            f"{path}, line {place + 1}: {len(blocks[place])} hash_ids do not fit its"
+            f" {prompts[place]} tokens in blocks of {size}, which other lines have"
+        )
+    return replace(trace, blocks=tuple(blocks), block=size)
+
+
+def _jsonl(path: Path | str, blocks: list[tuple[int, ...]]) -> Iterator[tuple[float, int, int]]:
+    """Lines of objects; what names their blocks is put beside them."""
+
+    def cells() -> Iterator[tuple[str, Sequence[object]]]:
+        for place, line in enumerate(read_text(path).splitlines(), 1):
+            try:
+                row = {name.lower(): value for name, value in json.loads(line).items()}
+                names = tuple(map(int, row.get("hash_ids", ())))
+            except (ValueError, AttributeError, TypeError):
+                raise InputError(f"{path}, line {place}: is no object of JSON") from None
+            if bool(names) != bool(blocks) and place > 1:
+                raise InputError(f"{path}, line {place}: hash_ids are in some lines and not in all")
+            blocks.extend([names] if names else [])
+            title, prompt, generated = (list(row)[column] for column in _places(path, list(row)))
+            time = row[title]
+            in_ms = title == "timestamp" and isinstance(time, int | float)
+            yield f"line {place}", [time / 1000 if in_ms else time, row[prompt], row[generated]]
+
+    yield from _checked(path, cells())
 
 
 def _csv(path: Path | str) -> Iterator[tuple[float, int, int]]:

@@ -19,12 +19,15 @@ from calc.planning.service.asked import (
     Service,
     draft_of,
     rate_of,
+    sessions_of,
     share_of,
+    tiers_of,
     time_of,
     trace_of,
     transformer_of,
     within_context,
 )
+from calc.planning.service.prefixes import unlimited
 from calc.planning.service.search import Progress
 from calc.planning.setup import Options, Setup
 
@@ -45,7 +48,13 @@ def plan_service(
     pools: str | None = None,
     chunk: int | None = None,
     slots: int = 1024,
-    hit_rate: Annotated[QuantityLike, "", FRACTION] = 0,
+    hit_rate: Annotated[QuantityLike | None, "", FRACTION] = None,
+    turns: float = 1.0,
+    think: Annotated[QuantityLike, "s"] = "30 s",
+    shared: int = 0,
+    host: Annotated[QuantityLike | None, "byte"] = None,
+    disk: Annotated[QuantityLike | None, "byte"] = None,
+    routing: str = "prefix",
     draft: Transformer | str | None = None,
     drafted: int = 4,
     acceptance: Annotated[QuantityLike | None, "", FRACTION] = None,
@@ -74,11 +83,19 @@ def plan_service(
     - `generated`: tokens that a request writes, on average
     - `prompt_spread`: standard deviation of the lengths of prompts over their mean
     - `generated_spread`: standard deviation of the lengths of answers over their mean
-    - `trace`: a file of requests, .csv or .parquet, in place of lengths
+    - `trace`: a file of requests, .csv or .parquet, in place of lengths; or a .jsonl as Mooncake's,
+      with hash_ids of the blocks of prompts
     - `pools`: mixed or disaggregated; the better one where it is left out
     - `chunk`: tokens of a step at most; the best of a few where it is left out
     - `slots`: sequences of a batch at most
-    - `hit_rate`: share of each prompt that a prefix cache holds
+    - `hit_rate`: share of each prompt that a prefix cache holds; where it is left out, none, or
+      what sessions and the hashes of a trace make of the memory that is there
+    - `turns`: of a session on average, each of which reads all that was said before `prompt`
+    - `think`: from a turn of a session to the next one, on average
+    - `shared`: tokens that all sessions begin with
+    - `host`: memory of the host for prefixes, of a device's share: "256 GB"
+    - `disk`: space of disks for prefixes, of a device's share: "3.84 TB"
+    - `routing`: prefix, to the replica that has most of a prompt unless it is too busy, or turns
     - `draft`: a small model that drafts, with `acceptance`
     - `drafted`: tokens that it drafts for each pass of the model
     - `acceptance`: probability that a drafted token is accepted
@@ -107,7 +124,7 @@ def plan_service(
     requested = trace_of(
         trace, rate, prompt, generated, prompt_spread, generated_spread, seed, requests
     )
-    hits = number("hit_rate", quantity(hit_rate).m_as(""))
+    hits = number("hit_rate", quantity(hit_rate or 0).m_as(""))
     if hits > 1:
         raise InputError(f"hit_rate is a share, at most 1; got {abbreviated(hit_rate)}")
     lengths: dict[str, QuantityLike] = {
@@ -117,12 +134,19 @@ def plan_service(
     }
     options = Options(weights, kv, dtype, None, price, context, software)
     setup = Setup.read(network, hardware, lengths, options)
+    sessions = sessions_of(turns, think, shared, setup.model, given)
+    if sessions is not None:
+        requested = sessions.draw(sessions.rate, whole_number("requests", requests, 100))
+    if hit_rate is None and requested.blocks is not None:
+        requested = unlimited(requested)
+    else:
+        requested, sessions = requested.with_hits(hits), None
     requested = within_context(requested, setup.model, trace)
     written, drafting = draft_of(draft, drafted, acceptance, hardware, lengths, options)
     service = Service(
         setup=setup,
         rate=requested.rate if rate is None else rate_of(rate),
-        trace=requested.with_hits(hits),
+        trace=requested,
         recorded=trace is not None,
         ttft=time_of("ttft", ttft, "1 s"),
         tpot=time_of("tpot", tpot, "50 ms"),
@@ -135,6 +159,8 @@ def plan_service(
         drafted=whole_number("drafted", drafted),
         written=written,
         most_devices=None if devices is None else whole_number("devices", devices),
+        sessions=sessions,
+        tiers=tiers_of(host, disk, routing, setup.machine, requested.blocks is not None),
     )
     if not (on_progress is None or callable(on_progress)):
         raise InputError(f"on_progress must be a function; got {abbreviated(on_progress)}")

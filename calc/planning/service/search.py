@@ -19,10 +19,11 @@ from calc.core.units import quantity
 from calc.networks import transformer
 from calc.planning.capacity import device_counts, with_devices
 from calc.planning.service.asked import Service, seconds
-from calc.planning.service.design import Design, Pool, limits_of, requests_of
+from calc.planning.service.design import Design, Pool, limits_of, made_for, requests_of
 from calc.planning.service.load import Trace
+from calc.planning.service.prefixes import of_replica
 from calc.planning.service.queue import Demand, Replica
-from calc.planning.service.simulation import simulate
+from calc.planning.service.simulation import Run, simulate
 from calc.planning.service.steps import Answers, Group, with_draft
 from calc.planning.setup import Setup
 
@@ -254,17 +255,32 @@ def simulated(pool: Pool) -> Pool:
     """The pool with the run of one of its copies, which gets its share of the requests."""
     service, trace = pool.service, requests_of(pool.service, pool.does)
     rate = service.rate * len(trace) / len(service.trace)  # of those that come to the pool
-    if service.recorded:
+    batch = pool.load.batch
+    full = RESIDENCES * batch if math.isfinite(batch) else LONGEST_RUN
+    wanted = max(len(trace), min(LONGEST_RUN, round(full)))
+    found = None
+    if service.trace.blocks is not None and pool.does != "decode":
+        mine, found = of_replica(pool, service.rate, max(len(trace), wanted // 4))
+        mine = made_for(mine.first(LONGEST_RUN), pool.does)
+    elif service.recorded:
         mine = trace.at_rate(rate).turns(pool.count)[0].first(LONGEST_RUN)
     else:
-        batch = pool.load.batch
-        full = RESIDENCES * batch if math.isfinite(batch) else LONGEST_RUN
-        wanted = max(len(trace), min(LONGEST_RUN, round(full)))
         mine = _longer(trace, wanted).at_rate(rate / pool.count)
-    run = simulate(pool.replica, mine).steady()
+    run = _fetched(pool.replica, mine).steady()
     if pool.does == "decode":  # where the first token was written when the request was sent
         run = replace(run, first=run.arrivals - pool.transfer, answers=run.answers + 1)
-    return replace(pool, run=run)
+    return replace(pool, run=run, found=found)
+
+
+def _fetched(replica: Replica, trace: Trace) -> Run:
+    """The run of requests that wait for what they found elsewhere, from their arrival on."""
+    if trace.fetched is None or not trace.fetched.any():
+        return simulate(replica, trace)
+    ready = trace.arrivals + trace.fetched
+    order = numpy.argsort(ready, kind="stable")
+    mine = trace.at(order)
+    run = simulate(replica, replace(mine, arrivals=ready[order]))
+    return replace(run, arrivals=trace.arrivals[order])
 
 
 def _longer(trace: Trace, count: int) -> Trace:
