@@ -3,7 +3,8 @@
      groups     in the order in which they are shown
      entries    id, group, title, section, href, text; words by which it is looked for, too
      answers    id, subject, names, property, value, note, href, words: shown where a query names a subject
-     synonyms   what a word is called elsewhere, in one phrase or several                              */
+     synonyms   what a word is called elsewhere, in one phrase or several
+     units      what arithmetic may be written in, and prefixes, which end in "-"                      */
 (function () {
   "use strict";
 
@@ -50,7 +51,7 @@
         fields,
         storeFields: Object.keys(rows[0] ?? {}),
         processTerm: stem,
-        searchOptions: { boost, prefix: (term) => term.length > 1 },
+        searchOptions: { boost, prefix: (term) => term.length > 1, boostDocument: (id, term, row) => (/^(Problems|Symbols|Takeaways)\b/.test(row?.section ?? "") ? 0.3 : 1) },
       });
       made.addAll(rows);
       return made;
@@ -58,6 +59,7 @@
     const everywhere = { group: "", title: "", section: "", href: "", text: "", words: "" };
     entries = index(["title", "section", "text", "words"], { section: 4, title: 2, words: 3 }, given.entries.map((entry) => ({ ...everywhere, ...entry })));
     const something = { subject: "", names: "", property: "", value: "", note: "", href: "", words: "" };
+    readUnits(given.units ?? []);
     answers = index(["subject", "names", "property", "words"], { subject: 3, names: 2, property: 2 }, given.answers.map((row) => ({ ...something, ...row })));
     search();
   }
@@ -106,8 +108,14 @@
     const words = new Set(asked.split(" "));
     const named = (hit) => Object.values(hit.match).some((fields) => fields.includes("subject") || fields.includes("names"));
     const full = (hit) => (hit.names ? formOf(hit.names.split(" ")[0]).split(" ").every((word) => words.has(word)) : false);
+    /* Neither long names nor many of them make a subject a better answer: words that it has whole do, then the order of the data. */
+    const whole = (hit) => {
+      const own = new Set(formOf([hit.subject, hit.names, hit.property].join(" ")).split(" "));
+      return 2 * [...words].filter((word) => own.has(word)).length + formOf(hit.property).split(" ").filter((word) => words.has(word)).length;
+    };
     return answers.search(queryOf(text)).filter((hit) => (words.size > 1 ? named(hit) : full(hit)))
-      .sort((a, b) => full(b) - full(a) || b.score - a.score)
+      .map((hit) => ({ ...hit, rank: whole(hit) }))
+      .sort((a, b) => full(b) - full(a) || b.rank - a.rank || a.id - b.id)
       .map((hit) => ({ ...hit, group: ANSWER, section: [hit.subject, hit.property].filter(Boolean).join(" · "), text: hit.note }));
   }
 
@@ -118,7 +126,7 @@
     const isCode = /[._]/;
     const names = (section) => isCode.test(section) ? isCode.test(text) ? [section, section.replace(/^\w+\./, "")] : [] : [section, /\(([^)]+)\)/.exec(section)?.[1] ?? "", section.replace(/\(.*?\)/, "")];
     return hits.filter((hit) => hit.group !== BOOK && names(hit.section).some((name) => asked.has(formOf(name))))
-      .slice(0, 1).map((hit) => ({ ...hit, group: ANSWER }));
+      .slice(0, 1).map((hit) => ({ ...hit, group: ANSWER, isTerm: true }));
   }
 
   function groupsOf(text) {
@@ -140,10 +148,11 @@
     }
     return [...pieces, text.slice(end)];
   }
-  function snippet(text, words) {
+  /* A definition is told from its beginning. */
+  function snippet(text, words, whole) {
     const first = text.search(wordPattern(words));
-    if (first < 0) return text.slice(0, 150);
-    const from = first < 60 ? 0 : text.lastIndexOf(" ", first - 45) + 1;
+    if (first < 0 && !whole) return text.slice(0, 150);
+    const from = whole || first < 60 ? 0 : text.lastIndexOf(" ", first - 45) + 1;
     const to = text.length - from < 170 ? text.length : text.lastIndexOf(" ", from + 160);
     return `${from ? "… " : ""}${text.slice(from, to)}${to < text.length ? " …" : ""}`;
   }
@@ -154,13 +163,27 @@
       element("span", { className: "result-section" }, ...marked(hit.section || hit.title, words)));
     if (hit.value) made.append(element("b", { className: "result-value" }, hit.value));
     const place = hit.section && hit.title ? `${hit.title}: ` : "";
-    if (hit.text || place) made.append(element("span", { className: "result-text" }, place, ...marked(snippet(hit.text, words), words)));
+    if (hit.text || place) made.append(element("span", { className: "result-text" }, place, ...marked(snippet(hit.text, words, hit.isTerm), words)));
     made.addEventListener("click", () => markFound(made.pathname, words));
     return made;
   }
 
-  /* Arithmetic with units: answered here once Python runs in this page, and else in the workbench. */
-  const isArithmetic = (text) => /^[\s(−-]*[\d.]/.test(text) && /[*/+×÷^(−-]/.test(text.replace(/\d[eE][+-]?\d/g, ""));
+  /* Arithmetic with units: answered here once Python runs in this page, and else in the workbench. It is numbers and
+     known units with signs between them; a hyphen in a word, as in "8-bit", is none. */
+  const NUMBER = /^(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[KMBT]?$/;
+  let isUnit = () => false;
+  function readUnits(units) {
+    const [prefixes, names] = [true, false].map((prefix) => units.filter((unit) => unit.endsWith("-") === prefix));
+    const known = new Set(names);
+    isUnit = (word) => known.has(word) || prefixes.some((prefix) => word.startsWith(prefix.slice(0, -1)) && known.has(word.slice(prefix.length - 1)));
+  }
+  function isArithmetic(text) {
+    if (/\d-[a-z]/i.test(text)) return false;
+    const parts = text.match(/(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[KMBT]?(?![\p{L}])|[\p{L}%°]+[²³]?|[-+*/×÷·^()−]|\S/gu) ?? [];
+    const signs = parts.filter((part) => /^[-+*/×÷·^−]$/.test(part)).length;
+    return signs > 0 && parts.filter((part) => NUMBER.test(part)).length > 1 &&
+      parts.every((part) => NUMBER.test(part) || isUnit(part) || /^[-+*/×÷·^()−]$/.test(part));
+  }
   function arithmetic(text) {
     const place = `${page.dataset.workbench}#compute=${encodeURIComponent(text)}`;
     const row = { section: text, href: place, text: "computed in the workbench, units and all" };

@@ -10,6 +10,7 @@ The file that `search-data` of `_quarto.yml` names adds, as JSON:
     cards      title, text and href of terms and names that have a card where a page names them
     words      by which further sections are found, by their places
     synonyms   what a word is called elsewhere: phrases, by the word
+    units      words that arithmetic may hold beside numbers; a prefix of them ends in "-"
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ def search_index(book: Book, pages: list[Page], texts: list[Text]) -> dict[str, 
         "entries": _numbered(entries),
         "answers": _numbered(answers),
         "synonyms": told.get("synonyms", {}),
+        "units": told.get("units", []),
     }
 
 

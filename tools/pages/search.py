@@ -11,7 +11,19 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from calc import constants, hardware, inference, machines, models, roofline, runs, transformer
+import calc
+from calc import (
+    collectives,
+    constants,
+    formats,
+    hardware,
+    inference,
+    machines,
+    models,
+    runs,
+    training,
+    transformer,
+)
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Network, Transformer
@@ -40,11 +52,17 @@ WORDS = {  # by which a section is looked for, too
     "chapters/communication.qmd": "NCCL collectives cost of an all-reduce",
     "chapters/communication.qmd#sec-ring-or-tree": "all-reduce time",
     "chapters/fine-tuning.qmd": "LoRA QLoRA finetune one GPU card",
+    "chapters/littles-law.qmd#sec-arrivals-times-waiting": "littles law L = λ W",
+    "chapters/number-formats.qmd#sec-range-wall": "bf16 vs fp16 against range overflow BF16 FP16",
+    "chapters/training-at-scale.qmd#sec-device-memory": "ZeRO stage 3 ZeRO-3 zero stage FSDP",
+    "chapters/training-at-scale.qmd#sec-designing-a-run": "how many GPUs to train",
+    "chapters/cost-and-carbon.qmd#sec-carbon": "carbon of training CO2 emissions carbon training",
+    "chapters/iron-law.qmd#sec-launch": "CUDA graph node kernel launch overhead",
 }
 FIELDS = {  # of a device, by words with which they are asked for
     "memory_bandwidth": "HBM DRAM",
     "memory_capacity": "size capacity HBM DRAM",
-    "on_chip_memory": "cache L2 SRAM",
+    "on_chip_memory": "cache L2 SRAM size",
     "link_bandwidth": "interconnect",
     "host_link": "PCIe",
     "tdp": "TDP power watts",
@@ -63,6 +81,9 @@ KINDS = {  # of a constant, by the beginning of its key
     "price": "price",
     "size": "size",
 }
+SERVED = ("llama-3-1-8b", "qwen-3-32b", "llama-3-3-70b", "gpt-oss-120b")
+ON = ("h100", "h200", "b200", "mi300x")
+SERVED_BATCH = 64  # with prompts of a thousand tokens, and answers of half as many
 # Terms that everyday words are, too: no card could say which is meant.
 IN_EVERY_SENSE = (
     *("attention", "bias", "bucket", "budget", "cache", "calibration", "code", "collective"),
@@ -82,13 +103,22 @@ def data() -> dict[str, str]:
         "cards": [*_cards()],
         "words": WORDS,
         "synonyms": SYNONYMS,
+        "units": [*_units()],
     }
     parts = (f"{json.dumps(name)}: {_lines(rows)}" for name, rows in told.items())
     return {"reference/search.json": "{\n" + ",\n".join(parts) + "\n}\n"}
 
 
+def _units() -> Iterator[str]:
+    """Every unit and prefix that arithmetic is written with; a prefix ends in `-`."""
+    lines = (ROOT / "calc/core/units.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        name, *others = line.partition("#")[0].split(" = ")
+        yield from {word.strip() for word in (name, *others[1:]) if word.strip()}
+
+
 def _lines(rows: Any) -> str:
-    if not isinstance(rows, list):
+    if not isinstance(rows, list) or not isinstance(rows[0], dict):
         return json.dumps(rows, ensure_ascii=False, indent=1)
     return "[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]"
 
@@ -164,7 +194,7 @@ def _answers() -> Iterator[dict[str, Any]]:
     for key in machines.names():
         machine = machines.get(key)
         yield _about(machine.name, key, _place("machines", key), _of_machine(machine))
-    for key in models.names():
+    for key in reversed(models.names()):  # of two that answer as well, the newer first
         model = models.get(key)
         names = " ".join((key, *models.also(key)))
         yield _about(model.name, names, _place("models", key), _of_model(model))
@@ -177,6 +207,19 @@ def _answers() -> Iterator[dict[str, Any]]:
         title = value.provenance.title if value.provenance else key
         place = f"{SOURCES}#{anchor(key)}"
         yield _about(title, "", place, [_of_constant(key, title, value)])
+    for key in formats.names():
+        form = formats.get(key)
+        yield _about(form.name, key, "reference/calc/formats.qmd", _of_format(form))
+    for key in training.RECIPES:
+        recipe = training.recipe(key)
+        row = _computed("bytes of a parameter", recipe.bytes_per_parameter, "memory optimizer")
+        yield _about(key.replace("-", " "), key, "chapters/fine-tuning.qmd", [row])
+    for machine in (machines.get("dgx-h100"), machines.get("dgx-b200")):
+        place = "chapters/communication.qmd#sec-ring-or-tree"
+        yield _about(machine.name, "all-reduce", place, _of_collectives(machine))
+    for model in SERVED:
+        for device in ON:
+            yield _of_plan(model, device)
 
 
 def _about(subject: str, names: str, place: str, rows: Iterable[Row]) -> dict[str, Any]:
@@ -195,7 +238,44 @@ def _note(about: Provenance) -> str:
 
 
 def _computed(title: str, result: Quantity | float, words: str = "", digits: int = 3) -> Row:
-    return title, str(show(result, digits=digits)), "computed", words
+    """What follows from the data, to three digits; a whole number of the data has them all."""
+    exact = isinstance(result, int)
+    return title, str(show(result, digits=None if exact else digits)), "computed", words
+
+
+def _of_format(form: formats.Format) -> Iterator[Row]:
+    """What a format can hold, and the bits of a value with its share of a scale."""
+    yield _computed("bits of a value, with its scales", form.bits, "size weight", 4)
+    if isinstance(form, formats.Float):
+        yield _computed("largest value", form.max, "max range", 5)
+        yield _computed("smallest normal value", form.smallest_normal, "min range")
+
+
+def _of_plan(model: str, device: str) -> dict[str, Any]:
+    """What one server of usual load writes, as `calc plan` expects it."""
+    plan = calc.plan(model, device, batch=SERVED_BATCH, prompt=1000, generated=500)
+    subject = f"{plan.model.name} on {plan.devices} {hardware.get(device).name}"
+    title = f"expected throughput, batch {SERVED_BATCH}"
+    load = f"--batch {SERVED_BATCH} --prompt 1000 --generated 500"
+    note = f"computed by: calc plan {model} {device} {load}"
+    assert plan.expected  # of devices whose rates were measured
+    row = (
+        title,
+        str(show(plan.expected.throughput, digits=2)),
+        note,
+        "tokens per second speed tok/s tps",
+    )
+    names = f"{model} {device} {' '.join(models.also(model))}"
+    return _about(subject, names, "chapters/cost-and-carbon.qmd#sec-one-call", [row])
+
+
+def _of_collectives(machine: Machine) -> Iterator[Row]:
+    """An all-reduce of usual sizes among the devices of one box."""
+    for size in ("1 MB", "16 MB", "1 GB"):
+        time = collectives.time("all_reduce", size, machine.domain, machine).expected
+        assert time is not None  # of a machine whose collectives were measured
+        title = f"all-reduce of {size}, {machine.domain} devices"
+        yield _computed(title, time, "collective NCCL time allreduce")
 
 
 def _of_device(device: Accelerator) -> Iterator[Row]:
@@ -211,15 +291,14 @@ def _of_device(device: Accelerator) -> Iterator[Row]:
         for dtype, record in device.peaks[name].items():
             yield _of_record(f"{dtype.upper()}, {title}", record, f"{PEAKS[name]} peak")
     rates = device.peaks["peak"]
-    for dtype in ("bf16", "fp16"):
-        published = dtype in rates and rates[dtype].published is not None
-        if published and device.publishes("memory_bandwidth"):
-            ridge = roofline.ridge_point(device.peak(dtype), device.memory_bandwidth)
+    for dtype in sorted(rates, key=lambda dtype: dtype not in ("bf16", "fp16")):
+        if rates[dtype].published is not None and device.publishes("memory_bandwidth"):
+            ridge = device.ridge_point(dtype)
             yield _computed(f"ridge point, {dtype.upper()}", ridge, "arithmetic intensity")
-            break
 
 
 def _of_machine(machine: Machine) -> Iterator[Row]:
+    yield _computed("devices in its domain", machine.domain, "NVLink size")
     for name, record in machine.records.items():
         yield _of_record(machines.FIELDS[name], record)
     for names, record in reached(machine).items():
