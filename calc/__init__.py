@@ -36,6 +36,7 @@ __all__ = [
     "Layout",
     "Quantity",
     "Tokens",
+    "break_even",
     "compare",
     "laws",
     "plan",
@@ -51,7 +52,7 @@ __all__ = [
 FOLDERS: dict[str, tuple[str, ...]] = {
     "catalog": (
         *("constants", "hardware", "machines", "software", "engines", "models", "runs"),
-        *("kernel_shares", "engine_sums", "intervals"),
+        *("kernel_shares", "engine_sums", "intervals", "apis"),
     ),
     "formats": (),
     "laws": (
@@ -114,6 +115,7 @@ _HOMES = {
     "compare": "planning",
     "plan": "planning",
     "plan_service": "planning",
+    "break_even": "planning",
     "plan_training": "planning",
     "quantity": "core.units",
     "source": "core.records",

@@ -14,6 +14,7 @@ from calc.catalog import (
     kernel_shares as kernel_shares,
     engine_sums as engine_sums,
     intervals as intervals,
+    apis as apis,
 )
 from calc.laws import (
     roofline as roofline,
@@ -75,6 +76,7 @@ from calc.steps.job import (
 )
 from calc.core.errors import InputError as InputError
 from calc.core.units import Quantity as Quantity, quantity as quantity
+from calc.planning.service.break_even import break_even as break_even
 from calc.planning.comparing.compare import compare as compare
 from calc.planning.serving import plan as plan
 from calc.planning.service.plan import plan_service as plan_service

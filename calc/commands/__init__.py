@@ -62,6 +62,10 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "plan",
         "the fewest devices that serve requests within limits on their times, by a simulation",
     ),
+    "break-even": (
+        "plan",
+        "from which load on devices of one's own cost less than an API, with its interval",
+    ),
     "compare": (
         "plan",
         "machines or models side by side: cost, energy and latency, each at its best batch",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from calc.catalog import engines, machines
+from calc.catalog import apis, engines, machines
 from calc.commands.options import (
     add_config,
     add_options,
@@ -19,10 +19,12 @@ from calc.commands.output import answers
 from calc.core.errors import InputError
 from calc.core.progress import ProgressBar
 from calc.planning import (
+    BreakEven,
     Comparison,
     Plan,
     ServicePlan,
     TrainingPlan,
+    break_even,
     compare,
     plan,
     plan_service,
@@ -136,6 +138,18 @@ def _plan_service(options: argparse.Namespace) -> ServicePlan | Deployment:
     with ProgressBar(1, "simulating") as bar:
         service = plan_service(model, machine, **arguments, on_progress=bar.update)
     return service if options.write is None else service.deployment(options.write)
+
+
+def add_break_even(parser: argparse.ArgumentParser) -> None:
+    add_planning(parser, break_even, "gpt-oss-120b", "h100; or a .toml")
+    parser.epilog = f"Prices to compare with: {', '.join(apis.names())}."
+    answers(parser, _break_even, table=True)
+
+
+def _break_even(options: argparse.Namespace) -> BreakEven:
+    arguments = chosen(options, break_even)
+    model = model_of(arguments.pop("model"))
+    return break_even(model, machines.of(options.device), **arguments)
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:

@@ -13,16 +13,19 @@ from calc.planning.comparing.compare import compare
 from calc.planning.estimate import Bounds
 from calc.planning.files import read_options
 from calc.planning.service import ServicePlan, plan_service
+from calc.planning.service.break_even import BreakEven, break_even
 from calc.planning.serving import Plan, plan
 from calc.planning.sweeps import grid, run_plans
 from calc.planning.training import TrainingPlan, plan_training, training_row
 
 __all__ = [
     "Bounds",
+    "BreakEven",
     "Comparison",
     "Plan",
     "ServicePlan",
     "TrainingPlan",
+    "break_even",
     "compare",
     "device_counts",
     "grid",

@@ -1,0 +1,221 @@
+"""Self-host or API: the load from which devices of one's own cost less than tokens by the million.
+
+Devices are paid by the hour whatever they do, and an API by the token, so that a copy of the model
+costs less from the load on at which the API's bill is as high as its devices' price, if it can take
+that load within the limits. What it can take is expected, and has an interval; the bill has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Annotated
+
+from calc.catalog import apis, intervals
+from calc.catalog.apis import Api
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
+from calc.core.errors import InputError
+from calc.core.report import Reported, Table
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.planning.service.answer import ServicePlan
+from calc.planning.service.design import Pool
+from calc.planning.service.plan import plan_service
+
+A_TOKEN, A_RATE = quantity(1, "token/request"), quantity(1, "request/s")
+THOUSAND = "USD/krequest"
+
+
+class BreakEven(Reported):
+    """A service on devices of one's own beside APIs, a row each; `print` shows it."""
+
+    _SENTENCES = (("assumptions", "Assumed"),)
+
+    def __init__(self, plan: ServicePlan, offers: Sequence[Api]) -> None:
+        self.plan = plan
+        self.offers = tuple(offers)
+
+    @cached_property
+    def pools(self) -> list[Pool]:
+        """A copy of the model on each group of devices that keeps the limits."""
+        return [pool for design in self.plan.designs for pool in design.pools]
+
+    @cached_property
+    def factors(self) -> tuple[float, float, float]:
+        """What is expected of the load of a copy, and the factors of its interval, low and high."""
+        setup = self.plan.service.setup
+        alike = intervals.of("serving", setup.software.key, setup.model.experts is not None)
+        return 1.0, 1 / alike.high, 1 / alike.low
+
+    @property
+    def cheapest(self) -> tuple[Quantity, ...]:
+        """The least that a request costs on full devices: expected, and between what it may be."""
+        expected, low, high = self.factors
+        least = min(self._price(pool).m_as("USD/s") / pool.most for pool in self.pools)
+        full = quantity(least, "USD/request").to(THOUSAND)
+        return full / expected, full / high, full / low
+
+    def bill(self, offer: Api) -> Quantity:
+        """What a request costs behind an API."""
+        demand = self.plan.service.demand
+        found = demand.prompt - demand.computed
+        tokens = offer.read * demand.computed + offer.cached * found + offer.written * demand.answer
+        bill: Quantity = (tokens * A_TOKEN).to(THOUSAND)
+        return bill
+
+    def load(self, offer: Api, factor: float = 1.0) -> tuple[Quantity, Pool] | None:
+        """The least load at which a copy costs no more, if copies take `factor` times the load
+        that is expected; None where none does, even when it is full."""
+        bill = self.bill(offer)
+        loads = [((self._price(pool) / bill).to("request/s"), pool) for pool in self.pools]
+        pays = [(load, pool) for load, pool in loads if load <= factor * pool.most * A_RATE]
+        return min(pays, key=lambda pair: pair[0].m, default=None)
+
+    def _price(self, pool: Pool) -> Quantity:
+        price = self.plan.price
+        assert price is not None
+        whole: Quantity = price * pool.group.devices
+        return whole
+
+    @cached_property
+    def title(self) -> list[str]:
+        """What is compared, and what a request costs at the least on devices of one's own."""
+        setup, demand = self.plan.service.setup, self.plan.service.demand
+        expected, low, high = (f"{cost.m:.2g}" for cost in self.cheapest)
+        return [
+            f"{setup.model.name} on {setup.device.name} at {self.plan.price}, or behind an API:"
+            f" {demand.prompt:.4g} prompt and {demand.answer:.4g} generated tokens",
+            f"1000 requests cost at least {expected} USD on devices that are always full"
+            f" (80 % of rows like this: {low} to {high})",
+        ]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """A line for each API."""
+        return [Table(list(self._lines()))]
+
+    def _lines(self) -> Iterator[tuple[str, ...]]:
+        yield "API", "read", "cached", "written", "1000 requests", "self-hosting costs less from"
+        for offer in self.offers:
+            prices = (f"{price.m:g}" for price in (offer.read, offer.cached, offer.written))
+            bill = f"{self.bill(offer).m:.2g} USD"
+            yield (f"{offer.name}, {offer.provider}", *prices, bill, self._verdict(offer))
+
+    def _verdict(self, offer: Api) -> str:
+        expected, low, high = (self.load(offer, factor) for factor in self.factors)
+        usual, slow, fast = (
+            "never" if found is None else f"{found[0].m:.2g} request/s on {found[1].group}"
+            for found in (expected, low, high)
+        )
+        return usual if slow == usual == fast else f"{usual} ({fast} … {slow})"
+
+    def rows(self) -> list[dict[str, object]]:
+        """The APIs, a row each, with plain keys."""
+        rows = []
+        for offer in self.offers:
+            loads = (self.load(offer, factor) for factor in self.factors)
+            expected, least, most = (None if found is None else found[0] for found in loads)
+            rows.append(
+                {
+                    "api": offer.key,
+                    "provider": offer.provider,
+                    "name": offer.name,
+                    **{name: getattr(offer, name) for name in apis.PRICES},
+                    "bill": self.bill(offer),
+                    "load": expected,
+                    "load_if_slow": least,
+                    "load_if_fast": most,
+                }
+            )
+        return rows
+
+    @cached_property
+    def facts(self) -> dict[str, object]:
+        """The rows, and what a request costs on full devices."""
+        expected, low, high = self.cheapest
+        return {
+            "rows": self.rows(),
+            "cheapest": expected,
+            "cheapest_low": low,
+            "cheapest_high": high,
+            "assumptions": self.assumptions,
+        }
+
+    def _assumptions(self) -> Iterator[str]:
+        yield (
+            "Devices are paid all the time, and a copy takes load within the limits by the closed"
+            " form of `calc plan-service`; people, networks and spare copies cost nothing here."
+        )
+        yield (
+            "Just above what a copy takes a second one stands half empty: from there on compare at"
+            " your own load."
+        )
+        yield (
+            "Prices are list prices, read on 2026-11-24 in two tables that agree; whoever serves"
+            " open weights may serve them in fewer bits."
+        )
+
+
+def break_even(
+    model: Transformer | str,
+    hardware: Machine | Accelerator | str,
+    *,
+    price: Annotated[QuantityLike, "USD/s"],
+    prompt: Annotated[QuantityLike, ""],
+    generated: Annotated[QuantityLike, ""],
+    ttft: Annotated[QuantityLike, "s"] = "2 s",
+    tpot: Annotated[QuantityLike, "s"] = "50 ms",
+    percentile: float = 95,
+    api: str | None = None,
+    hit_rate: Annotated[QuantityLike, ""] = 0,
+    weights: Annotated[QuantityLike | None, "byte"] = None,
+    kv: Annotated[QuantityLike, "byte"] = "bf16",
+    software: str | None = "vllm",
+) -> BreakEven:
+    """From which load on a model costs less on devices of one's own than behind an API.
+
+    - `price`: of a device, "3 USD/hour"
+    - `prompt`: tokens that a request reads, on average
+    - `generated`: tokens that a request writes, on average
+    - `ttft`: the longest time to first token, "1 s"
+    - `tpot`: the longest time of each token after it, "50 ms", the mean of an answer
+    - `percentile`: of the requests that must keep each limit, in per cent
+    - `api`: prices to compare with, several by commas; those of the model where it is left out
+    - `hit_rate`: share of each prompt that is found in a cache, one's own and the provider's
+    - `weights`: format of the weights, or the size of one
+    - `kv`: format of keys and values, or the size of one
+    - `software`: whose own time the expectation counts
+
+    >>> answer = break_even("gpt-oss-20b", "h100", price="2.5 USD/hour", prompt=1000, generated=300,
+    ...                     api="groq-gpt-oss-20b")
+    >>> print(answer.bill(answer.offers[0]))
+    0.165 USD/krequest
+    """
+    plan = plan_service(
+        model,
+        hardware,
+        rate=1,
+        prompt=prompt,
+        generated=generated,
+        ttft=ttft,
+        tpot=tpot,
+        percentile=percentile,
+        hit_rate=hit_rate,
+        weights=weights,
+        kv=kv,
+        software=software,
+        price=price,
+        pools="mixed",
+        requests=500,
+    )
+    network = plan.service.setup.model
+    offers = apis.of_model(network.key)
+    if api is not None:
+        offers = tuple(apis.get(name.strip()) for name in api.split(","))
+    if not offers:
+        raise InputError(
+            f"no price of an API of {network.name} is in the data: name others to compare with,"
+            f' as in api="{apis.names()[0]}"'
+        )
+    return BreakEven(plan, offers)
