@@ -26,6 +26,8 @@ COLUMNS = ("work", "software", "model", "rows", "sources", "median_error", "low"
 WORK = ("training", "serving")
 MODELS = ("mixture", "dense")
 LEVEL = 0.8
+BASES = MEASURED, KIN, PEAKS = "measured rates", "rates of kin", "published peaks alone"
+"""What an answer may stand on, the nearest first; a bound is ranked against no expectation."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,18 @@ class Interval:
         """The same of a rate, which falls as times grow."""
         return expected / self.high, expected / self.low
 
+    @property
+    def kind(self) -> str:
+        """The class of rows in words."""
+        models = {"mixture": " of mixtures", "dense": " of dense models", "": ""}[self.model]
+        return f"{self.work}{models}{f' by {self.software}' if self.software else ''}"
+
     def __str__(self) -> str:
-        kind = {"mixture": " of mixtures", "dense": " of dense models", "": ""}[self.model]
-        software = f" by {self.software}" if self.software else ""
+        low, high = (f"{100 * (end - 1):+.0f}" for end in (self.low, self.high))
+        told = "" if self.software and self.model else f" ({self.kind})"
         return (
-            f"rows like this ({self.work}{kind}{software}): half within {self.median_error:.0%},"
-            f" n = {self.rows}"
+            f"{self.rows} rows like this{told}: median {self.median_error:.0%}, 80% within"
+            f" {low} … {high}%".replace("-", "\N{MINUS SIGN}")
         )
 
 

@@ -262,6 +262,12 @@ class Machine:
 
 
 FEWEST = 3  # machines of a vendor whose median share is its own
+LIKELY = ".likely."  # in the key of a rate that is such a share
+
+
+def is_likely(rate: Quantity) -> bool:
+    """Whether a rate is the usual share of a peak, and was not measured."""
+    return rate.provenance is not None and LIKELY in rate.provenance.key
 
 
 @lru_cache(maxsize=2**8)
@@ -277,7 +283,7 @@ def _likely(machine: Machine, kind: str, name: str) -> Quantity:
     share = median(taken.values())
     said = next(iter(machine.device.records.values())).provenance
     provenance = Provenance(
-        key=f"{machine.key}.likely.{kind}.{name}",
+        key=f"{machine.key}{LIKELY}{kind}.{name}",
         title=f"likely {_title(kind, name).removeprefix('measured ')} of {machine.name}",
         kind="estimate",
         source=said.source,

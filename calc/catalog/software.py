@@ -65,6 +65,12 @@ class Software:
     version: str = ""
     """As its makers number it; the newest that was measured where nothing is said."""
 
+    def title(self, measured: str = "") -> str:
+        """Its name with its version: that which is stated, or the one that was measured."""
+        if not self.key:
+            return "no software's own time"
+        return " ".join(filter(None, (self.name, self.version or measured)))
+
     def __getattr__(self, name: str) -> float:
         if name not in FIELDS:
             raise AttributeError(name)

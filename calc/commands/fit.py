@@ -17,7 +17,7 @@ def add_fit(parser: argparse.ArgumentParser) -> None:
         "device", help="a machine or a device that `calc list` prints, such as h100, or a .toml"
     )
     add_options(parser, engine_memory.fit)
-    answers(parser, _fit)
+    answers(parser, _fit, explained=True)
 
 
 def _fit(options: argparse.Namespace) -> engine_memory.EngineMemory:

@@ -30,9 +30,20 @@ def answers(
     run: Callable[[argparse.Namespace], Reported],
     table: bool = False,
     drawn: str = "",
+    explained: bool = False,
 ) -> None:
-    """The command runs this, and takes `--json`, `--csv` for its `rows`, `--draw` for a figure."""
+    """The command runs this, and takes `--json`, `--csv` for its `rows`, `--draw` for a figure.
+
+    One that is `explained` prints a short answer, and all of it with `--explain`.
+    """
     parser.add_argument("--json", action="store_true", help="print JSON")
+    if explained:
+        parser.add_argument(
+            "--explain",
+            action="store_true",
+            help="print every table in full, what is assumed, why no other answer, what would"
+            " change this one",
+        )
     if table:
         parser.add_argument(
             "--csv",
@@ -42,7 +53,9 @@ def answers(
             help="print the rows as CSV, or write them to a .csv file",
         )
     if drawn:
-        parser.add_argument("--draw", metavar="FILE", help=f"draw {drawn} into an .svg file")
+        parser.add_argument(
+            "--draw", metavar="FILE", help=f"draw {drawn} into an .svg or a .png file"
+        )
     parser.set_defaults(run=run)
 
 
@@ -51,7 +64,7 @@ def check_drawing(options: argparse.Namespace) -> None:
     if (file := getattr(options, "draw", None)) is not None:
         from calc.planning import drawing
 
-        drawing.checked_svg(file)
+        drawing.checked_drawing(file)
         drawing.loaded_matplotlib()
 
 
@@ -93,13 +106,16 @@ def _same_file(file: str, other: str) -> bool:
 def write(report: Reported, options: argparse.Namespace) -> list[str]:
     """The lines to print, in the form that was asked for; files of rows and figures are written."""
     if getattr(options, "draw", None) is not None:
-        from calc.planning.drawing import write_svg
+        from calc.planning.drawing import write_drawing
 
-        write_svg(cast(Drawn, report).draw(), options.draw)
+        write_drawing(cast(Drawn, report).draw(), options.draw)
     file = getattr(options, "csv", None)
     if file is not None:
         rows = report.csv()
         if file == PRINTED:
             return rows.splitlines()
         write_text(Path(file), rows)
-    return (report.json() if options.json else report.text()).split("\n")
+    if options.json:
+        return report.json().split("\n")
+    whole = getattr(options, "explain", False)
+    return (report.explain() if whole else report.text()).split("\n")

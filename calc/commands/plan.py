@@ -47,7 +47,8 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(COUNTS)}: a whole number, or several with commas, as in 1,8,64: every"
         " combination is planned."
     )
-    answers(parser, _plan, table=True)
+    drawn = "throughput against the time per token over the points"
+    answers(parser, _plan, table=True, drawn=drawn, explained=True)
 
 
 def _plan(options: argparse.Namespace) -> Plans:
@@ -94,7 +95,7 @@ def _grid(counts: dict[str, object]) -> dict[str, object]:
 def add_plan_training(parser: argparse.ArgumentParser) -> None:
     add_planning(parser, plan_training, "llama-3-405b", "dgx-h100; or a .toml")
     figure = "the time of a step by its parts, for the ten best layouts,"
-    answers(parser, _plan_training, table=True, drawn=figure)
+    answers(parser, _plan_training, table=True, drawn=figure, explained=True)
 
 
 def _plan_training(options: argparse.Namespace) -> TrainingPlan:
@@ -124,7 +125,8 @@ def add_plan_service(parser: argparse.ArgumentParser) -> None:
         help="print the commands that start these servers with vllm, sglang or trtllm, the last"
         ' version that is known, or the one that is named, as in "vllm 0.19"',
     )
-    answers(parser, _plan_service, table=True, drawn="the times against the rate")
+    drawn = "the times against the rate"
+    answers(parser, _plan_service, table=True, drawn=drawn, explained=True)
 
 
 def _plan_service(options: argparse.Namespace) -> ServicePlan | Deployment:
@@ -171,7 +173,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         'A price is one for all, "3 USD/hour", or by machine, as in'
         " dgx-h100=3 USD/hour,mi300x-8=2 USD/hour."
     )
-    answers(parser, _compare, table=True, drawn="the front")
+    answers(parser, _compare, table=True, drawn="the front", explained=True)
 
 
 def _compare(options: argparse.Namespace) -> Comparison:

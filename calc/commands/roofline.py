@@ -5,16 +5,24 @@ from __future__ import annotations
 import argparse
 import math
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from pint import DimensionalityError
 
 from calc.catalog import hardware, machines
+from calc.catalog.intervals import PEAKS
 from calc.commands.options import option_of
 from calc.commands.output import answers
 from calc.core.errors import InputError
-from calc.core.report import Report, Table, fact_rows
+from calc.core.report import Answer, Report, Table, fact_rows
 from calc.core.units import Quantity, quantity
 from calc.laws import roofline
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def add_roofline(parser: argparse.ArgumentParser) -> None:
@@ -25,10 +33,10 @@ def add_roofline(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dtype", default="fp16", help="data type of the matrix units (default: %(default)s)"
     )
-    answers(parser, _roofline)
+    answers(parser, _roofline, drawn="the roofs and the work under them", explained=True)
 
 
-def _roofline(options: argparse.Namespace) -> Report:
+def _roofline(options: argparse.Namespace) -> Placed:
     machine = machines.key_of(options.device) if hardware.key_of(options.device) is None else None
     device = machines.get(machine).device if machine else hardware.get(options.device)
     operations = _amount("operations", options.operations, "FLOP")
@@ -63,17 +71,59 @@ def _roofline(options: argparse.Namespace) -> Report:
         }
     elif operations.magnitude:  # the limit of an intensity that grows
         facts |= {"bound": "compute", "attainable": peak, "utilization": quantity(100, "%")}
-    printed = {
-        "device": f"{device.name}, {dtype.upper()}: {peak}, {bandwidth}",
-        "arithmetic_intensity": facts["arithmetic_intensity"]
-        if traffic.magnitude
-        else "none, since no bytes are moved",
-        "ridge_point": ridge,
-    }
-    if facts["bound"]:
-        share = f"({facts['utilization']} of the dense peak)"
-        printed |= {"bound by": facts["bound"], "attainable": f"{facts['attainable']} {share}"}
-    return Report(tables=[Table(fact_rows(printed | {"time": facts["time"]}))], facts=facts)
+    return Placed(device.name, facts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Placed(Answer):
+    """Work under the roofs of a device; `draw` shows it there."""
+
+    name: str
+    placed: Mapping[str, Any]
+    """The answer, by names that stay."""
+
+    @property
+    def answer(self) -> str:
+        """The least time, and what bounds it."""
+        bound = f", bound by {self.placed['bound']}" if self.placed["bound"] else ""
+        return f"at least {self.placed['time']['perfect_overlap']} on {self.name}{bound}"
+
+    @property
+    def stands_on(self) -> str:
+        """That it is a bound."""
+        return f"BOUND ONLY, {PEAKS}: kernels run below them, and start"
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """The answer for programs."""
+        return {**self.placed, **self.headline}
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The roofs, where the work stands, and its time without overlap."""
+        placed = self.placed
+        intensity = placed["arithmetic_intensity"]
+        printed = {
+            "device": f"{placed['dtype'].upper()}: {placed['peak']}, {placed['memory_bandwidth']}",
+            "arithmetic_intensity": "none, since no bytes are moved"
+            if intensity is None
+            else intensity,
+            "ridge_point": placed["ridge_point"],
+        }
+        if placed["bound"]:
+            share = f"({placed['utilization']} of the dense peak)"
+            printed |= {"attainable": f"{placed['attainable']} {share}"}
+        return [Table(fact_rows(printed | {"time": placed["time"]}))]
+
+    def draw(self) -> Figure:
+        """The roofs over the arithmetic intensity, and the work under them."""
+        from calc.planning import drawing
+
+        intensity = self.placed["arithmetic_intensity"]
+        if intensity is None:
+            raise InputError("a roofline has bytes to move and operations to do: give --bytes")
+        roofs = self.placed["peak"], self.placed["memory_bandwidth"]
+        return drawing.roofline(self.name, *roofs, (intensity, self.placed["attainable"]))
 
 
 def _amount(name: str, text: str, unit: str) -> Quantity:

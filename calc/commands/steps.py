@@ -25,7 +25,7 @@ def add_gemm(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(name, type=int, help=what)
     parser.add_argument("device", help=DEVICE)
     add_options(parser, kernels.gemm)
-    answers(parser, _gemm)
+    answers(parser, _gemm, explained=True)
 
 
 def _gemm(options: argparse.Namespace) -> kernels.Gemm:
@@ -75,7 +75,7 @@ def add_throughput(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("device", help=DEVICE)
     add_options(parser, throughput.of)
-    answers(parser, _throughput)
+    answers(parser, _throughput, explained=True)
 
 
 def _throughput(options: argparse.Namespace) -> throughput.Throughput:

@@ -1,5 +1,8 @@
 """How an answer is printed: its title, tables and sentences as text and HTML, its facts as JSON.
 
+A planner's answer is an `Answer`: it says first what it answers, what that stands on and what was
+chosen, and prints at most LINES of WIDTH columns; `explain` has the rest.
+
 In JSON a quantity is `{"value": 3.35, "unit": "TB/s"}`, and a pure number a number. One of the data
 has its `title`, `kind`, `source`, `year`, `checked` and `note` beside it, a pure one the unit "1",
 and what is unpublished the value null. CSV is the list `rows`, with `memory.value` for what is
@@ -12,17 +15,25 @@ import csv
 import io
 import json
 import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any, ClassVar
 
-from calc.core.formatting import columns, html_table
+from calc.core.errors import InputError, MissingExtraError
+from calc.core.formatting import columns, html_table, listed
 from calc.core.provenance import Provenance
 from calc.core.records import Count, Record
 from calc.core.units import Quantity
 
 ORIGIN = ("title", "kind", "source", "year", "checked", "note")
+LINES, WIDTH = 20, 100
+"""Of an answer as it is printed."""
+FRAMES = ("polars", "pandas")
+FEWEST_ROWS = 3
+"""Of a table, however much is said beside it."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,19 @@ class Table:
     def lines(self) -> list[str]:
         """The caption, and a line for each row."""
         return [*([f"{self.caption}:"] if self.caption else []), *columns(self.rows)]
+
+    def short(self, most: int) -> list[str]:
+        """At most so many lines of WIDTH: the last columns and rows are left out, and told so."""
+        rows = list(self.rows)
+        dropped: list[str] = []
+        while len(rows[0]) > 2 and max(map(len, columns(rows))) > WIDTH:
+            dropped.insert(0, rows[0][-1] or "the last")
+            rows = [row[:-1] for row in rows]
+        lines = columns(rows)
+        more = len(lines) - most + 1 if len(lines) > most else 0
+        left = [*([f"{more} rows"] if more else []), *([listed(dropped)] if dropped else [])]
+        told = wrapped(f"… with --explain: {' and '.join(left)}") if left else []
+        return [*lines[: len(lines) - more], *told]
 
 
 class Reported:
@@ -81,20 +105,31 @@ class Reported:
     def _assumptions(self) -> Iterator[str]:
         yield from ()
 
+    def _above(self) -> list[str]:
+        """The title in lines."""
+        return [*self.title]
+
     def table(self) -> str:
         """The title and the tables as lines of text."""
-        lines = [*self.title]
+        lines = self._above()
         for table in self.tables:
             lines += ["", *table.lines] if table is not self.tables[0] else table.lines
         return "\n".join(lines)
 
     def text(self) -> str:
-        """The same with the sentences below, as a command prints it."""
-        lines = [self.table()]
+        """What a command prints."""
+        return self.explain()
+
+    def explain(self) -> str:
+        """All there is to print: the title, every table in full, and the sentences below."""
+        lines = self._above()
+        for table in self.tables:
+            lines += ["", *table.lines] if table is not self.tables[0] else table.lines
         for title, sentences in self.sentences.items():
             if sentences:
                 lines += ["", *([f"{title}:"] if title else [])]
-                lines += [f"- {sentence}" if title else sentence for sentence in sentences]
+                for sentence in sentences:
+                    lines += wrapped(f"- {sentence}") if title else [sentence]
         return "\n".join(lines)
 
     def html(self) -> str:
@@ -117,17 +152,105 @@ class Reported:
         """The rows of the facts as CSV."""
         flat = [dict(_flat(plain(row))) for row in self.facts["rows"]]
         text = io.StringIO()
-        names = dict.fromkeys(name for row in flat for name in row)
-        writer = csv.DictWriter(text, list(names), lineterminator="\n")
+        writer = csv.DictWriter(text, _names(flat), lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
         writer.writerows(flat)
         return text.getvalue()
+
+    def to_frame(self, library: str = "polars") -> Any:
+        """The rows of the facts as a data frame of polars or pandas, units in the columns' names.
+
+        A quantity that stands in several units has the first of them in all rows.
+        """
+        if library not in FRAMES:
+            raise InputError(f"to_frame() makes one of {' or '.join(FRAMES)}; got {library!r}")
+        try:
+            package = import_module(library)
+        except ImportError:
+            raise MissingExtraError("a data frame", library, "simulation") from None
+        rows = [dict(_leaves(row)) for row in self.facts["rows"]]
+        units: dict[str, str] = {}
+        for row in rows:
+            for name, value in row.items():
+                if isinstance(value, Quantity) and not value.unitless:
+                    units.setdefault(name, str(value.units))
+        data = {
+            f"{name} ({units[name]})" if name in units else name: [
+                value.m_as(units.get(name, ""))
+                if isinstance(value := row.get(name), Quantity)
+                else plain(value)
+                for row in rows
+            ]
+            for name in _names(rows)
+        }
+        return package.DataFrame(data)
 
     def __str__(self) -> str:
         return self.table()
 
     def _repr_html_(self) -> str:
         return self.html()
+
+
+class Answer(Reported):
+    """What a planner answers: short where it is printed, and whole in `explain`."""
+
+    @property
+    def answer(self) -> str:
+        """The answer in a line."""
+        return ""
+
+    @property
+    def stands_on(self) -> str:
+        """Which rates it stands on, and how far off published rows like it were."""
+        return ""
+
+    @property
+    def chosen(self) -> Sequence[str]:
+        """What was chosen for who asked, a clause each."""
+        return ()
+
+    @property
+    def caveats(self) -> Sequence[str]:
+        """What may make it another answer here, a sentence each: of this one, and of no other."""
+        return ()
+
+    @cached_property
+    def title(self) -> Sequence[str]:
+        """The answer, what it stands on, and what was chosen."""
+        chosen = f"chosen: {'; '.join(self.chosen)}" if self.chosen else ""
+        lines = filter(None, (self.answer, self.stands_on, chosen))
+        return [*lines, ""]
+
+    def _above(self) -> list[str]:
+        return [part for line in self.title for part in wrapped(line) or [""]]
+
+    @cached_property
+    def sentences(self) -> Mapping[str, Sequence[str]]:
+        """The caveats, and what only `explain` prints."""
+        return {"Mind": self.caveats, **super().sentences}
+
+    @property
+    def headline(self) -> dict[str, object]:
+        """The same as facts."""
+        return values(self, "answer stands_on chosen caveats")
+
+    def table(self) -> str:
+        """The title, the tables as far as LINES allow, and the caveats."""
+        below = [line for caveat in self.caveats for line in wrapped(f"- {caveat}")]
+        tables = [table for table in self.tables if not table.detail]
+        lines = self._above()
+        left = LINES - len(lines) - len(tables) + 1 - len(below) - bool(below)
+        for place, table in enumerate(tables):
+            later = FEWEST_ROWS * (len(tables) - place - 1)
+            short = table.short(max(FEWEST_ROWS, left - later))
+            left -= len(short)
+            lines += ["", *short] if place else short
+        return "\n".join([*lines, *(["", *below] if below else [])])
+
+    def text(self) -> str:
+        """What a command prints without `--explain`."""
+        return self.table()
 
 
 @dataclass(eq=False, repr=False)
@@ -150,6 +273,11 @@ def common_first(named: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     common = [line for line in first if all(line in lines for _, lines in named)]
     alone = [(name, line) for name, lines in named for line in lines if line not in common]
     return [*common, *(f"{name}: {line}" for name, line in alone)]
+
+
+def wrapped(sentence: str) -> list[str]:
+    """A sentence in lines of WIDTH, those after the first moved in."""
+    return textwrap.wrap(sentence, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def values(thing: object, names: str) -> dict[str, Any]:
@@ -220,9 +348,26 @@ def _origin(provenance: Provenance) -> dict[str, object]:
     return {name: plain(getattr(provenance, name)) for name in ORIGIN}
 
 
+def _names(rows: Sequence[Mapping[str, object]]) -> list[str]:
+    """The columns of rows; of what has parts in some row, and is missing in others, the parts."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    parted = {name[:place] for name in names for place, mark in enumerate(name) if mark == "."}
+    return [name for name in names if name not in parted]
+
+
 def _flat(row: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
     for name, value in row.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{name}.")
         else:
             yield f"{before}{name}", json.dumps(value) if isinstance(value, bool) else value
+
+
+def _leaves(row: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
+    """The values of a row by their path, quantities as they are."""
+    for name, value in row.items():
+        parts = value._asdict() if hasattr(value, "_asdict") else value
+        if isinstance(parts, Mapping):
+            yield from _leaves(parts, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value

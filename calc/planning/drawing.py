@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Literal
 
 from calc.core.arrays import Floats
 from calc.core.errors import InputError, MissingExtraError
-from calc.core.files import writable, write_text
+from calc.core.files import writable, write_atomically, write_text
+from calc.core.units import Quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.ticker import Formatter
 
-INK = "#1f2328"
+INK, PAPER = "#1f2328", "#fefdfb"
+PIXELS = 150  # an inch, of a PNG
 COLORS = (  # on light paper and on dark
     *("#307ec2", "#be621a", "#1c8b6c", "#9c65b9", "#c85943"),
     *("#8a7a20", "#4d7d8c", "#a8577e", "#6b7a45", "#7a6a5c"),
@@ -49,6 +51,8 @@ class Curve:
     points: Sequence[Point]
     marked: Point
     label: str
+    bands: Sequence[Point] = ()
+    """Of each point, between what 80 % of rows like it would lie, on the vertical axis."""
 
 
 @dataclass(frozen=True)
@@ -94,17 +98,48 @@ def front(curves: Sequence[Curve], best: Sequence[Point], paid: str) -> Figure:
     with matplotlib.rc_context(STYLE):
         figure: Figure = matplotlib.figure.Figure(figsize=(7, 4), layout="constrained")
         axes = figure.subplots()
-        axes.step(*zip(*best, strict=True), where="post", color=INK, alpha=0.2, linewidth=7)
+        if best:
+            axes.step(*zip(*best, strict=True), where="post", color=INK, alpha=0.2, linewidth=7)
         colors = [COLORS[place % len(COLORS)] for place in range(len(curves))]
         for curve, color in zip(curves, colors, strict=True):
             points = zip(*curve.points, strict=True)
             axes.plot(*points, "o-", color=color, markersize=3.5, linewidth=1.5)
+            if curve.bands:
+                across = [place for place, _ in curve.points]
+                low, high = zip(*curve.bands, strict=True)
+                axes.fill_between(across, low, high, color=color, alpha=0.15)
             axes.plot(*curve.marked, "o", color=color, markersize=7)
         for axis in AXES:
             _logarithmic(axes, axis, matplotlib.ticker.FuncFormatter(_plain))
         axes.set_xlabel("Time per token (ms)")
         axes.set_ylabel(paid)
         _label(axes, curves, colors)
+    return figure
+
+
+def roofline(
+    name: str, peak: Quantity, bandwidth: Quantity, work: tuple[Quantity, Quantity]
+) -> Figure:
+    """Rate over arithmetic intensity under both roofs of a device, and where some work stands."""
+    matplotlib = loaded_matplotlib()
+    at, reached = work[0].m_as("FLOP/byte"), work[1].m_as("TFLOP/s")
+    bend, most = (peak / bandwidth).m_as("FLOP/byte"), peak.m_as("TFLOP/s")
+    ends = min(at, bend) / 10, 10 * max(at, bend)
+    with matplotlib.rc_context(STYLE):
+        figure: Figure = matplotlib.figure.Figure(figsize=(6.4, 4), layout="constrained")
+        axes = figure.subplots()
+        slope = bandwidth.m_as("TB/s")
+        axes.plot([ends[0], bend, ends[1]], [slope * ends[0], most, most], color=COLORS[0])
+        axes.plot([at], [reached], "o", color=COLORS[1])
+        axes.annotate(
+            f"{work[1]} at {work[0]}", (at, reached), (8, -14), textcoords="offset points"
+        )
+        for axis in AXES:
+            _logarithmic(axes, axis, matplotlib.ticker.FuncFormatter(_plain))
+            getattr(axes, f"{axis}axis").set_minor_formatter(matplotlib.ticker.NullFormatter())
+        axes.set_title(f"{name}: {peak}, {bandwidth}", fontsize="medium")
+        axes.set_xlabel("Arithmetic intensity (FLOP/byte)")
+        axes.set_ylabel("TFLOP/s")
     return figure
 
 
@@ -128,19 +163,25 @@ def panels(title: str, rates: Floats, rate: float, shown: Sequence[Panel]) -> Fi
     return figure
 
 
-def write_svg(figure: Figure, file: Path | str) -> None:
-    """The drawing as an SVG, whose ink and paper are those of a light or a dark screen."""
-    text = io.StringIO()
+def write_drawing(figure: Figure, file: Path | str) -> None:
+    """The drawing as a PNG, or as an SVG whose ink and paper are those of the screen."""
+    path = checked_drawing(file)
     with loaded_matplotlib().rc_context(STYLE):
+        if path.suffix == ".png":
+            write_atomically(
+                path, lambda name: figure.savefig(name, format="png", dpi=PIXELS, facecolor=PAPER)
+            )
+            return
+        text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
     drawn = text.getvalue().replace(INK, "currentColor").replace("<defs>", f"{PAGE}<defs>", 1)
-    write_text(checked_svg(file), drawn)
+    write_text(path, drawn)
 
 
-def checked_svg(file: Path | str) -> Path:
+def checked_drawing(file: Path | str) -> Path:
     """A file that can be written and whose name says what it is."""
-    if (path := writable(file)).suffix != ".svg":
-        raise InputError(f"a drawing is an SVG and needs a name that ends in .svg; got {file}")
+    if (path := writable(file)).suffix not in (".svg", ".png"):
+        raise InputError(f"a drawing needs a name that ends in .svg or .png; got {file}")
     return path
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
+from calc.catalog import intervals
 from calc.core.arrays import numpy
-from calc.core.elementwise import choose, maximum, minimum, where
+from calc.core.elementwise import choose, largest, maximum, minimum, where
 from calc.core.units import Quantity, from_parts, quantity
 from calc.laws.roofline import StepTime
 from calc.planning import capacity, expectation, time
@@ -117,14 +117,19 @@ class Estimate(Setup):
 
     @property
     def expected(self) -> Expectation | None:
-        """What measured rates say of one point that fits; None where one was not measured."""
+        """What measured rates say of what fits; None where one was not measured."""
         expectation = self._expectation
         return expectation if isinstance(expectation, Expectation) else None
 
     @property
     def not_expected(self) -> str:
-        """Why nothing is expected: which rate was not measured, or that there are many points."""
+        """Why nothing is expected: which rate was not measured, or that nothing fits."""
         return self._expectation if isinstance(self._expectation, str) else ""
+
+    @property
+    def basis(self) -> str:
+        """What the answer stands on: measured rates, rates of kin, published peaks alone."""
+        return intervals.PEAKS if self.expected is None else self.expected.main.basis
 
     @property
     def binds(self) -> Any:  # a word, or an array of them
@@ -135,26 +140,30 @@ class Estimate(Setup):
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """Each point: what was asked, its bounds, and what is expected, by the names of a plan."""
-        values = {name: getattr(self, name) for name in (*COUNTS, *RESULTS)}
         named = {"model": self.model.key, "device": self.device.key}
+        values = {name: getattr(self, name) for name in (*COUNTS, *RESULTS)}
+        expected = {} if self.expected is None else self._expected_values
         if not is_array(self.fits):
-            return (named | values | self._expected_values,)
-
-        def at(value: Any, index: tuple[int, ...]) -> Any:
-            if value is None:
-                return None
-            if isinstance(value, Bounds):
-                return Bounds(*(at(bound, index) for bound in value))
-            if isinstance(value, Quantity):
-                return quantity(at(value.magnitude, index), str(value.units))
-            return numpy.broadcast_to(value, self.fits.shape)[index].item()
-
+            return (named | values | self._expectation_of_point(values | expected),)
         points = []
         for index in numpy.ndindex(self.fits.shape):
-            point = {name: at(value, index) for name, value in values.items()}
-            alone = replace(self, **{name: point[name] for name in COUNTS})
-            points.append(named | point | alone._expected_values)
+            point = {name: self._at(value, index) for name, value in values.items()}
+            here = {name: self._at(value, index) for name, value in expected.items()}
+            points.append(named | point | self._expectation_of_point(point | here))
         return tuple(points)
+
+    def _at(self, value: Any, index: tuple[int, ...]) -> Any:
+        """What an array, or each array of a tuple, holds of one point."""
+        if isinstance(value, tuple):
+            ends = (self._at(end, index) for end in value)
+            return Bounds(*ends) if isinstance(value, Bounds) else tuple(ends)
+        if isinstance(value, Quantity):
+            return quantity(self._at(value.magnitude, index), str(value.units))
+        if isinstance(value, Mapping):
+            return {name: self._at(part, index) for name, part in value.items()}
+        if value is None:
+            return None
+        return numpy.broadcast_to(value, self.fits.shape)[index].item()
 
     def interval(self, name: str) -> tuple[Quantity, Quantity] | None:
         """Between what 80 % of published rows like it would lie, of a quantity by its name.
@@ -170,27 +179,38 @@ class Estimate(Setup):
         return maximum(low, bounds.lower), high
 
     @property
-    def _expected_values(self) -> Point:
-        """What is expected of one point, by the names of its bounds, and its passes."""
-        if (expected := self.expected) is None:
-            return {"expected": None, "interval": {}, "not_expected": self.not_expected}
-        values = {name: expected.get(name) for name in (*RANGES, "reading", "writing")}
-        around = {name: self.interval(name) for name in RANGES}
+    def _expected_values(self) -> dict[str, Any]:
+        """What is expected, and the passes and intervals of it, by names of their own."""
+        assert self.expected is not None
+        values = {name: self.expected.get(name) for name in RANGES}
+        passes = {name: self.expected.parts.get(name) for name in ("reading", "writing")}
+        ends = {name: self.interval(name) for name in RANGES}
+        return {f"expected.{name}": value for name, value in (values | passes).items()} | {
+            f"interval.{name}": value for name, value in ends.items()
+        }
+
+    def _expectation_of_point(self, point: Mapping[str, Any]) -> Point:
+        if self.expected is None or not point["fits"]:
+            reason = self.not_expected or expectation.UNFIT
+            basis = intervals.PEAKS
+            return {"basis": basis, "expected": None, "interval": {}, "not_expected": reason}
+        ends = {name: point[f"interval.{name}"] for name in RANGES}
         return {
-            "expected": values,
-            "interval": {
-                name: {"low": ends[0], "high": ends[1]} for name, ends in around.items() if ends
+            "basis": self.basis,
+            "expected": {
+                name: point[f"expected.{name}"] for name in (*RANGES, "reading", "writing")
             },
-            "not_expected": expected.missing or None,
+            "interval": {
+                name: {"low": both[0], "high": both[1]} for name, both in ends.items() if both
+            },
+            "not_expected": self.expected.missing or None,
         }
 
     @cached_property
     def _expectation(self) -> Expectation | str:
-        if is_array(self.fits):
-            return "An expectation is made of one point; plan the one that is meant."
-        if not self.fits:
-            return "Nothing is expected of what does not fit."
-        return expectation.of(self)
+        if not largest(self.fits):
+            return expectation.UNFIT
+        return expectation.of(self, self.fits)
 
     @cached_property
     def _answer(self) -> Bounds:

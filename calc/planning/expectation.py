@@ -1,23 +1,27 @@
 """What a setup is expected to take: its kernels at measured rates, and its messages as measured.
 
-One point at a time: each kernel is one shape. Where a rate was not measured there is no
+Where a rate was not measured there is no
 expectation, and the sentence that says which rate is missing stands in its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
-from calc.catalog.intervals import Interval
 from calc.catalog.machines import NotMeasured
+from calc.core.arrays import Truths, numpy
+from calc.core.elementwise import largest
 from calc.core.formatting import columns
-from calc.core.units import Quantity
+from calc.core.units import Quantity, quantity
 from calc.planning import time
-from calc.planning.setup import Setup
+from calc.planning.setup import Setup, is_array
 from calc.steps import inference
 from calc.steps.expectation import Parts
+from calc.steps.job import SECOND
 
 
 @dataclass(frozen=True)
@@ -35,18 +39,18 @@ class Expectation:
     """The pass that writes a token of each sequence."""
     missing: str = ""
     """Which rate was not measured, where one of the passes is not expected."""
+    times: Mapping[str, Quantity] = field(default_factory=dict)
+    """Of the passes that are expected; arrays of what fits, and `passes` has some of it then."""
+    parts: Mapping[str, Mapping[str, Quantity]] = field(default_factory=dict)
+    """Of these passes, by kind of what they launch."""
+    fits: Truths | None = None
+    """Of arrays, which points fit, and have an expectation."""
 
     @property
     def passes(self) -> dict[str, Parts]:
         """The passes that are expected, by what they end with."""
         passes = {"first token": self.reading, "each token": self.writing}
         return {title: parts for title, parts in passes.items() if parts is not None}
-
-    def total(self, parts: Parts | None) -> Quantity:
-        """The time of a pass, which was measured."""
-        if parts is None:
-            raise NotMeasured(self.missing)
-        return parts.total
 
     def get(self, name: str) -> Quantity | None:
         """One of the quantities by its name; None where it stands on what was not measured."""
@@ -57,17 +61,19 @@ class Expectation:
         return value
 
     @property
-    def alike(self) -> Interval | None:
-        """How far published rows like this are off."""
+    def main(self) -> Parts:
+        """The pass that most of an answer takes, whose rates it stands on."""
         parts = self.writing or self.reading
-        return None if parts is None else parts.alike
+        assert parts is not None
+        return parts
 
     def interval(self, name: str) -> tuple[Quantity, Quantity] | None:
         """Between what 80 % of rows like this would lie, of one of the quantities by its name."""
         value = self.get(name)
-        if value is None or self.alike is None:
+        alike = self.main.alike
+        if value is None or alike is None:
             return None
-        around = self.alike.around_rate if name == "throughput" else self.alike.around
+        around = alike.around_rate if name == "throughput" else alike.around
         return around(value)
 
     def __str__(self) -> str:
@@ -77,45 +83,118 @@ class Expectation:
     @property
     def time_to_first_token(self) -> Quantity:
         """Time of the pass that reads all prompts of the batch."""
-        return self.total(self.reading)
+        return self._everywhere(self._time("reading"))
 
     @property
     def time_per_token(self) -> Quantity:
         """Time of the pass that writes the next token of each sequence, the mean of an answer."""
-        return self.total(self.writing)
+        return self._everywhere(self._time("writing"))
 
-    @cached_property
+    @property
     def answer_time(self) -> Quantity:
         """Time from the start to the last token."""
-        first, token = self.time_to_first_token, self.time_per_token
-        return inference.answer_time(first, self.setup.generated, token)
+        return self._everywhere(self._answer)
 
     @property
     def throughput(self) -> Quantity:
         """Tokens that all sequences together write in a second, the reading of prompts included."""
-        return self.setup.throughput_of(self.answer_time)
+        return self._everywhere(self.setup.throughput_of(self._answer))
 
     @property
     def cost_per_token(self) -> Quantity | None:
         """Cost of a token that is written, devices always busy; None where no price was given."""
-        return self.setup.cost_of_token(self.throughput)
+        paid = self.setup.cost_of_token(self.setup.throughput_of(self._answer))
+        return None if paid is None else self._everywhere(paid)
 
     @property
     def energy_per_token(self) -> Quantity | None:
         """Energy of a token that is written; None where no power is published."""
-        return self.setup.energy_of_token(self.throughput)
+        taken = self.setup.energy_of_token(self.setup.throughput_of(self._answer))
+        return None if taken is None else self._everywhere(taken)
+
+    @cached_property
+    def _answer(self) -> Quantity:
+        first, token = self._time("reading"), self._time("writing")
+        return inference.answer_time(first, self.setup.generated, token)
+
+    def _time(self, name: str) -> Quantity:
+        """The time of a pass, which was measured."""
+        if name not in self.times:
+            raise NotMeasured(self.missing)
+        return self.times[name]
+
+    def _everywhere(self, value: Quantity) -> Quantity:
+        """What was found of the points that fit, at their places; NaN at all others."""
+        if self.fits is None:
+            return value
+        spread = numpy.full(self.fits.shape, math.nan)
+        spread[self.fits] = value.magnitude
+        return quantity(spread, str(value.units))
 
 
-def of(setup: Setup) -> Expectation | str:
-    """What is expected of one point, or the sentence that says which measured rate is missing."""
-    if setup.link is not None and setup.devices > 1:
+def of(setup: Setup, fits: Any) -> Expectation | str:
+    """What is expected where it fits, or the sentence that says which measured rate is missing.
+
+    Of an array of points each group on the same devices, of the same lengths, is one calculation.
+    """
+    if setup.link is not None and largest(setup.devices) > 1:
         return "messages over the link that is given were not measured"
+    if not is_array(fits):
+        return _of_lengths(setup)
+    if not fits.any():
+        return UNFIT
+    names = ("devices", "prompt", "generated", "batch")
+    counts = numpy.stack(
+        [numpy.broadcast_to(getattr(setup, name).magnitude, fits.shape)[fits] for name in names]
+    )
+    same, places = numpy.unique(counts[:3], axis=1, return_inverse=True)
+    count = counts.shape[1]
+    times = {name: numpy.empty(count) for name in ("reading", "writing")}
+    parts: dict[str, dict[str, Any]] = {name: {} for name in times}
+    made: Expectation | str = UNFIT
+    for place, lengths in enumerate(same.T):
+        here = places.ravel() == place
+        made = _of_lengths(_asked(setup, names, (*lengths, counts[3][here])))
+        if isinstance(made, str):
+            return made
+        for name, total in made.times.items():
+            times[name][here] = total.m_as("s")
+            for part, time_of_part in made.parts[name].items():
+                column = parts[name].setdefault(part, numpy.zeros(count))
+                column[here] = time_of_part.m_as("s")
+    assert isinstance(made, Expectation)
+    known = {name: SECOND * times[name] for name in made.times}
+    made = replace(made, setup=_asked(setup, names, counts), times=known, fits=fits)
+    spread = {
+        name: {part: made._everywhere(SECOND * column) for part, column in columns.items()}
+        for name, columns in parts.items()
+        if name in known
+    }
+    return replace(made, parts=spread)
+
+
+def _asked(setup: Setup, names: Sequence[str], counts: Any) -> Setup:
+    """The setup with other counts, numbers or arrays."""
+    asked: dict[str, Any] = {
+        name: quantity(count, "") for name, count in zip(names, counts, strict=True)
+    }
+    return replace(setup, **asked)
+
+
+UNFIT = "Nothing is expected of what does not fit."
+
+
+def _of_lengths(setup: Setup) -> Expectation | str:
+    """What is expected of batches of one length on so many devices."""
     reading, no_reading = _if_measured(time.expected_prefill, setup)
     writing, no_writing = _if_measured(time.expected_decode, setup)
     missing = no_reading or no_writing
     if reading is None and writing is None:
         return missing
-    return Expectation(setup, reading, writing, missing)
+    passes = {"reading": reading, "writing": writing}
+    times = {name: parts.total for name, parts in passes.items() if parts is not None}
+    known = {name: dict(parts) for name, parts in passes.items() if parts is not None}
+    return Expectation(setup, reading, writing, missing, times, known)
 
 
 def _if_measured(expect: Callable[[Setup], Parts], setup: Setup) -> tuple[Parts | None, str]:

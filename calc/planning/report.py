@@ -4,76 +4,181 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from calc import formats
 from calc.catalog import intervals
-from calc.catalog.hardware import dtype_of
+from calc.catalog.hardware import Accelerator, dtype_of
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, RECURRENT
 from calc.core.elementwise import largest
-from calc.core.errors import InputError
 from calc.core.report import Table
 from calc.core.units import Quantity, quantity
 from calc.networks import transformer
+from calc.planning import drawing
+from calc.planning.capacity import on_fewest_devices
 from calc.planning.estimate import COUNTS, RANGES, Bounds, Estimate
-from calc.planning.setup import memory_text
+from calc.planning.setup import Setup, devices_text, is_array, memory_text
 
-MOST_ROWS = 100
+ASKED = {  # of an answer in a line
+    "time_per_token": "{} a token",
+    "throughput": "{}",
+    "time_to_first_token": "first token {}",
+    "cost_per_token": "{}",
+}
 
 
 def title(plan: Estimate) -> tuple[str, str]:
-    """The model, its devices and what is asked of them."""
+    """The model and its devices, and what is asked of them."""
     return (
         f"{plan.model.name} on {plan.devices} {plan.device.name}",
-        f"batch {plan.batch}, {plan.prompt} prompt and {plan.generated} generated tokens",
+        f"batch {plan.batch}, {plan.prompt} + {plan.generated} tokens",
     )
 
 
-def parts_table(plan: Estimate) -> Table:
-    """What one point takes: its memory, and its times and rates by their bounds."""
-    capacity = plan.device.memory_capacity
-    memory = f"{memory_text(plan.memory, capacity)} of {capacity}"
-    verdict = "fits" if plan.fits else "does not fit"
-    rows: list[tuple[str, ...]] = [
-        ("", "perfect overlap", "no overlap", "expected", "80 % of rows", "what binds"),
-        ("memory of each", memory, "", "", "", verdict),
-        ("  weights", memory_text(plan.weight_memory, capacity), "", "", "", ""),
-        ("  keys and values", memory_text(plan.cache_memory, capacity), "", "", "", ""),
-        ("batch that fits", "", str(plan.largest_batch), "", "", ""),
+def answer(plan: Estimate) -> str:
+    """Whether one point fits, and what is expected of it, or at least of it, in a line."""
+    what, asked = title(plan)
+    if not plan.fits:
+        room = plan.device.memory_capacity
+        lacking = memory_text(plan.memory - room, room)
+        return f"{what}: {asked} does not fit, {lacking} too little on each"
+    [point] = plan.points
+    told = [
+        words.format(f"{cell(point, name, around=False)} {RANGES[name][1]}")
+        for name, words in ASKED.items()
+        if point[name] is not None
     ]
-    if plan.fits:
-        rows += [
-            ("first token", *_answers(plan, "time_to_first_token"), plan.reading.bound),
-            ("each token", *_answers(plan, "time_per_token"), plan.writing.bound),
-            ("whole answer", *_answers(plan, "answer_time"), ""),
-            ("throughput", *_answers(plan, "throughput"), ""),
-        ]
-        for title, name in (("cost", "cost_per_token"), ("energy", "energy_per_token")):
-            if getattr(plan, name) is not None:
-                rows.append((title, *_answers(plan, name), ""))
+    return f"{what}: {', '.join(told)}"
+
+
+def three(value: Quantity, unit: str) -> str:
+    """A number in three digits, in the unit of its column."""
+    return str(quantity(float(f"{value.m_as(unit):.3g}"), ""))
+
+
+def cell(point: Mapping[str, Any], name: str, around: bool = True) -> str:
+    """What is expected of a point with its interval, or else the bound as one: "≥ 21.2"."""
+    unit, bounds = RANGES[name][1], point[name]
+    if bounds is None or not point["fits"]:
+        return "–"
+    expected = point["expected"] and point["expected"][name]
+    if expected is None:
+        end, sign = (bounds.upper, "≤") if name == "throughput" else (bounds.lower, "≥")
+        return f"{sign} {three(end, unit)}"
+    ends = point["interval"].get(name) if around else None
+    told = f" ({three(ends['low'], unit)} – {three(ends['high'], unit)})" if ends else ""
+    return f"{three(expected, unit)}{told}"
+
+
+def stands_on(plan: Estimate) -> str:
+    """Whose rates it stands on, and how far off rows like it were; or that it is a bound."""
     if plan.expected is None:
-        rows = [(*bounds, last) for *bounds, _, _, last in rows]
-    return Table(rows)
+        why = plan.not_expected.partition(": ")[0].rstrip(".")
+        return f"BOUND ONLY, {intervals.PEAKS}: {why}"
+    return plan.expected.main.stands_on
 
 
-def _answers(plan: Estimate, name: str) -> tuple[str, ...]:
-    """A number with perfect overlap and with none, and what is expected of it.
+def bases(plans: Sequence[tuple[str, Estimate]]) -> tuple[str, list[str]]:
+    """What several stand on, in a line, and a sentence for each that is not of the first kind."""
+    told = dict.fromkeys(stands_on(plan) for _, plan in plans)
+    if len(told) == 1:
+        return next(iter(told)), []
+    words = [word for word in intervals.BASES if any(plan.basis == word for _, plan in plans)]
+    counted = ", ".join(
+        f"{sum(plan.basis == word for _, plan in plans)} on {word}" for word in words
+    )
+    alike = {str(plan.expected.main.alike): None for _, plan in plans if plan.expected is not None}
+    line = "; ".join([words[0] if len(words) == 1 else counted, *alike])
+    unlike = [(name, plan) for name, plan in plans if plan.basis != intervals.MEASURED]
+    return line, [f"{name}: {stands_on(plan).partition('; ')[0]}." for name, plan in unlike]
 
-    With perfect overlap a time is at its lower bound, and a rate at its upper one.
+
+def chosen(plan: Estimate, alone: bool = True) -> Iterator[str]:
+    """What was chosen for who asked: what was left out, and formats."""
+    left = plan.left_out
+    if "devices" in left and not (alone and not is_array(plan.devices)):
+        yield "the fewest devices that hold each batch"
+    elif "devices" in left:
+        yield f"{devices_text(plan.devices.magnitude)}, {_why_so_many(plan)}"
+    if "batch" in left:
+        yield f"batch {plan.batch}"
+    yield from chosen_formats(plan)
+
+
+def chosen_formats(setup: Setup) -> Iterator[str]:
+    """The software that was chosen, and the formats."""
+    if "software" in setup.left_out:
+        yield setup.software.title()
+    kept, products = formats.printed(setup.kv), dtype_of(setup.dtype).upper()
+    if str(setup.kept) == kept == products:
+        yield f"weights, keys, values and products in {kept}"
+    else:
+        yield f"{setup.weights_told}, keys and values in {kept}, products in {products}"
+
+
+def _why_so_many(plan: Estimate) -> str:
+    """Whether the weights or the batch take so many devices."""
+    alone = on_fewest_devices(replace(plan, batch=quantity(1, "")))
+    if alone.devices.magnitude < plan.devices.magnitude:
+        return f"since {devices_text(alone.devices.magnitude)} does not hold batch {plan.batch}"
+    return "the fewest that hold the weights"
+
+
+def parts_table(plan: Estimate) -> list[Table]:
+    """What one point takes: its bound, what is expected, and between what rows like it would lie.
+
+    Beside it, for who asks, what no overlap makes of the bounds.
     """
-    bounds = getattr(plan, name)
-    ordered = reversed(bounds) if name == "throughput" else bounds
-    expected = None if plan.expected is None else plan.expected.get(name)
-    around = plan.interval(name)
-    told = "" if around is None or expected is None else _between(around, expected)
-    return (*map(str, ordered), "" if expected is None else str(expected), told)
+    capacity = plan.device.memory_capacity
+    verdict = f"of {capacity}: {'fits' if plan.fits else 'does not fit'}"
+    rows: list[tuple[str, ...]] = [
+        (title(plan)[1], "bound", "expected", "80% of rows", "what binds"),
+        ("memory of each", memory_text(plan.memory, capacity), "", "", verdict),
+        ("  weights", memory_text(plan.weight_memory, capacity), "", "", ""),
+        ("  keys and values", memory_text(plan.cache_memory, capacity), "", "", ""),
+        ("batch that fits", str(plan.largest_batch), "", "", ""),
+    ]
+    overlap: list[tuple[str, ...]] = [("", "perfect overlap", "no overlap")]
+    binds = {"time_to_first_token": plan.reading.bound, "time_per_token": plan.writing.bound}
+    for name, (words, _) in RANGES.items() if plan.fits else ():
+        if (bounds := getattr(plan, name)) is None:
+            continue
+        rate = name == "throughput"
+        expected = None if plan.expected is None else plan.expected.get(name)
+        around = plan.interval(name)
+        told = "" if around is None or expected is None else between(*around, expected)
+        known = "" if expected is None else str(expected)
+        bound, other = reversed(bounds) if rate else bounds
+        rows.append((words, str(bound), known, told, binds.get(name, "")))
+        overlap.append((words, str(bound), str(other)))
+    if plan.expected is None:
+        rows = [(*row[:2], row[-1]) for row in rows]
+    detail = [Table(overlap, "Bounds at published rates", detail=True)] if plan.fits else []
+    return [Table(rows), *detail]
 
 
-def _between(ends: tuple[Quantity, Quantity], expected: Quantity) -> str:
+def between(low: Quantity, high: Quantity, expected: Quantity) -> str:
     """Both ends in the unit in which what is expected is printed, in three digits."""
-    unit = str(expected).rpartition(" ")[2]
-    low, high = (quantity(float(f"{end.m_as(unit):.3g}"), "") for end in ends)
-    return f"{low} to {high} {unit}"
+    unit = str(expected).partition(" ")[2]
+    return f"{three(low, unit)} to {three(high, unit)} {unit}".rstrip()
+
+
+def curve(plan: Estimate, points: Sequence[Mapping[str, Any]]) -> drawing.Curve:
+    """Throughput against the time per token, with the interval of each where it is expected."""
+    places, bands = [], []
+    for point in points:
+        known, ends = point["expected"] or {}, point["interval"]
+        token, rate = (
+            known.get(name) or getattr(point[name], side)
+            for name, side in (("time_per_token", "lower"), ("throughput", "upper"))
+        )
+        places.append((token.m_as("ms"), rate.m_as("token/s")))
+        if "throughput" in ends:
+            bands.append(tuple(ends["throughput"][end].m_as("token/s") for end in ("low", "high")))
+    label = f"{plan.device.name}\n{'expected' if bands else 'bound'}"
+    return drawing.Curve(places, places[-1] if places else (0.0, 0.0), label, bands)
 
 
 def parts(plan: Estimate) -> list[Mapping[str, object]]:
@@ -92,32 +197,38 @@ def parts(plan: Estimate) -> list[Mapping[str, object]]:
     ]
 
 
-def points_report(plans: Sequence[Estimate]) -> tuple[list[str], Table]:
-    """A line for each point of plans for one model, under what is the same for all."""
-    count = sum(getattr(plan.fits, "size", 1) for plan in plans)
-    if count > MOST_ROWS:
-        raise InputError(
-            f"a table of a plan has up to {MOST_ROWS} rows, and this one has {count}"
-            " points: read its fields, or plan fewer"
-        )
+def points_tables(plans: Sequence[Estimate]) -> list[Table]:
+    """A line for each point of plans for one model, what is the same for all left out."""
     points = [point for plan in plans for point in plan.points]
-    device, unit = plans[0].device, str(plans[0].device.memory_capacity.units)
-    differ = {name: len({str(point[name]) for point in points}) > 1 for name in COUNTS}
-    names = [*(["device"] if len(plans) > 1 else []), *(name for name in COUNTS if differ[name])]
+    unit = str(plans[0].device.memory_capacity.units)
     ranges = [name for name in RANGES if any(point[name] for point in points)]
-    kinds = [["bounds"], ["expected"]] if any(point["expected"] for point in points) else [[], []]
+    names = [*(["device", "basis"] if len(plans) > 1 else []), *different_counts(points)]
     heads = [heading(name) for name in ranges]
-    rows = [(*names, f"each holds ({unit})", *[""] * len(kinds[0]), *heads, "what binds")]
+    first = ("time_per_token", "throughput", "time_to_first_token")
+    shown = [*first, *(name for name in ranges if name not in first)]
+    rows = [(*names, f"each holds ({unit})", *map(heading, shown), "what binds")]
+    bounds = [(*names, *heads)]
     for point in points:
-        counts, memory = [str(point[name]) for name in names], f"{point['memory'].m_as(unit):.3g}"
-        bounds = [in_its_unit(point[name], name) for name in ranges]
-        rows.append((*counts, memory, *kinds[0], *bounds, point["binds"]))
-        if known := point["expected"]:
-            expected = [in_its_unit(known.get(name), name) for name in ranges]
-            rows.append((*[""] * (len(names) + 1), *kinds[1], *expected, ""))
+        counts = [str(point[name]) for name in names]
+        cells = [cell(point, name) for name in shown]
+        rows.append((*counts, f"{point['memory'].m_as(unit):.3g}", *cells, point["binds"]))
+        bounds.append((*counts, *(in_its_unit(point[name], name) for name in ranges)))
+    return [Table(rows), Table(bounds, "Bounds at published rates", detail=True)]
+
+
+def different_counts(points: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The counts in which points differ."""
+    return [name for name in COUNTS if len({str(point[name]) for point in points}) > 1]
+
+
+def points_answer(plans: Sequence[Estimate]) -> str:
+    """The model, its devices and what is the same for all points."""
+    points = [point for plan in plans for point in plan.points]
+    device = plans[0].device
     title = plans[0].model.name + (f" on {device.name}" if len(plans) == 1 else "")
-    same = [f"{name} {points[0][name]}" for name in COUNTS if not differ[name]]
-    return [f"{title}: {', '.join(same)}" if same else title], Table(rows)
+    differ = different_counts(points)
+    same = [f"{name} {points[0][name]}" for name in COUNTS if name not in differ]
+    return "; ".join(filter(None, [title, ", ".join(same)]))
 
 
 def heading(name: str) -> str:
@@ -146,17 +257,44 @@ def _sentence(words: str) -> str:
     return words[0].upper() + words[1:].rstrip(".")
 
 
+def not_to_be_had(device: Accelerator) -> Iterator[str]:
+    """The sentence of a device that is announced."""
+    if device.announced:
+        yield (
+            f"{device.name} is announced and cannot be had yet: what follows from its rates may"
+            " change with them."
+        )
+
+
+def caveats(plan: Estimate) -> Iterator[str]:
+    """What may make it another answer for this model on these devices."""
+    model, device = plan.model, plan.device
+    yield from not_to_be_had(device)
+    if plan.expected is not None and plan.expected.missing:
+        yield f"{_sentence(plan.expected.missing)}."
+    if largest(plan.devices) == 1:
+        return
+    if model.experts is not None:
+        yield (
+            "Experts are cut like all matrices: layouts that share out whole experts or sequences"
+            " (EP, DP) are others, which may be faster; calc.experts.decode has them."
+        )
+    if largest(shared := plan.job.copies_of_caches) > 1:
+        has = "no heads" if model.kv_latent is not None else f"{model.kv_heads} heads"
+        yield (
+            f"{model.name} has {has} of keys and values for {largest(plan.devices):g} devices, so"
+            f" that {largest(shared):g} share the same: bounds read each cache once, as if it were"
+            " shared out; expected are copies, as engines hold them, or where these do not fit,"
+            " shares and the exchange of queries and results; memory is that of caches held once."
+        )
+
+
 def assumptions(plan: Estimate) -> Iterator[str]:
     """What the numbers stand on, a sentence each."""
     model, device = plan.model, plan.device
     rates = (device.memory_bandwidth, device.peak(plan.dtype))
     origins = [rate.provenance for rate in rates if rate.provenance is not None]
     measured = any(origin.kind == "measured" for origin in origins)
-    if device.announced:
-        yield (
-            f"{device.name} is announced and cannot be had yet: what follows from its rates may"
-            " change with them."
-        )
     yield (
         f"Products are computed in {dtype_of(plan.dtype).upper()} at {device.peak(plan.dtype)},"
         f" with {plan.weights_told} and keys and values in"
@@ -178,31 +316,16 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             f" layer, two bytes a number, {_place(plan)}; in the bounds messages have no"
             " latency."
         )
-        if model.experts is not None:
-            yield (
-                "Experts are cut like all matrices: layouts that share out whole experts or"
-                " sequences (EP, DP) are others, which may be faster; calc.experts.decode has them."
-            )
-        if largest(shared := plan.job.copies_of_caches) > 1:
-            has = "no heads" if model.kv_latent is not None else f"{model.kv_heads} heads"
-            yield (
-                f"{model.name} has {has} of keys and values for {largest(plan.devices):g} devices,"
-                f" so that {largest(shared):g} share the same: bounds read each cache once, as if"
-                " it were shared out; expected are copies, as engines hold them, or where these do"
-                " not fit, shares and the exchange of queries and results; memory is that of caches"
-                " held once."
-            )
-    is_expected, missing = _expectations(plan)
-    if is_expected:
-        program = plan.software.name if plan.software.key else "no software's own time"
+    if plan.expected is None:
+        yield f"{_sentence(plan.not_expected)}."
+    else:
         yield (
             f"Expected is what kernels and messages were measured to reach on {plan.machine.name},"
             " or on the machine most like it, one after the other; launches count where they were"
-            f" measured; with {program}."
+            f" measured; with {plan.software.title()}."
         )
-        alike = intervals.of("serving", plan.software.key, model.experts is not None)
-        yield f"The interval is that of 80 % of published {alike}."
-    yield from (f"{_sentence(rate)}." for rate in missing)
+        if (alike := plan.expected.main.alike) is not None:
+            yield f"Rows like this are the published ones of {alike.kind}."
     if plan.price is None:
         yield "No price of a device was given, so that cost is left out."
     else:
@@ -223,18 +346,6 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             yield f"{origin.title} is an estimate."
     yield from (f"{model.name}: {note}." for note in model.notes)
     yield from (f"{model.name}: {layers}." for layers in _not_full(model))
-
-
-def _expectations(plan: Estimate) -> tuple[bool, list[str]]:
-    """Whether anything is expected of the points that fit, and which rates were not measured.
-
-    Each point is a calculation of its own, and more than a table has are not made for this.
-    """
-    if getattr(plan.fits, "size", 1) > MOST_ROWS:
-        return False, []
-    fitting = [point for point in plan.points if point["fits"]]
-    missing = dict.fromkeys(filter(None, (point["not_expected"] for point in fitting)))
-    return any(point["expected"] for point in fitting), list(missing)
 
 
 def _not_full(model: Transformer) -> Iterator[str]:

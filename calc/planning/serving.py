@@ -6,22 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE
-from calc.core.report import Reported, Table, common_first, values
+from calc.core.report import Answer, Table, common_first, values
 from calc.core.units import QuantityLike
-from calc.planning import advice, files, report
+from calc.planning import advice, drawing, files, report
 from calc.planning.capacity import check_devices, on_fewest_devices
 from calc.planning.estimate import COUNTS, Estimate, Point
 from calc.planning.setup import Options, is_array
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-class Plan(Estimate, Reported):
+
+class Plan(Estimate, Answer):
     """What serving takes: memory, times, rates and costs, each a quantity or an array of them.
 
     `time_to_first_token`, `time_per_token`, `answer_time`, `throughput`, `cost_per_token` and
@@ -31,19 +34,23 @@ class Plan(Estimate, Reported):
     passes for the prompt and for a token, part by part; they do not ask whether the batch fits, and
     all else does. `print` shows the table, which has a line for each point of an array.
 
-    >>> print(plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200))
-    Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB
-    batch 8, 1000 prompt and 200 generated tokens
-                       perfect overlap      no overlap      expected       80 % of rows           what binds
-    memory of each     16.13 GiB of 80 GiB                                                        fits
-      weights          14.96 GiB
-      keys and values  1.172 GiB
-    batch that fits                         444
-    first token        115.0 ms             119.8 ms        170.7 ms       120 to 262 ms          compute
-    each token         4.825 ms             4.951 ms        5.830 ms       4.82 to 8.94 ms        memory bandwidth
-    whole answer       1.075 s              1.105 s         1.331 s        1.08 to 2.04 s
-    throughput         1488 token/s         1448 token/s    1202 token/s   784 to 1490 token/s
-    energy             856.8 mJ/token       880.6 mJ/token  1.061 J/token  0.857 to 1.63 J/token
+    >>> asked = {"prompt": 1000, "generated": 200, "software": "vllm", "devices": 1}
+    >>> print(plan("llama-3-8b", "h100", batch=8, **asked))
+    Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB: 6.78 ms a token, 1060 token/s, first token 166 ms
+    measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 353 rows like this: median 9%, 80% within −57 …
+      +17%
+    chosen: weights, keys, values and products in BF16
+    <BLANKLINE>
+    batch 8, 1000 + 200 tokens  bound           expected       80% of rows            what binds
+    memory of each              16.13 GiB                                             of 80 GiB: fits
+      weights                   14.96 GiB
+      keys and values           1.172 GiB
+    batch that fits             444
+    first token                 115.0 ms        166.0 ms       115 to 195 ms          compute
+    each token                  4.825 ms        6.779 ms       4.82 to 7.95 ms        memory bandwidth
+    whole answer                1.075 s         1.515 s        1.08 to 1.78 s
+    throughput                  1488 token/s    1056 token/s   901 to 1490 token/s
+    energy                      856.8 mJ/token  1.207 J/token  0.857 to 1.42 J/token
     """
 
     def _assumptions(self) -> Iterator[str]:
@@ -59,10 +66,25 @@ class Plan(Estimate, Reported):
             )
         return tuple(advice.changes(self) if self.fits else advice.ways_to_fit(self))
 
-    @cached_property
-    def title(self) -> Sequence[str]:
-        """The model, its devices and what is asked of them."""
-        return Plans((self,)).title
+    @property
+    def answer(self) -> str:
+        """What it takes, in a line."""
+        return Plans((self,)).answer
+
+    @property
+    def stands_on(self) -> str:
+        """Whose rates it stands on, and how far off rows like it were."""
+        return report.stands_on(self)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """What was left out and chosen, and the formats."""
+        return tuple(report.chosen(self))
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What may make it another answer."""
+        return tuple(report.caveats(self))
 
     @cached_property
     def tables(self) -> Sequence[Table]:
@@ -79,6 +101,10 @@ class Plan(Estimate, Reported):
         """Its points, and what is said of them, by names that stay."""
         return Plans((self,)).facts
 
+    def draw(self) -> Figure:
+        """Throughput against the time per token over the points, what is expected with its band."""
+        return Plans((self,)).draw()
+
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
         names = (*COUNTS, "weights", "kv", "dtype", "link", "price", "software")
@@ -92,14 +118,10 @@ class Plan(Estimate, Reported):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plans(Reported):
+class Plans(Answer):
     """Plans of one model, one for each kind of device, side by side."""
 
-    _SENTENCES = (
-        ("assumptions", "Assumed"),
-        ("what_would_change", "What would change it"),
-        ("left_out", "Left out"),
-    )
+    _SENTENCES = (("assumptions", "Assumed"), ("what_would_change", "What would change it"))
 
     plans: tuple[Plan, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -130,19 +152,61 @@ class Plans(Reported):
         """Why there is no plan for the other devices."""
         return list(self.refused.values())
 
-    @cached_property
-    def title(self) -> Sequence[str]:
-        """The model, the devices and what is the same for all points."""
-        return self._points[0] if self._side_by_side else report.title(self.plans[0])
+    @property
+    def answer(self) -> str:
+        """What one point takes, or what is the same for all."""
+        if self._side_by_side:
+            return report.points_answer(self.plans)
+        return report.answer(self.plans[0])
+
+    @property
+    def stands_on(self) -> str:
+        """Whose rates it stands on."""
+        return report.bases(self._named)[0]
+
+    @property
+    def chosen(self) -> list[str]:
+        """What was chosen of all, or of some."""
+        alone = not self._side_by_side
+        return common_first(
+            [(plan.device.name, tuple(report.chosen(plan, alone))) for plan in self.plans]
+        )
+
+    @property
+    def caveats(self) -> list[str]:
+        """What may make it another answer, what is a bound, and devices without a plan."""
+        shared = common_first([(name, plan.caveats) for name, plan in self._named])
+        return [*report.bases(self._named)[1], *shared, *self.left_out]
+
+    @property
+    def _named(self) -> list[tuple[str, Plan]]:
+        return [(plan.device.name, plan) for plan in self.plans]
 
     @cached_property
     def tables(self) -> Sequence[Table]:
         """What one point takes, with its parts where they are asked for, or a line for each."""
-        tables = [self._points[1] if self._side_by_side else report.parts_table(self.plans[0])]
-        expected = self.plans[0].expected
+        if self._side_by_side:
+            return report.points_tables(self.plans)
+        tables, expected = report.parts_table(self.plans[0]), self.plans[0].expected
         if self.with_parts and expected is not None:
-            tables += [Table(parts.rows(title)) for title, parts in expected.passes.items()]
+            passes = expected.passes.items()
+            tables += [Table(parts.rows(title), detail=True) for title, parts in passes]
         return tables
+
+    def table(self) -> str:
+        """The short answer, and the parts where they are asked for, however many lines they take."""
+        parts = [table for table in self.tables if table.detail and self.with_parts]
+        return "\n\n".join([super().table(), *("\n".join(table.lines) for table in parts[1:])])
+
+    def draw(self) -> Figure:
+        """Throughput against the time per token over the points, what is expected with its band."""
+        curves = []
+        for plan in self.plans:
+            points = [point for point in plan.points if point["fits"]]
+            curves.append(report.curve(plan, points))
+        if not any(curve.points for curve in curves):
+            raise InputError("none of the points fits, and there is nothing to draw")
+        return drawing.front(curves, [], "Throughput (token/s)")
 
     @cached_property
     def facts(self) -> dict[str, object]:
@@ -150,6 +214,7 @@ class Plans(Reported):
         unfit = {"model": self.plans[0].model.key, "fits": False}
         return {
             "rows": [*self.points, *({**unfit, "device": key} for key in self.refused)],
+            **self.headline,
             **values(self, "assumptions what_would_change"),
             "parts": report.parts(self.plans[0]) if self.of_one_point else [],
             "left_out": self.left_out,
@@ -158,10 +223,6 @@ class Plans(Reported):
     @property
     def _side_by_side(self) -> bool:
         return len(self.plans) + len(self.refused) > 1 or is_array(self.plans[0].fits)
-
-    @cached_property
-    def _points(self) -> tuple[list[str], Table]:
-        return report.points_report(self.plans)
 
 
 def plan(

@@ -59,6 +59,8 @@ class Setup:
     """Bandwidth each way of a ring of all devices, where it is given, or no machine is known."""
     price: Quantity | None
     software: Software
+    left_out: frozenset[str] = frozenset()
+    """Of devices, batch and software those that were chosen here."""
 
     @classmethod
     def read(
@@ -93,6 +95,9 @@ class Setup:
             link=_link(machine, options.link),
             price=None if price is None else amount("USD/s", "price", price, "3 USD/hour"),
             software=software.UNKNOWN if program is None else software.get(program),
+            left_out=frozenset(
+                {*({"devices"} - {*counts}), *({"software"} if program is None else ())}
+            ),
         )
         transformer.forward_flops(model, largest(setup.context))  # refuses one that is too long
         _ = setup.kept  # refuses what is no format

@@ -26,7 +26,7 @@ from calc.catalog.models.weights import RELEASED, Weights
 from calc.core import arguments
 from calc.core.arguments import number, whole_number
 from calc.core.errors import InputError
-from calc.core.report import Reported, Table, values
+from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
 from calc.steps.job import Layout
@@ -73,7 +73,7 @@ class Pages:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EngineMemory(Reported):
+class EngineMemory(Answer):
     """What an engine does with the memory of each of its devices, part by part.
 
     `parts` are what it takes before caches, each with how it is computed or measured; `caches` is
@@ -82,8 +82,10 @@ class EngineMemory(Reported):
     nine in ten of the published logs that nothing was fitted to are nearer.
 
     >>> print(fit("llama-3.1-8b", "h100", "vllm 0.19", utilization=0.95, context=8192))
-    Llama 3.1 8B on 1 NVIDIA H100 SXM5 80 GB by vLLM 0.19
-    gpu_memory_utilization 0.95, steps of 8192 tokens and 1024 sequences
+    Llama 3.1 8B on 1 NVIDIA H100 SXM5 80 GB by vLLM 0.19: 476016 tokens of cache
+    logs of engines, matrix by matrix and part by part; tokens ± 0.4%
+    chosen: gpu_memory_utilization 0.95; steps of 8192 tokens and 1024 sequences
+    <BLANKLINE>
                          each device
     found by programs    79.19 GiB
     share of the engine  75.23 GiB
@@ -393,11 +395,6 @@ class EngineMemory(Reported):
             yield f"Programs find {self.visible} of {device.memory_capacity}, as given."
         elif engines.is_visible_known(device):
             yield f"Programs find {self.visible} of {device.memory_capacity}, by their logs."
-        else:
-            yield (
-                f"Programs find {engines.visible_share():.0%} of {device.memory_capacity}, as on"
-                " other devices in the median: no log of this one was read."
-            )
         if engine.rule == "static":
             yield (
                 f"{engine.name} takes no trial step: what its activations and graphs need must fit"
@@ -409,6 +406,21 @@ class EngineMemory(Reported):
                 f"CUDA graphs are captured afterwards, {engine['graphs']} in the mean of logs, into"
                 f" the {self.visible - self.share} outside of its share."
             )
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What no log of this device or version says."""
+        return tuple(self._caveats())
+
+    def _caveats(self) -> Iterator[str]:
+        engine, device = self.engine, self.device
+        if self.memory is None and not engines.is_visible_known(device):
+            yield (
+                f"Programs find {engines.visible_share():.0%} of {device.memory_capacity}, as on"
+                " other devices in the median: no log of this one was read."
+            )
+        if engine.rule == "static":
+            return
         if engine.beyond_logs:
             yield (
                 f"No complete log of {engine.title} was read: its largest step is taken to need"
@@ -425,14 +437,28 @@ class EngineMemory(Reported):
                 " for FP32, which doubles them."
             )
 
-    @cached_property
-    def title(self) -> Sequence[str]:
-        """The model, its devices, the engine and its settings."""
+    @property
+    def answer(self) -> str:
+        """Whether it fits, and the tokens that its caches hold."""
         count = f"{self.layout.tensor} {self.device.name}"
-        step = f"steps of {self.step_tokens} tokens and {self.step_sequences} sequences"
+        held = f"{self.tokens} tokens of cache" if self.fits else "does not fit"
+        return f"{self.model.name} on {count} by {self.engine.title}: {held}"
+
+    @property
+    def stands_on(self) -> str:
+        """How far off its parts are."""
+        return (
+            f"logs of engines, matrix by matrix and part by part; tokens ± {self._tokens_off:.1%}"
+        )
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The engine's settings."""
         settings = f"{self.engine.fraction} {self.utilization:g}"
-        both = settings if self.engine.rule == "static" else f"{settings}, {step}"
-        return (f"{self.model.name} on {count} by {self.engine.title}", both)
+        if self.engine.rule == "static":
+            return (settings,)
+        step = f"steps of {self.step_tokens} tokens and {self.step_sequences} sequences"
+        return settings, step
 
     @cached_property
     def tables(self) -> Sequence[Table]:
@@ -459,6 +485,7 @@ class EngineMemory(Reported):
         return {
             "model": self.model.key or self.model.name,
             "device": self.device.key,
+            **self.headline,
             "engine": self.engine.title,
             "tensor": self.layout.tensor,
             **values(self, "utilization step_tokens step_sequences context visible share"),

@@ -15,7 +15,7 @@ from typing import Any
 
 from calc.catalog import constants, intervals, machines
 from calc.catalog.intervals import Interval
-from calc.catalog.kernel_shares import SOURCE, Surface
+from calc.catalog.kernel_shares import SOURCE, Surface, number_of
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
 from calc.catalog.software import Software
 from calc.core.arrays import Number
@@ -61,12 +61,43 @@ class Parts(dict[str, Quantity], Reported):
         self.hidden = NO_TIME
         self._launched, self._machine, self._program = launched, machine, program
         self._told: dict[str, tuple[Origin, ...]] = {}
+        self._elsewhere: dict[str, None] = {}
 
     @cached_property
     def origins(self) -> dict[str, tuple[Origin, ...]]:
         """What the time of each part is made of, as far as it is measured."""
         rates = kernels.rates(self._launched, self._machine, self._program)
         return {kind: tuple(map(_rate, each)) for kind, each in rates.items()} | self._told
+
+    @cached_property
+    def kin(self) -> str:
+        """Of what other devices some rates are, as a clause; "" where all are its own."""
+        used = kernels.rates(self._launched, self._machine, self._program)
+        rates = [rate for several in used.values() for rate in several]
+        own = self._machine.device.key
+        others = {rate.device: None for rate in rates if isinstance(rate, Surface)}
+        likely = [rate for rate in rates if isinstance(rate, Quantity) and machines.is_likely(rate)]
+        clauses = [f"kernels as on {device}" for device in others if device != own]
+        if likely:
+            clauses.append(f"{len(likely)} of {len(rates)} rates as usual shares of its peaks")
+        clauses += [f"messages as on {name}" for name in self._elsewhere]
+        return ", ".join(clauses)
+
+    @property
+    def basis(self) -> str:
+        """What the rates are: measured on this device, or of its kin."""
+        return intervals.KIN if self.kin else intervals.MEASURED
+
+    @property
+    def stands_on(self) -> str:
+        """The basis in a line: whose rates, with which software, how far off rows like it were."""
+        used = kernels.rates(self._launched, self._machine, self._program)
+        surfaces = [rate for several in used.values() for rate in several]
+        versions = {each.version for each in surfaces if isinstance(each, Surface)}
+        program = self._program.title(max(versions, key=number_of, default=""))
+        whose = f" of {self._machine.name}" if not self.kin else f" ({self.kin})"
+        alike = f"; {self.alike}" if self.alike is not None else ""
+        return f"{self.basis}{whose} with {program}{alike}"
 
     @property
     def total(self) -> Quantity:
@@ -142,7 +173,9 @@ class Parts(dict[str, Quantity], Reported):
         message = collectives.time(operation, last, among, machine)
         used = dict.fromkeys(curve.machine for curve in message.measured)
         others = [key for key in used if key != machine.key]
-        like = f" as on {', '.join(machines.get(key).name for key in others)}" if others else ""
+        names = [machines.get(key).name for key in others]
+        self._elsewhere |= dict.fromkeys(names)
+        like = f" as on {', '.join(names)}" if others else ""
         if among < devices:
             like += f" as among {among} devices, not {devices}"
         sources = tuple(dict.fromkeys(curve.source for curve in message.measured))

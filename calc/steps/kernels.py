@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
 
+from calc.catalog import intervals
 from calc.catalog.hardware import dtype_of
 from calc.catalog.kernel_shares import Surface, bytes_of_experts, bytes_of_product
-from calc.catalog.machines import NO_TIME, Machine, NotMeasured
+from calc.catalog.machines import NO_TIME, Machine, NotMeasured, is_likely
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
@@ -27,7 +28,7 @@ from calc.core.arrays import Number
 from calc.core.elementwise import ceiling, maximum, of_each, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
-from calc.core.report import Reported, Table
+from calc.core.report import Answer, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
 from calc.laws import attention, gemms
@@ -184,7 +185,7 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Gemm(Reported):
+class Gemm(Answer):
     """One matrix product (m × k) · (k × n) on a device: its bound, its waves, what is expected."""
 
     m: int
@@ -260,6 +261,7 @@ class Gemm(Reported):
         """The answer, by names that stay; tiles and waves where a device's processors are known."""
         bound, expected = self.bound, self.expected
         facts: dict[str, object] = {
+            **self.headline,
             "device": self.machine.device.key,
             "dtype": self.dtype,
             "m": self.m,
@@ -289,11 +291,22 @@ class Gemm(Reported):
             "share_of_peak": (rate / bound.peak).to("%"),
         }
 
-    @cached_property
-    def title(self) -> list[str]:
-        """Its shape, its format and its device."""
+    @property
+    def answer(self) -> str:
+        """Its shape, its device, and how long it takes."""
         shape = f"{self.m} × {self.n} × {self.k} in {self.dtype.upper()}"
-        return [f"{shape} on 1 {self.machine.device.name}"]
+        bound = self.bound
+        time = f"at least {bound.lower}" if self.expected is None else f"{self.expected}"
+        return f"{shape} on 1 {self.machine.device.name}: {time}, bound by {bound.bound}"
+
+    @property
+    def stands_on(self) -> str:
+        """Which measured rates it stands on, or that it is a bound."""
+        if self.not_expected:
+            return f"BOUND ONLY, {intervals.PEAKS}: {self.not_expected.partition(': ')[0]}"
+        likely = any(map(is_likely, self.kernel.rates(self.machine)))
+        basis = intervals.KIN if likely else intervals.MEASURED
+        return f"{basis} of {self.machine.name}"
 
     @cached_property
     def tables(self) -> list[Table]:

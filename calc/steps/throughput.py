@@ -29,7 +29,7 @@ from calc.catalog.models import (
 )
 from calc.core.arguments import as_list, whole_number
 from calc.core.errors import InputError, abbreviated
-from calc.core.report import Reported, Table
+from calc.core.report import Answer, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import roofline
 from calc.networks import convolution, diffusion, recommenders, transformer
@@ -43,7 +43,7 @@ HEADERS = ("", "time", "bound by", "operations", "bytes")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Throughput(Reported):
+class Throughput(Answer):
     """What devices make of a network: items a second at the most, and what is expected."""
 
     _SENTENCES = (("assumptions", "Assumed"),)

@@ -144,7 +144,7 @@ def test_a_hybrid_has_the_blocks_of_its_log() -> None:
     assert answer.block == 544
     assert answer.blocks_of_a_sequence == 482 + 3
     assert int(47_878_721_024 / answer.block_memory.m_as("byte")) == 7162
-    assert "States are taken to be in 16 bits" in answer.text()
+    assert "States are taken to be in 16 bits" in answer.explain().replace("\n  ", " ")
 
 
 def test_versions_differ_by_their_samplers() -> None:
@@ -154,7 +154,7 @@ def test_versions_differ_by_their_samplers() -> None:
     newest = fitted(software="vllm 0.31")
     assert newest.utilization == 0.92
     assert newest.parts[-1].name == "graphs"
-    assert "No complete log of vLLM 0.31 was read" in newest.text()
+    assert "No complete log of vLLM 0.31 was read" in newest.explain().replace("\n  ", " ")
 
 
 def test_a_device_of_which_no_log_is_known_has_a_wider_error() -> None:
@@ -162,7 +162,7 @@ def test_a_device_of_which_no_log_is_known_has_a_wider_error() -> None:
     other = engine_memory.fit("llama-3-8b", "rtx-4090")
     told = engine_memory.fit("llama-3-8b", "rtx-4090", memory="23.52 GiB")
     assert other.error > known.error == told.error
-    assert "no log of this one was read" in other.text()
+    assert "no log of this one was read" in other.explain().replace("\n  ", " ")
     assert told.visible.m_as("GiB") == pytest.approx(23.52)
     assert 0.9 < engines.visible(hardware.get("rtx-4090")).m_as("GiB") / 24 < 1
 
@@ -170,7 +170,7 @@ def test_a_device_of_which_no_log_is_known_has_a_wider_error() -> None:
 def test_several_devices_without_a_switch_have_a_wider_error() -> None:
     alone, both = (engine_memory.fit("llama-3-8b", "rtx-5090-2", tensor=n) for n in (1, 2))
     assert both.error.m_as("GiB") == pytest.approx(alone.error.m_as("GiB") + 2.01)
-    assert "without one they may be a few hundred MiB" in both.text()
+    assert "without one they may be a few hundred MiB" in both.explain().replace("\n  ", " ")
     assert "few hundred" not in fitted(tensor=2).text()
 
 
@@ -188,7 +188,7 @@ def test_sglang_takes_its_share_without_a_trial_step() -> None:
     answer = fitted(software="sglang", utilization=0.85)
     assert [part.name for part in answer.parts] == ["weights"]
     assert answer.block == 1
-    assert "takes no trial step" in answer.text()
+    assert "takes no trial step" in answer.explain().replace("\n  ", " ")
 
 
 # --- refusals ---

@@ -221,8 +221,8 @@ def test_bounds_read_the_caches_of_devices_beyond_the_heads_once() -> None:
     for place, prompt in enumerate((10, 1000)):
         alone = plan("llama-3-70b", "dgx-h100", batch=16, prompt=prompt, generated=200, **sixteen)
         assert both.time_per_token.upper[place] == alone.time_per_token.upper
-    assert any("has 8 heads of keys and values for 16 devices" in e for e in made.assumptions)
-    assert not any("heads of keys" in each for each in eight.assumptions)
+    assert any("has 8 heads of keys and values for 16 devices" in e for e in made.caveats)
+    assert not eight.caveats
 
 
 def test_latents_are_copied_while_they_fit_and_shared_out_beyond() -> None:
@@ -295,9 +295,9 @@ def test_what_would_make_it_fit() -> None:
     nowhere, batch = large.what_would_change
     assert nowhere == "It fits on no number of devices: at most 64 can share its heads."
     assert batch == f"Batch {large.largest_batch.magnitude:.0f} fits."
-    table = small.table()
-    assert re.search("GiB of 80 GiB +does not fit", table)
-    assert "each token" not in table
+    assert small.answer.endswith("does not fit, 54.35 GiB too little on each")
+    assert re.search("GiB +of 80 GiB: does not fit", small.table())
+    assert "each token" not in small.explain()
 
 
 def test_a_link_that_the_data_lack_is_no_lack_of_memory() -> None:
@@ -318,15 +318,12 @@ def test_a_link_that_the_data_lack_is_no_lack_of_memory() -> None:
 
 def test_memory_is_told_in_units_of_its_size() -> None:
     question: dict[str, Any] = {"prompt": 10, "generated": 10}
-    rows = plan("llama-3-8b", "xeon-8480", **question).table().splitlines()[3:6]
-    assert [row[19:].split("  ")[0] for row in rows] == [
-        "14.96 GiB of 4 TiB",
-        "14.96 GiB",
-        "2.5 MiB",
-    ]
+    rows = plan("llama-3-8b", "xeon-8480", **question).tables[0].rows
+    assert [row[1] for row in rows[1:4]] == ["14.96 GiB", "14.96 GiB", "2.5 MiB"]
+    assert rows[1][-1] == "of 4 TiB: fits"
     decimal = plan("llama-3-8b", "gaudi3", **question).table()
-    assert re.search(r"memory of each +16.06 GB of 128 GB +fits\n  weights +16.06 GB\n", decimal)
-    assert "keys and values  2.621 MB" in decimal
+    assert re.search(r"memory of each +16.06 GB +of 128 GB: fits\n  weights +16.06 GB\n", decimal)
+    assert re.search("keys and values +2.621 MB", decimal)
 
 
 def test_assumptions_say_what_is_left_out() -> None:
@@ -371,8 +368,8 @@ def test_a_plan_prints_as_its_table() -> None:
     alone = plan("llama-3-8b", H100, prompt=1000, generated=200)
     assert str(alone) == f"{alone}" == alone.table()
     assert repr(made) == "<Llama 3 8B on NVIDIA H100 SXM5 80 GB: 2 points>"
-    title, asked, *_ = alone.table().splitlines()
-    assert repr(alone) == f"<{title}, {asked}>"
+    assert repr(alone) == "<Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, batch 1, 1000 + 200 tokens>"
+    assert alone.table().startswith("Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB: 5.49 ms a token")
 
 
 def test_the_docstring_names_the_bounds() -> None:
@@ -386,20 +383,22 @@ def test_the_docstring_names_the_bounds() -> None:
 def test_a_table_of_points() -> None:
     devices = np.array([[2], [8]])
     made = plan("llama-3-70b", H100, batch=[1, 2000], prompt=1000, generated=200, devices=devices)
-    title, header, *rows = made.table().splitlines()
-    assert title == "Llama 3 70B on NVIDIA H100 SXM5 80 GB: prompt 1000, generated 200"
-    assert re.split("  +", header) == [
-        *("devices", "batch", "each holds (GiB)", "first token (ms)", "each token (ms)"),
-        *("whole answer (s)", "throughput (token/s)", "energy (J/token)", "what binds"),
-    ]
-    # Each line of bounds has one of what is expected below it, but for what does not fit.
-    kinds = [next(each for each in row.split() if each.isalpha()) for row in rows]
-    assert kinds == ["bounds", "expected", "bounds", "bounds", "expected", "bounds"]
-    assert rows[2].split()[-1] == "capacity"
-    assert "–" in rows[2]
-    assert rows[0].endswith("memory bandwidth")
-    with pytest.raises(InputError, match="up to 100 rows, and this one has 101 points"):
-        plan("llama-3-8b", H100, batch=range(1, 102), prompt=10, generated=10).table()
+    assert made.answer == "Llama 3 70B on NVIDIA H100 SXM5 80 GB; prompt 1000, generated 200"
+    header, *rows = made.tables[0].rows
+    assert header == (
+        *("devices", "batch", "each holds (GiB)", "each token (ms)", "throughput (token/s)"),
+        *("first token (ms)", "whole answer (s)", "energy (J/token)", "what binds"),
+    )
+    for row, point in zip(rows, made.points, strict=True):
+        assert row[-1] == point["binds"]
+        if not point["fits"]:
+            assert set(row[3:-1]) == {"–"}
+            continue
+        told = float(row[3].partition(" ")[0])
+        assert told == pytest.approx(point["expected"]["time_per_token"].m_as("ms"), rel=5e-3)
+    bounds = made.tables[1].rows
+    least = made.points[0]["time_per_token"].lower.m_as("ms")
+    assert float(bounds[1][3].partition(" ")[0]) == pytest.approx(least, rel=1e-3)
     with pytest.raises(InputError, match="told of one point, and this plan has 4"):
         _ = made.what_would_change
 
@@ -408,16 +407,15 @@ def test_a_table_of_points_says_what_was_not_measured() -> None:
     """Where a message is missing, no line has an expectation, and the assumptions name it."""
     asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "devices": 8}
     made = plan("llama-3-70b", "mi300x", batch=[8, 16], **asked)
-    _, header, bounds, expected, *_ = made.table().splitlines()
-    cells = [expected[header.index(each) :].split()[0] for each in ("first token", "each token")]
     alone = plan("llama-3-70b", "mi300x", batch=8, **asked)
     assert alone.expected is not None
-    times = alone.expected.time_to_first_token, alone.expected.time_per_token
-    assert cells == [str(quantity(time.m_as("ms"), "")) for time in times]
-    assert "bounds" in bounds
+    assert made.points[0]["expected"]["time_per_token"] == alone.expected.time_per_token
     assert made.assumptions == alone.assumptions
     nothing = plan("llama-3-70b", "tpu-v5p", batch=[8, 16], **asked)
-    assert "bounds" not in nothing.table()
+    assert nothing.stands_on.startswith(
+        "BOUND ONLY, published peaks alone: all_reduce in the domain"
+    )
+    assert all(row[2].startswith("≥") for row in nothing.tables[0].rows[1:])
     assert any("of Google TPU v5p pod was not measured" in each for each in nothing.assumptions)
 
 
@@ -564,7 +562,7 @@ def test_an_interval_is_around_what_is_expected_and_within_the_bounds() -> None:
         assert low >= bounds.lower if name != "throughput" else high <= bounds.upper
     (values,) = made.points
     assert values["interval"]["throughput"]["high"] == made.interval("throughput")[1]
-    assert any("80 % of published rows like this" in each for each in made.assumptions)
+    assert "rows like this: median" in made.stands_on
     assert (
         plan("llama-3-8b", "h100", prompt=9, generated=9, link="1 GB/s", devices=2).interval(
             "throughput"
@@ -584,7 +582,7 @@ def test_messages_over_a_link_of_ones_own_are_not_expected() -> None:
 def test_every_device_has_a_router_whole() -> None:
     made = plan("mixtral-8x7b", "dgx-h100", batch=8, prompt=100, generated=100, devices=16)
     assert made.expected is not None
-    assert any("share out whole experts" in each for each in made.assumptions)
+    assert any("share out whole experts" in each for each in made.caveats)
 
 
 def test_a_table_of_parts_says_what_each_is_made_of() -> None:

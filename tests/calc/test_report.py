@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from calc import compare, plan, plan_service, plan_training, published, quantity, throughput
-from calc.core.report import Report, Reported, Table
+from calc.catalog.intervals import BASES
+from calc.core.report import Answer, Report, Reported, Table
 from calc.planning.serving import Plans
 from calc.published.reporting import Agreement
 
@@ -36,7 +37,7 @@ REPORTS: dict[str, Callable[[], Reported]] = {
     "throughput": lambda: throughput.of("resnet-50", "rtx-4090", batch=32),
     "published": lambda: Agreement(published.compare(published.rows("serving")[:3])),
 }
-SENTENCES = ("assumptions", "what_would_change", "why_not_others", "left_out")
+SENTENCES = ("caveats", "assumptions", "what_would_change", "why_not_others")
 
 
 class Cells(HTMLParser):
@@ -73,19 +74,52 @@ def squeezed(cells: list[str]) -> str:
 
 
 def test_html_has_the_rows_and_the_title_of_the_text(report: Reported) -> None:
-    lines = [squeezed([line]) for line in report.table().splitlines()]
+    text = report.explain().replace("\n  ", " ") + report.explain()
+    lines = [squeezed([line]) for line in text.splitlines()]
     notebook = Cells(report.html())
     assert notebook.rows
     assert [line for line in map(squeezed, notebook.rows) if line not in lines] == []
     assert {f"{line}:" for line in notebook.captions} <= {*lines, *(f"{line}:" for line in lines)}
 
 
-def test_the_text_ends_with_the_sentences_of_the_json(report: Reported) -> None:
+def test_all_that_is_explained_has_the_sentences_of_the_json(report: Reported) -> None:
     facts = json.loads(report.json())
     sentences = {sentence for name in SENTENCES for sentence in facts.get(name, ())}
-    assert report.text().startswith(report.table())
-    below = report.text().removeprefix(report.table())
-    assert {line[2:] for line in below.splitlines() if line.startswith("- ")} == sentences
+    explained = report.explain().replace("\n  ", " ")
+    assert {line[2:] for line in explained.splitlines() if line.startswith("- ")} == sentences
+
+
+def test_an_answer_is_short_and_says_first_what_it_stands_on(report: Reported) -> None:
+    if not isinstance(report, Answer) or isinstance(report, throughput.Throughput):
+        return
+    lines = report.text().splitlines()
+    assert str(report) == report.text()
+    assert max(map(len, lines)) <= 100
+    assert len(lines) <= 20
+    words = " ".join("\n".join(report.title).split())
+    assert words.startswith(" ".join(report.answer.split()))
+    assert " ".join(report.stands_on.split()) in words
+    assert any(word in report.stands_on for word in BASES)
+    facts = json.loads(report.json())
+    assert facts["answer"] == report.answer
+    for caveat in report.caveats:
+        assert caveat in report.text().replace("\n  ", " ")
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_a_frame_has_units_in_its_columns(library: str) -> None:
+    pytest.importorskip(library)
+    made = plan("llama-3-8b", "h100", batch=[1, 8, 4000], devices=1, software="vllm", **CHAT)
+    frame = made.to_frame(library)
+    assert frame.shape[0] == 3
+    tokens = list(frame["expected.time_per_token (s)"])
+    alone = plan("llama-3-8b", "h100", batch=8, software="vllm", **CHAT)
+    assert alone.expected is not None
+    assert tokens[1] == alone.expected.time_per_token.m_as("s")
+    assert tokens[2] is None or tokens[2] != tokens[2]
+    assert "expected" not in frame.columns
+    with pytest.raises(ValueError, match="one of polars or pandas; got 'numpy'"):
+        made.to_frame("numpy")
 
 
 def test_csv_has_the_rows_of_the_json(report: Reported) -> None:
@@ -123,9 +157,13 @@ def test_one_report_by_hand() -> None:
         {"Assumed": ["It holds."], "": ["And this alone."], "Never": []},
         {"rows": [{"time": quantity("1 s"), "good": True, "nan": float("nan")}], "n": 2.0},
     )
-    assert made.text() == (
-        "A title\n\n       time\na < b  1 s\n\nBelow:\nx  y\n\nonly  text\n"
-        "\nAssumed:\n- It holds.\n\nAnd this alone."
+    assert (
+        made.text()
+        == made.explain()
+        == (
+            "A title\n\n       time\na < b  1 s\n\nBelow:\nx  y\n\nonly  text\n"
+            "\nAssumed:\n- It holds.\n\nAnd this alone."
+        )
     )
     assert str(made) == made.table() == made.text().split("\n\nAssumed")[0]
     assert made._repr_html_() == made.html()
@@ -138,10 +176,13 @@ def test_one_report_by_hand() -> None:
     assert made.csv() == "time.value,time.unit,good,nan\n1,s,true,\n"
 
 
-def test_parts_are_made_when_they_are_printed() -> None:
-    """A plan of too many points for a table still has its JSON and CSV, and its HTML refuses."""
-    many = plan("llama-3-8b", "h100", batch=list(range(1, 102)), **CHAT)
-    assert len(json.loads(many.json())["rows"]) == many.csv().count("\n") - 1 == 101
-    for rendering in (many.table, many.text, many.html):
-        with pytest.raises(ValueError, match=re.escape("up to 100 rows, and this one has 101")):
-            rendering()
+def test_a_table_of_any_length_prints_its_first_rows_and_has_all_in_csv() -> None:
+    many = plan("llama-3-8b", "h100", batch=list(range(1, 302)), **CHAT)
+    rows = list(csv.DictReader(io.StringIO(many.csv())))
+    assert len(rows) == len(json.loads(many.json())["rows"]) == 301
+    assert "expected" not in rows[0]
+    lines = many.text().splitlines()
+    assert len(lines) <= 20
+    assert re.search(r"… with --explain: \d+ rows and ", many.text())
+    explained = many.explain().splitlines()
+    assert sum(bool(re.match(r"\d+ +\d", line)) for line in explained) == 2 * 301

@@ -151,7 +151,14 @@ def test_a_longer_limit_costs_no_more(large: ServicePlan) -> None:
 
 def test_what_is_printed(large: ServicePlan, tmp_path: Path) -> None:
     text = str(large)
-    assert text.splitlines()[0].startswith(f"Llama 3 70B on {large.devices} NVIDIA H100")
+    low, high = (int(end.magnitude) for end in large.interval["devices"])
+    assert large.answer.startswith(
+        f"Llama 3 70B: {large.devices} ({low} to {high} at 80%) NVIDIA H100"
+    )
+    assert large.least_devices <= low <= large.devices <= high
+    for name in ("ttft", "tpot"):
+        low, high = large.interval[name]
+        assert low <= getattr(large, name) <= high
     assert "first token, 99 %" in text
     assert "served by" in repr(large)
     assert large._repr_html_().startswith("<table>")
@@ -176,12 +183,13 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     line += ["--generated", "200", "--ttft", "1s", "--tpot", "50ms", "--pools", "mixed"]
     assert main([*line, "--software", "vllm"]) == 0
     printed = capsys.readouterr().out
-    assert printed.splitlines()[:3] == [
-        "Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB (NVIDIA DGX H100)",
-        "10 request/s, 1000 prompt and 200 generated tokens on average",
-        "1 replica of TP1, steps of 2048 tokens at most",
-    ]
-    assert "Why not another design:" in printed
+    assert printed.startswith(
+        "Llama 3 8B: 1 (1 to 1 at 80%) NVIDIA H100 SXM5 80 GB, 1 replica of TP1"
+    )
+    assert "10 request/s, 1000 + 200 tokens" in printed
+    assert "Why not another design:" not in printed
+    assert main([*line, "--software", "vllm", "--explain"]) == 0
+    assert "Why not another design:" in capsys.readouterr().out
     assert main([*line, "--json", "--draw", str(tmp_path / "times.svg")]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["devices"] == 1
@@ -191,7 +199,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert main([*line, "--csv"]) == 0
     assert capsys.readouterr().out.splitlines()[0].startswith("design,devices,pools")
     assert main([*line, "--draw", "times.txt"]) == 1
-    assert "a drawing is an SVG and needs a name that ends in .svg; got" in capsys.readouterr().err
+    assert "a drawing needs a name that ends in .svg or .png; got" in capsys.readouterr().err
 
 
 TRACE = "arrival,prompt,generated\n0,100,20\n0.5,200,10\n0.5,50,1\n"

@@ -305,6 +305,8 @@ class Transformer:
         131072
         """
         longest = read_number(self.name, "context", context)
+        if longest == self.context:
+            return self
         note = f"it is taken to read {longest} tokens, and {self.context} are published"
         return replace(self, context=longest, notes=(*self.notes, note))
 

@@ -6,17 +6,18 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError
-from calc.core.report import Reported, Table, common_first, values
+from calc.core.report import Answer, Table, common_first, values
 from calc.core.units import Quantity
 from calc.planning import drawing, files
 from calc.planning.capacity import linked_counts, with_devices
 from calc.planning.estimate import RANGES
-from calc.planning.report import heading, in_its_unit
+from calc.planning.report import bases, cell, chosen, heading, in_its_unit, three
 from calc.planning.serving import Plan
 from calc.planning.setup import devices_text
 
@@ -37,6 +38,9 @@ TITLES = {
     "ttft": "time to the first token",
     "throughput": "throughput",
 }
+SHOWN = (  # of each, the most important first
+    *("time_per_token", "cost_per_token", "energy_per_token", "throughput", "time_to_first_token"),
+)
 PAID = {"cost_per_token": "Cost", "energy_per_token": "Energy"}
 EXPECTED, UPPER = "what is expected", "the bounds without overlap"
 
@@ -56,10 +60,11 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Reported):
+class Comparison(Answer):
     """Entries in the order of their ranks; `print` shows them, and `draw` their front.
 
-    `basis` says whether what is expected of all is compared, or the upper bounds of all.
+    `basis` says what ranks them: what is expected of all, or, where nothing is of one, the bounds
+    of all. Limits are kept by what is expected of each, or else by its bound.
     """
 
     _SENTENCES = (("assumptions", "Assumed"), ("what_would_change", "What would change it"))
@@ -143,43 +148,89 @@ class Comparison(Reported):
         """
         return " on ".join(getattr(entry, kind).name for kind in self._kinds)
 
-    @cached_property
-    def title(self) -> list[str]:
-        """What is the same for all, and by what they are ranked."""
-        models = {entry.model.name for entry in self.entries}
-        places = {entry.machine.name for entry in self.entries}
-        one = [next(iter(names)) for names in (models, places) if len(names) == 1]
-        words = [", ".join(one)] if one else []
-        if self.planned:
-            first = self.planned[0].curve[0]
-            words.append(f"{first.prompt} prompt and {first.generated} generated tokens")
-        words += [f"{name} at most {limit}" for name, limit in self.limits.items()]
-        return [f"{'; '.join(words)}; ranked by {TITLES[self.by]}, {self.basis}", ""]
+    @property
+    def answer(self) -> str:
+        """Which is first, by what, and what was asked."""
+        asked = [f"{name} at most {limit}" for name, limit in self.limits.items()]
+        if not self.planned:
+            return "; ".join(["none of them is planned", *asked])
+        first, name = self.entries[0], BY[self.by]
+        plan = self.plan_of(first)
+        asked.insert(0, f"{plan.prompt} + {plan.generated} tokens")
+        value = self.value(plan, name)
+        of = "" if value is None else f", {three(value, RANGES[name][1])} {RANGES[name][1]}"
+        return f"{self.label(first)} is first by {TITLES[self.by]}{of}: {', '.join(asked)}"
+
+    @property
+    def stands_on(self) -> str:
+        """How many stand on what, and by what they are ranked."""
+        if not self.planned:
+            return ""
+        basis, _ = bases(self._plans)
+        return f"{basis}; ranked by {self.basis}"
+
+    @property
+    def chosen(self) -> list[str]:
+        """Devices and batch of each, and what all have in common."""
+        told = [(name, tuple(chosen(plan))) for name, plan in self._plans]
+        return ["of each the fewest devices and the batch that writes most", *common_first(told)]
+
+    @property
+    def caveats(self) -> list[str]:
+        """What each stands on where that differs, ranks that may be others, and who has no plan."""
+        caveats = [*bases(self._plans)[1]] if self.planned else []
+        around = [plan.interval(BY[self.by]) for _, plan in self._plans]
+        for rank, (one, other) in enumerate(pairwise(around), 1):
+            if one and other and one[0] <= other[1] and other[0] <= one[1]:
+                caveats.append(f"Ranks {rank} and {rank + 1} lie within each other's 80%.")
+        hosted = {plan.in_machine for _, plan in self._plans if plan.power is not None}
+        if len(hosted) > 1:
+            alone = [name for name, plan in self._plans if not plan.in_machine]
+            caveats.append(
+                f"Energies are not of one kind: that of {', '.join(alone)} leaves out hosts and"
+                " fans."
+            )
+        lacking = [self.label(of) for of in self.planned if of not in self.has(BY[self.by])]
+        if lacking:
+            caveats.append(
+                f"{', '.join(lacking)}: no {TITLES[self.by]} is known, so that it stands behind"
+                " those of which one is."
+            )
+        told = [(name, plan.caveats) for name, plan in self._plans]
+        unplanned = (of for of in self.entries if not of.curve)
+        return [
+            *caveats,
+            *common_first(told),
+            *(f"{self.label(of)} {of.reason}." for of in unplanned),
+        ]
+
+    @property
+    def _plans(self) -> list[tuple[str, Plan]]:
+        """The plan of each by its name, in the order of their ranks."""
+        return [(self.label(entry), self.plan_of(entry)) for entry in self.planned]
 
     @cached_property
     def tables(self) -> list[Table]:
-        """What is compared, the bounds, and what else is expected."""
-        names = [name for name in RANGES if name in BY.values() and self.has(name)]
+        """What is compared of each with its interval, and the bounds."""
+        names = [name for name in SHOWN if self.has(name)]
         kinds, heads = self._kinds, [heading(name) for name in names]
-        ranked = [("", *kinds, "devices", "batch", *heads, "on the front")]
-        bounds = [("bounds", *kinds, *heads, "what binds")]
-        expected = [("expected", *kinds, *heads)]
-        for rank, entry in enumerate(self.entries, 1):
+        bounded = BY[self.by] if self.basis == UPPER and self.has(BY[self.by]) else ""
+        at_bounds = [f"bound ({RANGES[bounded][1]})"] if bounded else []
+        rows = [("", *kinds, "basis", "devices", "batch", *at_bounds, *heads, "on the front")]
+        bounds = [("", *kinds, *heads, "what binds")]
+        for rank, entry in enumerate(self.planned, 1):
             keys = [getattr(entry, kind).key for kind in kinds]
-            if not entry.curve:
-                ranked.append(("–", *keys, *[""] * (2 + len(names)), entry.reason))
-                continue
             plan = self.plan_of(entry)
-            size = str(plan.devices), str(plan.batch)
-            values = [in_its_unit(self.value(plan, name), name) for name in names]
+            [point] = plan.points
+            size = plan.basis, str(plan.devices), str(plan.batch)
+            ranked = [in_its_unit(self.value(plan, bounded), bounded)] if bounded else []
             front = _batches(self.front.get(entry, ()))
-            ranked.append((str(rank), *keys, *size, *values, front))
+            cells = [cell(point, name) for name in names]
+            rows.append((str(rank), *keys, *size, *ranked, *cells, front))
             ranges = [in_its_unit(getattr(plan, name), name) for name in names]
-            bounds.append(("", *keys, *ranges, str(plan.binds)))
-            if self.basis == UPPER and plan.expected is not None:
-                known = [in_its_unit(plan.expected.get(name), name) for name in names]
-                expected.append(("", *keys, *known))
-        return [Table(rows) for rows in (ranked, bounds, expected) if len(rows) > 1]
+            bounds.append((str(rank), *keys, *ranges, str(plan.binds)))
+        detail = Table(bounds, "Bounds at published rates", detail=True)
+        return [Table(rows), detail] if self.planned else []
 
     def rows(self) -> list[dict[str, Any]]:
         """An entry each, by its rank, with what its plan says, or the reason for none."""
@@ -200,6 +251,7 @@ class Comparison(Reported):
         return {
             "rows": self.rows(),
             "ranked_by": self.by,
+            **self.headline,
             **values(self, "basis assumptions what_would_change"),
         }
 
@@ -209,31 +261,13 @@ class Comparison(Reported):
             "Each is on the fewest devices on which it fits and keeps the limits, at the batch that"
             " generates most tokens a second there."
         )
-        why = ""
-        if self.basis == UPPER:
-            unknown = [
-                self.label(entry)
-                for entry, plan in plans.items()
-                if plan.expected is None or plan.expected.missing
-            ]
-            why = f", since not all is expected of {', '.join(unknown)}" if unknown else ""
-        yield f"Ranks and limits go by {self.basis}{why}."
-        lacking = [self.label(entry) for entry in plans if entry not in self.has(BY[self.by])]
-        if lacking:
-            yield (
-                f"{', '.join(lacking)}: no {TITLES[self.by]} is known, so that it stands behind"
-                " those of which one is."
-            )
+        yield (
+            f"Ranks go by {self.basis}; limits are kept by what is expected of each, or by its"
+            " bounds without overlap where nothing is."
+        )
         if self.paid:
             paid = PAID[self.paid].lower()
             yield f"On the front nothing compared has both less {paid} and less time per token."
-        hosted = {plan.in_machine for plan in plans.values() if plan.power is not None}
-        if len(hosted) > 1:
-            alone = [self.label(entry) for entry, plan in plans.items() if not plan.in_machine]
-            yield (
-                f"Energies are not of one kind: hosts and fans are left out of that of"
-                f" {', '.join(alone)}, and in that of the others they are counted."
-            )
         yield from common_first([(self.label(of), plan.assumptions) for of, plan in plans.items()])
 
     @property
@@ -293,7 +327,9 @@ class Comparison(Reported):
             plan = self.plan_of(entry)
             label = f"{self.label(entry)}\n{devices_text(plan.devices)}, batch {plan.batch}"
             points = list(map(self._place, entry.curve))
-            curves.append(drawing.Curve(points, self._place(plan), label))
+            ends = [plan.interval(self.paid) for plan in entry.curve]
+            bands = [tuple(end.m_as(RANGES[self.paid][1]) for end in both) for both in ends if both]
+            curves.append(drawing.Curve(points, self._place(plan), label, bands))
         best = sorted(self._place(plan) for plans in self.front.values() for plan in plans)
         return drawing.front(curves, best, f"{PAID[self.paid]} ({RANGES[self.paid][1]})")
 
@@ -307,6 +343,15 @@ class Comparison(Reported):
 
     def __repr__(self) -> str:
         return f"<{len(self.entries)} compared, {len(self.planned)} of them planned>"
+
+
+def known(plan: Plan, name: str) -> Quantity:
+    """What a limit is held to: what is expected, or else the bound without overlap."""
+    value = value_of(plan, name, EXPECTED)
+    if value is None:
+        value = value_of(plan, name, UPPER)
+    assert value is not None
+    return value
 
 
 def value_of(plan: Plan, name: str, basis: str) -> Quantity | None:

@@ -1,7 +1,8 @@
 """Machines, or models, side by side: each on its fewest devices, at its best batch, and ranked.
 
-`calc.compare` plans every pair as `calc.plan` does. What is compared is what is expected of all of
-them, or else the upper bounds of all: a bound is never held against an expectation.
+`calc.compare` plans every pair as `calc.plan` does, and keeps limits by what is expected of each.
+Ranks go by what is expected of all, or else by the upper bounds of all: a bound is never held
+against an expectation.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Annotated, Any
 
 from calc.catalog import machines as known_machines, models as known_models
 from calc.catalog.hardware import Accelerator
-from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.arguments import as_list, one_of
 from calc.core.errors import InputError, abbreviated
@@ -22,7 +23,7 @@ from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import advice
 from calc.planning.capacity import linked_counts, with_devices
-from calc.planning.comparing.answer import BY, EXPECTED, UPPER, Comparison, Entry, value_of
+from calc.planning.comparing.answer import BY, EXPECTED, UPPER, Comparison, Entry, known, value_of
 from calc.planning.serving import Plan, plan
 from calc.planning.setup import amount, devices_text, memory_text
 
@@ -93,12 +94,12 @@ def compare(
             groups.append(Entry(model, place, reason=f"is not planned: {error}"))
     if len(refused) == len(groups):
         raise refused[-1]
-    basis = EXPECTED
-    try:
-        entries = _entries(groups, limits, basis)
-    except NotMeasured:
-        basis = UPPER
-        entries = _entries(groups, limits, basis)
+    entries = tuple(
+        group if isinstance(group, Entry) else _entry(group, limits) for group in groups
+    )
+    points = [point for entry in entries for point in entry.curve]
+    of_all = all(value_of(point, "throughput", EXPECTED) is not None for point in points)
+    basis = EXPECTED if of_all else UPPER
     by = by or ("cost" if any(paid is not None for paid in prices) else "energy")
     unranked = Comparison(
         entries, by, basis, limits, given | {"models": shapes, "machines": places}
@@ -140,40 +141,17 @@ def _fitting(start: Plan) -> list[Plan] | Entry:
     return Entry(start.model, start.machine, reason=_lack(sizes[-1]), ways=tuple(ways))
 
 
-def _entries(
-    groups: list[list[Plan] | Entry], limits: Mapping[str, Quantity], basis: str
-) -> tuple[Entry, ...]:
-    """An entry for each group of plans, unless one has no value of that basis."""
-    for group in groups:
-        if isinstance(group, list):
-            _known(group[0], "throughput", basis)
-    return tuple(
-        group if isinstance(group, Entry) else _entry(group, limits, basis) for group in groups
-    )
-
-
-def _entry(fitting: list[Plan], limits: Mapping[str, Quantity], basis: str) -> Entry:
+def _entry(fitting: list[Plan], limits: Mapping[str, Quantity]) -> Entry:
     """A model on the fewest devices on which it keeps the limits, over its batches."""
     entry = Entry(fitting[0].model, fitting[0].machine)
 
     def keeps(plan: Plan) -> bool:
-        return all(_known(plan, BY[name], basis) <= limit for name, limit in limits.items())
+        return all(known(plan, BY[name]) <= limit for name, limit in limits.items())
 
     first = next(filter(keeps, fitting), None)
     if first is None:
-        return replace(entry, reason=_unkept(fitting, limits, basis))
-    curve = tuple(_curve(first, keeps))
-    for point in curve:
-        _known(point, "throughput", basis)
-    return replace(entry, curve=curve)
-
-
-def _known(plan: Plan, name: str, basis: str) -> Quantity:
-    """A time or a rate; where nothing is expected of it, a refusal that names what is missing."""
-    value = value_of(plan, name, basis)
-    if value is None:
-        raise NotMeasured(plan.not_expected or "a pass is not expected")
-    return value
+        return replace(entry, reason=_unkept(fitting, limits))
+    return replace(entry, curve=tuple(_curve(first, keeps)))
 
 
 def _curve(first: Plan, keeps: Callable[[Plan], bool]) -> Iterator[Plan]:
@@ -209,11 +187,11 @@ def _lack(plan: Plan) -> str:
     )
 
 
-def _unkept(fitting: list[Plan], limits: Mapping[str, Quantity], basis: str) -> str:
+def _unkept(fitting: list[Plan], limits: Mapping[str, Quantity]) -> str:
     """Which limit no number of devices keeps, and the best that can be had."""
     reasons = []
     for name, limit in limits.items():
-        times = {size.devices: _known(size, BY[name], basis).m_as("ms") for size in fitting}
+        times = {size.devices: known(size, BY[name]).m_as("ms") for size in fitting}
         devices = min(times, key=times.__getitem__)
         if times[devices] > limit.m_as("ms"):
             least = quantity(times[devices], "ms")

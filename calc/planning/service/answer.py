@@ -8,17 +8,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from calc.catalog import intervals
 from calc.catalog.hardware import dtype_of
+from calc.catalog.intervals import Interval
 from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
-from calc.core.report import Reported, Table, values
+from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import drawing, files
 from calc.planning.capacity import with_devices
+from calc.planning.report import between, chosen_formats, not_to_be_had
 from calc.planning.service import search
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.deployment import Deployment
-from calc.planning.service.design import Design, least_copies, limits_of
+from calc.planning.service.design import Design, least_copies
 from calc.planning.service.queue import Load
 from calc.planning.setup import Setup, devices_text
 
@@ -30,7 +33,7 @@ TIMES = {"ttft": "TTFT", "tpot": "TPOT"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ServicePlan(Reported):
+class ServicePlan(Answer):
     """The pools of a service, what its requests meet, and what it costs; `print` shows it.
 
     `load` is by the closed form, from the times of steps that are expected; `design.run` is the
@@ -127,40 +130,119 @@ class ServicePlan(Reported):
         paid = numpy.reshape(needed, times.shape) / self.service.demand.answer
         return quantity(paid if times.ndim else float(paid), "s/token")
 
+    @property
+    def alike(self) -> Interval | None:
+        """How far published rows like its steps are off; None where nothing is expected."""
+        parts = self.design.pools[-1].answers.parts
+        return None if parts is None else parts.alike
+
+    @property
+    def basis(self) -> str:
+        """What it stands on: measured rates, rates of kin, published peaks alone."""
+        parts = self.design.pools[-1].answers.parts
+        return intervals.PEAKS if parts is None else parts.basis
+
     @cached_property
-    def title(self) -> list[str]:
-        """The model, its requests, and the design that serves them."""
+    def interval(self) -> dict[str, tuple[Quantity, Quantity]]:
+        """Between what devices, times and costs lie if steps are as 80 % of rows like them are.
+
+        Devices are those of the same groups, infinitely many where none keep the limits; times are
+        those of the devices that are taken.
+        """
+        if self.alike is None or self.design.simulated is None:
+            return {}
+        paces = self.alike.low, self.alike.high
+        fewer, more = (self.design.devices_at_pace(pace) or math.inf for pace in paces)
+        least = max(self.least_devices, min(fewer, self.devices))
+        counts = quantity(float(least), ""), quantity(float(max(more, self.devices)), "")
+        ends = {"devices": counts}
+        for name, simulated in zip(TIMES, self.design.simulated, strict=True):
+            slower = (getattr(self.design.at_pace(pace).load, name) for pace in paces)
+            scale = simulated / getattr(self.load, name)
+            low, high = (scale * time for time in slower)
+            ends[name] = quantity(max(low, self._least[name]), "s"), quantity(high, "s")
+        for name in ("cost_per_token", "energy_per_token"):
+            if (value := getattr(self, name)) is not None:
+                share = value / self.devices
+                ends[name] = share * counts[0], share * counts[1]
+        return ends
+
+    @cached_property
+    def _least(self) -> dict[str, float]:
+        """Seconds of both times that no program beats with these devices."""
+        return {name: _least(self.design, -place, name) for place, name in enumerate(TIMES)}
+
+    @property
+    def answer(self) -> str:
+        """How many devices, between what they lie, and what a token costs."""
+        setup = self.service.setup
+        ends = self.interval.get("devices")
+        around = f" ({between(*ends, ends[1])} at 80%)" if ends else " at least"
+        paid = "" if self.cost_per_token is None else f", {self.cost_per_token:.3g}"
+        return (
+            f"{setup.model.name}: {self.devices}{around} {setup.device.name}, {self.design}{paid}"
+        )
+
+    @property
+    def stands_on(self) -> str:
+        """Whose rates its steps have, and how far off rows like it were."""
+        answers = self.design.pools[-1].answers
+        if answers.parts is None:
+            why = str(answers.expected).partition(": ")[0]
+            return f"BOUND ONLY, {intervals.PEAKS}, no overlap: {why}"
+        return answers.parts.stands_on
+
+    @property
+    def chosen(self) -> list[str]:
+        """The groups, the steps, and what was left out."""
         service, setup = self.service, self.service.setup
-        rate = quantity(float(f"{service.rate:.4g}"), "request/s")
-        demand = service.demand
-        return [
-            f"{setup.model.name} on {self.devices} {setup.device.name} ({setup.machine.name})",
-            f"{rate}, {_tokens(demand.prompt)} prompt and {_tokens(demand.answer)} generated tokens"
-            " on average",
-            f"{self.design}, steps of {self.design.pools[-1].replica.chunk} tokens at most",
-        ]
+        chunk = self.design.pools[-1].replica.chunk
+        clauses = [f"steps of {chunk} tokens at most"] if service.chunk is None else []
+        if not service.recorded:
+            clauses.append("lengths drawn at random")
+        return [*clauses, *chosen_formats(setup)]
+
+    @property
+    def caveats(self) -> list[str]:
+        """What may make it another answer: what is announced, and that no number may do."""
+        told = list(not_to_be_had(self.service.setup.device))
+        if "devices" in self.interval and not math.isfinite(self.interval["devices"][1].magnitude):
+            told.append("At the slow end of the 80% no number of these groups keeps the limits.")
+        return told
 
     @cached_property
     def tables(self) -> list[Table]:
         """What the service makes of its requests, and a line for each design."""
-        return [Table(list(self._met())), Table(list(self._designs()), detail=True)]
+        return [Table(list(self._met())), Table(list(self._designs()), "Designs", detail=True)]
 
     def _met(self) -> Iterator[tuple[str, ...]]:
-        load, service, simulated = self.load, self.service, self.design.simulated or (0.0, 0.0)
-        at = f"{100 * service.percentile:g} %"
-        yield "", "limit", "simulated", "closed form", "published rates"
+        service, simulated = self.service, self.design.simulated or (0.0, 0.0)
+        demand, at = service.demand, f"{100 * service.percentile:g} %"
+        rate = quantity(float(f"{service.rate:.4g}"), "request/s")
+        asked = f"{rate}, {_tokens(demand.prompt)} + {_tokens(demand.answer)} tokens"
+        yield asked, "limit", "simulated", "80% of rows", "at least"
         for place, (name, title) in enumerate((("ttft", "first token"), ("tpot", "each token"))):
-            limit, closed = getattr(service, name), getattr(load, name)
-            times = (seconds(time) for time in (limit, simulated[place], closed))
-            yield (f"{title}, {at}", *times, _published(self.design, -place, name))
-        yield "sequences in decode", "", "", f"{load.batch:.3g} a replica", ""
-        yield "busy", "", "", f"{load.busy:.0%}", ""
-        yield "rate within limits", "", "", f"{self.most_requests:.4g}", ""
-        yield "devices", "", str(self.devices), "", f"{self.least_devices} at least"
+            limit = getattr(service, name)
+            times = (seconds(limit), seconds(simulated[place]), self._around(name))
+            yield (f"{title}, {at}", *times, f"≥ {seconds(self._least[name])}")
+        yield (
+            "devices",
+            "",
+            str(self.devices),
+            self._around("devices"),
+            f"{self.least_devices} at least",
+        )
+        yield "busy", "", f"{self.load.busy:.0%}", "", ""
+        yield "batch of a replica", "", f"{self.load.batch:.3g}", "", ""
         yield "throughput", "", str(self.throughput), "", ""
-        for title, value in (("cost", self.cost_per_token), ("energy", self.energy_per_token)):
-            if value is not None:
-                yield title, "", str(value), "", ""
+        for name, title in (("cost_per_token", "cost"), ("energy_per_token", "energy")):
+            if (value := getattr(self, name)) is not None:
+                yield title, "", str(value), self._around(name), ""
+
+    def _around(self, name: str) -> str:
+        return (
+            between(*self.interval[name], self.interval[name][1]) if name in self.interval else ""
+        )
 
     def _designs(self) -> Iterator[tuple[str, ...]]:
         yield "devices", "design", "chunk", "closed form", "", "simulated", "", "busy"
@@ -183,6 +265,11 @@ class ServicePlan(Reported):
             **values(self, "devices least_devices ttft tpot"),
             "closed_form": self.load,
             **values(self, "most_requests throughput cost_per_token energy_per_token"),
+            "basis": self.basis,
+            "interval": {
+                name: {"low": low, "high": high} for name, (low, high) in self.interval.items()
+            },
+            **self.headline,
             **values(self, "why_not_others what_would_change assumptions"),
         }
 
@@ -218,12 +305,17 @@ class ServicePlan(Reported):
         return tuple(self._changes())
 
     def _changes(self) -> Iterator[str]:
-        service, most = self.service, f"{self.most_requests:.3g}"
-        yield f"Up to {most} the same devices keep the limits, by the closed form."
+        service = self.service
+        if self.design.most >= service.rate:
+            most = f"{self.most_requests:.3g}"
+            yield f"Up to {most} the same devices keep the limits, by the closed form."
         for name, title in TIMES.items():
             for factor, word in ((0.5, "half"), (2.0, "twice")):
                 limit = factor * getattr(service, name)
-                needed = _needed(self.design, replace(service, **{name: limit}))
+                asked = replace(service, **{name: limit})
+                needed = self.design.for_service(asked).devices_at_pace(1.0)
+                if needed is not None:  # longer limits take no more, and shorter ones no fewer
+                    needed = (min if factor > 1 else max)(needed, self.devices)
                 takes = "cannot be kept" if needed is None else f"takes {devices_text(needed)}"
                 limited = f"A {title} of {seconds(limit)}, {word} the limit"
                 yield f"{limited}, {takes} in the same groups."
@@ -239,11 +331,10 @@ class ServicePlan(Reported):
         if isinstance(expected, str):
             yield f"Steps take their upper bound at published rates: {expected}."
         else:
-            program = setup.software.name if setup.software.key else "no software's own time"
             yield (
                 "Steps take what kernels and messages were measured to reach on"
-                f" {setup.machine.name}, or on the machine most like it, with {program}; published"
-                " rates bound them."
+                f" {setup.machine.name}, or on the machine most like it, with"
+                f" {setup.software.title()}; published rates bound them."
             )
         count = 0 if design.run is None else len(design.run.arrivals)
         yield (
@@ -353,23 +444,11 @@ def _tokens(count: float) -> str:
     return str(quantity(float(f"{count:.3g}"), ""))
 
 
-def _published(design: Design, place: int, name: str) -> str:
-    """A time of one of the pools at published rates: with all parts at once and with none."""
+def _least(design: Design, place: int, name: str) -> float:
+    """Seconds of a time of one of the pools at published rates, all parts of a step at once."""
     pool = design.pools[place]
-    *parts, upper = (
-        getattr(replace(pool, replica=replace(pool.replica, steps=steps)).load, name)
-        for steps in (*pool.answers.published.values(), pool.answers.upper)
+    pools = (
+        replace(pool, replica=replace(pool.replica, steps=steps))
+        for steps in pool.answers.published.values()
     )
-    return f"{seconds(max(parts))} – {seconds(upper)}"
-
-
-def _needed(design: Design, service: Service) -> int | None:
-    """How many devices the same groups need under other limits, by the closed form."""
-    needed = 0
-    for pool in design.pools:
-        limits = limits_of(service, pool.does)
-        most = pool.replica.most(pool.demand, service.percentile, *limits)
-        if not most:
-            return None
-        needed += math.ceil(service.rate / most) * pool.group.devices
-    return needed
+    return max(float(getattr(bound.load, name)) for bound in pools)

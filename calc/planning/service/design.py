@@ -47,6 +47,24 @@ class Pool:
         """Devices of all copies."""
         return self.count * self.group.devices
 
+    def at_pace(self, factor: float) -> Pool:
+        """The same pool, whose steps take so many times as long, which nothing has simulated."""
+        replica = replace(self.replica, steps=self.replica.steps.scaled(factor))
+        limits = limits_of(self.service, self.does)
+        most = replica.most(self.demand, self.service.percentile, *limits)
+        return replace(self, replica=replica, most=most, run=None)
+
+    def copies(self, most: float) -> int | None:
+        """Copies that are needed, each of which takes so many requests; None where it takes none.
+
+        As many times those of the closed form as the simulation took here.
+        """
+        if not most:
+            return None
+        asked = self.service.rate
+        more = self.count / max(1, math.ceil(asked / self.most))
+        return math.ceil(more * math.ceil(asked / most))
+
     @property
     def load(self) -> Load:
         """What requests meet by the closed form."""
@@ -106,8 +124,25 @@ class Design:
 
     def at_rate(self, rate: float) -> Design:
         """The same pools under another load, which nothing has simulated."""
-        service = replace(self.pools[0].service, rate=rate)
+        return self.for_service(replace(self.pools[0].service, rate=rate))
+
+    def for_service(self, service: Service) -> Design:
+        """The same pools, of which something else is asked, which nothing has simulated."""
         return Design(tuple(replace(pool, service=service, run=None) for pool in self.pools))
+
+    def at_pace(self, factor: float) -> Design:
+        """The same pools, whose steps take so many times as long."""
+        return Design(tuple(pool.at_pace(factor) for pool in self.pools))
+
+    def devices_at_pace(self, factor: float) -> int | None:
+        """Devices that keep the limits then, in the same groups; None where no number does."""
+        needed = 0
+        for pool in self.pools:
+            copies = pool.copies(pool.at_pace(factor).most)
+            if copies is None:
+                return None
+            needed += copies * pool.group.devices
+        return needed
 
     @property
     def goodput(self) -> float:

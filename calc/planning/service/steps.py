@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from calc.catalog.machines import NotMeasured
 from calc.core.arrays import Counts, Floats, Number, numpy
 from calc.planning.setup import Setup
-from calc.steps.expectation import serving_pass
+from calc.steps.expectation import Parts, serving_pass
 from calc.steps.job import Job, Layout, Tokens
 from calc.steps.timing import serving_step
 
@@ -47,6 +47,11 @@ class Steps:
     """Tokens that a pass checks for each sequence: more than one with a draft."""
     written: float = 1.0
     """Tokens that a pass writes of each sequence, on average."""
+
+    def scaled(self, factor: float) -> Steps:
+        """The same steps, each so many times as long."""
+        times = {name: factor * getattr(self, name) for name in ("together", "apart")}
+        return replace(self, **times, cached=factor * self.cached, attended=factor * self.attended)
 
     @property
     def most_tokens(self) -> int:
@@ -138,6 +143,14 @@ class Answers:
             return self._tables(read, write)["step"]
         except NotMeasured as missing:
             return str(missing)
+
+    @cached_property
+    def parts(self) -> Parts | None:
+        """Of an expected step that writes a token: whose rates these are, how far rows are off."""
+        try:
+            return serving_pass(self.job, Tokens(writing=1.0, context=PROMPT))
+        except NotMeasured:
+            return None
 
     @property
     def upper(self) -> Steps:

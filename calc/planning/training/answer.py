@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from calc.catalog import intervals
 from calc.catalog.hardware import dtype_of
-from calc.core.report import Reported, Table, values
+from calc.core.arrays import Number
+from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, quantity
 from calc.laws import cost, energy, training
 from calc.laws.roofline import StepTime
 from calc.planning import drawing, files
 from calc.planning.estimate import Bounds
+from calc.planning.report import between
 from calc.planning.setup import device_power, devices_text, memory_text
 from calc.planning.training import precedents
 from calc.planning.training.candidate import Candidate, best_of
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TrainingPlan(Reported):
+class TrainingPlan(Answer):
     r"""A run, its best layout, and what it takes; `print` shows it.
 
     `step` has the three answers for a step: `lower`, with all parts at once at published rates,
@@ -39,11 +42,8 @@ class TrainingPlan(Reported):
     >>> from calc import plan_training
     >>> plan = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256,
     ...                      length=8192, devices=64, layout={"context": 1, "pipeline": 1})
-    >>> print("\n".join(plan.table().splitlines()[:4]))
-    Llama 3 8B on 64 NVIDIA H100 SXM5 80 GB (NVIDIA DGX H100)
-    256 sequences of 8192 tokens a step, 100B token in all
-    layout DP64 ZeRO1, 4 microbatches of 1, recomputation selective
-                           perfect overlap  no overlap  expected          what binds
+    >>> print(plan.best, plan.best.recomputation)
+    DP64 ZeRO1 selective
     """
 
     _SENTENCES = (
@@ -193,56 +193,126 @@ class TrainingPlan(Reported):
         time: Quantity = self.checkpoint / (self.storage_bandwidth * self.devices)
         return time.to("s")
 
-    @cached_property
-    def title(self) -> list[str]:
-        """The model, the run and its layout, and the best layout like the published ones."""
-        run, job, best = self.run, self.run.job, self.best
-        lines = [
-            f"{job.model.name} on {self.devices} {job.device.name} ({job.machine.name})",
-            f"{run.sequences} sequences of {run.length} tokens a step, {self.tokens} in all",
-            f"layout {best}, {self.layout.microbatches} microbatches of {best.sequences},"
-            f" recomputation {best.recomputation}"
-            + ("" if self.layout.schedule == "1f1b" else f", schedule {self.layout.schedule}"),
+    @property
+    def basis(self) -> str:
+        """What it stands on: measured rates, rates of kin, published peaks alone."""
+        parts = self.step.expected_parts
+        return intervals.PEAKS if parts is None else str(parts.basis)
+
+    def interval(self, expected: Quantity) -> tuple[Quantity, Quantity] | None:
+        """Between what 80 % of rows like it lie, of a time of the run or of what grows with it."""
+        if self.step.interval is None or self.step.expected is None:
+            return None
+        low, high = self.step.interval
+        return expected * (low / self.step.expected), expected * (high / self.step.expected)
+
+    @property
+    def answer(self) -> str:
+        """The layout, its MFU and how long the run takes."""
+        job, word = self.run.job, "" if self.step.expected is not None else "at least "
+        return (
+            f"{job.model.name} on {self.devices} {job.device.name}: {self.best}, MFU"
+            f" {_percent(self.best.mfu)}, {word}{self.duration}"
+        )
+
+    @property
+    def stands_on(self) -> str:
+        """Whose rates it stands on, and how far off rows like it were."""
+        if self.step.expected_parts is None:
+            why = self.step.not_expected.partition(": ")[0]
+            return f"BOUND ONLY, {intervals.PEAKS}, no overlap: {why}"
+        return str(self.step.expected_parts.stands_on)
+
+    @property
+    def chosen(self) -> list[str]:
+        """Every degree of the layout that was not fixed, and what else was left out."""
+        given, best, fixed = self.given, self.best, self.run.fixed
+        degrees = {**DEGREES, "sharding": "ZeRO"}
+        free = [
+            f"{short}{getattr(best.layout, name)}"
+            for name, short in degrees.items()
+            if name not in fixed and getattr(best.layout, name) > 1
         ]
-        if (like := self.like_published) is not None and like is not best:
-            lines.append(
-                f"of layouts like the published ones the best is {like}, {like.time} a step, MFU"
-                f" {_percent(like.mfu)}"
+        return [
+            *([" ".join(free)] if free else []),
+            f"{_several(best.layout.microbatches, 'microbatch')} of {best.sequences}",
+            *([f"recomputation {best.recomputation}"] if not given["recomputation"] else []),
+            *([f"{self.devices} devices"] if not given["devices"] else []),
+            *([self.run.job.software.title()] if not given["software"] else []),
+        ]
+
+    @property
+    def caveats(self) -> list[str]:
+        """What nobody has published of this layout, and the best of those that somebody has."""
+        told = [self.best.beyond_published] if self.best.beyond_published else []
+        if (like := self.like_published) is not None and like is not self.best:
+            told.append(
+                f"Of layouts like the published ones the best is {like}, {like.time} a step, MFU"
+                f" {_percent(like.mfu)}."
             )
-        return lines
+        return told
 
     @cached_property
     def tables(self) -> list[Table]:
-        """What the run takes, and a line for each of the best layouts."""
-        return [Table(list(self._taken())), Table(list(self._layouts()), detail=True)]
+        """What the run takes, the memory of its fullest device, and the best layouts."""
+        capacity = self.run.job.device.memory_capacity
+        parts = [(name, memory_text(part, capacity)) for name, part in self.memory.parts.items()]
+        return [
+            Table(list(self._taken())),
+            Table([("", "memory of the fullest"), *parts], detail=True),
+            Table(list(self._layouts()), "Layouts", detail=True),
+        ]
 
     def _taken(self) -> Iterator[tuple[str, ...]]:
-        step, memory = self.step, self.memory
-        capacity = self.run.job.device.memory_capacity
-        expected = "" if step.expected is None else str(step.expected)
-        mfu = "" if self.expected_mfu is None else _percent(self.expected_mfu)
-        yield "", "perfect overlap", "no overlap", "expected", "what binds"
+        run, step, capacity = self.run, self.step, self.run.job.device.memory_capacity
+
+        def row(
+            name: str, bound: Quantity | None, value: Quantity, last: str = ""
+        ) -> tuple[str, ...]:
+            ends = None if step.expected is None else self.interval(value)
+            told = "" if ends is None else between(*ends, value)
+            known = "" if step.expected is None else str(value)
+            return (
+                name,
+                str(value if bound is None and not known else bound or ""),
+                known,
+                told,
+                last,
+            )
+
         yield (
-            *("memory of the fullest", memory_text(memory.total, capacity)),
-            *("", "", f"of {capacity}"),
+            f"{run.sequences} × {run.length}, {self.tokens}",
+            "bound",
+            "expected",
+            "80% of rows",
+            "beside",
         )
-        for name, part in memory.parts.items():
-            yield f"  {name}", memory_text(part, capacity), "", "", ""
-        yield "step", str(step.lower), str(step.upper), expected, step.bound
-        if step.interval is not None:
-            low, high = step.interval
-            yield "  80 % interval", "", "", f"{low:.3g} to {high:.3g}", ""
-        yield "MFU", _percent(self.mfu.upper), _percent(self.mfu.lower), mfu, ""
-        yield "HFU", "", "", _percent(self.best.hfu), ""
-        yield "tokens of a device", "", "", str(self.best.throughput), ""
-        yield "all steps", *(str(time.to("day")) for time in self.time), "", ""
-        goodput = f"goodput {_percent(self.goodput)}"
-        yield "run with failures", "", "", str(self.duration), goodput
-        yield "hours of all devices", "", "", str(self.device_time), ""
+        memory = memory_text(self.memory.total, capacity)
+        yield "memory of the fullest", memory, "", "", f"of {capacity}"
+        yield row("step", step.lower, self.best.time, f"bound by {step.bound}")
+        mfu, hfu = _percent(self.best.mfu), _percent(self.best.hfu)
+        yield (
+            f"MFU of {run.job.device.peak(run.job.formats.dtype)}",
+            _percent(self.mfu.upper),
+            mfu,
+            "",
+            f"HFU {hfu}",
+        )
+        rate = self.best.throughput
+        yield (
+            "tokens of a device",
+            str((rate * self.best.time / step.lower).to("token/s")),
+            str(rate),
+            "",
+            "",
+        )
+        yield row("all steps", self.time.lower.to("day"), (self.steps * self.best.time).to("day"))
+        yield row("run with failures", None, self.duration, f"goodput {_percent(self.goodput)}")
+        yield row("hours of all devices", None, self.device_time)
         for name in ("cost", "energy", "carbon"):
             if (value := getattr(self, name)) is not None:
-                yield name, "", "", str(value), ""
-        yield "checkpoint every", "", "", str(self.checkpoint_interval.to("min")), ""
+                yield row(name, None, value)
+        yield "checkpoint every", "", str(self.checkpoint_interval), "", ""
 
     def _layouts(self) -> Iterator[tuple[str, ...]]:
         yield "layout", "microbatches", "recomputation", "memory", "lower", "upper", "expected"
@@ -269,7 +339,8 @@ class TrainingPlan(Reported):
                 **values(best, "sequences recomputation"),
                 "schedule": best.layout.schedule,
                 "memory": best.memory.total.to("GB"),
-                **values(best.step, "lower upper expected interval"),
+                **values(best.step, "lower upper expected"),
+                "interval": _ends(best.step),
                 **values(best, "mfu hfu throughput"),
                 "bound": best.step.bound,
                 "like_published": not best.beyond_published,
@@ -283,7 +354,12 @@ class TrainingPlan(Reported):
         return {
             "rows": self.rows(),
             **values(self, "devices steps memory"),
-            "step": values(self.step, "lower upper expected interval parts"),
+            "step": {
+                **values(self.step, "lower upper expected parts"),
+                "interval": _ends(self.step),
+            },
+            "basis": self.basis,
+            **self.headline,
             **values(self, "mfu expected_mfu"),
             **values(self.best, "hfu throughput"),
             **values(self, "goodput duration device_time cost energy carbon checkpoint"),
@@ -343,8 +419,6 @@ class TrainingPlan(Reported):
     def _assumptions(self) -> Iterator[str]:
         run, job, adapters = self.run, self.run.job, self.run.adapters
         device, dtype = job.device, job.formats.dtype
-        if self.best.beyond_published:
-            yield self.best.beyond_published
         yield (
             f"Products are computed in {dtype_of(dtype).upper()} at {device.peak(dtype)};"
             f" states take {run.recipe.name}, and {run.usable:.0%} of {device.memory_capacity} may"
@@ -361,14 +435,13 @@ class TrainingPlan(Reported):
             " the recomputation says, and norms are cut along the sequence."
         )
         if self.step.expected is not None:
-            program = job.software.key or "no software"
             yield (
                 "Expected is what kernels and messages were measured to reach on"
-                f" {job.machine.name} or the machine most like it, with the own time of {program},"
+                f" {job.machine.name} or the machine most like it, with {job.software.title()},"
                 " of each layout that fits."
             )
             if (alike := self.step.expected_parts.alike) is not None:
-                yield f"The interval is that of 80 % of published {alike}."
+                yield f"Rows like this are the published ones of {alike.kind}."
         else:
             yield f"Nothing is expected: {self.step.not_expected}."
         yield (
@@ -396,6 +469,15 @@ class TrainingPlan(Reported):
 
     def __repr__(self) -> str:
         return f"<{self.run.job.model.name} trained on {self.devices} {self.run.job.device.name}>"
+
+
+def _ends(step: StepTime) -> dict[str, Quantity] | None:
+    """The interval of a step as a fact."""
+    return None if step.interval is None else dict(zip(("low", "high"), step.interval, strict=True))
+
+
+def _several(count: Number, name: str) -> str:
+    return f"{count} {name}{'' if count == 1 else 'es'}"
 
 
 def _percent(share: Quantity) -> str:
