@@ -127,7 +127,7 @@ def test_the_command_line_prints_a_script(capsys: pytest.CaptureFixture[str]) ->
     given = [f"--{name}={value}" for name, value in SERVICE.items()]
     assert main(["plan-service", "qwen-3-32b", "dgx-h100", *given, "--write", "vllm"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("# Qwen3 32B on ")
+    assert lines[0].startswith("# Qwen3 32B: ")
     assert lines[-1].startswith("vllm serve Qwen/Qwen3-32B --tensor-parallel-size ")
     assert main(["plan-service", "qwen-3-32b", "h100", *given, "--write=vllm 0.1"]) == 1
     assert "are not in the data" in capsys.readouterr().err

@@ -37,7 +37,7 @@ class Deployment(Reported):
     def lines(self) -> list[str]:
         """The script: what is planned and what is to be known as comments, and the commands."""
         plan, engine = self.plan, self.engine
-        planned = f"{plan.title[0]}: {plan.design}, {engine.name} {engine.version}"
+        planned = f"{plan.answer}; {engine.name} {engine.version}"
         return [f"# {planned}", *(line for pool in plan.design.pools for line in self._of(pool))]
 
     @property
