@@ -190,7 +190,7 @@ def break_even(
     >>> answer = break_even("gpt-oss-20b", "h100", price="2.5 USD/hour", prompt=1000, generated=300,
     ...                     api="groq-gpt-oss-20b")
     >>> print(answer.bill(answer.offers[0]))
-    0.165 USD/krequest
+    0.1650 USD/krequest
     """
     plan = plan_service(
         model,
