@@ -31,14 +31,20 @@ def test_a_change_is_tested_by_the_one_command_that_tests_it_here() -> None:
 def test_only_a_tag_that_passed_is_published() -> None:
     assert JOBS["publish"]["needs"] == "test"
     assert JOBS["publish"]["if"] == "startsWith(github.ref, 'refs/tags/v')"
+    assert {name: JOBS["package"][name] for name in ("needs", "if")} == {
+        name: JOBS["publish"][name] for name in ("needs", "if")
+    }
+    assert JOBS["package"]["permissions"] == {"id-token": "write"}  # trusted: by no secret
+    assert "secrets" not in str(JOBS["package"])
     assert WORKFLOW["permissions"] == {"contents": "read"}
     assert "permissions" not in JOBS["test"]
 
 
 def test_each_action_is_of_one_version() -> None:
-    used = steps("test", "uses") + steps("publish", "uses")
+    used = [action for job in JOBS for action in steps(job, "uses")]
     assert used
-    assert [each for each in used if not re.fullmatch(r"actions/[\w-]+@v\d+", each)] == []
+    known = r"actions/[\w-]+@v\d+|pypa/gh-action-pypi-publish@release/v1"
+    assert [action for action in used if not re.fullmatch(known, action)] == []
 
 
 def test_it_runs_the_oldest_python_that_the_project_supports() -> None:
