@@ -43,9 +43,9 @@ def draw() -> Figure:
 
 
 def _bars(axes: Axes, model: Transformer, most: float, panel: str) -> None:
-    kept = BytesByRecipe.kept(model)
-    places = [at + (0.5 if at >= len(kept) - ADAPTERS else 0) for at in range(len(kept))]
-    for place, (_, parts) in zip(places, kept, strict=True):
+    sizes = BytesByRecipe.kept(model)
+    places = [at + (0.5 if at >= len(sizes) - ADAPTERS else 0) for at in range(len(sizes))]
+    for place, (_, parts) in zip(places, sizes, strict=True):
         start = 0.0
         for part, _, colour in PARTS:
             size = parts[part].m_as("GB") if part in parts else 0.0
@@ -65,7 +65,7 @@ def _bars(axes: Axes, model: Transformer, most: float, panel: str) -> None:
             style.note(axes, size - 7 * last, -0.85, text, ha=side)
     else:
         style.note(axes, cards[0], -0.85, f"{', '.join(names)} GiB")
-    axes.set_yticks(places, [name for name, _ in kept])
+    axes.set_yticks(places, [name for name, _ in sizes])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(places[-1] + 0.7, -1.5)
     axes.set_xlim(0, most * 1.16)
@@ -74,10 +74,10 @@ def _bars(axes: Axes, model: Transformer, most: float, panel: str) -> None:
 
 def alt() -> str:
     def said(model: Transformer) -> str:
-        kept = BytesByRecipe.kept(model)
+        sizes = BytesByRecipe.kept(model)
         return listed(
             f"{sum(size.m_as('GB') for size in parts.values()):.0f} GB with {name}"
-            for name, parts in kept
+            for name, parts in sizes
         )
 
     cards = listed(f"{card.m_as('GiB'):.0f}" for card in BytesByRecipe.cards)

@@ -43,14 +43,14 @@ def alt() -> str:
 
 def _model(axes: Axes, model: models.Transformer, colour: str, lift: float) -> None:
     context = numpy.geomspace(CacheGrowth.shortest, CacheGrowth.longest, 200)
-    kept = CacheGrowth.at(model, context).m_as("MiB")
-    axes.plot(context, kept, color=colour, linewidth=1.8, label=model.name)
+    cache = CacheGrowth.at(model, context).m_as("MiB")
+    axes.plot(context, cache, color=colour, linewidth=1.8, label=model.name)
     if style.is_narrow():
         return
     style.note(
         axes,
         context[-1],
-        kept[-1],
+        cache[-1],
         model.name,
         (5, lift),
         va="center",

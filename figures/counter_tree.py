@@ -55,12 +55,12 @@ def draw() -> Figure:
 
 
 def alt() -> str:
-    asked = "; ".join(
+    questions = "; ".join(
         f"{rung.question} ({rung.counter}): {rung.answer} means {rung.limit}, and the lever is:"
         f" {rung.lever}"
         for rung in RUNGS
     )
-    return f"""A decision tree, asked from top to bottom until an answer leads aside. {asked}.
+    return f"""A decision tree, asked from top to bottom until an answer leads aside. {questions}.
     If no answer led aside, the limit is {REST}."""
 
 

@@ -52,10 +52,10 @@ def draw() -> Figure:
 
 def alt() -> str:
     def energies(rungs: tuple[tuple[str, *tuple[Quantity | None, ...]], ...], process: str) -> str:
-        found = ((name, _by_process(energies).get(process)) for name, *energies in rungs)
+        energy_of = ((name, _by_process(energies).get(process)) for name, *energies in rungs)
         return listed(
             f"{show(energy, UNIT, digits=2)} ({name.replace(', ', ' of ')})"
-            for name, energy in found
+            for name, energy in energy_of
             if energy is not None
         )
 

@@ -38,13 +38,13 @@ def alt() -> str:
 
 def _seven_billion(axes: Axes) -> None:
     for place, (_, state, activations) in enumerate(SevenBillion.bars):
-        held, kept = state.m_as("GB"), activations.m_as("GB")
-        axes.barh(place, held, height=0.62, color=style.BLUE, alpha=0.85)
-        axes.barh(place, kept, left=held, height=0.62, color=style.ORANGE, alpha=0.85)
-        style.note(axes, held + kept + 6, place, f"{held + kept:.0f}", va="center")
+        states, stored = state.m_as("GB"), activations.m_as("GB")
+        axes.barh(place, states, height=0.62, color=style.BLUE, alpha=0.85)
+        axes.barh(place, stored, left=states, height=0.62, color=style.ORANGE, alpha=0.85)
+        style.note(axes, states + stored + 6, place, f"{states + stored:.0f}", va="center")
     style.note(axes, 0, -0.38, "state", va="bottom", bold=True)
-    held = SevenBillion.state.m_as("GB")
-    style.note(axes, held, -0.38, "activations", va="bottom", bold=True)
+    states = SevenBillion.state.m_as("GB")
+    style.note(axes, states, -0.38, "activations", va="bottom", bold=True)
     axes.axvline(SevenBillion.device.m_as("GB"), color=style.RED, linewidth=1.2)
     style.note(
         axes,

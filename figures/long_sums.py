@@ -25,24 +25,26 @@ def draw() -> Figure:
     axes = figure.subplots()
     style.log_axis(axes, "x", "Products in the sum")
     style.log_axis(axes, "y", "Error of the sum", decades=2)
-    found = [sums_of_products(length) for length in LongSums.lengths]
+    measured = [sums_of_products(length) for length in LongSums.lengths]
     for name, colour in COLOURS.items():
-        errors = [sums[name].m_as("") for sums in found]
-        kept = [
+        errors = [sums[name].m_as("") for sums in measured]
+        lengths = [
             (length, error)
             for length, error in zip(LongSums.lengths, errors, strict=True)
             if error > 0
         ]
-        axes.plot(*zip(*kept, strict=True), color=colour, linewidth=1.6)
-        style.note(axes, *kept[-1], name, (7, 4 if name == CORE else -3), color=colour, bold=True)
+        axes.plot(*zip(*lengths, strict=True), color=colour, linewidth=1.6)
+        style.note(
+            axes, *lengths[-1], name, (7, 4 if name == CORE else -3), color=colour, bold=True
+        )
     axes.set_xlim(LongSums.lengths[0] / 1.3, LongSums.longest * (14 if style.is_narrow() else 6))
     axes.set_xticks(LongSums.lengths, [str(length) for length in LongSums.lengths])
     return figure
 
 
 def alt() -> str:
-    found = sums_of_products(LongSums.longest)
-    ends = (f"{show(found[name].to('%'), digits=2)} with {name}" for name in COLOURS)
+    sums = sums_of_products(LongSums.longest)
+    ends = (f"{show(sums[name].to('%'), digits=2)} with {name}" for name in COLOURS)
     return f"""Lines of the error of a sum against the number of its products, from
     {LongSums.lengths[0]} to {LongSums.longest}, on logarithmic axes. After the last the error is
     {listed(ends)}. The lines of BF16 and of {LongSums.bits} bits rise with the length, those of

@@ -49,9 +49,9 @@ def draw() -> Figure:
 
 
 def alt() -> str:
-    told = "; ".join(f"{name} {_rises(method)}" for method, name, _, _ in METHODS)
+    rises = "; ".join(f"{name} {_rises(method)}" for method, name, _, _ in METHODS)
     return f"""Points with intervals: the rise of the loss, in nats a character, against the bits of
-    a weight, by method. {told}."""
+    a weight, by method. {rises}."""
 
 
 def _rises(method: str) -> str:

@@ -38,7 +38,7 @@ def draw() -> Figure:
     capacity = ShardedStates.capacity.m_as("GB")
     places, names, headings = [], [], []
     place = 0.0
-    for model, ways, held in GROUPS:
+    for model, ways, memories in GROUPS:
         headings.append(place)
         style.note(
             near,
@@ -50,7 +50,7 @@ def draw() -> Figure:
             va="center",
             bold=True,
         )
-        for number, ((name, *_), memory) in enumerate(zip(ways, held, strict=True)):
+        for number, ((name, *_), memory) in enumerate(zip(ways, memories, strict=True)):
             place += 1.35 if ways is ShardedStates.ways and number == CUTS[0] else 1
             _bar(near, far, place, memory)
             places.append(place)
@@ -88,13 +88,13 @@ def draw() -> Figure:
 
 
 def alt() -> str:
-    told = []
-    for model, ways, held in GROUPS:
+    sentences = []
+    for model, ways, memories in GROUPS:
         bars = (
             f"{name}: {show(memory.total, digits=3)}"
-            for (name, *_), memory in zip(ways, held, strict=True)
+            for (name, *_), memory in zip(ways, memories, strict=True)
         )
-        told.append(f"of {model.name}, {'; '.join(bars)}")
+        sentences.append(f"of {model.name}, {'; '.join(bars)}")
     first = ShardedStates.held[0]
     parts = (f"{show(getattr(first, part), digits=3)} of {name}" for part, name, _ in PARTS)
     return f"""Stacked bars of the memory of a device for ways to cut two models, on an axis that is
@@ -102,14 +102,14 @@ def alt() -> str:
     {show(ShardedStates.capacity.to("GB"), digits=2)}, of an H100. The first bar is {listed(parts)};
     the stages of ZeRO remove these one by one, except the activations, which CP, TP and
     recomputation shrink.
-    In all, {". And ".join(told)}."""
+    In all, {". And ".join(sentences)}."""
 
 
-def _bar(near: Axes, far: Axes, place: float, held: DeviceMemory) -> None:
+def _bar(near: Axes, far: Axes, place: float, memory: DeviceMemory) -> None:
     """The parts of what is held, one after the other, and their sum beside them."""
     start = 0.0
     for part, _, color in PARTS:
-        size = getattr(held, part).m_as("GB")
+        size = getattr(memory, part).m_as("GB")
         for axes in (near, far) if start + size > BREAK else (near,):
             axes.barh(place, size, left=start, height=0.68, color=color, linewidth=0)
         start += size

@@ -34,11 +34,13 @@ def alt() -> str:
     sizes, rates = _measured()
     pieces, start = [], 0
     for name, end in [*MEASUREMENT["machine"]["caches"].items(), ("", sizes[-1])]:
-        found = [rate for size, rate in zip(sizes, rates, strict=True) if start < size <= end]
+        reached = [rate for size, rate in zip(sizes, rates, strict=True) if start < size <= end]
         until = (
             f"up to the end of {name} at {_bytes(end)}" if name else f"beyond, up to {_bytes(end)}"
         )
-        pieces.append(f"{show(min(found), digits=2)} to {show(max(found), digits=2)} GB/s {until}")
+        pieces.append(
+            f"{show(min(reached), digits=2)} to {show(max(reached), digits=2)} GB/s {until}"
+        )
         start = end
     return f"""Log-log plot of the bandwidth of a triad against its working set, with dashed lines
     where the caches end. The bandwidth falls in steps: it is {"; ".join(pieces)}."""

@@ -154,8 +154,8 @@ def _named(written: str) -> tuple[str, dict[str, Any], str] | None:
     """Key and table of the engine that is meant, and its version where one is named."""
     for key, table in _tables().items():
         if isinstance(written, str) and re.search(table["written"], written, re.IGNORECASE):
-            found = VERSION.search(written)
-            return key, table, found[0] if found else ""
+            match = VERSION.search(written)
+            return key, table, match[0] if match else ""
     return None
 
 

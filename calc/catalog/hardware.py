@@ -261,13 +261,13 @@ class Accelerator:
         rates = self.peaks[table]
         if (key := dtype_of(dtype)) not in rates:
             has = f"it has {', '.join(rates).upper()}" if rates else "it has none"
-            asked = key.upper() if key in DTYPES else abbreviated(dtype)
+            wanted = key.upper() if key in DTYPES else abbreviated(dtype)
             why = ""
             if key in self.unsupported and table == "peak":
-                why = f", and its matrix units do not support {asked}"
+                why = f", and its matrix units do not support {wanted}"
             elif key in DTYPES:
-                why = f", and no rate of {asked} is published in its sources"
-            raise InputError(f"{self.name} has no {PEAKS[table]} for {asked}; {has}{why}")
+                why = f", and no rate of {wanted} is published in its sources"
+            raise InputError(f"{self.name} has no {PEAKS[table]} for {wanted}; {has}{why}")
         return rates[key].quantity
 
 
@@ -340,15 +340,15 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
             raise InputError(
                 f"{place}: {dtype} is no known data type; known are {', '.join(DTYPES)}"
             )
-        found = record(name, title, value, dtype)
-        if found.published is not None:
-            unit = str(found.published.units)
+        peak = record(name, title, value, dtype)
+        if peak.published is not None:
+            unit = str(peak.published.units)
             if not re.fullmatch(rf"[kMGTPE]?{DTYPES[dtype]}/s", unit):
                 raise InputError(
                     f"{place} must be in T{DTYPES[dtype]}/s or its like, since {dtype} operations"
                     f" are counted in {DTYPES[dtype]}; got {unit}"
                 )
-        return found
+        return peak
 
     measurement = table.get("measurement", {})
     if not isinstance(measurement, dict):
@@ -375,14 +375,14 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
 
 
 def _unsupported(key: str, table: dict[str, Any], path: Path | str) -> tuple[str, ...]:
-    found = table.get("unsupported", [])
+    formats = table.get("unsupported", [])
     without = [dtype for dtype in DTYPES if dtype not in table.get("peak", {})]
-    if not isinstance(found, list) or any(dtype not in without for dtype in found):
+    if not isinstance(formats, list) or any(dtype not in without for dtype in formats):
         raise InputError(
             f"{path}: {key}.unsupported must list data types without a peak, of"
-            f" {', '.join(without)}; got {abbreviated(found)}"
+            f" {', '.join(without)}; got {abbreviated(formats)}"
         )
-    return tuple(dtype for dtype in without if dtype in found)
+    return tuple(dtype for dtype in without if dtype in formats)
 
 
 def _check_ridge_points(device: Accelerator, path: Path | str) -> None:

@@ -505,16 +505,16 @@ def _rates(
                 f" rates; got {abbreviated(other)}"
             )
         rates = {
-            kind: dict(found)
-            for kind, found in _machine(other, tables[other], tables, path).rates.items()
+            kind: dict(rate)
+            for kind, rate in _machine(other, tables[other], tables, path).rates.items()
         }
-    for kind, found in table.get("reached", {}).items():
+    for kind, rate in table.get("reached", {}).items():
         known = NAMES.get(kind, tuple(DTYPES))
         if kind not in REACHED:
             raise InputError(
                 f"{path}: {key}.reached has an unknown kind {kind}; known are {', '.join(REACHED)}"
             )
-        for name, value in found.items():
+        for name, value in rate.items():
             if name not in known:
                 raise InputError(
                     f"{path}: {key}.reached.{kind} has an unknown name {name}; known are"

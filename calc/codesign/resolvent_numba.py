@@ -53,8 +53,8 @@ def computed(problem: Problem, method: str) -> Computed:
     if method == "scaled":
         rows_of_scaled(*arrays, result)
         return Computed(result)
-    held = rows_of_minors(*arrays, problem.limits.tiny, problem.limits.max / 2, result)
-    return Computed(result, held=held)
+    sound = rows_of_minors(*arrays, problem.limits.tiny, problem.limits.max / 2, result)
+    return Computed(result, held=sound)
 
 
 def squares_fit(problem: Problem) -> bool:
@@ -158,7 +158,7 @@ def rows_of_minors(
 ) -> Array:
     """Determinants as they are, and whether those of each row stayed within the format."""
     n = a.shape[1]
-    held = numpy.ones(len(a), numpy.bool_)
+    sound = numpy.ones(len(a), numpy.bool_)
     for row in numba.prange(len(a)):
         theta = numpy.empty(n + 1, z.dtype)
         theta[0], theta[1] = 1, a[row, 0] - z[row]
@@ -167,18 +167,18 @@ def rows_of_minors(
                 i - 1
             ]
         for i in range(n):
-            held[row] &= within(theta[i], theta[i + 1], tiny, top)
+            sound[row] &= within(theta[i], theta[i + 1], tiny, top)
         last = result.dtype.type(theta[n])
         before, phi = z.dtype.type(0), z.dtype.type(1)
         for i in range(n - 1, -1, -1):
             product = result.dtype.type(theta[i]) * result.dtype.type(phi)
             small = size(product) < numpy.finfo(result.dtype).tiny
-            held[row] &= not (small and theta[i] != 0 and phi != 0)
+            sound[row] &= not (small and theta[i] != 0 and phi != 0)
             result[row, i] = quotient(product, last)
             coupling = b[row, i] * c[row, i] * before if i < n - 1 else before
             before, phi = phi, z.dtype.type((a[row, i] - z[row]) * phi - coupling)
-            held[row] &= within(before, phi, tiny, top)
-    return held
+            sound[row] &= within(before, phi, tiny, top)
+    return sound
 
 
 @compiled

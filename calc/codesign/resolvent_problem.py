@@ -54,7 +54,7 @@ class Problem:
         n = arrays[0].shape[-1]
         count = math.prod(batch)
         real = numpy.finfo(working).dtype
-        held = []
+        within = []
         for name, array, shape in zip("abcz", arrays, ((n,), (n - 1,), (n - 1,), ()), strict=True):
             keeps_real = name != "z" and not numpy.iscomplexobj(array)
             with numpy.errstate(over="ignore"):
@@ -64,8 +64,8 @@ class Problem:
                     f"resolvent_diagonal(): {name} holds {abs(array).max():.3g}, which is more than"
                     f" {working.__name__} can hold; dtype='complex128' may"
                 )
-            held.append(numpy.broadcast_to(cast, (*batch, *shape)).reshape(count, *shape))
-        problem = cls(held[0], held[1], held[2], held[3], (*batch, n), dtype)
+            within.append(numpy.broadcast_to(cast, (*batch, *shape)).reshape(count, *shape))
+        problem = cls(within[0], within[1], within[2], within[3], (*batch, n), dtype)
         problem._products_are_kept()
         return problem
 

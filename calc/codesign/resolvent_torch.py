@@ -172,12 +172,12 @@ def theta_phi(shifted: Tensor, products: Tensor, last: torch.dtype) -> tuple[Ten
     with torch.no_grad():
         limits = torch.finfo(theta.dtype)
         small = product.abs() < torch.finfo(last).tiny
-        held = ~(small & (theta[:-1] != 0) & (phi[1:] != 0)).any()
+        sound = ~(small & (theta[:-1] != 0) & (phi[1:] != 0)).any()
         for minors in (theta, phi):
             size = minors.abs()
-            held &= (size < limits.max / 2).all()
-            held &= (torch.maximum(size[1:], size[:-1]) >= limits.tiny).all()
-    return product / theta[-1].to(last), bool(held)
+            sound &= (size < limits.max / 2).all()
+            sound &= (torch.maximum(size[1:], size[:-1]) >= limits.tiny).all()
+    return product / theta[-1].to(last), bool(sound)
 
 
 def _minors(rows: Tensors, couplings: Tensors) -> list[Tensor]:

@@ -63,7 +63,7 @@ class SavedTensors:
         self._on_save, self._times = on_save, dict[Key, int]()
 
     def __enter__(self) -> SavedTensors:
-        self._hooks = torch.autograd.graph.saved_tensors_hooks(_pack, lambda kept: kept.tensor)
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(_pack, lambda saved: saved.tensor)
         self._hooks.__enter__()
         self._open.append(self)
         return self
@@ -72,14 +72,14 @@ class SavedTensors:
         self._open.remove(self)
         self._hooks.__exit__(*error)
 
-    def hold(self, kept: _Kept, key: Key, size: int) -> None:
+    def hold(self, saved: _Kept, key: Key, size: int) -> None:
         """Count a saved tensor until the graph lets go of what stands for it."""
         if key not in self._times:
             self._on_save(self.held + size)
             self.held += size
             self.peak = max(self.peak, self.held)
         self._times[key] = self._times.get(key, 0) + 1
-        weakref.finalize(kept, self._release, key, size)
+        weakref.finalize(saved, self._release, key, size)
 
     def _release(self, key: Key, size: int) -> None:
         self._times[key] -= 1
@@ -96,12 +96,12 @@ class _Kept:
 
 
 def _pack(tensor: torch.Tensor) -> _Kept:
-    kept = _Kept(tensor)
+    saved = _Kept(tensor)
     if not isinstance(tensor if tensor._base is None else tensor._base, torch.nn.Parameter):
         key = (tensor.data_ptr(), tensor.numel(), tensor.dtype)
         for counter in SavedTensors._open:
-            counter.hold(kept, key, tensor_bytes(tensor))
-    return kept
+            counter.hold(saved, key, tensor_bytes(tensor))
+    return saved
 
 
 class _Operations(torch.utils._python_dispatch.TorchDispatchMode):
@@ -126,9 +126,9 @@ class _Operations(torch.utils._python_dispatch.TorchDispatchMode):
 
 def tensor_bytes(tensor: torch.Tensor) -> int:
     """Bytes of a tensor's elements; of an expanded one, of those that are there."""
-    held: int = tensor.numel() * tensor.element_size()
+    size: int = tensor.numel() * tensor.element_size()
     stored: int = tensor.untyped_storage().nbytes()
-    return min(held, stored)
+    return min(size, stored)
 
 
 def saved_tensor_bytes(forward: Callable[[], object]) -> int:

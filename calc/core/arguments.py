@@ -82,12 +82,12 @@ def one_of(name: str, given: object, known: Iterable[str]) -> str:
 def as_list(name: str, given: Any) -> list[Any]:
     """What a list holds; a single value, in which text would be letters, is none."""
     try:
-        held = None if isinstance(given, str | Quantity) else list(given)
+        items = None if isinstance(given, str | Quantity) else list(given)
     except TypeError:
-        held = None
-    if held is None:
+        items = None
+    if items is None:
         raise InputError(f"{name} must be a list; got {abbreviated(given)}")
-    return held
+    return items
 
 
 def as_array(name: str, given: object) -> NDArray[Any]:
@@ -134,12 +134,12 @@ def memory(name: str, given: QuantityLike) -> Quantity:
     amount = quantity(given)
     if not amount.check("[information]"):
         raise InputError(f"{name} must be memory, as 512 MiB is; got {amount}")
-    held = amount.m_as("byte")
-    if not isinstance(held, float):
+    size = amount.m_as("byte")
+    if not isinstance(size, float):
         raise InputError(f"{name} must be a single amount of memory; got {abbreviated(given)}")
-    if not 1 <= held < math.inf:
+    if not 1 <= size < math.inf:
         raise InputError(f"{name} must be positive and finite, a byte or more; got {amount}")
-    return quantity(float(floor(held)), "byte").to(amount.units)
+    return quantity(float(floor(size)), "byte").to(amount.units)
 
 
 def whole_bytes(amount: Quantity) -> int:

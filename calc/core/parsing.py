@@ -376,10 +376,10 @@ class _Parser:
 
     def _resolve(self, name: str) -> tuple[str, str]:
         """Prefix and unit, by their canonical names, of a name such as GB."""
-        found = self.units.unit_names.get(name)
-        if found is None:
+        unit = self.units.unit_names.get(name)
+        if unit is None:
             self._refuse_name(name)
-        return found
+        return unit
 
     def _refuse_name(self, name: str) -> NoReturn:
         for pattern, hint in AMBIGUOUS:

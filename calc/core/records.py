@@ -156,8 +156,8 @@ def one_of_file(what: str, file: str, key: str | None, names: Sequence[str]) -> 
         return names[0]
     if key is None or key not in names:
         needed = f"no {what} {key!r}" if key else f"not one {what} alone"
-        held = f"it holds {', '.join(names)}" if names else f"it holds no {what} at all"
-        raise InputError(f"{file}: {needed}; {held}: ask for one as in {file}:KEY")
+        holds = f"it holds {', '.join(names)}" if names else f"it holds no {what} at all"
+        raise InputError(f"{file}: {needed}; {holds}: ask for one as in {file}:KEY")
     return key
 
 
@@ -195,14 +195,14 @@ def read_record(
     fields = {**(inherited or {}), **table}
 
     def field(name: str, kind: type | tuple[type, ...], default: object = ...) -> Any:
-        found = fields.get(name, default)
-        if found is ...:
+        value = fields.get(name, default)
+        if value is ...:
             raise InputError(f"{path}: {key} has no {name}; it must be {FIELDS[name]}")
-        if found is not default and (not isinstance(found, kind) or isinstance(found, bool)):
+        if value is not default and (not isinstance(value, kind) or isinstance(value, bool)):
             raise InputError(
-                f"{path}: {key}: {name} must be {FIELDS[name]}; got {abbreviated(found)}"
+                f"{path}: {key}: {name} must be {FIELDS[name]}; got {abbreviated(value)}"
             )
-        return found
+        return value
 
     provenance = Provenance(
         key=key,

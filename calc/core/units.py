@@ -390,12 +390,12 @@ def from_parts(
     magnitude: Number, units: parsing.Powers | UnitsContainer, provenance: Provenance | None = None
 ) -> Quantity:
     """A Quantity of parts known to be sound, as parsing, laws, copies and pickles have them."""
-    made = object.__new__(Quantity)
-    made._magnitude = magnitude
-    made._units = units if isinstance(units, UnitsContainer) else UnitsContainer(units)
+    result = object.__new__(Quantity)
+    result._magnitude = magnitude
+    result._units = units if isinstance(units, UnitsContainer) else UnitsContainer(units)
     if provenance is not None:
-        made.provenance = provenance
-    return made
+        result.provenance = provenance
+    return result
 
 
 def _rounded(value: float) -> float:
@@ -428,9 +428,9 @@ def _merged(result: object, operand_units: Sequence[UnitsContainer | None]) -> A
     for operand_unit in operand_units:
         if operand_unit is not None and operand_unit._d == units._d:
             return result
-    found = registry.merged(units)
-    if found is not None:
-        factor, result._units = found
+    merged = registry.merged(units)
+    if merged is not None:
+        factor, result._units = merged
         result._magnitude = result._magnitude * factor
     return result
 

@@ -205,8 +205,8 @@ class MeasuredAllReduce:
     @classmethod
     def bus(cls, size: Quantity, time: Quantity) -> Quantity:
         """Bus bandwidth of an all-reduce among the GPUs of a server."""
-        found: Quantity = collectives.bus_bandwidth(size, time, cls.devices)
-        return found.to("GB/s")
+        bandwidth: Quantity = collectives.bus_bandwidth(size, time, cls.devices)
+        return bandwidth.to("GB/s")
 
     @classmethod
     def by_wire(cls, size: Quantity) -> Quantity:
@@ -433,7 +433,7 @@ class PipelineSchedule:
         waiting = [cls.order(device, slices) for device in range(cls.devices)]
         free = [0.0] * cls.devices
         ended: dict[tuple[bool, int, int], float] = {}
-        found = []
+        times = []
         while any(waiting):
             for device, order in enumerate(waiting):
                 while order:
@@ -446,10 +446,10 @@ class PipelineSchedule:
                         break
                     start = max(free[device], ended.get(before, 0.0))
                     length = 2 * forward if backward else forward
-                    found.append(Slot(device, part, batch, backward, start, length))
+                    times.append(Slot(device, part, batch, backward, start, length))
                     free[device] = ended[backward, stage, batch] = start + length
                     order.pop(0)
-        return found
+        return times
 
 
 class TwoBandwidths:

@@ -154,8 +154,8 @@ class ExpertExchange:
         """Devices; of dispatch and combine the least, the expected and the measured time."""
         cells: list[Cell] = [devices]
         for size, measured in zip((FP8, BF16), cls.measured(devices), strict=True):
-            asked = (cls.machine, cls.tokens, cls.width, cls.copies, devices, size)
-            least, expected = experts_of.exchange(*asked)
+            exchange = (cls.machine, cls.tokens, cls.width, cls.copies, devices, size)
+            least, expected = experts_of.exchange(*exchange)
             error = quantity(round((expected / measured - 1).m_as("%")), "%")
             cells += [least.to("us"), expected.to("us"), measured, error]
         return tuple(cells)

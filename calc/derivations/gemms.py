@@ -33,15 +33,15 @@ def percent(value: float, digits: int = 0) -> str:
     return f"{value:.{digits}%}"
 
 
-def tenth_worst(found: Sequence[float]) -> float:
+def tenth_worst(errors: Sequence[float]) -> float:
     """The error that nine tenths of the rows do not exceed."""
-    return sorted(found)[math.ceil(0.9 * len(found)) - 1]
+    return sorted(errors)[math.ceil(0.9 * len(errors)) - 1]
 
 
 def measured(machine: str, n: int = SIDE, k: int = SIDE) -> dict[int, Product]:
     """The measured products of a machine with these columns and sums, by rows."""
-    found = products.measured(machine)
-    return {int(product.m): product for product in found if (product.n, product.k) == (n, k)}
+    rows = products.measured(machine)
+    return {int(product.m): product for product in rows if (product.n, product.k) == (n, k)}
 
 
 class RowMore:
@@ -133,10 +133,10 @@ class Sawtooth:
     @classmethod
     def rows(cls) -> Iterator[Row]:
         for machine in products.names():
-            found = cls.steps(machine)
-            steps = [step for step in found if step[0] > STEP]
+            taken = cls.steps(machine)
+            steps = [step for step in taken if step[0] > STEP]
             one, best, real = (median(ratios) - 1 for ratios in zip(*steps, strict=True))
-            alike = correlation([step[0] for step in found], [step[2] for step in found])
+            alike = correlation([step[0] for step in taken], [step[2] for step in taken])
             yield (
                 products.chip(machine),
                 len(steps),
@@ -209,14 +209,14 @@ class GemmsHeld:
 
     @classmethod
     def rows(cls) -> Iterator[Row]:
-        for name, found in products.sets().items():
+        for name, of_set in products.sets().items():
             errors = [products.errors(name, way) for way in cls.ways]
             cells = (
                 f"{percent(median(errors_of_one))}~·~{percent(tenth_worst(errors_of_one))}"
                 for errors_of_one in errors
             )
             cells = (cell.replace("~", "\N{NO-BREAK SPACE}") for cell in cells)
-            yield (name, len(found), *cells)
+            yield (name, len(of_set), *cells)
 
 
 class DecodeBatch:

@@ -345,7 +345,7 @@ def sums_of_products(count: int) -> dict[str, Quantity]:
     left, right = formats.FP8_E4M3.round(random.uniform(size=(2, 32, count)))
     products = left * right
     bf16, fp32 = formats.BF16, formats.FP32
-    found = {
+    errors = {
         "BF16": formats.running_sum(products, bf16),
         "BF16, stochastic": formats.running_sum(products, bf16, random=random),
         "BF16, Kahan": formats.kahan_sum(products, bf16),
@@ -357,7 +357,7 @@ def sums_of_products(count: int) -> dict[str, Quantity]:
     exact = products.sum(axis=-1)
     return {
         name: quantity(float(numpy.median(abs(sum_ / exact - 1))), "")
-        for name, sum_ in found.items()
+        for name, sum_ in errors.items()
     }
 
 

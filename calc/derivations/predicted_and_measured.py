@@ -81,8 +81,8 @@ def middle(shares: Iterable[float]) -> Quantity:
 
 def row(name: str) -> Compared:
     """The row of that id."""
-    (found,) = (compared for compared in COMPARED if compared.row.id == name)
-    return found
+    (compared_row,) = (compared for compared in COMPARED if compared.row.id == name)
+    return compared_row
 
 
 def system(compared: Comparison) -> tuple[str, str]:
@@ -548,13 +548,13 @@ def beyond() -> Iterator[Row]:
     for group in ("training", "serving"):
         for experts in (False, True):
             rows = [compared for compared in expected_of(group) if mixture(compared) == experts]
-            (found,) = published.summary(rows)
+            (summary,) = published.summary(rows)
             yield (
                 f"{group}, {'mixtures of experts' if experts else 'models without experts'}",
-                found.expected,
-                percent(found.slower_than_upper / found.expected),
-                percent(found.median_error),
-                percent(found.largest_errors),
+                summary.expected,
+                percent(summary.slower_than_upper / summary.expected),
+                percent(summary.median_error),
+                percent(summary.largest_errors),
             )
 
 

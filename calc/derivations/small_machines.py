@@ -397,10 +397,10 @@ class ConstrainedExample:
 
 def _by_precision(rows: Iterable[dict[str, str]], column: str) -> dict[str, tuple[float, ...]]:
     """The numbers of a column, one for each seed, by their precision."""
-    found: dict[str, list[float]] = {name: [] for name in PRECISIONS}
+    accuracies: dict[str, list[float]] = {name: [] for name in PRECISIONS}
     for row in rows:
-        found[row["precision"]].append(float(row[column]))
-    return {name: tuple(numbers) for name, numbers in found.items()}
+        accuracies[row["precision"]].append(float(row[column]))
+    return {name: tuple(numbers) for name, numbers in accuracies.items()}
 
 
 class PrecisionCost:

@@ -78,8 +78,8 @@ def _device_rows(device: Accelerator) -> list[tuple[str, str]]:
             alike.setdefault(origin, []).append(f"{title} {_listed(dict(same))}")
     lead = f"[**{device.name}** ({device.year}).]{{#{device.key}}} "
     return [
-        (("" if place else lead) + _capitalized("; ".join(told)), origin)
-        for place, (origin, told) in enumerate(alike.items())
+        (("" if place else lead) + _capitalized("; ".join(titles)), origin)
+        for place, (origin, titles) in enumerate(alike.items())
     ]
 
 
@@ -94,8 +94,8 @@ def _device_rows_by_vendor(devices: Iterable[Accelerator]) -> dict[str, list[tup
 def _told(title: str, record: Record) -> str:
     if record.published is None:
         return title
-    told = f"{_mark(record)}{show(record.quantity, digits=9)}"
-    return told if told.endswith(title) else f"{title} {told}"  # the unit may say it already
+    value = f"{_mark(record)}{show(record.quantity, digits=9)}"
+    return value if value.endswith(title) else f"{title} {value}"  # the unit may say it already
 
 
 def _listed(rates: dict[str, Record]) -> str:
@@ -113,15 +113,15 @@ def _mark(record: Record) -> str:
 
 
 def _run_rows(run: Run) -> list[tuple[str, str]]:
-    told = {runs.TITLES[name]: record for name, record in run.records.items()}
-    return _rows(f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}} ", told)
+    by_title = {runs.TITLES[name]: record for name, record in run.records.items()}
+    return _rows(f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}} ", by_title)
 
 
 def _comparison_rows(comparison: TrainingFormat | QuantizedModel) -> list[tuple[str, str]]:
     """One row for all that has one kind and one source."""
     if isinstance(comparison, QuantizedModel):
         lead = f"**{comparison.model}**, {comparison.method}, {comparison.bits}."
-        told = {
+        by_title = {
             f"{comparison.measure} {moment}": record
             for moment, record in comparison.records.items()
         }
@@ -132,10 +132,10 @@ def _comparison_rows(comparison: TrainingFormat | QuantizedModel) -> list[tuple[
         )
         published = comparison.records["gap"].published is not None
         rise = "rise of the loss" + (f", {SENSES[comparison.sense]}" if published else "")
-        told = {
+        by_title = {
             rise if name == "gap" else name: record for name, record in comparison.records.items()
         }
-    return _rows(f"[{lead}]{{#{comparison.key}}} ", told)
+    return _rows(f"[{lead}]{{#{comparison.key}}} ", by_title)
 
 
 def _rows(lead: str, records: Mapping[str, Record]) -> list[tuple[str, str]]:
@@ -144,8 +144,8 @@ def _rows(lead: str, records: Mapping[str, Record]) -> list[tuple[str, str]]:
     for title, record in records.items():
         alike.setdefault(_origin(record), []).append(_told(title, record))
     return [
-        (("" if place else lead) + _capitalized("; ".join(told)), origin)
-        for place, (origin, told) in enumerate(alike.items())
+        (("" if place else lead) + _capitalized("; ".join(titles)), origin)
+        for place, (origin, titles) in enumerate(alike.items())
     ]
 
 
@@ -173,7 +173,7 @@ def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ..
     for record in records:
         if record.provenance.kind == kind:
             titles.setdefault(_linked(record.provenance.note), []).append(record.provenance.title)
-    return tuple((_capitalized("; ".join(told)), note) for note, told in titles.items())
+    return tuple((_capitalized("; ".join(same)), note) for note, same in titles.items())
 
 
 def _linked(note: str) -> str:

@@ -185,10 +185,10 @@ class Float(Coded):
         """
         given, missing, infinite, exponent, steps = self._steps(values, random)
         with numpy.errstate(over="ignore"):
-            kept = numpy.ldexp(steps.astype(float), exponent - self.mantissa_bits)
+            rounded = numpy.ldexp(steps.astype(float), exponent - self.mantissa_bits)
         beyond = {"ieee": math.inf, "nan": math.nan, "none": self.max}[self.specials]
-        kept = numpy.where(infinite | (kept > self.max), beyond, kept)
-        return like(given, numpy.copysign(numpy.where(missing, math.nan, kept), given))
+        rounded = numpy.where(infinite | (rounded > self.max), beyond, rounded)
+        return like(given, numpy.copysign(numpy.where(missing, math.nan, rounded), given))
 
     def round_fp32(self, values: object) -> Single:
         """As `round`, of FP32 numbers and into these: quick enough for the layers of a network.
@@ -214,8 +214,8 @@ class Float(Coded):
                 return numpy.asarray(self.round(given), numpy.float32)
             # FP32 cut short: half of what is cut off is added, a little less at an even end.
             bits, cut, one = given.view(numpy.uint32), 23 - self.mantissa_bits, numpy.uint32(1)
-            kept = (bits + numpy.uint32(2 ** (cut - 1) - 1) + (bits >> cut & one)) >> cut << cut
-            return numpy.where(numpy.isnan(given), given, kept.view(numpy.float32))
+            rounded = (bits + numpy.uint32(2 ** (cut - 1) - 1) + (bits >> cut & one)) >> cut << cut
+            return numpy.where(numpy.isnan(given), given, rounded.view(numpy.float32))
 
     def _steps(
         self, values: object, random: numpy.random.Generator | None

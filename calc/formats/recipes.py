@@ -45,8 +45,8 @@ class TrainingFormat:
         FP8 E4M3 instead of BF16, DeepSeek-V3's recipe (2024): loss less than 0.25% higher
         """
         gap = self.records["gap"].published
-        told = "gap unpublished" if gap is None else f"{SENSES[self.sense]} {gap} higher"
-        return f"{self.format} instead of {self.baseline}, {self.name} ({self.year}): loss {told}"
+        rise = "gap unpublished" if gap is None else f"{SENSES[self.sense]} {gap} higher"
+        return f"{self.format} instead of {self.baseline}, {self.name} ({self.year}): loss {rise}"
 
     @property
     def parameters(self) -> Quantity:

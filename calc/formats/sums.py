@@ -120,8 +120,8 @@ def tensor_core_sum(
 def _cut_off(values: Floats, largest: Floats, bits: int) -> Floats:
     """Values without what is behind so many bits, counted from the first of the largest one."""
     last = numpy.frexp(largest)[1] - bits
-    kept: Floats = numpy.ldexp(numpy.trunc(numpy.ldexp(values, -last)), last)
-    return kept
+    high: Floats = numpy.ldexp(numpy.trunc(numpy.ldexp(values, -last)), last)
+    return high
 
 
 def _rounded(name: str, given: object, form: object) -> Floats:

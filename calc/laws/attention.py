@@ -279,8 +279,8 @@ def expanded_flops(
     >>> print(expanded_flops(1, 8192, 128, 512, 64, 128, 128))
     275.5 GFLOP
     """
-    made = latent * (key_width + value_width)
-    products = queries * (key_width + rotary_width + value_width) + made
+    expanded = latent * (key_width + value_width)
+    products = queries * (key_width + rotary_width + value_width) + expanded
     return _per_term * heads * context * products
 
 
@@ -303,6 +303,6 @@ def latent_crossover(
     >>> print(latent_crossover(100_000, 512, 128, 128))
     170.4
     """
-    made = latent * (key_width + value_width)
-    saved = context * (2 * latent - key_width - value_width) + made
-    return divide_or_infinity(context * made, maximum(saved, 0 * saved))
+    expanded = latent * (key_width + value_width)
+    saved = context * (2 * latent - key_width - value_width) + expanded
+    return divide_or_infinity(context * expanded, maximum(saved, 0 * saved))

@@ -105,19 +105,19 @@ def _cores(root: Path) -> int:
 
 def _memory(root: Path) -> int:
     """Bytes that this process may use: those of the machine, or what its control group allows."""
-    found = [
+    caches = [
         int(text)
         for group in _groups(root, "memory")
         for name in ("memory.max", "memory.limit_in_bytes")
         if (text := _text(group / name).strip()).isdecimal()
     ]
     if kilobytes := re.search(r"MemTotal:\s+(\d+) kB", _text(root / "proc/meminfo")):
-        found.append(int(kilobytes[1]) * 1024)
+        caches.append(int(kilobytes[1]) * 1024)
     elif hasattr(os, "sysconf"):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    if not found:
+        caches.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    if not caches:
         raise InputError("this system does not tell how much memory it has")
-    return min(found)
+    return min(caches)
 
 
 def _groups(root: Path, controller: str) -> set[Path]:
@@ -152,13 +152,13 @@ def _blas() -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    fields = {}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            fields[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return fields
 
 
 def _text(path: Path) -> str:

@@ -63,7 +63,7 @@ def validate(
     >>> print(scale.name, scale.operations, scale.traffic)  # scale.ratio is this machine's
     scale 131.1 kFLOP 2.097 MB
     """
-    found = []
+    checks = []
     for number, make in enumerate(kernels):
         if on_progress:
             on_progress(number, len(kernels))
@@ -72,7 +72,7 @@ def validate(
         with blas_threads(1), suppress(NoisyError):
             measured = timed(kernel.run, kernel.name)
         total = kernel.total
-        found.append(
+        checks.append(
             Comparison(
                 kernel.name,
                 kernel.family,
@@ -83,7 +83,7 @@ def validate(
                 measured,
             )
         )
-    return found
+    return checks
 
 
 def error(ratio: float) -> float:

@@ -731,8 +731,8 @@ def kept_context(
     model = _check(model, context)
     if model.window is None:
         return quantity(context)
-    kept = {name: layers * heads.kept for name, _, layers, heads in _limits(model)}
-    share = kept["windowed "] / sum(kept.values())
+    numbers = {name: layers * heads.kept for name, _, layers, heads in _limits(model)}
+    share = numbers["windowed "] / sum(numbers.values())
     return windowed_context(context, model.window, share)
 
 
@@ -897,10 +897,10 @@ def activation_memory(
         )
     blocks = model.blocks / model.layers  # two, where a layer is not one of them alone
     norms = blocks if model.norms is None else model.norms
-    kept = layer_activations(
+    layer = layer_activations(
         model.width, *_kept_widths(model), element_size, mask_size, norms + blocks - 2
     )
-    total: Quantity = tokens * model.layers * kept
+    total: Quantity = tokens * model.layers * layer
     if recomputation == "none":
         for _, seen, layers, heads in _attentions(model, batch_tokens(context).magnitude):
             scores = score_activations(seen, heads.queries, element_size, mask_size)
@@ -913,14 +913,14 @@ def _check(given: Any, context: QuantityLike = 1, name: str = "context") -> Tran
     model = models.transformer(given)
     needed = f"{name} must be a number of tokens from 0, without a unit, as in 8192"
     try:
-        asked = quantity(context)
+        positions = quantity(context)
     except InputError:
         raise InputError(f"{needed}; got {abbreviated(context)}") from None
-    if not asked.unitless:
-        raise InputError(f"{needed}; got {asked}")
-    asked = asked.to("")  # a share of one is in percent
-    longest = largest(asked)
-    if math.isnan(longest) or largest(-asked) > 0:
+    if not positions.unitless:
+        raise InputError(f"{needed}; got {positions}")
+    positions = positions.to("")  # a share of one is in percent
+    longest = largest(positions)
+    if math.isnan(longest) or largest(-positions) > 0:
         raise InputError(f"{needed}; got {abbreviated(context)}")
     if longest > model.context:
         raise InputError(
@@ -1010,13 +1010,13 @@ def _chunks(model: Transformer, tokens: Number, chunk: Number) -> Iterator[Matmu
 
 def _latents(model: Transformer, element_size: QuantityLike) -> Quantity:
     """Of the latents of a token, and of the keys by which it is selected."""
-    found = quantity("0 byte/token")
+    size = quantity("0 byte/token")
     if layers := model.layers_with(*LATENTS):
         latent, rotary = (model.kv_latent or 0), (model.rotary_width or 0)
-        found = latent_bytes_per_token(layers, latent, rotary, element_size)
+        size = latent_bytes_per_token(layers, latent, rotary, element_size)
     if layers := model.layers_with(*INDEXED):
-        found = found + attention.index_bytes_per_token(layers, (model.index_head_width or 0))
-    return found
+        size = size + attention.index_bytes_per_token(layers, (model.index_head_width or 0))
+    return size
 
 
 def _attentions(model: Transformer, context: Number) -> Iterator[tuple[str, Number, int, Heads]]:
@@ -1068,10 +1068,10 @@ def _in_order(
 
 def _kept_widths(model: Transformer) -> tuple[float, float]:
     """Activations around the attention and inside the feed-forward network, a layer's average."""
-    kept = {"attention": 0, "feed-forward": 0}
+    widths = {"attention": 0, "feed-forward": 0}
     for part, name, inputs, outputs, layers, _, used, _ in model.matrices:
-        if part in kept:
+        if part in widths:
             last = name.endswith(("down", "output") if part == "feed-forward" else "output")
-            kept[part] += (inputs if last else outputs) * used * layers
+            widths[part] += (inputs if last else outputs) * used * layers
     layers = model.layers
-    return kept["attention"] / layers, kept["feed-forward"] / layers
+    return widths["attention"] / layers, widths["feed-forward"] / layers

@@ -130,14 +130,14 @@ class LanguageModel:
         """The logits, and what the way back needs of each block."""
         weights = self.weights
         stream = weights["embedding"][tokens] + weights["positions"]
-        kept: list[Any] = []
+        inputs: list[Any] = []
         for block in range(BLOCKS):
             stream, of_block = self._block(str(block), stream)
-            kept.append(of_block)
+            inputs.append(of_block)
         last, scale = _normalized(stream)
         final = last * weights["gain"]
-        kept.append((last, scale, final))
-        return final @ weights["head"].T, kept
+        inputs.append((last, scale, final))
+        return final @ weights["head"].T, inputs
 
     def _block(self, block: str, stream: Floats) -> tuple[Floats, tuple[Kept, Kept]]:
         weights = self.weights

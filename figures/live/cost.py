@@ -38,8 +38,8 @@ def answer(
         if share.m_as("") < 1
         else "never",
     }
-    told = [str(value) for value in (purchase, lifetime, power, electricity)]
-    arguments = f"{', '.join(map(repr, told))}, {pue.m_as('')!r}"
+    inputs = [str(value) for value in (purchase, lifetime, power, electricity)]
+    arguments = f"{', '.join(map(repr, inputs))}, {pue.m_as('')!r}"
     python = (
         "from calc import cost\n\n"
         f"owned = cost.price_of_ownership({arguments})\n"

@@ -180,7 +180,7 @@ def doubling(most: int, factor: int = 2) -> list[int]:
     >>> doubling(12)
     [1, 2, 4, 8, 12]
     """
-    found = [1]
-    while found[-1] * factor < most:
-        found.append(found[-1] * factor)
-    return found + ([most] if most > 1 else [])
+    degrees = [1]
+    while degrees[-1] * factor < most:
+        degrees.append(degrees[-1] * factor)
+    return degrees + ([most] if most > 1 else [])

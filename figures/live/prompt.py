@@ -39,10 +39,11 @@ def plot(
 
 def _numbers(values: Iterable[Any]) -> tuple[list[float], str]:
     """Plain numbers, and the unit of the first, which all are given in."""
-    found = list(values)
-    unit = str(found[0].units) if found and isinstance(found[0], Quantity) else ""
+    numbers = list(values)
+    unit = str(numbers[0].units) if numbers and isinstance(numbers[0], Quantity) else ""
     return [
-        float(value.m_as(unit)) if isinstance(value, Quantity) else float(value) for value in found
+        float(value.m_as(unit)) if isinstance(value, Quantity) else float(value)
+        for value in numbers
     ], unit
 
 
@@ -87,7 +88,7 @@ def complete(text: str) -> str:
     ['calc.roofline']
     """
     completer = Completer(_names)
-    found: list[str] = []
-    while (name := completer.complete(text, len(found))) is not None:
-        found.append(name.removesuffix("("))
-    return json.dumps(found[:40])
+    words: list[str] = []
+    while (name := completer.complete(text, len(words))) is not None:
+        words.append(name.removesuffix("("))
+    return json.dumps(words[:40])

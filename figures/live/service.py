@@ -62,10 +62,10 @@ def answer(
         else:
             facts[entry.machine.name] = entry.reason
     facts["By"] = compared.basis
-    told = {name: str(value) for name, value in prices.items()}
+    printed = {name: str(value) for name, value in prices.items()}
     python = (
         f"import calc\n\nprint(calc.compare({model!r}, {names}, prompt={prompt},"
-        f" generated={generated}, ttft={str(ttft)!r}, tpot={str(tpot)!r}, price={told},"
+        f" generated={generated}, ttft={str(ttft)!r}, tpot={str(tpot)!r}, price={printed},"
         " by='cost'))"
     )
     return Answer(rows, facts, python, dots=dots)

@@ -53,8 +53,8 @@ def _device(device: Accelerator) -> Iterator[str]:
     for name, title in hardware.PEAKS.items():
         rates = [peak for peak in device.peaks[name].items() if peak[1].published is not None]
         if rates:
-            told = ", ".join(f"{dtype.upper()} {value(record)}" for dtype, record in rates)
-            lines.append(f"{title.capitalize()}: {told}")
+            printed = ", ".join(f"{dtype.upper()} {value(record)}" for dtype, record in rates)
+            lines.append(f"{title.capitalize()}: {printed}")
     if device.unsupported:
         lines.append(f"Not supported: {', '.join(device.unsupported).upper()}")
     if missing := _unpublished(device):

@@ -119,12 +119,12 @@ def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class
             else member
             for member in members
         )
-    found = [
+    listed = [
         member
         for member in members
         if isinstance(member, griffe.Function | griffe.Class) and not member.name.startswith("_")
     ]
-    return sorted(found, key=lambda member: (member.module.path, member.lineno or 0))
+    return sorted(listed, key=lambda member: (member.module.path, member.lineno or 0))
 
 
 def _front(front: griffe.Module, package: griffe.Module) -> list[str]:

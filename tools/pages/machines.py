@@ -22,9 +22,9 @@ def parts() -> Iterator[str]:
     for machine in map(machines.get, machines.names()):
         yield f"### {machine.name} {{#machines-{machine.key} .unnumbered}}"
         yield f"`{machine.key}`: {_shape(machine)}"
-        told = {machines.FIELDS[name]: record for name, record in machine.records.items()}
+        by_title = {machines.FIELDS[name]: record for name, record in machine.records.items()}
         rates = {reached_title(*name): record for name, record in reached(machine).items()}
-        lines = [_told(told), *([f"reached: {_told(rates)}"] if rates else [])]
+        lines = [_told(by_title), *([f"reached: {_told(rates)}"] if rates else [])]
         sources = {record.provenance.source for record in machine.all_records() if record.published}
         lines.append(f"Sources: {'; '.join(f'@{key}' for key in sorted(sources))}")
         yield bullets(filter(None, lines))

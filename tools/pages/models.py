@@ -65,8 +65,8 @@ def _transformer(model: Transformer) -> Iterator[str]:
     yield _parameters(model) + (f"; a token meets {met}" if met else "")
     context = f"reads at most {show(model.context)} tokens"
     if model.caching_layers and model.output in ("own", "tied"):
-        kept = transformer.kv_cache(model, model.context)
-        context += f", of which {show(kept, digits=3)} are kept"
+        cache = transformer.kv_cache(model, model.context)
+        context += f", of which {show(cache, digits=3)} are kept"
     yield context
     yield f"released in {model.released}" if model.released else ""
 
@@ -77,6 +77,8 @@ def _parameters(model: Transformer | Network) -> str:
 
 
 def _told(numbers: Mapping[str, Any], names: Iterable[str]) -> str:
-    told = ((name, numbers.get(name)) for name in names)
-    words = ((name.replace("_", " ").replace("kv", "KV"), value) for name, value in told if value)
+    numbers_told = ((name, numbers.get(name)) for name in names)
+    words = (
+        (name.replace("_", " ").replace("kv", "KV"), value) for name, value in numbers_told if value
+    )
     return ", ".join(f"{name} {show(value)}" for name, value in words)

@@ -50,8 +50,8 @@ class Row:
 
 def symbols(chapter: Path) -> list[Symbol]:
     """Those of a chapter's table."""
-    found = TABLE.search(chapter.read_text(encoding="utf-8"))
-    rows = found[1].splitlines()[2:] if found else []
+    table = TABLE.search(chapter.read_text(encoding="utf-8"))
+    rows = table[1].splitlines()[2:] if table else []
     cells = ([cell.strip() for cell in CELL.split(row.strip().strip("|"))] for row in rows)
     return [Symbol(*row[:3]) for row in cells]
 

@@ -527,14 +527,14 @@ class Transformer:
         for kinds, heads in self.kinds_of_heads.items():
             prefix, layers = "windowed " if kinds == ("window",) else "", self.layers_with(*kinds)
             results = heads.queries * heads.value_width
-            made = [
+            stored = [
                 ("query", heads.queries * heads.key_width + (with_gate - 1) * results),
                 ("key", heads.keys * heads.key_width),
                 ("value", heads.keys * heads.value_width),
             ]
             matrices += [
                 Matrix("attention", prefix + name, width, numbers, layers, bias=bias)
-                for name, numbers in made
+                for name, numbers in stored
                 if name != "value" or not {*kinds} & {*self.tied_values}
             ]
             if blocks := self.layers_with("blocks") if "blocks" in kinds else 0:
@@ -582,10 +582,10 @@ class Transformer:
         # Queries, keys, values and a gate as wide as these; a decay and a rate for each head, or
         # a rate and what the decays of all rows are made from.
         rank = self.decay_rank or 0
-        made = self.convolved("linear") + values + heads + (rank or heads)
+        widths = self.convolved("linear") + values + heads + (rank or heads)
         decay = [Matrix("attention", "decay", rank, self._decayed, layers)] if rank else []
         return [
-            Matrix("attention", "linear input", width, made, layers),
+            Matrix("attention", "linear input", width, widths, layers),
             *decay,
             Matrix("attention", "linear output", values, width, layers),
         ]
@@ -597,8 +597,8 @@ class Transformer:
         out = Matrix("attention", "state output", inner, width, layers)
         rank = self.time_step_rank or 0
         if not rank:  # values, gates, the vectors that write and read the state, a step for a head
-            made = inner + self.convolved("state") + (self.state_heads or 0)
-            return [Matrix("attention", "state input", width, made, layers), out]
+            widths = inner + self.convolved("state") + (self.state_heads or 0)
+            return [Matrix("attention", "state input", width, widths, layers), out]
         chosen = rank + 2 * (self.state_width or 0)
         return [
             Matrix("attention", "state input", width, 2 * inner, layers),

@@ -75,15 +75,15 @@ class Block:
 
     def __str__(self) -> str:
         sides = " × ".join(map(str, self.kernel))
-        told = [f"{sides} {self.kind}" if self.kernel != (1, 1) else self.kind]
-        told += [f"to {self.channels} channels"] if self.channels else []
-        told += [f"{self.inner} within"] if self.inner else []
-        told += [f"{self.expansion:g} times as many within"] if self.expansion != 1 else []
-        told += [f"squeezed to {self.squeeze}"] if self.squeeze else []
-        told += [f"stride {' × '.join(map(str, dict.fromkeys(self.stride)))}"] * (
+        words = [f"{sides} {self.kind}" if self.kernel != (1, 1) else self.kind]
+        words += [f"to {self.channels} channels"] if self.channels else []
+        words += [f"{self.inner} within"] if self.inner else []
+        words += [f"{self.expansion:g} times as many within"] if self.expansion != 1 else []
+        words += [f"squeezed to {self.squeeze}"] if self.squeeze else []
+        words += [f"stride {' × '.join(map(str, dict.fromkeys(self.stride)))}"] * (
             max(self.stride) > 1
         )
-        return ", ".join(told) + (f"; {self.repeats} times" if self.repeats > 1 else "")
+        return ", ".join(words) + (f"; {self.repeats} times" if self.repeats > 1 else "")
 
 
 class Place(NamedTuple):
@@ -127,13 +127,13 @@ class Convolutional(Network):
     def convolutions(self) -> tuple[Convolution, ...]:
         """Every convolution on the way of an input, the dense layers as those of one place."""
         place = Place(self.height, self.width, self.channels)
-        found: list[Convolution] = []
+        counted: list[Convolution] = []
         for number, block in enumerate(self.blocks, start=1):
             for repeat in range(block.repeats):
                 name = f"{number} {block.kind}" + (f" {repeat + 1}" if block.repeats > 1 else "")
                 stride = block.stride if repeat == 0 else (1, 1)
-                place = KINDS[block.kind](_Layers(name, block, self.biases, found), place, stride)
-        return tuple(found)
+                place = KINDS[block.kind](_Layers(name, block, self.biases, counted), place, stride)
+        return tuple(counted)
 
     @property
     def parts(self) -> dict[str, Quantity]:
@@ -155,8 +155,8 @@ class Convolutional(Network):
     @property
     def shape(self) -> dict[str, object]:
         """Its blocks, in words."""
-        told = {str(number): str(block) for number, block in enumerate(self.blocks, start=1)}
-        return {"blocks": told}
+        words = {str(number): str(block) for number, block in enumerate(self.blocks, start=1)}
+        return {"blocks": words}
 
 
 class _Layers:
@@ -178,17 +178,17 @@ class _Layers:
         held: int = 0,
     ) -> Place:
         """One convolution, padded so that only its stride makes its result smaller."""
-        made = Place(-(-place.height // stride[0]), -(-place.width // stride[1]), outputs)
+        output = Place(-(-place.height // stride[0]), -(-place.width // stride[1]), outputs)
         kind = "depthwise" if groups > 1 else "pointwise" if kernel == (1, 1) else "convolution"
         self._append(
-            kind, place, made, kernel, groups, self.vectors if vectors is None else vectors, held
+            kind, place, output, kernel, groups, self.vectors if vectors is None else vectors, held
         )
-        return made
+        return output
 
     def dense(self, place: Place, outputs: int, vectors: int, held: int = 0) -> Place:
-        made = Place(1, 1, outputs)
-        self._append("dense", Place(1, 1, place.elements), made, (1, 1), 1, vectors, held)
-        return made
+        output = Place(1, 1, outputs)
+        self._append("dense", Place(1, 1, place.elements), output, (1, 1), 1, vectors, held)
+        return output
 
     def _append(
         self,
@@ -237,16 +237,16 @@ def _bottleneck(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place
     block, around = layers.block, place.elements
     inner = layers.add(place, block.inner)
     inner = layers.add(inner, block.inner, block.kernel, stride, held=around)
-    made = layers.add(inner, block.channels, held=around)
-    return _shortcut(layers, place, made, stride)
+    output = layers.add(inner, block.channels, held=around)
+    return _shortcut(layers, place, output, stride)
 
 
 def _residual(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
     """The kernel twice, and around both."""
     block = layers.block
     inner = layers.add(place, block.channels, block.kernel, stride)
-    made = layers.add(inner, block.channels, block.kernel, held=place.elements)
-    return _shortcut(layers, place, made, stride)
+    output = layers.add(inner, block.channels, block.kernel, held=place.elements)
+    return _shortcut(layers, place, output, stride)
 
 
 def _shortcut(layers: _Layers, place: Place, made: Place, stride: tuple[int, int]) -> Place:

@@ -61,15 +61,15 @@ def transformer(model: Transformer | str) -> Transformer:
     >>> print(transformer("llama-3-8b").layers)
     32
     """
-    found = get(model) if isinstance(model, str) else model
-    if isinstance(found, Network):
+    entry = get(model) if isinstance(model, str) else model
+    if isinstance(entry, Network):
         raise InputError(
-            f"a transformer of calc.models is needed here; got {found.name}, {found.family}:"
-            f' calc.throughput.of("{found.key or found.name}", …) answers for it, and'
+            f"a transformer of calc.models is needed here; got {entry.name}, {entry.family}:"
+            f' calc.throughput.of("{entry.key or entry.name}", …) answers for it, and'
             " `calc throughput`"
         )
-    check_transformer(found)
-    transformer: Transformer = found
+    check_transformer(entry)
+    transformer: Transformer = entry
     return transformer
 
 
@@ -81,11 +81,11 @@ def network(model: N | str, family: type[N]) -> N:
     """
     if not (isinstance(family, type) and issubclass(family, Network)):
         raise InputError(f"family must be one of calc.models; got {abbreviated(family)}")
-    found = get(model) if isinstance(model, str) else model
-    if not isinstance(found, family):
-        name = getattr(found, "name", abbreviated(found))
+    entry = get(model) if isinstance(model, str) else model
+    if not isinstance(entry, family):
+        name = getattr(entry, "name", abbreviated(entry))
         raise InputError(f"{family.family} of calc.models is needed here; got {name}")
-    return found
+    return entry
 
 
 def key_of(name: str) -> str | None:
@@ -124,10 +124,10 @@ def _get(key: str) -> Transformer | Network:
     table = {name: value for name, value in _tables()[key].items() if name != "also"}
     family = table.pop("family", "transformer")
     one_of(f"{FILE}: {key}: family", family, FAMILIES)
-    made = FAMILIES[family]
+    read_fields = FAMILIES[family]
     inherited = {name: table.pop(name) for name in INHERITED}
-    known = {field.name for field in fields(made)} - {"key", "notes"}
-    numbers = {field.name for field in number_fields(made)}
+    known = {field.name for field in fields(read_fields)} - {"key", "notes"}
+    numbers = {field.name for field in number_fields(read_fields)}
     check_fields(f"{FILE}: {key}", table, sorted(known))
 
     def read(name: str, value: object) -> Any:
@@ -141,7 +141,7 @@ def _get(key: str) -> Transformer | Network:
         return read_record(unit | fields, f"{key}.{name}", FILE, inherited | title).quantity
 
     try:
-        return made(key=key, **{name: read(name, value) for name, value in table.items()})
+        return read_fields(key=key, **{name: read(name, value) for name, value in table.items()})
     except (InputError, TypeError) as error:  # a word that is none, or a field that every model has
         raise InputError(f"{FILE}: {key}: {error}") from None
 

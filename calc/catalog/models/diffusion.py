@@ -87,13 +87,13 @@ class DiffusionTransformer(Network):
         of_last = of_stream - of_half if self.half_last_block else 0
         singles = self.single_blocks or 0
         vectors = [self.time_width] * (2 if self.embedded_guidance else 1)
-        made = sum(
+        modulation = sum(
             linear(inputs, width) + linear(width, width) for inputs in (*vectors, self.vector_width)
         )
         patch, text = self.patch_inputs, self.text_width
         return self._counted(
             {
-                "embedding": linear(patch, width) + linear(text, width) + made,
+                "embedding": linear(patch, width) + linear(text, width) + modulation,
                 "double blocks": 2 * double * (attention + rest) - half,
                 "single blocks": singles * single,
                 "modulation": 2 * double * of_stream + singles * of_single - of_last + of_half,

@@ -68,25 +68,25 @@ def load(path: str | Path) -> Transformer:
 
 def _dense(config: Config, *windows: str, names: Fields = DENSE) -> Fields:
     """Attention and one feed-forward network a layer, as in Llama."""
-    found: Fields = config.counts(names)
+    shape: Fields = config.counts(names)
     if "head_width" not in names and config.get("head_dim") is not None:
-        found["head_width"] = config.count("head_dim")
+        shape["head_width"] = config.count("head_dim")
     biases = ["qkv", "attention output"] if config.flag("attention_bias") else []
     biases += ["feed-forward"] if config.flag("mlp_bias") else []
-    return found | {"biases": tuple(biases)} | _windows(config, found, windows)
+    return shape | {"biases": tuple(biases)} | _windows(config, shape, windows)
 
 
-def _windows(config: Config, found: Fields, pattern: tuple[str, ...]) -> Fields:
+def _windows(config: Config, shape: Fields, pattern: tuple[str, ...]) -> Fields:
     """Kinds of attention: as the layers are listed, or as the family places its windows."""
     used = config.flag("use_sliding_window", config.get("model_type") not in ("qwen2", "qwen3"))
     window = config.count("sliding_window") if config.get("sliding_window") is not None else 0
     listed = not config.is_read("layer_types")  # by a family that has other kinds
     kinds = config.kinds("layer_types", WINDOWED) if listed else None
     first = config.get("max_window_layers")
-    if not used or not 0 < window < found["context"]:
+    if not used or not 0 < window < shape["context"]:
         return {}
     if kinds is None and first is not None:
-        first, layers = config.count("max_window_layers", least=0), found["layers"]
+        first, layers = config.count("max_window_layers", least=0), shape["layers"]
         kinds = ["full"] * min(first, layers) + ["window"] * max(layers - first, 0)
     if kinds is None and not pattern:
         note = f"its sliding_window of {window} tokens is not counted, and every layer looks at"
@@ -98,8 +98,8 @@ def _windows(config: Config, found: Fields, pattern: tuple[str, ...]) -> Fields:
 def _llama(config: Config) -> Fields:
     heads = config.get("num_attention_heads")
     if heads is not None and config.get("num_key_value_heads") is None:  # the first have no groups
-        found = _dense(config, names=LAYERS | {"feed_forward_width": "intermediate_size"})
-        return found | {"kv_heads": heads}
+        shape = _dense(config, names=LAYERS | {"feed_forward_width": "intermediate_size"})
+        return shape | {"kv_heads": heads}
     return _dense(config)
 
 
@@ -108,8 +108,8 @@ def _windowed(config: Config) -> Fields:
 
 
 def _qwen2(config: Config) -> Fields:
-    found = _dense(config)
-    return found | {"biases": tuple({"qkv": 0} | dict.fromkeys(found["biases"]))}
+    shape = _dense(config)
+    return shape | {"biases": tuple({"qkv": 0} | dict.fromkeys(shape["biases"]))}
 
 
 def _mixtral(config: Config) -> Fields:
@@ -140,19 +140,19 @@ def _gemma4(config: Config) -> Fields:
     narrow = GROUPS | {"window_head_width": "head_dim", "window_kv_heads": "num_key_value_heads"}
     if not config.flag("enable_moe_block"):
         names = narrow | {"feed_forward_width": "intermediate_size"}
-        found = _dense(config, *["window"] * 5, "full", names=names | {"head_width": "head_dim"})
-        found |= {"norms": 4}
+        shape = _dense(config, *["window"] * 5, "full", names=names | {"head_width": "head_dim"})
+        shape |= {"norms": 4}
     else:  # the network of all tokens stands beside the experts
         experts = {"expert_width": "moe_intermediate_size", "experts": "num_experts"}
         experts |= {"active_experts": "top_k_experts", "shared_expert_width": "intermediate_size"}
         names = narrow | experts | {"head_width": "head_dim"}
-        found = _dense(config, *["window"] * 5, "full", names=names)
+        shape = _dense(config, *["window"] * 5, "full", names=names)
         # Seven normalisations, and what the router's input is multiplied by, number by number.
-        found |= {"norms": 8, "shared_experts": 1, "biases": ("router",)}
-    found["head_width"] = config.count("global_head_dim", found["head_width"])
+        shape |= {"norms": 8, "shared_experts": 1, "biases": ("router",)}
+    shape["head_width"] = config.count("global_head_dim", shape["head_width"])
     if shared:
-        found["kv_heads"] = config.count("num_global_key_value_heads", found["kv_heads"])
-    return found | {"qk_norm": "head", "tied_values": ("full",) if shared else ()}
+        shape["kv_heads"] = config.count("num_global_key_value_heads", shape["kv_heads"])
+    return shape | {"qk_norm": "head", "tied_values": ("full",) if shared else ()}
 
 
 def _mimo_v2(config: Config) -> Fields:
@@ -165,7 +165,7 @@ def _mimo_v2(config: Config) -> Fields:
     config.must_be("swa_v_head_dim", config.get("v_head_dim"))
     for name in ("sliding_window_size", "attention_chunk_size"):
         config.must_be(name, config.get("sliding_window"))
-    found: Fields = config.counts(DENSE | HEAD | experts | ROUTED | widths)
+    shape: Fields = config.counts(DENSE | HEAD | experts | ROUTED | widths)
     config.must_be("attention_bias", False)
     listed = {}
     for name in ("hybrid_layer_pattern", "moe_layer_freq"):
@@ -173,7 +173,7 @@ def _mimo_v2(config: Config) -> Fields:
     windows, routed = listed["hybrid_layer_pattern"] or (), listed["moe_layer_freq"] or ()
     for name in ("add_swa_attention_sink_bias", "add_full_attention_sink_bias"):
         config.flag(name)
-    return found | {
+    return shape | {
         "attention": tuple("window" if turn == "second" else "full" for turn in windows),
         "feed_forward": tuple("experts" if turn == "second" else "dense" for turn in routed),
         "biases": ("router",),
@@ -184,8 +184,8 @@ def _mimo_v2(config: Config) -> Fields:
 def _gpt_oss(config: Config) -> Fields:
     experts = {"expert_width": "intermediate_size", "experts": "num_local_experts"}
     config.get("experts_per_token")  # the same once more
-    found = _dense(config, "window", "full", names=GROUPS | HEAD | experts | ROUTED)
-    return found | {"biases": (*found["biases"], "feed-forward", "router", "sinks")}
+    shape = _dense(config, "window", "full", names=GROUPS | HEAD | experts | ROUTED)
+    return shape | {"biases": (*shape["biases"], "feed-forward", "router", "sinks")}
 
 
 def _qwen3(config: Config) -> Fields:
@@ -194,12 +194,12 @@ def _qwen3(config: Config) -> Fields:
 
 def _qwen3_moe(config: Config) -> Fields:
     experts = {"expert_width": "moe_intermediate_size", "experts": "num_experts"}
-    found = _dense(config, names=GROUPS | HEAD | experts | ROUTED)
-    step, layers = config.count("decoder_sparse_step", 1), range(found["layers"])
+    shape = _dense(config, names=GROUPS | HEAD | experts | ROUTED)
+    step, layers = config.count("decoder_sparse_step", 1), range(shape["layers"])
     dense, width = config.get("mlp_only_layers", []), config.count("intermediate_size", 1)
     kinds = ["dense" if i in dense or (i + 1) % step else "experts" for i in layers]
-    found |= {"feed_forward_width": width} if "dense" in kinds else {}
-    return found | {"qk_norm": "head", "feed_forward": tuple(kinds)}
+    shape |= {"feed_forward_width": width} if "dense" in kinds else {}
+    return shape | {"qk_norm": "head", "feed_forward": tuple(kinds)}
 
 
 def _gated_delta(config: Config) -> Fields:
@@ -224,8 +224,8 @@ def _gated_delta(config: Config) -> Fields:
 def _qwen3_next(config: Config) -> Fields:
     shared = {"shared_expert_width": "shared_expert_intermediate_size"}
     layers = _gated_delta(config)
-    found = _qwen3_moe(config) | layers | config.counts(shared)
-    return found | {"shared_experts": 1, "gates": ("attention", "shared experts")}
+    shape = _qwen3_moe(config) | layers | config.counts(shared)
+    return shape | {"shared_experts": 1, "gates": ("attention", "shared experts")}
 
 
 def _qwen3_5(config: Config) -> Fields:
@@ -236,17 +236,17 @@ def _qwen3_5(config: Config) -> Fields:
 
 def _llama4(config: Config) -> Fields:
     experts = {"expert_width": "intermediate_size", "experts": "num_local_experts"}
-    found = _dense(config, names=GROUPS | HEAD | experts | ROUTED)
-    step, layers = config.count("interleave_moe_layer_step", 1), found["layers"]
+    shape = _dense(config, names=GROUPS | HEAD | experts | ROUTED)
+    step, layers = config.count("interleave_moe_layer_step", 1), shape["layers"]
     routed = config.get("moe_layers", [*range(step - 1, layers, step)])
     kinds = ["experts" if i in routed else "dense" for i in range(layers)]
     dense = config.count("intermediate_size_mlp")
-    found |= {"feed_forward_width": dense} if "dense" in kinds else {}
+    shape |= {"feed_forward_width": dense} if "dense" in kinds else {}
     every = config.count("no_rope_layer_interval", 4)
     rotated = config.get("no_rope_layers", [int((i + 1) % every != 0) for i in range(layers)])
     chunks = ["window" if is_rotated else "full" for is_rotated in rotated]
     config.get("use_qk_norm")  # without parameters
-    return found | {
+    return shape | {
         "shared_experts": 1,
         "feed_forward": tuple(kinds),
         "attention": tuple(chunks),
@@ -254,21 +254,21 @@ def _llama4(config: Config) -> Fields:
     }
 
 
-def _routed(config: Config, found: Fields, shared: str = "n_shared_experts") -> Fields:
+def _routed(config: Config, shape: Fields, shared: str = "n_shared_experts") -> Fields:
     """Experts after some first layers that have none, one shared by all tokens."""
     first = config.count("first_k_dense_replace", least=0)
     config.must_be("moe_layer_freq", 1)
-    kinds = ["dense"] * first + ["experts"] * (found["layers"] - first)
-    found |= {"shared_experts": config.count(shared)} if config.get(shared) else {}
-    found["biases"] = (*found["biases"], "router")
-    return found | {"feed_forward": tuple(kinds)}
+    kinds = ["dense"] * first + ["experts"] * (shape["layers"] - first)
+    shape |= {"shared_experts": config.count(shared)} if config.get(shared) else {}
+    shape["biases"] = (*shape["biases"], "router")
+    return shape | {"feed_forward": tuple(kinds)}
 
 
 def _deepseek_v3(config: Config) -> Fields:
     experts = {"expert_width": "moe_intermediate_size", "experts": "n_routed_experts"}
-    found = _dense(config, names=DENSE | LATENT | experts | ROUTED)
+    shape = _dense(config, names=DENSE | LATENT | experts | ROUTED)
     config.must_be("topk_method", "noaux_tc")  # whose routers have a bias
-    return _routed(config, found) | {"attention": ("latent",)}
+    return _routed(config, shape) | {"attention": ("latent",)}
 
 
 def _deepseek_v32(config: Config) -> Fields:
@@ -294,22 +294,22 @@ def _glm_moe_dsa(config: Config) -> Fields:
 
 def _glm4_moe(config: Config) -> Fields:
     experts = {"expert_width": "moe_intermediate_size", "experts": "n_routed_experts"}
-    found = _dense(config, names=DENSE | HEAD | experts | ROUTED)
-    found["biases"] = tuple(bias for bias in found["biases"] if bias != "attention output")
-    found |= {"qk_norm": "head"} if config.flag("use_qk_norm") else {}
-    return _routed(config, found)
+    shape = _dense(config, names=DENSE | HEAD | experts | ROUTED)
+    shape["biases"] = tuple(bias for bias in shape["biases"] if bias != "attention output")
+    shape |= {"qk_norm": "head"} if config.flag("use_qk_norm") else {}
+    return _routed(config, shape)
 
 
 def _minimax_m2(config: Config) -> Fields:
     experts = {"expert_width": "intermediate_size", "experts": "num_local_experts"}
-    found = _dense(config, names=GROUPS | HEAD | experts | ROUTED)
+    shape = _dense(config, names=GROUPS | HEAD | experts | ROUTED)
     config.must_be("shared_intermediate_size", 0)
     config.must_be("qk_norm_type", "per_layer")
     for name in ("mtp_transformer_layers", "num_mtp_modules"):
         config.get(name)  # use_mtp says that there are any
-    config.must_be("attn_type_list", [1] * found["layers"])  # of full attention
-    found |= {"qk_norm": "all heads"} if config.flag("use_qk_norm") else {}
-    return found | {"biases": ("router",) if config.flag("use_routing_bias") else ()}
+    config.must_be("attn_type_list", [1] * shape["layers"])  # of full attention
+    shape |= {"qk_norm": "all heads"} if config.flag("use_qk_norm") else {}
+    return shape | {"biases": ("router",) if config.flag("use_routing_bias") else ()}
 
 
 def _minimax_m3(config: Config) -> Fields:
@@ -320,13 +320,13 @@ def _minimax_m3(config: Config) -> Fields:
         "shared_experts": "n_shared_experts",
         "shared_expert_width": "shared_intermediate_size",
     }
-    found: Fields = config.counts(GROUPS | HEAD | dense | experts | ROUTED)
+    shape: Fields = config.counts(GROUPS | HEAD | dense | experts | ROUTED)
     config.must_be("qk_norm_type", "per_head")
     config.must_be("attention_output_gate", False)
-    config.must_be("intermediate_size", found["expert_width"])
+    config.must_be("intermediate_size", shape["expert_width"])
     for name in ("num_mtp_modules", "swiglu_alpha", "use_gemma_norm"):
         config.get(name)  # num_nextn_predict_layers says of the first that there are any
-    first, layers = config.count("first_k_dense_replace", least=0), found["layers"]
+    first, layers = config.count("first_k_dense_replace", least=0), shape["layers"]
     apart = [0] * first + [1] * (layers - first)
     config.must_be("moe_layer_freq", apart)
     sparse = config.get("sparse_attention_config")
@@ -338,7 +338,7 @@ def _minimax_m3(config: Config) -> Fields:
             " moe_layer_freq"
         )
     heads, width, blocks = (sparse[number] for number in numbers)
-    return found | {
+    return shape | {
         "qk_norm": "head" if config.flag("use_qk_norm") else None,
         "biases": ("router",) if config.flag("use_routing_bias") else (),
         "attention": (*["full"] * first, *["blocks"] * (layers - first)),
@@ -356,11 +356,11 @@ def _kimi_linear(config: Config) -> Fields:
         "active_experts": "num_experts_per_token",
         "expert_latent": "routed_expert_hidden_size",
     }
-    found: Fields = config.counts(DENSE | LATENT | experts)
+    shape: Fields = config.counts(DENSE | LATENT | experts)
     config.must_be("topk_method", "noaux_tc")  # whose routers have a bias
     config.must_be("mla_use_output_gate", True)
-    found["biases"] = ()
-    found = _routed(config, found, "num_shared_experts")
+    shape["biases"] = ()
+    shape = _routed(config, shape, "num_shared_experts")
     linear = config.get("linear_attn_config")
     numbers = ("num_heads", "head_dim", "short_conv_kernel_size")
     known = isinstance(linear, dict) and linear.get("use_full_rank_gate") is True
@@ -370,10 +370,10 @@ def _kimi_linear(config: Config) -> Fields:
         )
     heads, width, kernel = (linear[number] for number in numbers)
     full = {number - 1 for number in linear.get("full_attn_layers", ())}
-    kinds = ("latent" if layer in full else "linear" for layer in range(found["layers"]))
+    kinds = ("latent" if layer in full else "linear" for layer in range(shape["layers"]))
     for name in ("attn_res_block_size", "latent_moe_use_norm"):
         config.get(name)
-    return found | {
+    return shape | {
         "attention": tuple(kinds),
         "gates": ("attention",),
         "linear_key_heads": heads,
@@ -401,23 +401,23 @@ def _granite(config: Config) -> Fields:
     }
     names = {"mamba": "state", "attention": "full"}
     kinds = config.kinds("layer_types", names) or config.kinds("layers_block_type", names)
-    found = config.counts(GROUPS | states)
+    shape = config.counts(GROUPS | states)
     config.must_be("attention_bias", False)
     config.must_be("mamba_conv_bias", True)
     config.must_be("mamba_proj_bias", False)
-    inner = config.count("mamba_expand", 2) * found["width"]
-    found["state_head_width"] = inner // found["state_heads"]
+    inner = config.count("mamba_expand", 2) * shape["width"]
+    shape["state_head_width"] = inner // shape["state_heads"]
     config.get("mamba_d_head")  # follows from the same
     shared = config.count("shared_intermediate_size")
     if not config.count("num_local_experts", least=0):  # the network of all tokens is the only one
         for name in ("intermediate_size", "num_experts_per_tok"):
             config.get(name)
-        found["feed_forward_width"] = shared
+        shape["feed_forward_width"] = shared
     else:
         experts = {"expert_width": "intermediate_size", "experts": "num_local_experts"}
-        found |= config.counts(experts | ROUTED)
-        found |= {"shared_experts": 1, "shared_expert_width": shared}
-    return found | {"attention": tuple(kinds or ["state"])}
+        shape |= config.counts(experts | ROUTED)
+        shape |= {"shared_experts": 1, "shared_expert_width": shared}
+    return shape | {"attention": tuple(kinds or ["state"])}
 
 
 def _nemotron_h(config: Config) -> Fields:
@@ -431,7 +431,7 @@ def _nemotron_h(config: Config) -> Fields:
     }
     listed = config.get("layers_block_type")
     config.imply("num_hidden_layers", len(listed) if isinstance(listed, list) else None)
-    found: Fields = config.counts(GROUPS | states)
+    shape: Fields = config.counts(GROUPS | states)
     kinds = config.kinds("hybrid_override_pattern", NEMOTRON)
     kinds = kinds or config.kinds("layers_block_type", NEMOTRON_BLOCKS)
     if kinds is None:
@@ -440,18 +440,18 @@ def _nemotron_h(config: Config) -> Fields:
         config.must_be(name, False)
     config.must_be("use_conv_bias", True)
     head = "head_dim" if config.get("attention_head_dim") is None else "attention_head_dim"
-    found["head_width"] = config.count(head)
+    shape["head_width"] = config.count(head)
     width = config.count("intermediate_size", 1)
-    found |= {"feed_forward_width": width} if "dense" in kinds else {}
+    shape |= {"feed_forward_width": width} if "dense" in kinds else {}
     if "experts" in kinds:
         names = {"expert_width": "moe_intermediate_size", "experts": "n_routed_experts"}
         names["shared_expert_width"] = "moe_shared_expert_intermediate_size"
         if config.get("moe_latent_size") is not None:
             names["expert_latent"] = "moe_latent_size"
-        found |= config.counts(names | ROUTED | {"shared_experts": "n_shared_experts"})
-        found["biases"] = ("router",)
+        shape |= config.counts(names | ROUTED | {"shared_experts": "n_shared_experts"})
+        shape["biases"] = ("router",)
     mixers = ("state", "full")
-    return found | {
+    return shape | {
         "gated": False,
         "attention": tuple(kind if kind in mixers else "none" for kind in kinds),
         "feed_forward": tuple("none" if kind in mixers else kind for kind in kinds),
@@ -465,19 +465,19 @@ def _jamba(config: Config) -> Fields:
         "time_step_rank": "mamba_dt_rank",
     }
     experts = {"experts": "num_experts", "expert_width": "intermediate_size"}
-    found: Fields = config.counts(DENSE | states | experts | ROUTED)
+    shape: Fields = config.counts(DENSE | states | experts | ROUTED)
     config.must_be("mamba_conv_bias", True)
     config.must_be("mamba_proj_bias", False)
-    inner = config.count("mamba_expand", 2) * found["width"]
-    found |= {"state_heads": inner, "state_head_width": 1, "state_groups": 1}
+    inner = config.count("mamba_expand", 2) * shape["width"]
+    shape |= {"state_heads": inner, "state_head_width": 1, "state_groups": 1}
     for ours, one, other, theirs in (
         ("attention", "full", "state", "attn_layer"),
         ("feed_forward", "experts", "dense", "expert_layer"),
     ):
         period = config.count(f"{theirs}_period")
         offset = config.count(f"{theirs}_offset", least=0)
-        found[ours] = tuple(one if i % period == offset else other for i in range(period))
-    return found
+        shape[ours] = tuple(one if i % period == offset else other for i in range(period))
+    return shape
 
 
 def _bert(config: Config) -> Fields:
@@ -492,13 +492,13 @@ def _bert(config: Config) -> Fields:
 
 
 def _modernbert(config: Config) -> Fields:
-    found: Fields = config.counts(LAYERS | {"feed_forward_width": "intermediate_size"})
+    shape: Fields = config.counts(LAYERS | {"feed_forward_width": "intermediate_size"})
     for name in ("norm_bias", "attention_bias", "mlp_bias"):
         config.must_be(name, False)
     every = config.count("global_attn_every_n_layers", 3)
     window = config.count("local_attention", 128)
     pattern = ("full", *["window"] * (every - 1))
-    return found | {"output": "none", "attention": pattern, "window": window}
+    return shape | {"output": "none", "attention": pattern, "window": window}
 
 
 FAMILIES: dict[str, Callable[[Config], Fields]] = {

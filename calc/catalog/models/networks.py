@@ -70,8 +70,8 @@ class Network:
 def whole_numbers(model: str, name: str, given: Any) -> tuple[int, ...]:
     """A list of whole numbers from 1, such as the rows of tables."""
     try:
-        found = tuple(int(number) for number in given)
-        right = found and all(a == b and b >= 1 for a, b in zip(given, found, strict=True))
+        whole = tuple(int(number) for number in given)
+        right = whole and all(a == b and b >= 1 for a, b in zip(given, whole, strict=True))
     except (TypeError, ValueError, OverflowError):
         right = False
     if not right or any(isinstance(number, bool) for number in given):
@@ -79,7 +79,7 @@ def whole_numbers(model: str, name: str, given: Any) -> tuple[int, ...]:
             f"{model}: {name} must be whole numbers from 1, as in [512, 256]; got"
             f" {abbreviated(given)}"
         )
-    return found
+    return whole
 
 
 def read_numbers(model: Any) -> None:

@@ -67,11 +67,11 @@ class Weights:
     @cached_property
     def matrices(self) -> dict[str, list[Matrix]]:
         """The matrices of each group but the others."""
-        found: dict[str, list[Matrix]] = {}
+        by_group: dict[str, list[Matrix]] = {}
         for matrix in self.model.matrices:
             if matrix.group != "others":
-                found.setdefault(matrix.group, []).append(matrix)
-        return found
+                by_group.setdefault(matrix.group, []).append(matrix)
+        return by_group
 
     @cached_property
     def sizes(self) -> dict[str, Quantity]:
@@ -112,13 +112,13 @@ def is_released(given: object) -> bool:
 
 def _groups(given: str, argument: str) -> dict[str, str]:
     """The formats of a text such as "experts=mxfp4,others=bf16"."""
-    found: dict[str, str] = {}
+    by_group: dict[str, str] = {}
     for assignment in given.split(","):
         group, _, form = (part.strip() for part in assignment.partition("="))
-        if not group or not form or group in found:
+        if not group or not form or group in by_group:
             raise InputError(
                 f"{argument}: groups have a format each, as in experts=mxfp4,others=bf16; got"
                 f" {abbreviated(given)}"
             )
-        found[group] = form
-    return found
+        by_group[group] = form
+    return by_group

@@ -25,27 +25,27 @@ SIZES = tuple(2**power for power in range(10, 31, 2))
 def cases(bench: Bench) -> Iterator[Case]:
     """Each operation by its size: the bytes of a device's whole buffer."""
     count = 2 if bench.small else torch.cuda.device_count()
-    found: Times = {}
+    times: Times = {}
     sizes = (2**12,) if bench.small else SIZES
     for operation, size in product(OPERATIONS, sizes):
         labels = {"operation": operation, "devices": count, "bytes": size}
-        yield Case(labels, partial(_row, bench, count, sizes, found, (operation, size)))
+        yield Case(labels, partial(_row, bench, count, sizes, times, (operation, size)))
 
 
-def _row(bench: Bench, count: int, sizes: tuple[int, ...], found: Times, key: Key) -> Row:
+def _row(bench: Bench, count: int, sizes: tuple[int, ...], times_at: Times, key: Key) -> Row:
     """The row of one case; the first of them runs all, since processes take long to start."""
     if count < 2:
         return unmeasured("this machine has one GPU")
-    if not found:
+    if not times_at:
         try:
-            found |= _all(bench, count, sizes)
+            times_at |= _all(bench, count, sizes)
         except (
             RuntimeError,
             multiprocessing.ProcessRaisedException,
             multiprocessing.ProcessExitedException,
         ) as error:
             return unmeasured(reason(error))
-    times = found[key]
+    times = times_at[key]
     if isinstance(times, str):
         return unmeasured(times)
     low, median, high = statistics.quantiles(times, n=4, method="inclusive")
@@ -73,14 +73,14 @@ def _process(
         rank=rank,
         world_size=count,
     )
-    found: Times = {}
+    times: Times = {}
     for operation, size in product(OPERATIONS, sizes):
         try:
-            found[operation, size] = _times(bench, operation, size, count)
+            times[operation, size] = _times(bench, operation, size, count)
         except RuntimeError as error:  # gloo has no all-to-all: all processes fail alike
-            found[operation, size] = reason(error)
+            times[operation, size] = reason(error)
     if rank == 0:
-        torch.save(found, f"{folder}/times")
+        torch.save(times, f"{folder}/times")
     distributed.destroy_process_group()
 
 

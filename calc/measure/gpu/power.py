@@ -41,20 +41,20 @@ def _power(bench: Bench, make: Callable[[], Work] | None) -> Row:
         work = make() if make else partial(time.sleep, READS)
     except (RuntimeError, NotImplementedError, AttributeError) as error:
         return nothing | unmeasured(reason(error))
-    found: list[tuple[float, float]] = []
+    samples: list[tuple[float, float]] = []
     over = threading.Event()
 
     def read() -> None:
         while not over.wait(READS):
             if now := reading():
-                found.append(now)
+                samples.append(now)
 
     reader = threading.Thread(target=read)
     reader.start()
     start, runs = bench.clock(), 0
     seconds = READS if bench.small else SECONDS
     try:
-        while bench.clock() - start < seconds or len(found) < 2:
+        while bench.clock() - start < seconds or len(samples) < 2:
             for _ in range(10):
                 work()
             runs += 10
@@ -65,7 +65,7 @@ def _power(bench: Bench, make: Callable[[], Work] | None) -> Row:
         over.set()
         reader.join()
         bench.free()
-    settled = found[len(found) // 2 :]
+    settled = samples[len(samples) // 2 :]
     watts, clocks = (statistics.median(readings) for readings in zip(*settled, strict=True))
     spread = (max(watts for watts, _ in settled) - min(watts for watts, _ in settled)) / watts
     return {

@@ -113,7 +113,7 @@ SAME = ("gpu", "memory", "torch", "runtime", "small")
 def _conditions(bench: Bench) -> Row:
     """What the rows depend on, and nothing that names one machine."""
     machine = this_machine()
-    told: Row = {
+    row: Row = {
         "measured": str(datetime.datetime.now(datetime.UTC).date()),
         "command": "calc measure --gpu --all",
         "gpu": "none: a trial on the CPU",
@@ -129,10 +129,10 @@ def _conditions(bench: Bench) -> Row:
         "small": bench.small,
     }
     if torch.version.hip:
-        told["runtime"] = f"ROCm {torch.version.hip}"
+        row["runtime"] = f"ROCm {torch.version.hip}"
     if bench.on_gpu:
         properties = torch.cuda.get_device_properties(0)
-        told |= {
+        row |= {
             "gpu": properties.name,
             "gpus": torch.cuda.device_count(),
             "units": properties.multi_processor_count,
@@ -141,7 +141,7 @@ def _conditions(bench: Bench) -> Row:
             "driver": power.told("driver_version"),
             "power_limit_w": power.told("power.limit"),
         }
-    return told
+    return row
 
 
 def _version(package: str) -> str:
