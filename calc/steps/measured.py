@@ -3,7 +3,9 @@
 `calc.kernel_shares` has the measurements, by device, program and version, as shares of published
 peaks. Where a program was not measured to run a kernel on a device, the rows of another program
 there count, since they call the same libraries; where none was, those of the device that the data
-name as most like it, whose share is taken of the peaks of the device that is meant.
+name as most like it, whose share is taken of the peaks of the device that is meant. Weights of
+eight bits are widened by a kernel of each program: where a program's own was not measured, it is
+taken to reach the share of its kernels of two bytes.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ class Measured:
     formats: tuple[str, ...]
     """The nearest first."""
     length: Number
+
+
+EACH_ITS_OWN = ("int8-weights",)
+"""Formats whose kernels programs write themselves: those of one say nothing of another's."""
 
 
 def formats_of_product(dtype: str, weight: float, experts: bool = False) -> tuple[str, ...]:
@@ -83,10 +89,10 @@ def surface(
     measured = kernel_shares.programs()
     if software.key not in measured:
         return None
-    programs = (software.key, *(each for each in measured if each != software.key))
+    others = [program for program in measured if program != software.key]
     for key in (device.key, device.measured_as):
         for format in formats:
-            for program in programs:
+            for program in (software.key, *([] if format in EACH_ITS_OWN else others)):
                 version = software.version if program == software.key else ""
                 rows = kernel_shares.of(kernel, key, program, format, version)
                 if rows is not None and rows.rate in device.dtypes:
@@ -105,7 +111,7 @@ def sums(machine: Machine, software: Software, devices: int) -> Sums | None:
     if software.key not in kernel_shares.programs() or devices > machine.domain:
         return None
     measured = kernel_shares.programs()
-    for program in (software.key, *(each for each in measured if each != software.key)):
+    for program in (software.key, *(name for name in measured if name != software.key)):
         version = software.version if program == software.key else ""
         rows = engine_sums.of(machine.device.key, program, devices, version)
         if rows is not None:

@@ -716,8 +716,8 @@ PARTS: dict[str, dict[str, Any]] = {
         "tdp": 165,
     },
     "h200-nvl": {
-        "peak": rates(132, 1.55, {"fp16": 4096, "bf16": 4096, "fp8": 8192, "int8": 8192}),
-        "vector_peak": rates(132, 1.785, {"fp32": 256}),
+        "peak": rates(132, 1.55, HOPPER) | rates(132, 1.785, {"fp64": 256}),
+        "vector_peak": rates(132, 1.785, {"fp64": 128, "fp32": 256}),
         "memory_bandwidth": bus(6 * 1024, 6.25),
         "memory_capacity": 143771 / 1024,
         "link_bandwidth": links(18, 25),

@@ -13,7 +13,7 @@ from calc import Formats, Job, Layout, Tokens, hardware, machines, software, ste
 from calc.catalog import engine_sums, kernel_shares
 from calc.catalog.kernel_shares import COLUMNS, LENGTHS, ROOFS, Surface
 from calc.core.errors import InputError
-from calc.steps.measured import surface
+from calc.steps.measured import formats_of_product, surface
 
 BYTES = 1_000_000  # that all measured kernels may take
 HEAD = ",".join(COLUMNS)
@@ -144,6 +144,17 @@ def test_devices_that_stand_for_others_were_measured_themselves() -> None:
     for key in hardware.names():
         stands = hardware.get(key).measured_as
         assert not stands or (stands in measured and key not in measured), key
+
+
+def test_weights_of_eight_bits_are_widened_by_each_programs_own_kernel() -> None:
+    h100, eight_bits = hardware.get("h100"), formats_of_product("bf16", 1.0)
+    own = surface("product", eight_bits, h100, software.get("sglang"))
+    assert own is not None
+    assert (own.program, own.format) == ("sglang", "int8-weights")
+    other = surface("product", eight_bits, h100, software.get("vllm"))
+    assert other is not None
+    assert (other.program, other.format) == ("vllm", "bf16")
+    assert own.time(32, 2e-5) > 2 * other.time(32, 2e-5)  # by another's it would take twice as long
 
 
 def test_a_step_says_which_rows_it_is_made_of() -> None:
