@@ -788,9 +788,9 @@ def state_memory(model: Transformer | str) -> Annotated[Quantity, "byte"]:
     Equation: M = l · (h · d_k · d_v · s + n · (k − 1) · s_conv)
 
     By `calc.attention.state_memory` and `convolution_memory`, in layers of linear attention and
-    state spaces; zero in a model without them. FP32 is what SGLang keeps, and vLLM where the model's
-    configuration says so (`mamba_ssm_dtype`); else vLLM keeps states in the model's own 16 bits
-    unless `--mamba-ssm-cache-dtype float32` is given, which `calc.engine_memory` counts.
+    state spaces; zero in a model without them. SGLang keeps FP32, and so does vLLM where a model's
+    configuration asks for it (`mamba_ssm_dtype`) or `--mamba-ssm-cache-dtype` does; else vLLM keeps
+    states in the model's own 16 bits, as `calc.engine_memory` counts them.
 
     Source: dao2024mamba2
 
