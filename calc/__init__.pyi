@@ -77,6 +77,7 @@ from calc.steps.job import (
 from calc.core.errors import InputError as InputError
 from calc.core.units import Quantity as Quantity, quantity as quantity
 from calc.planning.service.break_even import break_even as break_even
+from calc.published.checking import check as check
 from calc.planning.comparing.compare import compare as compare
 from calc.planning.serving import plan as plan
 from calc.planning.service.plan import plan_service as plan_service

@@ -70,6 +70,10 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "plan",
         "machines or models side by side: cost, energy and latency, each at its best batch",
     ),
+    "check": (
+        "check",
+        "whether a claim of performance can be true, and where published rows stand",
+    ),
     "measure": ("measure", "measure this machine's roofs, and write them as a device"),
     "validate": ("measure", "predict some two dozen kernels from a device's roofs, and time them"),
     "training": ("training", "what a training run made of its device, from its log"),
@@ -84,7 +88,7 @@ HEADINGS = {  # in the help, above the first command of each group
     "list": "to look up",
     "roofline": "one piece of work, one device",
     "plan": "to plan",
-    "measure": "to measure, and to hold to what was measured",
+    "check": "to check, and to measure",
     "simulate": "small networks, trained here",
     "completion": "for other programs",
 }

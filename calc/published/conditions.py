@@ -77,6 +77,7 @@ FORMATS = (  # in which products are computed; the first pattern that is found
     (r"nvfp4|mxfp4|\bfp4\b", "fp4"),
     (r"weight[- ]only|int4|q\d_|group", "bf16"),
     (r"fp8|float8", "fp8"),
+    (r"fp6", "fp6"),
     (r"int8", "int8"),
     (r"bf16|bfloat16", "bf16"),
     (r"fp16|float16|f16", "fp16"),

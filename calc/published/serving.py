@@ -67,7 +67,11 @@ class Served:
         return float(cache.m_as("byte"))
 
     def lower(self, load: Tokens) -> float:
-        """Seconds that a step takes at least, whichever format its products are in.
+        """Seconds that a step takes at least, whichever format its products are in."""
+        return max(least_parts(self.easiest(load), load).values())
+
+    def easiest(self, load: Tokens) -> Job:
+        """The job in the fastest format that its weights may be computed in.
 
         Where the row does not say how its model is cut, messages are left out, since another cut
         may send less: all devices together are then one that reads each weight once.
@@ -75,12 +79,12 @@ class Served:
         job = self.job.with_context(load.longest)
         if not self.layout_is_stated or job.layout.devices > job.measured_on.most_joined:
             job = replace(job, machine=job.device, layout=Layout(tensor=job.layout.devices))
-        return bound(replace(job, formats=replace(job.formats, dtype=self.fastest)), load)
+        return replace(job, formats=replace(job.formats, dtype=self.fastest))
 
 
 def predict(row: Row) -> Comparison:
     """A row beside its prediction."""
-    served = _served(row)
+    served = served_of(row)
     job = served.job
     measured, load, per_step = _measured(row, served)
     lower = served.lower(load) / per_step
@@ -100,7 +104,12 @@ def predict(row: Row) -> Comparison:
 
 
 def bound(job: Job, load: Tokens) -> float:
-    """Seconds that the average step of steady state takes at least.
+    """Seconds that the average step of steady state takes at least."""
+    return max(least_parts(job, load).values())
+
+
+def least_parts(job: Job, load: Tokens) -> dict[str, float]:
+    """Seconds of each part of that step, of which the longest is its bound.
 
     Of a mixture's experts those count that written tokens wake: prompts may be read in few steps
     together, so that what they wake is read as seldom.
@@ -108,7 +117,7 @@ def bound(job: Job, load: Tokens) -> float:
     parts = step(job, load).parts
     if load.writes and load.reads:
         parts = {**parts, "memory": step(job, replace(load, reading=0.0)).parts["memory"]}
-    return float(max(time.m_as("s") for time in parts.values()))
+    return {name: float(time.m_as("s")) for name, time in parts.items()}
 
 
 def steady_parts(job: Job, load: Tokens) -> tuple[dict[str, float], float]:
@@ -130,7 +139,8 @@ def steady_parts(job: Job, load: Tokens) -> tuple[dict[str, float], float]:
     return parts, share * hidden + (1 - share) * hidden_writing
 
 
-def _served(row: Row) -> Served:
+def served_of(row: Row) -> Served:
+    """A row's job, in the formats and the layout that it states."""
     machine, model = conditions.machine(row), conditions.model(row)
     software = software_of(row.software)
     text = str(row["dtype_weights"]).lower()
@@ -187,12 +197,15 @@ def _measured(row: Row, served: Served) -> tuple[float, Tokens, float]:
         rate = None if of_one is None else of_one * conditions.devices(row)
     if rate is None:
         raise UnusableRowError("it gives no rate of written tokens whose definition is clear")
-    load = _load(row, served)
+    load = load_of(row, served)
     return 1 / rate, load, float(load.writing)
 
 
-def _load(row: Row, served: Served) -> Tokens:
-    """The mixed step of steady state: a batch that writes, and its share of prompts."""
+def load_of(row: Row, served: Served, filled: float | None = None) -> Tokens:
+    """The mixed step of steady state: a batch that writes, and its share of prompts.
+
+    `filled` is the share of memory that may be filled; that of the software where it is left out.
+    """
     job, answer, devices = served.job, row.number("output_len"), conditions.devices(row)
     if answer is None:  # the bound holds of prompts and answers as short as can be
         return Tokens(row.number("batch") or DEFAULT_BATCH * devices, 1.0)
@@ -205,7 +218,7 @@ def _load(row: Row, served: Served) -> Tokens:
         if match := re.search(r"concurrency (\d+)", str(row["batch"])):
             batch = float(match[1])
     capacity = job.device.memory_capacity.m_as("byte") * devices
-    room = capacity * job.software.memory_share - job.weight_memory.m_as("byte")
+    room = capacity * (filled or job.software.memory_share) - job.weight_memory.m_as("byte")
     fits = math.floor(room / served.cache(context)) if room > 0 else 0
     if fits < 1:
         raise UnusableRowError("its weights and one sequence do not fit into its devices' memory")

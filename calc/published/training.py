@@ -28,15 +28,7 @@ def predict(row: Row) -> Comparison:
     machine, model = conditions.machine(row), conditions.model(row)
     dtype = conditions.dtype(row) or "bf16"
     measured = _seconds_per_token(row, machine, model, dtype)
-    batch, missing = batch_of(row), ""
-    try:
-        job = job_of(row)
-    except NotMeasured as contradiction:
-        # Its arithmetic bounds it all the same, whatever its layout was.
-        missing = str(contradiction)
-        job = job_of(row, Layout(data=conditions.devices(row)))
-    if missing or job.layout.devices > machine.most_joined:
-        job = replace(job, machine=machine.device)
+    job, batch, missing = cut(row)
     tokens = batch.length * batch.sequences * job.layout.microbatches * job.layout.data
     prediction = prediction_of(step(job, batch), tokens / job.layout.devices)
     return Comparison(
@@ -47,6 +39,22 @@ def predict(row: Row) -> Comparison:
         replace(prediction, missing=missing) if missing else prediction,
         mixture=model.experts is not None,
     )
+
+
+def cut(row: Row) -> tuple[Job, Batch, str]:
+    """A row's job and batch, and the sentence that says what its layout contradicts.
+
+    The arithmetic of such a row bounds it all the same, whatever its layout was.
+    """
+    machine, missing = conditions.machine(row), ""
+    try:
+        job = job_of(row)
+    except NotMeasured as contradiction:
+        missing = str(contradiction)
+        job = job_of(row, Layout(data=conditions.devices(row)))
+    if missing or job.layout.devices > machine.most_joined:
+        job = replace(job, machine=machine.device)
+    return job, batch_of(row), missing
 
 
 def job_of(row: Row, layout: Layout | None = None) -> Job:

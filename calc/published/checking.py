@@ -1,0 +1,504 @@
+"""Whether a claim of performance can be true: `calc.check`.
+
+Each figure of a claim is held to the bound of what it says. For what it does not say stands what
+makes it easiest to keep: weights of four bits, caches of one byte, the fastest format of the
+device, as many sequences as memory holds, prompts and contexts of one token, messages that cost
+nothing. So what is impossible here is impossible for every claim that says more, by a program that
+computes each token by a pass of its own and each prompt whole; where drafts or a prefix cache would
+do, that is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from calc.catalog.machines import Machine
+from calc.core.citations import citation
+from calc.core.errors import InputError
+from calc.core.report import Reported, Table, values
+from calc.core.units import Quantity, quantity
+from calc.published import closed_loops, collectives, conditions, predict, serving, training
+from calc.published.claims import FIGURES, TIMES, Claim, load, read
+from calc.published.prediction import ROUNDING
+from calc.published.reading import Row, rows
+from calc.steps.collectives import least_time
+from calc.steps.curves import traffic
+from calc.steps.job import Batch, Job, Layout, Tokens
+from calc.steps.timing import step
+
+SMALLEST, SMALL_CACHE = "int4", "fp8"  # of weights, and of caches, that no claim is held to
+MANY = 2**20  # tokens of prompts that are read together, so that weights cost nothing
+ROWS, SHOWN = 40, 3  # published rows that a claim stands among, and that are printed
+WORST = 10  # claims of a file that are printed
+UNSAID = {  # conditions that a claim should say, and what stands for them
+    "serving": {
+        "dtype_weights": f"format of weights: {SMALLEST}, computed in the device's fastest",
+        "dtype_kv": f"format of caches: {SMALL_CACHE}",
+        "batch": "users at once: as many as memory holds",
+        "input_len": "length of prompts: none are read",
+        "output_len": "length of answers: contexts of one token",
+        "parallelism": "layout: messages cost nothing",
+        "software": "software",
+    },
+    "training": {
+        "dtype": "format: the fastest of the device",
+        "seq_len": "length of sequences: of one token",
+        "global_batch_seqs": "batch: as large as you like",
+        "parallelism": "layout: messages cost nothing",
+        "software": "software",
+    },
+    "collective": {"software": "software"},
+}
+
+
+@dataclass(frozen=True)
+class Held:
+    """A figure beside its bound, both as times of the same."""
+
+    name: str
+    claimed: float
+    bound: float
+    """The most, or of a time the least, that is possible; in the unit of the figure."""
+    by: str
+    """What the bound is made of, in a sentence."""
+    unless: str = ""
+    """What would make it possible all the same."""
+
+    @property
+    def share(self) -> float:
+        """The claim over the bound: above one it cannot be."""
+        return self.bound / self.claimed if self.name in TIMES else self.claimed / self.bound
+
+    @property
+    def possible(self) -> bool:
+        """Whether it keeps the bound, by the digits to which figures are printed."""
+        return self.share <= 1 + ROUNDING
+
+    def of(self, value: float) -> Quantity:
+        """A value in the unit of the figure."""
+        return quantity(value, FIGURES[self.name][1])
+
+
+@dataclass(frozen=True)
+class Near:
+    """A published row like the claim."""
+
+    row: Row
+    share: float
+    """Its bound over what was measured."""
+
+    @property
+    def rate(self) -> str:
+        """What was measured."""
+        name, value = next(iter(self.row.measured.items()))
+        return f"{value:.4g} {name.replace('_', ' ')}"
+
+    @property
+    def what(self) -> str:
+        """What was run, and where."""
+        row = self.row
+        batch = "" if row.number("batch") is None else f", batch {row['batch']:g}"
+        model = row["model"] or row["collective"]
+        return f"{model} on {conditions.devices(row)} {row.device}{batch} ({row.id})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Check(Reported):
+    """A claim beside its bounds and among published rows."""
+
+    claim: Claim
+    machine: Machine
+    held: tuple[Held, ...]
+
+    @property
+    def possible(self) -> bool:
+        """Whether every figure keeps its bound."""
+        return all(figure.possible for figure in self.held)
+
+    @property
+    def hardest(self) -> Held:
+        """The figure that is nearest to its bound, or furthest beyond it."""
+        return max(self.held, key=lambda figure: figure.share)
+
+    @cached_property
+    def near(self) -> list[Near]:
+        """The published rows that are most like it, the most alike first."""
+        return list(_nearest(self.claim.row, self.machine))
+
+    @property
+    def percentile(self) -> float | None:
+        """The share of these rows, in per cent, that are further from their bound."""
+        if len(self.near) < ROWS / 4:
+            return None
+        return 100 * sum(row.share < self.hardest.share for row in self.near) / len(self.near)
+
+    @property
+    def unsaid(self) -> list[str]:
+        """What it leaves out, and what stands for it."""
+        row, figures = self.claim.row, self.claim.figures
+        unsaid = {name: what for name, what in UNSAID[row.group].items() if not row[name]}
+        if "mfu" in figures and "dtype" in unsaid:
+            unsaid["dtype"] = "format: bf16, of whose peak MFU mostly is"
+        if "output" in figures and "batch" in unsaid:
+            one = replace(row, conditions=row.conditions | {"batch": 1.0})
+            alone = next(_serving(replace(self.claim, row=one), self.machine))
+            unsaid["batch"] += f"; one alone writes {alone.of(alone.bound)} at most"
+        return list(unsaid.values())
+
+    @cached_property
+    def title(self) -> list[str]:
+        """The verdict, what it stands on, and where the claim stands among published rows."""
+        share = self.hardest.share
+        verdict = f"possible: {share:.0%} of the bound"
+        if not self.possible:
+            verdict = f"impossible: {share:.3g} times the bound"
+        standing = (
+            [
+                f"{self.percentile:.0f} % of the {len(self.near)} published rows most like it are"
+                " further from theirs"
+            ]
+            if self.percentile is not None
+            else []
+        )
+        return [verdict, self.hardest.by, *standing, ""]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """A row for each figure, and the nearest published rows."""
+        head = ("", "claimed", "bound", "claim over bound")
+        figures = [
+            (
+                FIGURES[each.name][0],
+                f"{each.of(each.claimed)}",
+                f"{each.of(each.bound)}",
+                f"{each.share:.2f}",
+            )
+            for each in self.held
+        ]
+        near = [
+            (each.rate, f"{each.share:.0%} of its bound", each.what) for each in self.near[:SHOWN]
+        ]
+        return [Table([head, *figures]), *([Table(near, "Nearest published rows")] if near else [])]
+
+    @cached_property
+    def sentences(self) -> dict[str, list[str]]:
+        """What would make it possible, what it leaves out, and sources."""
+        sources = dict.fromkeys(each.row.source for each in self.near[:SHOWN])
+        return {
+            "Unless": [each.unless for each in self.held if each.unless],
+            "Not said, and taken so that the claim is easiest to keep": self.unsaid,
+            "Sources": list(map(citation, sources)),
+        }
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """A row for each figure, with the verdict and the nearest rows."""
+        figures = [
+            {
+                "figure": each.name,
+                "claimed": each.of(each.claimed),
+                "bound": each.of(each.bound),
+                "share_of_bound": each.share,
+                "possible": each.possible,
+                "by": each.by,
+                "unless": each.unless,
+            }
+            for each in self.held
+        ]
+        near = [
+            {
+                "row": each.row.id,
+                "share_of_bound": each.share,
+                "measured": each.rate,
+                "source": each.row.source,
+            }
+            for each in self.near[: 3 * SHOWN]
+        ]
+        said = {name: value for name, value in self.claim.row.conditions.items() if value}
+        return {
+            "verdict": "possible" if self.possible else "impossible",
+            "share_of_bound": self.hardest.share,
+            "percentile": self.percentile,
+            "understood": said,
+            "unsaid": self.unsaid,
+            "nearest": near,
+            "rows": figures,
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Checks(Reported):
+    """The claims of a file, with those that cannot be checked and why."""
+
+    checked: Mapping[str, Check]
+    refused: Mapping[str, str]
+
+    @cached_property
+    def title(self) -> list[str]:
+        """How many are possible, impossible and not checked."""
+        possible = sum(check.possible for check in self.checked.values())
+        counts = f"{possible} possible, {len(self.checked) - possible} impossible"
+        return [f"{counts}, {len(self.refused)} not checked", ""]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The claims nearest to their bounds, or beyond them."""
+        ranked = sorted(self.checked.items(), key=lambda item: -item[1].hardest.share)
+        head = ("claim", "claim over bound", "")
+        lines = [(name, f"{check.hardest.share:.2f}", check.hardest.by) for name, check in ranked]
+        return [Table([head, *lines[:WORST]])] if lines else []
+
+    @cached_property
+    def sentences(self) -> dict[str, list[str]]:
+        """Why others are not checked, each reason once."""
+        reasons = dict.fromkeys(self.refused.values())
+        return {"Not checked": list(reasons)[:WORST]}
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """A row for each claim."""
+        rows = [
+            {"claim": name, **values(check, "possible"), "share_of_bound": check.hardest.share}
+            for name, check in self.checked.items()
+        ]
+        rows += [{"claim": name, "reason": reason} for name, reason in self.refused.items()]
+        return {"rows": rows}
+
+
+def check_file(path: Path | str, about: str = "") -> Check | Checks:
+    """Every claim of a file: a benchmark's result, a table of results or a log of MLPerf.
+
+    - `about`: what the file leaves out, as "on 4 H100, fp8"
+    """
+    claims = load(path)
+    if len(claims) == 1:
+        [(claim, beside)] = claims
+        return check(claim, f"{beside} {about}".strip())
+    checked, refused = {}, {}
+    for place, (claim, beside) in enumerate(claims, 2):  # as an editor counts its lines
+        name = f"{path}:{place}"
+        try:
+            checked[name] = check(claim, f"{beside} {about}".strip())
+        except InputError as reason:
+            refused[name] = str(reason)
+    return Checks(checked, refused)
+
+
+def check(claim: str | Mapping[str, Any], about: str = "") -> Check:
+    """Whether a claim is possible, or which bound it breaks, and where published rows stand.
+
+    A claim is a sentence, or a row of results or a benchmark's result by the names of its fields.
+
+    - `about`: what the claim leaves out, as "on 4 H100, fp8", where a result names no device
+
+    >>> print(check("Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users").title[0])
+    possible: 22% of the bound
+    >>> print(check("Llama 3.1 70B in bf16 on 4 H100: 200 token/s for each of 64 users").title[0])
+    impossible: 2.07 times the bound
+    """
+    understood = read(claim, about)
+    machine = conditions.machine(understood.row)
+    holds = {"serving": _serving, "training": _training, "collective": _collective}
+    held = tuple(holds[understood.row.group](understood, machine))
+    if not held:
+        raise InputError(
+            f"of {', '.join(understood.figures)} alone no bound is known; a rate is needed"
+        )
+    return Check(understood, machine, held)
+
+
+def _serving(claim: Claim, machine: Machine) -> Iterator[Held]:
+    row = claim.row
+    said = {"dtype_weights": SMALLEST, "dtype_kv": SMALL_CACHE, "batch": "max"} | row.conditions
+    prompt, answer, users = (row.number(name) for name in ("input_len", "output_len", "batch"))
+    full = replace(row, conditions={"input_len": 1, **said} if answer else said)
+    served = serving.served_of(full)
+    if not row["dtype_weights"] and machine.device.dtypes:
+        served = replace(served, fastest=max(machine.device.dtypes, key=machine.device.peak))
+    layout = served.job.layout
+    stated = conditions.layout(row)
+    if stated.get("TP", layout.tensor) != layout.tensor:  # it leaves some of its devices out
+        served = replace(served, layout_is_stated=False)
+    reads, writes, times = prompt or 1.0, answer or 1.0, claim.figures
+    running = users or 1.0
+    if users and answer and {"ttft", "tpot"} <= times.keys():  # others wait for their first token
+        running = users * (cycle := writes * times["tpot"]) / (times["ttft"] + cycle)
+    if {"output", "tpot"} <= times.keys():  # Little's law
+        writing = times["output"] * times["tpot"]
+        if users:
+            by = f"each of {users:.0f} users writes a token in {quantity(times['tpot'], 's')}"
+            yield Held("output", times["output"], users / times["tpot"], by)
+        running = max(1.0, min(running, writing) if users else writing)
+        full = replace(full, conditions=full.conditions | {"batch": running})
+    prompts = users if users and prompt else MANY
+    reading = Tokens(reading=reads * prompts, prompt=reads)
+    alone = Tokens(max(running, 1.0), reads + writes / 2)
+    steady, seen = alone, (prompt or 0.0) / writes
+    if answer or "output" in times:
+        steady = serving.load_of(full, served, 1.0)
+        steady = replace(steady, reading=0.0) if claim.reuses else steady
+    written = float(steady.writing)
+    loads = {  # of each figure, and how many of what it counts are in it
+        "output": (steady, written),
+        "requests": (steady, written / writes) if answer else (reading, prompts),
+        "total": (steady, written * (1 + seen)) if answer else (reading, reads * prompts),
+        "input": (reading, reads * prompts),
+        "user": (alone, 1.0),
+        "tpot": (alone, 1.0),
+        "ttft": (Tokens(reading=reads, prompt=reads), 1.0),
+    }
+    for name, value in times.items():
+        load, counted = loads[name]
+        yield _served(claim, served, name, value, load, counted)
+
+
+def _served(
+    claim: Claim, served: serving.Served, name: str, value: float, load: Tokens, counted: float
+) -> Held:
+    """A figure of serving beside the longest part of the step that it needs."""
+    job = served.easiest(load)
+
+    def bound(load: Tokens, without: str = "") -> tuple[float, str]:
+        parts = serving.least_parts(job, load)
+        part, seconds = max((time, part) for part, time in parts.items() if part != without)[::-1]
+        return (seconds if name in TIMES else counted / seconds), part
+
+    drafts = claim.drafts and load.writes
+    limit, part = bound(load, "memory" if drafts else "")
+    seconds = limit if name in TIMES else counted / limit
+    figure = Held(name, value, limit, _by(job, part, seconds, load))
+    if figure.possible:
+        return figure
+
+    def would_do(easier: Tokens, without: str = "") -> bool:
+        return replace(figure, bound=bound(easier, without)[0]).possible
+
+    unless = []
+    if part == "memory" and load.writes and would_do(load, "memory"):
+        unless.append(f"a pass writes {figure.share:.2g} tokens or more of a sequence, by drafts")
+    if load.reads and would_do(replace(load, reading=1e-9 * load.reading)):
+        unless.append("most of the prompts come from a prefix cache")
+    if name in ("user", "tpot") and would_do(replace(load, writing=1.0)):
+        unless.append(f"requests wait, so that fewer than {load.writing:.0f} run at once")
+    return replace(figure, unless=" or ".join(unless))
+
+
+def _by(job: Job, part: str, seconds: float, load: Tokens) -> str:
+    """What the bound is made of."""
+    what = (
+        f"a step that writes {load.writing:.4g} tokens"
+        if load.writes
+        else f"reading {load.reading:.4g} tokens"
+    )
+    time = quantity(seconds, "s")
+    if part == "memory":
+        moved, pace = (job.memory_bandwidth * time).to("GB"), job.memory_bandwidth
+        return f"memory: {what} reads {moved} of weights and caches, at {pace} in {time}"
+    if part == "compute":
+        return f"compute: {what} takes {(job.peak * time).to('TFLOP')}, at {job.peak} in {time}"
+    return f"{part}: {what} takes {time}"
+
+
+def _training(claim: Claim, machine: Machine) -> Iterator[Held]:
+    row, device = claim.row, machine.device
+    devices = conditions.devices(row)
+    fastest = max(device.dtypes, key=device.peak) if "mfu" not in claim.figures else "bf16"
+    said = {"seq_len": 1, **row.conditions, "dtype": conditions.dtype(row) or fastest}
+    full = replace(row, conditions=said)
+    length = int(said["seq_len"])
+    job = replace(training.job_of(full, Layout()), machine=device)
+    batch = Batch(length, math.ceil(MANY / length))
+    if _is_laid_out(row):
+        with suppress(InputError):  # of a layout that is not said whole
+            job, batch, _ = training.cut(full)
+    step_ = step(job, batch)
+    counted = length * batch.sequences * job.layout.microbatches * job.layout.data
+    seconds = step_.lower.m_as("s") * job.layout.devices / counted  # of a device, for each token
+    work = float(job.trained.work(job.model, length).m_as("FLOP/token"))
+    peak = float(device.peak(said["dtype"]).m_as("FLOP/s"))
+    limits = {
+        "tokens": devices / seconds,
+        "flops": work / seconds,
+        "mfu": 100 * work / seconds / peak,
+    }
+    if sequences := row.number("global_batch_seqs"):
+        limits["step"] = sequences * length * seconds / devices
+    by = (
+        f"{step_.bound}: a token takes {quantity(work, 'FLOP').to('GFLOP')} of training, at"
+        f" {quantity(peak, 'FLOP/s').to('TFLOP/s')} a device in {quantity(seconds, 's')}"
+    )
+    for name, value in claim.figures.items():
+        if name in limits:
+            yield Held(name, value, limits[name], by)
+
+
+def _is_laid_out(row: Row) -> bool:
+    """Whether all is said of a layout on which its bubble and its messages depend."""
+    layout = conditions.layout(row)
+    whole = layout and row.number("seq_len") and row.number("global_batch_seqs")
+    bubble = layout.get("PP", 1) == 1 or "VP" in layout
+    gathers = not layout.get("FSDP") or row.number("micro_batch") or "MBS" in layout
+    return bool(whole and bubble and gathers)
+
+
+def _collective(claim: Claim, machine: Machine) -> Iterator[Held]:
+    row = claim.row
+    operation, devices = collectives.OPERATIONS[row["collective"]], conditions.devices(row)
+    size = quantity(row.number("message_bytes") or 1e9, "byte")
+    least = least_time(operation, size, devices, machine).m_as("s")
+    sent = traffic(operation, devices) * size.m_as("byte")
+    limits = {"busbw": sent / least} | ({"time": least} if row["message_bytes"] else {})
+    by = f"links: each device sends {quantity(sent, 'byte')} in {quantity(least, 's')} at least"
+    for name, value in claim.figures.items():
+        if name in limits:
+            yield Held(name, value, limits[name], by)
+
+
+# --- the published rows that are most like it ---
+
+
+def _nearest(claim: Row, machine: Machine) -> Iterator[Near]:
+    """The published rows that are most like a claim, with their shares of their bounds."""
+    candidates = rows(claim.group)
+    if claim.group == "serving":
+        candidates += closed_loops.rows()
+    ranked = sorted(
+        (distance, place)
+        for place, row in enumerate(candidates)
+        if (distance := _distance(row, claim, machine)) < math.inf
+    )
+    for _, place in ranked[:ROWS]:
+        row = candidates[place]
+        if (share := predict(row).share_of_bound) is not None:
+            yield Near(row, share)
+
+
+def _distance(row: Row, claim: Row, machine: Machine) -> float:
+    """How unlike a published row is: its model and its device count most."""
+    try:
+        device, count = conditions.machine(row).device, conditions.devices(row)
+        sizes = [_parameters(each) for each in (row, claim)]
+    except InputError:
+        return math.inf
+    if row["collective"] != claim["collective"]:
+        return math.inf
+    pairs = [(count, conditions.devices(claim), 1.0), (*sizes, 4.0)]
+    others = ("batch", "input_len", "output_len")
+    pairs += [(row.number(name) or 1e4, claim.number(name) or 1e4, 0.3) for name in others]
+    far: float = sum(weight * abs(math.log2(one / other)) for one, other, weight in pairs)
+    return far + (0.0 if device is machine.device else 4.0)
+
+
+@cache
+def _parameters(row: Row) -> float:
+    """Parameters of a row's model; of a collective, which has none, the size of its message."""
+    if row.group == "collective":
+        return row.number("size") or row.number("message_bytes") or 1e9
+    model = conditions.model(row)
+    return float((model.parameters - model.expert_parameters * 0.9).m_as("param"))

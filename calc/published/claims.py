@@ -1,0 +1,463 @@
+"""Claims of performance, read from a sentence, a benchmark's result or a row of a table.
+
+What is read are the conditions of `data/published/README.md`, by the same names, and figures by the
+names of `FIGURES`. Nothing is guessed: what is not said is left out, and `checking` takes for it
+whatever makes the claim easiest to keep.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from calc.catalog import machines, models, software
+from calc.core.errors import InputError, abbreviated
+from calc.core.files import read_text
+from calc.core.units import quantity
+from calc.published import conditions
+from calc.published.reading import NUMBERS, TEXTS, Row
+from calc.published.serving import PREFILL
+
+FIGURES = {  # by name: what it is, and its unit
+    "output": ("written tokens", "token/s"),
+    "total": ("tokens, read and written", "token/s"),
+    "input": ("tokens of prompts", "token/s"),
+    "requests": ("requests", "1/s"),
+    "user": ("written tokens of a user", "token/s"),
+    "ttft": ("time to first token", "s"),
+    "tpot": ("time of each token after it", "s"),
+    "tokens": ("tokens of training", "token/s"),
+    "flops": ("operations of a device", "FLOP/s"),
+    "mfu": ("MFU", "%"),
+    "step": ("time of a step", "s"),
+    "time": ("time of the collective", "s"),
+    "busbw": ("bus bandwidth", "byte/s"),
+}
+TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
+OF_TRAINING, OF_COLLECTIVES = ("tokens", "flops", "mfu", "step"), ("time", "busbw")
+SCALE = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+SCALE |= {"M": 1e6, "B": 1e9, "T": 1e12, "P": 1e15, "G": 1e9, "K": 1e3, "": 1.0}
+NUMBER = r"(\d+(?:\.\d+)?)\s?((?-i:[kKMBT])(?![A-Za-z])|thousand|million|billion|trillion)?"
+SECOND = r"(?:/|\bper\b|\ba\b)\s*(?:s|sec|second)\b"
+PATTERNS = {  # of figures in a clause
+    "rate": rf"{NUMBER}[\s-]*(?:\w+\s+)?(?:tokens?|toks?|t)\s*{SECOND}|{NUMBER}\s*tps\b",
+    "requests": rf"{NUMBER}\s*(?:requests?|queries|req|samples?)\s*{SECOND}",
+    "mfu": rf"{NUMBER}\s*%\s*MFU|MFU\D{{0,12}}{NUMBER}\s*%",
+    "flops": rf"{NUMBER}\s*(?-i:([GTP]))FLOPS?(?:{SECOND}|ps\b|\b)",
+    "busbw": rf"{NUMBER}\s*(?-i:([GTM]))B\s*{SECOND}",
+    "time": rf"{NUMBER}\s*(ms|[µμu]s|seconds?|s|minutes?|min|hours?|h|days?)\b",
+}
+COUNTS = {"one": "1", "single": "1", "two": "2", "four": "4", "eight": "8"}
+OF_ONE = r"(?:/|\bper\b|\beach\b(?: of \d+)?|\ba\b)\s*(?:{})s?\b"
+DEVICES, USERS = "gpu|device|chip|accelerator|card|tpu", "user|client|stream|request"
+KINDS = {  # of tokens a second, by words of their clause
+    "total": r"\btotal|combined|in(?:put)?\s*\+\s*out",
+    "input": r"\binput\b|\bprompt|prefill",
+}
+COUNTED = {  # conditions, and the words beside their numbers
+    "input_len": r"prompts?|inputs?|isl|in\b",
+    "output_len": r"outputs?|generated|answers?|completions?|osl|out\b",
+    "batch": r"users?|clients?|concurrency|concurrent\s+\w+|(?:global\s+)?batch(?:\s+size)?"
+    r"|sequences|requests|streams|sessions",
+    "seq_len": r"(?:sequence|context)\s+length|seq(?:_len)?\b|context|length",
+    "num_devices": r"gpus|devices|chips|accelerators|cards|tpus",
+}
+OPERATIONS = {  # of collectives: how they are written, and their names in published rows
+    r"all[- ]?reduce": "all_reduce",
+    r"all[- ]?gather": "all_gather",
+    r"reduce[- ]?scatter": "reduce_scatter",
+    r"all[- ]?to[- ]?all": "alltoall",
+}
+FORMAT = (
+    r"nvfp4|mxfp[48]|fp(?:4|8|16)|float(?:8|16)|awq|gptq|w4a16|q\d_\w+|[uw]?int[48]|bfloat16|b?f16"
+)
+VENDORS = r"(?:(?:nvidia|amd|instinct|google|intel|apple|geforce|dgx|hgx)[\s-]+)*"
+DRAFTS = r"specul|draft|\bmtp\b|eagle|medusa|lookahead"
+PREFIXES = r"prefix|cache hit|cached (?:prompt|input)"
+COLUMNS = {  # conditions, and what benchmarks and tables of results call them
+    "device": ("device", "accelerator", "accel"),
+    "num_devices": ("num_devices", "total_accelerators", "gpus"),
+    "model": ("model", "benchmark", "model_id"),
+    "dtype_weights": ("dtype_weights", "weight_dtype"),
+    "dtype": ("dtype", "precision"),
+    "seq_len": ("seq_len", "seq"),
+    "global_batch_seqs": ("global_batch_seqs", "global_batch"),
+    "batch": ("batch", "max_concurrency"),
+    "software": ("software", "framework"),
+}
+MEASURED = {  # figures, and theirs, with what makes them base units
+    "output_tokens_per_s": ("output", 1.0),
+    "output_throughput": ("output", 1.0),
+    "tokens_per_s": ("output", 1.0),
+    "total_token_throughput": ("total", 1.0),
+    "request_throughput": ("requests", 1.0),
+    "decode_tokens_per_s": ("user", 1.0),
+    "decode_tokens_per_s_per_user": ("user", 1.0),
+    "mean_ttft_ms": ("ttft", 1e-3),
+    "mean_tpot_ms": ("tpot", 1e-3),
+    "step_s": ("step", 1.0),
+    "step_s_median": ("step", 1.0),
+    "mfu": ("mfu", 1.0),
+    "model_tflops_per_gpu": ("flops", 1e12),
+    "tflops_per_chip": ("flops", 1e12),
+    "model_tflops_per_gpu_with_cp": ("flops", 1e12),
+}
+EACH_DEVICE = {  # figures of one device
+    "output_tokens_per_s_per_gpu": "output",
+    "output_tokens_per_s_per_chip": "output",
+    "tokens_per_s_per_gpu": "tokens",
+    "tokens_per_s_per_chip": "tokens",
+}
+BENCHMARKS = {  # of MLPerf Training: the model, the length of its sequences, and what is trained
+    "llama2_70b_lora": ("Llama 2 70B", 8192, "lora"),
+    "llama31_8b": ("Llama 3.1 8B", 8192, "full"),
+    "llama31_405b": ("Llama 3.1 405B", 8192, "full"),
+    "deepseekv3_671b": ("DeepSeek-V3", 4096, "full"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What is claimed: the conditions that are said, and figures in the units of `FIGURES`."""
+
+    row: Row
+    drafts: bool = False
+    """Whether it says that tokens are drafted."""
+    reuses: bool = False
+    """Whether it says that prompts come from a cache."""
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """What is claimed, by the names of `FIGURES`."""
+        return self.row.measured
+
+
+def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
+    """What a sentence, or a row or result by its names, claims; `about` says what it leaves out.
+
+    >>> claim = read("Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users")
+    >>> claim.figures, claim.row["batch"], claim.row["num_devices"]
+    ({'output': 5000.0}, 64.0, 4)
+    """
+    if isinstance(given, str):
+        said, figures, text = *_of_text(f"{given}; {about}" if about else given), f"{given} {about}"
+    else:
+        beside = _of_text(about)[0] if about else {}
+        known, text = (
+            {name: value for name, value in given.items() if value not in ("", None)},
+            about,
+        )
+        said, figures = _of_table(known)
+        said = beside | said
+    training = any(name in OF_TRAINING for name in figures)
+    group = "training" if training else "serving"
+    group = "collective" if said.get("collective") else group
+    if training and "batch" in said:
+        said["global_batch_seqs"] = said.pop("batch")
+    if training and "dtype" not in said and "dtype_weights" in said:
+        said["dtype"] = said.pop("dtype_weights")
+    _check(said, figures, group, given)
+    said = {"id": "the claim", "software": "", "source_key": ""} | said
+    row = Row(group, "the claim", said, figures)
+    return Claim(row, bool(re.search(DRAFTS, text, re.I)), bool(re.search(PREFIXES, text, re.I)))
+
+
+def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, given: Any) -> None:
+    """Refuse what is no claim that can be checked, with what was understood of it."""
+    needed = {"device": "a device", "num_devices": "how many devices"}
+    needed |= {} if group == "collective" else {"model": "a model"}
+    missing = [what for name, what in needed.items() if name not in said]
+    if not figures:
+        missing.append("a figure, such as token/s, TTFT, TPOT, MFU or a time")
+    if missing:
+        parts = (
+            f"{name.replace('_', ' ')} {value}" for name, value in (*said.items(), *figures.items())
+        )
+        understood = ", ".join(parts) or "nothing"
+        raise InputError(
+            f"the claim {abbreviated(given)} cannot be checked: {' and '.join(missing)} is not"
+            f" said; understood was {understood}"
+        )
+
+
+# --- sentences ---
+
+
+def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float]]:
+    """The conditions and the figures of a sentence."""
+    plain = re.sub(r"(?<=\d)[,'\u202f\u00a0\u2009 ](?=\d{3}(?![\d.]*\w))", "", text)
+    plain = re.sub(r"\((\d+[BM])\)", r"\1", plain)  # as in Llama 3 (70B)
+    plain = re.sub(
+        r"\b(one|single|two|four|eight)\b", lambda word: COUNTS[word[1].lower()], plain, flags=re.I
+    )
+    said: dict[str, Any] = {}
+    plain = _take_model(plain, said)
+    plain = _take_device(plain, said)
+    plain = _take_words(plain, said)
+    figures: dict[str, float] = {}
+    clauses = [_figures(part, said, figures) for part in re.split(r"[,;:]\s|\band\b|\bat\b", plain)]
+    for clause in clauses:
+        _count(clause, said)
+    _finish(said, figures)
+    return said, figures
+
+
+def _take_model(text: str, said: dict[str, Any]) -> str:
+    """The longest row of words that names a model, cut out of the text."""
+    words = list(re.finditer(r"[^\s,;:()]+", text))
+    for size in range(min(6, len(words)), 0, -1):
+        for first in range(len(words) - size + 1):
+            start, end = words[first].start(), words[first + size - 1].end()
+            name = text[start:end].removesuffix(".")
+            with_letters = re.search(r"[A-Za-z]{2}", name) and not name[0].isdigit()
+            if with_letters and (known := _model_named(name)):
+                said["model"] = known
+                return f"{text[:start]} {text[end:]}"
+    return text
+
+
+def _model_named(name: str) -> str | None:
+    """The key of the model that a name stands for, or a checkpoint's, if any."""
+    if (key := models.key_of(name)) is not None:
+        return key
+    try:
+        model = conditions.model(Row("serving", "", {"model": name}, {}))
+    except InputError:
+        return None
+    return models.key_of(model.name)
+
+
+def _take_device(text: str, said: dict[str, Any]) -> str:
+    """The device with the number before or behind it, cut out of the text."""
+    small = text.lower()
+    for word in re.findall(r"[\w.-]+", small):  # a machine by its own name, such as aws-p5
+        if (key := machines.key_of(word)) is not None and word.count("-"):
+            machine, at = machines.get(key), small.index(word)
+            said |= {"device": machine.device.name, "num_devices": machine.domain}
+            return f"{text[:at]} {text[at + len(word) :]}"
+    found = next((m for p, _ in conditions.DEVICES if (m := re.search(p, small))), None)
+    if found is None:
+        return text
+    said["device"] = found[0]
+    before = re.search(rf"(?:(\d+)\s*[x×*]?\s*)?({VENDORS})$", small[: found.start()])
+    behind = re.match(
+        r"[^\s,;:]*(?:\s*(?:nvl\s?(\d+)|sxm\d?|pcie))?(?:\s*[x×]\s*(\d+))?", small[found.end() :]
+    )
+    assert before is not None
+    assert behind is not None
+    end = found.end() + behind.end()
+    said["device"] = small[found.start() : end].split(" x")[0]
+    count = before[1] or behind[2]
+    boxes = int(behind[1] or 0) or (8 if re.search("dgx|hgx", before[2]) else 1)
+    plural = small[:end].endswith("s") and not count
+    if count or boxes > 1 or not plural:
+        said["num_devices"] = int(count or 1) * boxes
+        said["one"] = not count and boxes == 1
+    return f"{text[: found.start() - len(before[0])]} {text[end:]}"
+
+
+def _take_words(text: str, said: dict[str, Any]) -> str:
+    """Formats, software, layout and collectives, by their words, cut out of the text."""
+    formats = (
+        ("dtype_kv", rf"(?:kv(?: cache)?s?\s*(?:in|:)?\s*({FORMAT})|({FORMAT})\s*kv(?: cache)?)"),
+        ("dtype_weights", rf"\b({FORMAT})\b"),
+    )
+    for name, pattern in formats:
+        if match := re.search(pattern, text, re.I):
+            word = next(filter(None, match.groups()))
+            said[name] = {"awq": "int4", "gptq": "int4", "w4a16": "int4"}.get(word.lower(), word)
+            text = text.replace(match[0], " ")
+    for pattern, operation in OPERATIONS.items():
+        if match := re.search(pattern, text, re.I):
+            said["collective"], text = operation, text.replace(match[0], " ")
+    size = re.search(r"([\d.]+)\s*((?:[kMG]i?)?B|byte)\b(?!/)", text)
+    if size and "collective" in said:
+        said["message_bytes"] = quantity(f"{size[1]} {size[2]}").m_as("byte")
+        text = text.replace(size[0], " ")
+    if match := re.search(r"lora|train|fine-?tun", text, re.I):
+        said["task"] = match[0].lower()
+    if layout := re.findall(conditions.DEGREES, text.upper()):
+        said["parallelism"] = ", ".join(f"{name}{degree}" for name, degree in layout)
+        text = re.sub(conditions.DEGREES, " ", text, flags=re.I)
+    for key in software.names():
+        if match := re.search(
+            rf"\b{re.escape(software.get(key).name)}\b(?:\s*v?\d+(?:\.\d+)+)?", text, re.I
+        ):
+            said["software"] = match[0]
+            text = text.replace(match[0], " ")
+    return text
+
+
+def _figures(clause: str, said: Mapping[str, Any], figures: dict[str, float]) -> str:
+    """The figures of a clause; what is left of it."""
+    small, devices = clause.lower(), float(said.get("num_devices", 1))
+    for kind, pattern in PATTERNS.items():
+        if not (match := re.search(pattern, clause, re.I)):
+            continue
+        number, *units = (part for part in match.groups() if part is not None)
+        value = float(number) * next((SCALE[unit] for unit in units if unit in SCALE), 1.0)
+        behind = small[match.start() :]
+        each, of_user = (re.search(OF_ONE.format(who), behind) for who in (DEVICES, USERS))
+        if kind == "time":
+            value = quantity(float(number), units[-1]).m_as("s")
+            kind = _time_named(small, said)
+        elif kind == "rate":
+            kinds = (name for name, words in KINDS.items() if re.search(words, small))
+            kind = "user" if of_user else next(kinds, "tokens" if "task" in said else "output")
+            value *= devices if each else 1.0
+        elif kind == "flops" and re.search("total|together|aggregate", small):
+            value /= devices
+        if not kind or (kind == "busbw" and "collective" not in said):
+            continue
+        figures.setdefault(kind, value)
+        clause = clause.replace(match[0], " ", 1)
+    return clause
+
+
+def _time_named(clause: str, said: Mapping[str, Any]) -> str:
+    """Which time a clause speaks of."""
+    if re.search(r"ttft|first token", clause):
+        return "ttft"
+    if re.search(r"tpot|itl|inter-?token|(?:per|each|a)\s*(?:output\s*)?token", clause):
+        return "tpot"
+    if re.search(r"\bsteps?\b|iteration", clause):
+        return "step"
+    if "collective" in said:
+        return "time"
+    return "run" if re.search(r"days?|hours?|\bh\b|min", clause) else ""
+
+
+def _count(clause: str, said: dict[str, Any]) -> None:
+    """Numbers and the words that say of what, which stand beside them, in either order."""
+    if pair := re.search(rf"{NUMBER}\s*(?:/|\+|→)\s*{NUMBER}", clause):
+        said.setdefault("input_len", float(pair[1]) * SCALE[pair[2] or ""])
+        said.setdefault("output_len", float(pair[3]) * SCALE[pair[4] or ""])
+        clause = clause.replace(pair[0], " ")
+    words = "|".join(f"(?P<{name}>\\b(?:{words}))" for name, words in COUNTED.items())
+    waiting: tuple[str, Any] | None = None
+    for match in re.finditer(rf"(?:{NUMBER}\s*-?\s*(?P<tokens>tokens?\b)?)|{words}", clause, re.I):
+        is_number = match[1] is not None
+        item = (
+            ("", float(match[1]) * SCALE[match[2] or ""])
+            if is_number
+            else (match.lastgroup or "", 0)
+        )
+        if is_number and match["tokens"] and item[1] >= 1e9:
+            said["trained"] = item[1]
+            continue
+        if waiting is None or (waiting[0] == "") == is_number:
+            waiting = item
+            continue
+        name, value = (waiting[0] or item[0]), (waiting[1] or item[1])
+        name = "seq_len" if name == "batch" and "batch" in said else name
+        said.setdefault(name, int(value) if name == "num_devices" else value)
+        waiting = None
+
+
+def _finish(said: dict[str, Any], figures: dict[str, float]) -> None:
+    """Days for tokens become a rate; a device without a number has the one that is counted."""
+    if said.pop("one", False) and "counted" in said:
+        said["num_devices"] = said["counted"]
+    tokens, run = said.pop("trained", None), figures.pop("run", None)
+    if tokens and run:
+        figures["tokens"] = tokens / run
+
+
+# --- tables ---
+
+
+def _of_table(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, float]]:
+    """The conditions and figures of a row by the names of its columns."""
+    said = {name: value for name, value in given.items() if name in (*NUMBERS, *TEXTS)}
+    said |= {name: given[key] for name, keys in COLUMNS.items() for key in keys if key in given}
+    said = {name: value for name, value in said.items() if not str(value).startswith("not ")}
+    for name in ("num_devices", "seq_len", "input_len", "output_len", "global_batch_seqs"):
+        if isinstance(said.get(name), str) and re.fullmatch(r"[\d.]+", said[name]):
+            said[name] = float(said[name]) if name != "num_devices" else int(said[name])
+    if "num_devices" not in said and "per_node" in given:
+        said["num_devices"] = int(given["per_node"]) * int(given.get("nodes", 1))
+    if requests := given.get("completed"):  # of a server's benchmark
+        for name in ("input", "output"):
+            if tokens := given.get(f"total_{name}_tokens"):
+                said[f"{name}_len"] = float(tokens) / float(requests)
+    if (known := BENCHMARKS.get(str(said.get("model")))) is not None:
+        said["model"], said["task"] = known[0], known[2]
+        said.setdefault("seq_len", known[1])
+    return said, dict(_measured(given, said))
+
+
+def _measured(given: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    listed = {part["name"]: part["value"] for part in given.get("measured", ())}
+    named = {**given, **listed}
+    trains = "seq_len" in said or "global_batch_seqs" in said
+    for key, (name, scale) in MEASURED.items():
+        if key in named:
+            yield ("tokens" if name == "output" and trains else name), float(named[key]) * scale
+    for key, value in listed.items():
+        if prefill := PREFILL.fullmatch(key):
+            said["input_len"] = float(prefill[1])
+            yield "input", float(value)
+    for key, name in EACH_DEVICE.items():
+        if key in named and said.get("num_devices"):
+            yield name, float(named[key]) * said["num_devices"]
+    if "throughput_median" in given and "seq_len" in said:  # of samples
+        yield "tokens", float(given["throughput_median"]) * said["seq_len"]
+    if given.get("units") == "Tokens/s":
+        yield "output", float(given["result"])
+        if given.get("tokens_per_s") and given.get("samples_per_s"):
+            said["output_len"] = float(given["tokens_per_s"]) / float(given["samples_per_s"])
+    if given.get("units") in ("Samples/s", "Queries/s"):
+        yield "requests", float(given["result"])
+
+
+# --- files ---
+
+
+def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
+    """The claims of a file, each with what the file or its place says beside it.
+
+    A benchmark's result is a JSON object, a table of results CSV, and other text a log of MLPerf:
+    a summary of inference, whose folders name system and model, or one of training.
+    """
+    text = read_text(path)
+    if Path(path).suffix == ".json":
+        try:
+            result = json.loads(text)
+        except ValueError as error:
+            raise InputError(f"{path}: is no JSON: {error}") from None
+        if not isinstance(result, dict):
+            raise InputError(f"{path}: a benchmark's result is one JSON object")
+        return [(result, "")]
+    if Path(path).suffix == ".csv":
+        return [(row, "") for row in csv.DictReader(text.splitlines())]
+    if events := re.findall(r":::MLLOG (\{.*\})", text):
+        return [_of_training_log(events)]
+    rate = re.search(
+        r"(?:Completed t|^T)okens per second *(?:\(inferred\))? *: *([\d.]+)", text, re.M
+    )
+    if rate is None:
+        raise InputError(
+            f"{path}: no result of a known benchmark: a server's .json, a .csv of results, or a log"
+            " of MLPerf with tokens per second or :::MLLOG"
+        )
+    place = " ".join(Path(path).resolve().parts[-7:-3]).replace("_", " ")
+    return [({"units": "Tokens/s", "result": rate[1]}, place)]
+
+
+def _of_training_log(events: Sequence[str]) -> tuple[dict[str, Any], str]:
+    """What a log of MLPerf Training states, with the median of its samples a second."""
+    values: dict[str, list[Any]] = {}
+    for event in map(json.loads, events):
+        values.setdefault(event["key"], []).append(event["value"])
+    stated = {"submission_benchmark": "model", "global_batch_size": "global_batch"}
+    result = {name: values[key][-1] for key, name in stated.items() if key in values}
+    paces = [part["throughput"] for part in values.get("tracked_stats", ()) if "throughput" in part]
+    if paces:
+        result["throughput_median"] = median(paces)
+    return result, str(values.get("submission_platform", [""])[-1])

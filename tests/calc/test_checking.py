@@ -1,0 +1,249 @@
+"""Claims: what is understood, no false alarm, and planted impossibilities that are found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import calc
+from calc import InputError
+from calc.commands import main
+from calc.published import closed_loops, conditions, predict, rows
+from calc.published.checking import Check, Checks, check_file
+from calc.published.claims import read
+from calc.published.prediction import Comparison
+from calc.published.reading import Row
+
+FACTS = Path(__file__).parents[3] / "shared" / "facts" / "2026"
+TWOFOLD = 2.0
+FOUND = 0.95  # of what is twice as fast as can be
+
+
+@pytest.mark.parametrize(
+    ("text", "figures", "said"),
+    [
+        ("Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users", {"output": 5000}, {"batch": 64}),
+        (
+            "meta-llama/Llama-3.1-8B-Instruct on one H100, awq with fp8 KV cache, vLLM 0.19:"
+            " 20k tok/s/GPU, 1024 in 512 out",
+            {"output": 20000},
+            {"dtype_weights": "int4", "dtype_kv": "fp8", "input_len": 1024, "output_len": 512},
+        ),
+        (
+            "DeepSeek-R1 on 8x H200: 30 ms TPOT and TTFT of 0.4 s, concurrency 128, 1k/2k",
+            {"tpot": 0.03, "ttft": 0.4},
+            {"num_devices": 8, "batch": 128, "input_len": 1000, "output_len": 2000},
+        ),
+        ("Qwen3-32B on 2 MI300X: 50 tokens/s/user", {"user": 50}, {"num_devices": 2}),
+        ("DeepSeek V3 on GB200 NVL72: 1.5M tok/s prefill", {"input": 1.5e6}, {"num_devices": 72}),
+        ("Llama 3 405B on 16384 H100s: 43 % MFU", {"mfu": 43}, {"num_devices": 16384}),
+        (
+            "Llama 3 70B on 1024 H100: 15T tokens in 100 days",
+            {"tokens": 15e12 / 100 / 86400},
+            {"model": "llama-3-70b"},
+        ),
+        (
+            "all-reduce of 16 MB over 8 H100 in 40 µs",
+            {"time": 40e-6},
+            {"collective": "all_reduce", "message_bytes": 16e6},
+        ),
+    ],
+)
+def test_a_sentence_is_understood(
+    text: str, figures: dict[str, float], said: dict[str, Any]
+) -> None:
+    claim = read(text)
+    assert claim.figures == pytest.approx(figures)
+    assert {name: claim.row[name] for name in said} == said
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        # 64 sequences of 1 token: 138.9 GB of weights less the embedding, at 4 x 3.35 TB/s
+        ("Llama 3.1 70B in bf16 on 4 H100: 200 token/s for each of 64 users", 200 * 139.0 / 13400),
+        ("all-reduce of 16 MB over 8 H100 in 20 µs", 2 * 16 / 2 / 0.45 / 20),
+        # 6 FLOP for each of 69.5 G parameters beside the embedding and each token
+        (
+            "Llama 3 70B on 1024 H100 in bf16: 15T tokens in 21 days",
+            417e9 * 8.267e6 / 1024 / 989e12,
+        ),
+        ("Llama 3.1 8B on one H100: 10k token/s and TPOT of 20 ms at 64 users", 10000 * 0.02 / 64),
+    ],
+)
+def test_what_breaks_a_bound_is_impossible_and_by_how_much(text: str, share: float) -> None:
+    check = calc.check(text)
+    assert not check.possible
+    assert check.hardest.share == pytest.approx(share, rel=0.04)
+    assert "impossible" in check.title[0]
+
+
+def test_what_would_do_all_the_same_is_said() -> None:
+    fast = "Llama 3.1 8B in bf16 on one H100: 500 token/s per user at 1 user"
+    assert "by drafts" in calc.check(fast).hardest.unless
+    assert calc.check(f"{fast}, speculative decoding").possible
+    long = "Llama 3.1 8B in fp8 on one H100, 8000 in 100 out: 3000 token/s at 64 users"
+    assert "prefix cache" in calc.check(long).hardest.unless
+    assert calc.check(f"{long}, prefix cache").possible
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("we are three times as fast", "a device and how many devices and a model and a figure"),
+        ("Llama 3.1 8B on H100s: 5k tok/s", "how many devices is not said; understood was model"),
+        ("Llama 3.1 8B on one H100, fast", "understood was model llama-3-1-8b, device h100"),
+    ],
+)
+def test_what_cannot_be_checked_says_what_was_understood(text: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        calc.check(text)
+
+
+def claimed(row: Row, faster: float) -> dict[str, Any]:
+    """A published row as somebody claims it, so many times as fast."""
+    told = {name: value for name, value in row.conditions.items() if name != "measured"}
+    slower = ("tpot", "ttft", "time", "step")
+    figures = [
+        {"name": name, "value": value / faster if name.startswith(slower) else value * faster}
+        for name, value in row.measured.items()
+    ]
+    return told | {"measured": figures}
+
+
+def in_words(row: Row, faster: float) -> str:
+    """The same as a sentence, where it gives a rate of written tokens and says its lengths."""
+    device = conditions.machine(row).device.name.split(",")[0].split(" NVL")[0]
+    batch = f", batch {row['batch']:g}" if row.number("batch") else ""
+    layout = f", {row['parallelism']}" if conditions.layout(row) else ""
+    return (
+        f"{row['model']} on {conditions.devices(row)} {device}, {row['dtype_weights']},"
+        f" {row['input_len']} in {row['output_len']} out{batch}{layout}:"
+        f" {row.measured['output_tokens_per_s'] * faster:.6g} token/s"
+    )
+
+
+def bounded(group: str, step: int) -> list[Comparison]:
+    of_group = [predict(row) for row in rows(group)[::step]]
+    return [row for row in of_group if row.prediction is not None]
+
+
+def twice_the_bound(row: Comparison) -> float:
+    assert row.prediction is not None
+    return TWOFOLD * row.measured / row.prediction.lower
+
+
+def verdicts(claims: list[Any]) -> list[bool]:
+    """Whether each is possible; what cannot be read is not found to be impossible."""
+    found = []
+    for claim in claims:
+        try:
+            found.append(calc.check(claim).possible)
+        except InputError:
+            found.append(True)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("group", "step"),
+    [
+        *(("serving", 9), ("training", 9)),
+        *(pytest.param(group, 1, marks=pytest.mark.slow) for group in ("serving", "training")),
+    ],
+)
+def test_published_rows_are_possible_and_twice_their_bound_is_not(group: str, step: int) -> None:
+    known = bounded(group, step)
+    possible = verdicts([claimed(row.row, 1) for row in known])
+    assert [row.row.id for row, is_ in zip(known, possible, strict=True) if not is_] == []
+    planted = verdicts([claimed(row.row, twice_the_bound(row)) for row in known])
+    assert planted.count(False) >= FOUND * len(planted)
+
+
+@pytest.mark.slow
+def test_published_rows_in_words() -> None:
+    known = [
+        row
+        for row in bounded("serving", 1)
+        if row.row.number("output_len")
+        and row.row.number("input_len")
+        and "output_tokens_per_s" in row.row.measured
+    ]
+    assert len(known) > 100
+    assert all(verdicts([in_words(row.row, 1) for row in known]))
+    planted = verdicts([in_words(row.row, twice_the_bound(row)) for row in known])
+    assert planted.count(False) >= FOUND * len(planted)
+
+
+def test_closed_loops_are_possible_by_their_times() -> None:
+    """Clients that wait for a first token write nothing meanwhile, which the bound must know."""
+    for row in [row for row in closed_loops.rows() if row["mode"] == "agg"][::120]:
+        if predict(row).prediction is None:
+            continue
+        lengths = f"{0.9 * row['input']:.0f} in {0.9 * row['output']:.0f} out"
+        devices = (row["tensor"] or 1) * (row["data"] or 1)
+        times = " and ".join(
+            f"{name.upper()} of {row.measured[name] * 1e3:g} ms" for name in ("ttft", "tpot")
+        )
+        device = conditions.machine(row).device.key
+        claim = f"{row['model']} on {devices} {device}, {row['format']}, {lengths}"
+        assert calc.check(f"{claim}, {row['clients']} users: {times}").possible, row.id
+
+
+@pytest.mark.skipif(not FACTS.is_dir(), reason="needs the results of MLPerf")
+@pytest.mark.parametrize(
+    ("file", "checked"),
+    [
+        ("mlperf_inference_v6.0.csv", 191),
+        ("mlperf_training_v5.1.csv", 47),
+        ("mlperf_training_v6.0.csv", 3),
+    ],
+)
+def test_no_result_of_mlperf_is_impossible(file: str, checked: int) -> None:
+    answer = check_file(FACTS / file)
+    assert isinstance(answer, Checks)
+    assert len(answer.checked) >= checked
+    assert all(check.possible for check in answer.checked.values())
+
+
+def test_files_of_benchmarks_and_of_mlperf(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = {
+        "model_id": "meta-llama/Llama-3.1-8B-Instruct",
+        "max_concurrency": 64,
+        "output_throughput": 2100.5,
+        "mean_ttft_ms": 120.0,
+        "mean_tpot_ms": 25.0,
+    }
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    assert main(["check", str(tmp_path / "result.json"), "--about", "one H100, bf16"]) == 0
+    assert capsys.readouterr().out.startswith("possible: ")
+    assert main(["check", str(tmp_path / "result.json")]) == 1
+    assert "a device and how many devices is not said" in capsys.readouterr().err
+
+    run = tmp_path / "8xH200-SXM-141GB" / "llama2-70b-99" / "Offline" / "performance" / "run_1"
+    run.mkdir(parents=True)
+    summary = run / "mlperf_log_summary.txt"
+    summary.write_text("Scenario : Offline\nTokens per second: 34000.5\n")
+    answer = check_file(summary)
+    assert isinstance(answer, Check)
+    assert answer.claim.row["num_devices"] == 8
+    assert answer.claim.figures == {"output": 34000.5}
+
+    events: list[tuple[str, object]] = [
+        ("submission_benchmark", "llama31_8b"),
+        ("submission_platform", "8xB200-SXM-180GB"),
+        ("global_batch_size", 32),
+        ("tracked_stats", {"throughput": 30.0}),
+    ]
+    log = [":::MLLOG " + json.dumps({"key": key, "value": value}) for key, value in events]
+    (tmp_path / "result_0.txt").write_text("\n".join(log))
+    answer = check_file(tmp_path / "result_0.txt")
+    assert isinstance(answer, Check)
+    assert answer.claim.figures == {"tokens": 30.0 * 8192}
+    (tmp_path / "other.txt").write_text("42 token/s")
+    with pytest.raises(InputError, match="no result of a known benchmark"):
+        check_file(tmp_path / "other.txt")
