@@ -6,6 +6,7 @@ The script is of shtab, the extra `completion`; it asks for nothing while one ty
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 
 from calc import formats
 from calc.catalog import hardware, models
@@ -34,7 +35,8 @@ def _completion(options: argparse.Namespace) -> Report:
     names["name"] = tuple(name for kind in KINDS for name, _ in things(kind))
     parser, commands = command_parser()
     for command in commands:
-        command.add_options()
+        with suppress(MissingExtraError):  # whose command cannot run here either
+            command.add_options()
         for action in command._actions:
             if action.dest in names:
                 action.choices = names[action.dest]

@@ -23,7 +23,7 @@ class MissingExtraError(InputError, ImportError):
     def __init__(self, who: str, package: str, extra: str) -> None:
         super().__init__(
             f"{who} needs {package}, which is not installed;"
-            f' in the checkout: pip install ".[{extra}]"'
+            f' pip install "machine-foundations[{extra}]", or ".[{extra}]" in the checkout'
         )
 
 

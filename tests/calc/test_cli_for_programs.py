@@ -537,7 +537,7 @@ def test_completion_says_what_it_needs(
 ) -> None:
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert (
-        'calc completion needs shtab, which is not installed; in the checkout: pip install ".[co'
+        'calc completion needs shtab, which is not installed; pip install "machine-foundations[co'
         in (refused(capsys, "completion bash"))
     )
 

@@ -206,7 +206,8 @@ def test_a_missing_extra_is_told_with_what_brings_it(
     """
     needed = package.replace("sklearn", "scikit-learn").replace("_", "-")
     assert fresh_python(code) == (
-        f'{who} needs {needed}, which is not installed; in the checkout: pip install ".[{extra}]"\n'
+        f"{who} needs {needed}, which is not installed;"
+        f' pip install "machine-foundations[{extra}]", or ".[{extra}]" in the checkout\n'
     )
 
 

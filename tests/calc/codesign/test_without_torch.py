@@ -18,6 +18,6 @@ def test_without_torch_one_sentence_says_how_to_get_it(fresh_python: Callable[[s
     """
     sentence = (
         "MissingExtraError the training loop of calc.codesign needs torch, which is not installed;"
-        ' in the checkout: pip install ".[torch]"'
+        ' pip install "machine-foundations[torch]", or ".[torch]" in the checkout'
     )
     assert fresh_python(code).splitlines() == [sentence] * 2
