@@ -222,8 +222,8 @@ def _answers() -> Iterator[dict[str, Any]]:
         place = "chapters/communication.qmd#sec-ring-or-tree"
         yield _about(machine.name, "all-reduce", place, _of_collectives(machine))
     for model in SERVED:
-        for device in ON:
-            yield _of_plan(model, device)
+        for hardware_key in ON:
+            yield _of_plan(model, hardware_key)
 
 
 def _about(subject: str, names: str, place: str, rows: Iterable[Row]) -> dict[str, Any]:
