@@ -127,7 +127,7 @@ class Argument:
         units = given._units
         factor = self.factors.get(units)
         if factor is None:
-            factor = registry.factor_between(units, self.units)
+            factor = registry.factor_between(units._d, self.units._d)
             if factor is None:
                 unit = _unit_words(given)
                 self._refuse(given, f"got {given}, which is measured in {unit}{hint}")

@@ -122,7 +122,9 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         return from_parts, (self._magnitude, dict(self._units), self.provenance)
 
     def __copy__(self) -> Quantity:
-        return from_parts(copy.copy(self._magnitude), self._units, self.provenance)
+        magnitude = self._magnitude
+        own = magnitude if type(magnitude) is float else copy.copy(magnitude)
+        return from_parts(own, self._units, self.provenance)
 
     def __deepcopy__(self, memo: Any) -> Quantity:
         return from_parts(copy.deepcopy(self._magnitude, memo), self._units, self.provenance)
@@ -148,7 +150,7 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
     def to(self, other: Any = None, *contexts: Any, **context_arguments: Any) -> Quantity:
         if type(other) is str and type(self._magnitude) is float:
             units = self._REGISTRY._parse_units_as_container(other)
-            factor = self._REGISTRY.factor_between(self._units, units)
+            factor = self._REGISTRY.factor_between(self._units._d, units._d)
             if factor is not None:
                 return from_parts(self._magnitude * factor, units, self.provenance)
         converted: Quantity = super().to(other, *contexts, **context_arguments)
@@ -158,7 +160,7 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
 
     def _add_sub(self, other: Any, operator: Any) -> Any:
         if type(other) is Quantity and type(self._magnitude) is type(other._magnitude) is float:
-            factor = self._REGISTRY.factor_between(other._units, self._units)
+            factor = self._REGISTRY.factor_between(other._units._d, self._units._d)
             if factor is not None:
                 return from_parts(operator(self._magnitude, other._magnitude * factor), self._units)
         with _going_together(self, other):
@@ -450,7 +452,7 @@ def as_float_or_array(value: Any) -> Number:
     """The number as a float, or the numbers as an array of floats; what is no number is refused."""
     if type(value) is float:
         return value
-    if isinstance(value, numbers.Real | Decimal) and value is not True and value is not False:
+    if isinstance(value, int | numbers.Real | Decimal) and value is not True and value is not False:
         try:
             return float(value)
         except (OverflowError, ValueError):  # too large, or a signalling NaN

@@ -913,6 +913,13 @@ def activation_memory(
 def _check(given: Any, context: QuantityLike = 1, name: str = "context") -> Transformer:
     """The transformer that is given, or that of a name, unless it cannot read so much."""
     model = models.transformer(given)
+    # A plain number, as most calls give it, needs no unit read.
+    if (
+        type(context) is not bool
+        and isinstance(context, int | float)
+        and 0 <= context <= model.context
+    ):
+        return model
     needed = f"{name} must be a number of tokens from 0, without a unit, as in 8192"
     try:
         positions = quantity(context)
