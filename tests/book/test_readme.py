@@ -1,4 +1,4 @@
-"""README.md and CONTRIBUTING.md say what is true: their examples run, their picture is today's."""
+"""README.md, CONTRIBUTING.md and the page "The command line" say what is true: examples run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from calc.catalog import machines
 from calc.commands import main
 from tests.book.rendered import REPOSITORY
 
@@ -27,7 +28,7 @@ def test_examples_run() -> None:
 def test_the_row_of_ones_own_is_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "backmatter" / "command-line.qmd").read_text(encoding="utf-8")
     (row,) = re.findall(r"```toml\n(\[\[serving\]\].*?)```", text, re.S)
     path = tmp_path / "mine.toml"
     path.write_text(row, encoding="utf-8")
@@ -44,6 +45,23 @@ def test_the_picture_is_what_the_figure_draws_today(tmp_path: Path) -> None:
     write_readme_picture(tmp_path / "readme.svg")
     drawn = (tmp_path / "readme.svg").read_text(encoding="utf-8")
     assert README_PICTURE.read_text(encoding="utf-8") == drawn, "run: python -m figures"
+
+
+def test_it_is_short_and_lists_the_devices_that_were_measured() -> None:
+    lines = (REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 120
+    begun = next(place for place, line in enumerate(lines) if line.startswith("Kernels of these"))
+    listed = set(
+        re.findall("`(.*?)`", " ".join(lines[begun : lines.index("", begun)]).split(".")[0])
+    )
+    kinds = [("memory", "copy"), ("memory", "read")]
+    kinds += [("gemm", dtype) for dtype in ("bf16", "fp16", "fp8")]
+    measured = {
+        machine.device.key
+        for machine in map(machines.get, machines.names())
+        if any(machine.has_reached(*kind) for kind in kinds)
+    }
+    assert listed == measured
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])

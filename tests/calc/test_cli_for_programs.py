@@ -23,6 +23,7 @@ from calc.commands.lookup import KINDS, functions
 from calc.commands.options import MEANING, option_of
 
 ROOT = Path(__file__).resolve().parents[2]
+MANUAL = ROOT / "backmatter" / "command-line.qmd"
 OWN = """
 [mine]
 name = "Mine"
@@ -385,10 +386,10 @@ def test_a_device_of_ones_own(capsys: pytest.CaptureFixture[str], own: Path) -> 
         )
 
 
-def test_the_device_and_the_machine_that_the_readme_shows(
+def test_the_device_and_the_machine_that_the_manual_shows(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    shown = re.findall("```toml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    shown = re.findall("```toml\n(.*?)```", MANUAL.read_text("utf-8"), re.DOTALL)
     [device] = [each for each in shown if "[mine]" in each]
     [machine] = [each for each in shown if "[my-box]" in each]
     path = tmp_path / "mine.toml"
@@ -562,18 +563,29 @@ def test_closed_streams(closed: str, line: str, error: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", error)
 
 
-def test_the_commands_that_the_readme_shows(
+@pytest.mark.slow
+def test_the_commands_that_the_readme_and_the_manual_show(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every line of README.md that needs no machine and no file is one that works."""
+    """Every line and cell of both that needs no machine and no file is one that works."""
     monkeypatch.chdir(tmp_path)  # what they write stands there
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = MANUAL.read_text(encoding="utf-8")
+    (requests,) = re.findall("```csv\n(.*?)```", text, re.DOTALL)
+    Path("requests.csv").write_text(requests, encoding="utf-8")
+    cells = re.findall(r"`calc (.*?)`", "".join(_rows(ROOT / "README.md")))
     lines = re.findall(r"^\$ calc (.*?)(?: \| .*)?$", text, re.MULTILINE)
+    assert len(cells) >= 14
     assert len(lines) >= 10
-    for line in lines:
+    for line in (*cells, *lines):
         command = line.split()[0]
         assert command in commands.COMMANDS
         if command not in {"measure", "validate", "sweep", "simulate"} and ".toml" not in line:
             assert printed(capsys, line.replace(" --csv plan.csv", ""))
     for option in ("--workers", "--resume", "--json", "--csv"):
         assert option in text
+
+
+def _rows(path: Path) -> list[str]:
+    """The lines of its tables."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [line for line in lines if line.startswith("|")]
