@@ -129,7 +129,7 @@ class Argument:
         if factor is None:
             factor = registry.factor_between(units._d, self.units._d)
             if factor is None:
-                unit = _unit_words(given)
+                unit = str(given.units) or "nothing (a pure number)"
                 self._refuse(given, f"got {given}, which is measured in {unit}{hint}")
             self.factors[units] = factor
         return given._magnitude if factor == 1.0 else scale(given._magnitude, factor)
@@ -337,7 +337,3 @@ def _declaring(law_name: str, what: str) -> Iterator[None]:
 
 def _metadata(hint: object) -> tuple[Any, ...]:
     return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-
-
-def _unit_words(given: Quantity) -> str:
-    return str(given.units) or "nothing (a pure number)"

@@ -161,7 +161,11 @@ class _Noting(ast.NodeTransformer):
 def _assigned_once(code: ast.AST) -> dict[str, ast.expr]:
     """The expressions of names that the code gives one value alone, and of those that loops run
     through what they run through."""
-    stores = [node.id for node in ast.walk(code) if isinstance(node, ast.Name) and _stores(node)]
+    stores = [
+        node.id
+        for node in ast.walk(code)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
     assigned = {}
     for node in ast.walk(code):
         match node:
@@ -172,7 +176,3 @@ def _assigned_once(code: ast.AST) -> dict[str, ast.expr]:
             ):
                 assigned |= dict.fromkeys(stored(target), values)
     return assigned
-
-
-def _stores(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)

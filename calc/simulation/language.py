@@ -143,7 +143,8 @@ class LanguageModel:
         weights = self.weights
         first, first_scale = _normalized(stream)
         attended = self.round_inputs(f"{block}.qkv", first * weights[f"{block}.attention_gain"])
-        queries, keys, values = _split_heads(attended @ weights[f"{block}.qkv"].T)
+        parts = numpy.split(attended @ weights[f"{block}.qkv"].T, 3, axis=-1)
+        queries, keys, values = map(_heads, parts)
         keys, values = self.round_cache("keys", keys), self.round_cache("values", values)
         shares = _softmax(queries @ keys.swapaxes(-1, -2) / math.sqrt(WIDTH // HEADS) + MASK)
         mixed = self.round_inputs(f"{block}.out", _joined_heads(shares @ values))
@@ -296,10 +297,6 @@ def _heads(values: Floats) -> Floats:
 
 def _joined_heads(values: Floats) -> Floats:
     return values.swapaxes(1, 2).reshape(len(values), -1, WIDTH)
-
-
-def _split_heads(values: Floats) -> list[Floats]:
-    return [_heads(part) for part in numpy.split(values, 3, axis=-1)]
 
 
 def _outer(slope: Floats, inputs: Floats) -> Floats:

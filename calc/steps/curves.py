@@ -357,11 +357,6 @@ def _domains(devices: int, machine: Machine) -> int:
     return math.ceil(devices / machine.domain)
 
 
-def _apart(curve: Curve, devices: int, machine: Machine) -> float:
-    """How far a number of domains is from that of a curve, as a logarithm."""
-    return abs(math.log(curve.domains / _domains(devices, machine)))
-
-
 def _summed_in_switch(curve: Curve) -> bool:
     """Whether a switch made the sums of a curve, which tells nothing of what moves without them."""
     return curve.operation == "all_reduce" and machines.get(curve.machine).sums_in_switch
@@ -488,7 +483,7 @@ def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> t
         ratios = [published(operation, devices, machine) / there]
     unequal = sum(abs(math.log(ratio)) for ratio in ratios)
     renamed = curve.operation != operation
-    apart = _apart(curve, devices, machine)
+    apart = abs(math.log(curve.domains / _domains(devices, machine)))
     long_alone = other and not curve.reaches(COMPARED_FROM)
     nearest = other, unequal, renamed, apart, long_alone
     return "all_to_all" in kinds and unlike, unlike, *nearest

@@ -141,7 +141,7 @@ class EngineMemory(Answer):
         step, told = self._peak()
         told = f"{told}, and {_constant(self.engine)}"
         found.append(Part("largest step", step, told, self._off("step", step)))
-        if buffers := self._kept_buffers():
+        if self.engine["workspace"].magnitude and (buffers := self._experts_buffers()):
             told = "workspaces of the chosen experts, which stay once they are made"
             memory = _gib(buffers)
             found.append(Part("experts' buffers", memory, told, self._off("step", memory)))
@@ -358,9 +358,6 @@ class EngineMemory(Answer):
         made = 2 * narrow if model.gated else narrow
         chosen = self.step_tokens * (model.active_experts or 0)
         return TWO_BYTES * chosen * (max(narrow, width) + max(made, width))
-
-    def _kept_buffers(self) -> float:
-        return self._experts_buffers() if self.engine["workspace"].magnitude else 0.0
 
     def _outside(self) -> tuple[Quantity, str]:
         """What lies outside of torch: the kernels' own memory and buffers of links."""
