@@ -52,7 +52,7 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "fit",
         "what an engine such as vLLM does with a device's memory, and the tokens that this holds",
     ),
-    "watts": ("watts", "the power that a device was measured to take, by its load"),
+    "watts": ("watts", "the power that a device was measured to draw, by its load"),
     "plan": ("plan", "whether a model fits, on how many devices, how fast it is, at what cost"),
     "plan-training": (
         "plan",
@@ -82,6 +82,7 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "simulate",
         "train on the digits, and measure prunings and precisions of the network",
     ),
+    "mcp": ("mcp", "tools for assistants, by the Model Context Protocol"),
     "completion": ("completion", "a script by which a shell completes commands and names"),
 }
 HEADINGS = {  # in the help, above the first command of each group
@@ -90,7 +91,7 @@ HEADINGS = {  # in the help, above the first command of each group
     "plan": "to plan",
     "check": "to check, and to measure",
     "simulate": "small networks, trained here",
-    "completion": "for other programs",
+    "mcp": "for other programs",
 }
 
 

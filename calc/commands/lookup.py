@@ -86,7 +86,8 @@ WEIGHTS = {  # of a word that is found there
     "note": 1.0,
     "text": 1.0,
 }
-BEGINNING, TYPO = 0.7, 0.5  # what is left of it where only the beginning or the look is the word's
+# What is left of it where only the beginning or the look is the word's, or it is another word.
+BEGINNING, TYPO, SYNONYM = 0.7, 0.5, 0.65
 SHORTEST_TYPO, ALIKE = 5, 0.78  # letters, and a ratio: shorter words look like too many others
 SMALL_WORDS = frozenset(("a", "an", "and", "for", "in", "of", "on", "per", "the", "to", "with"))
 MOST_FOUND = 20  # lines; JSON and CSV have all
@@ -191,7 +192,10 @@ def search(text: str) -> list[Facts]:
     telling = [word for word in typed if word not in SMALL_WORDS] or typed
     wanted = [
         [
-            [_alike(part, vocabulary) for part in _words(phrase)]
+            (
+                1.0 if phrase == word else SYNONYM,
+                [_alike(part, vocabulary) for part in _words(phrase)],
+            )
             for phrase in (word, *SYNONYMS.get(word, ()))
         ]
         for word in telling
@@ -204,7 +208,10 @@ def search(text: str) -> list[Facts]:
         )
 
     scores = [
-        [max(min(score(place, part) for part in phrase) for phrase in word) for word in wanted]
+        [
+            max(share * min(score(place, part) for part in phrase) for share, phrase in word)
+            for word in wanted
+        ]
         for place in range(len(rows))
     ]
     ranks = [
@@ -281,24 +288,27 @@ def add_show(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(options: argparse.Namespace) -> Report:
-    name = options.name.removeprefix("calc.")
+    return shown(options.name)
+
+
+def shown(asked: str) -> Report:
+    """Everything about what goes by that name, with sources."""
+    name = asked.removeprefix("calc.")
     if hardware.is_file(name):
         return _shown(*_of_own_file(name))
-    shown = next(
+    found = next(
         (_shown(kind, thing) for kind in DATA if (thing := _thing(kind, name)) is not None), None
     )
-    shown = shown or _function(name)
-    if shown is None:
+    found = found or _function(name)
+    if found is None:
         kinds = ", ".join(kind.removesuffix("s") for kind in KINDS[:-1])
-        raise InputError(
-            f"there is no {kinds} or function {abbreviated(options.name)}; {_advice(name)}"
-        )
-    run = _thing("runs", name) if shown.facts["kind"] == "model" else None
+        raise InputError(f"there is no {kinds} or function {abbreviated(asked)}; {_advice(name)}")
+    run = _thing("runs", name) if found.facts["kind"] == "model" else None
     if run is None:
-        return shown
+        return found
     trained = _shown("runs", run)
-    both = f"{shown.text()}\n\n{trained.text()}".split("\n")
-    return Report(both, facts={**shown.facts, "run": trained.facts})
+    both = f"{found.text()}\n\n{trained.text()}".split("\n")
+    return Report(both, facts={**found.facts, "run": trained.facts})
 
 
 def _thing(kind: str, name: str) -> Any:

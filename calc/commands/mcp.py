@@ -1,0 +1,176 @@
+"""Tools for assistants, by the Model Context Protocol on standard input and output: `calc mcp`."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from pint import DimensionalityError
+
+import calc
+from calc.catalog import machines, models
+from calc.commands import lookup
+from calc.commands.output import answers
+from calc.core.citations import bibliography, citation
+from calc.core.errors import InputError, MissingExtraError
+from calc.core.report import plain
+from calc.core.units import quantity
+
+MOST_FOUND = 20
+INSTRUCTIONS = (
+    "Numbers of machine-learning systems with units and sources. Quantities are text with units,"
+    ' as in "3.35 TB/s"; names are forgiving. A refusal says in `mend` what is needed.'
+)
+
+
+def look_up(name: str) -> dict[str, Any]:
+    """All that is known of a constant, device, machine, model, software, format, law or function.
+
+    A value has its unit, its kind (datasheet, measured, estimate), its source and its year.
+    """
+    return _sourced(plain(lookup.shown(name).facts))
+
+
+def law(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The value of a law such as roofline.ridge_point, with its equation and its source.
+
+    Arguments by their names, as quantities: {"peak": "989 TFLOP/s", "bandwidth": "3.35 TB/s"}.
+    """
+    known = calc.laws()
+    if name not in known:
+        raise InputError(f"there is no law {name!r}; search finds laws by what they say")
+    try:
+        value = known[name](**arguments)
+    except TypeError as error:
+        needs = ", ".join(inspect.signature(known[name]).parameters)
+        raise InputError(f"{name} needs {needs}; got {error}") from None
+    text = inspect.getdoc(known[name]) or ""
+    said = dict(re.findall(r"^(Equation|Source): (.+?)(?=\n\n|\Z)", text, re.M | re.S))
+    answer = {"value": plain(quantity(value)) if not isinstance(value, str) else value}
+    keys = [key for key in re.split(r"[,\s]+", said.get("Source", "")) if key in bibliography()]
+    return answer | {"equation": said.get("Equation"), "sources": list(map(citation, keys))}
+
+
+def plan(model: str, machine: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return _planned(calc.plan, model, machine, arguments)
+
+
+def plan_service(model: str, machine: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return _planned(calc.plan_service, model, machine, arguments)
+
+
+def plan_training(model: str, machine: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return _planned(calc.plan_training, model, machine, arguments)
+
+
+def check(claim: str, about: str = "") -> dict[str, Any]:
+    """Whether a claim of performance can be true, or which bound it breaks, and nearest rows.
+
+    A claim is a sentence, as in "Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users".
+    """
+    return _sourced(plain(calc.check(claim, about).facts))
+
+
+def search(words: str) -> dict[str, Any]:
+    """Names of constants, devices, models, laws and functions, by words or by what they are for."""
+    return {"rows": plain(lookup.search(words)[:MOST_FOUND])}
+
+
+TOOLS = (look_up, law, plan, plan_service, plan_training, check, search)
+
+
+def _planned(
+    planner: Callable[..., Any], model: str, machine: str, arguments: dict[str, Any]
+) -> dict[str, Any]:
+    try:
+        facts = planner(model, machines.of(machine), **arguments).facts
+    except TypeError as error:
+        known = ", ".join(inspect.signature(planner).parameters)
+        raise InputError(f"arguments must be some of {known}; got {error}") from None
+    step = dict(re.findall(r"^(Equation): (.*)", inspect.getdoc(calc.step) or "", re.M))
+    device = machines.of(machine).device.records.values()
+    stands_on = {record.provenance.source for record in device if record.published is not None}
+    with suppress(AttributeError):
+        stands_on.add(models.get(model).source)
+    return _sourced({"equation": step["Equation"], **plain(facts)}, stands_on)
+
+
+def _sourced(
+    facts: dict[str, Any], keys: set[str] | frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """The same with the sources of all values in it, as lines that a reader can look up."""
+    found = dict.fromkeys((*_source_keys(facts), *sorted(keys)))
+    return facts | {"sources": [citation(key) for key in found if key in bibliography()]}
+
+
+def _source_keys(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        if isinstance(value.get("source"), str):
+            yield value["source"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from _source_keys(part)
+
+
+def refusal(sentence: str) -> dict[str, str]:
+    """A refusal in its parts: the sentence, what was given, and what would mend it.
+
+    >>> refusal("peak needs a quantity in FLOP/s; got 3 GB/s")["mend"]
+    'peak needs a quantity in FLOP/s'
+    """
+    before, _, given = sentence.partition("; got ")
+    advice = [part for part in sentence.split("; ") if "did you mean" in part]
+    return {"error": sentence, "given": given, "mend": advice[0] if advice else before}
+
+
+def add_mcp(parser: argparse.ArgumentParser) -> None:
+    named = ", ".join(tool.__name__ for tool in TOOLS)
+    parser.epilog = (
+        f"An assistant starts it by itself, as the command `calc mcp`. Its tools: {named}."
+    )
+    answers(parser, _serve)
+
+
+def _serve(options: argparse.Namespace) -> NoReturn:
+    server().run("stdio")
+    sys.exit()  # what is printed after that is no message
+
+
+def server() -> Any:
+    """The server, with its tools."""
+    try:
+        from mcp.server.mcpserver import MCPServer
+        from mcp.types import CallToolResult, TextContent
+    except ImportError:
+        raise MissingExtraError("calc mcp", "mcp", "mcp") from None
+
+    def result(answer: Mapping[str, Any], is_error: bool = False) -> Any:
+        text = json.dumps(answer, ensure_ascii=False)
+        content: list[Any] = [TextContent(type="text", text=text)]
+        return CallToolResult(content=content, structured_content=answer, is_error=is_error)
+
+    def told(tool: Callable[..., dict[str, Any]]) -> Callable[..., Any]:
+        def call(**arguments: Any) -> Any:
+            try:
+                return result(tool(**arguments))
+            except (InputError, DimensionalityError) as error:
+                return result(refusal(str(error)), is_error=True)
+
+        call.__signature__ = inspect.signature(tool, eval_str=True).replace(  # type: ignore[attr-defined]
+            return_annotation=CallToolResult
+        )
+        return call
+
+    made = MCPServer("calc", instructions=INSTRUCTIONS, log_level="WARNING")
+    for tool in TOOLS:
+        planner = getattr(calc, tool.__name__, tool) if tool.__doc__ is None else tool
+        description = (inspect.getdoc(planner) or "").partition(">>>")[0].strip()
+        made.add_tool(told(tool), tool.__name__, description=description)
+    return made
