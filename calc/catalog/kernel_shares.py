@@ -203,6 +203,22 @@ def of(kernel: str, device: str, program: str, format: str, version: str = "") -
     return older[-1] if older else versions[-1]
 
 
+@cache
+def newest(device: str, program: str) -> str:
+    """The newest version of a program that was measured on a device; "" for none.
+
+    >>> newest("h100", "vllm"), newest("t4", "vllm")
+    ('0.24.0', '')
+    """
+    versions = (
+        surface.version
+        for (_, of, by, _), surfaces in _stored().items()
+        if (of, by) == (device, program)
+        for surface in surfaces
+    )
+    return max(versions, key=number_of, default="")
+
+
 def programs() -> tuple[str, ...]:
     """The programs whose kernels were measured.
 

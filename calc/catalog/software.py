@@ -16,16 +16,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from calc.catalog import kernel_shares
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, Record, check_fields, read_record, read_toml
 
 FILE = DATA / "software.toml"
-TEXTS = ("name", "written", "attention", "kv", "recipe", "fitted_on")
+TEXTS = ("name", "written", "attention", "kv", "recipe", "fitted_on", "usual_on")
 TITLES = {  # of what the data say
     "attention": "attention kernel",
     "kv": "format of caches beside small weights",
     "recipe": "states of training",
     "fitted_on": "fitted to the rows of",
+    "usual_on": "serves where nothing is said, on devices called",
     "step": "its own time for a step",
     "sequence": "its own time for each sequence of a step",
     "sustained": "share of the best rates that it keeps",
@@ -61,6 +63,8 @@ class Software:
     """What it keeps of each parameter that it trains, of `calc.training.RECIPES`."""
     fitted_on: str = ""
     """The machine whose published rows its numbers are fitted to."""
+    usual_on: str = ""
+    """A pattern of the devices' names on which it serves where nothing is said."""
     records: dict[str, Record] = field(default_factory=dict, repr=False)
     version: str = ""
     """As its makers number it; the newest that was measured where nothing is said."""
@@ -81,6 +85,8 @@ class Software:
 
 VERSION = r"\d+(\.\d+)+\S*"
 
+NO_SOFTWARE = "none"
+"""What is asked for where kernels and messages alone are meant, without a program's own time."""
 UNKNOWN = Software("", "software", "", "", "bf16")
 
 
@@ -100,6 +106,22 @@ def software_of(written: str) -> Software:
             numbered = re.search(VERSION, written)
             return replace(software, version=numbered[0]) if numbered else software
     return UNKNOWN
+
+
+def usual(device: str, measured_as: str, name: str) -> Software:
+    """What serves on a device where nothing is said, in the newest version measured on it.
+
+    >>> from calc import hardware
+    >>> h100, mac = hardware.get("h100"), hardware.get("apple-m3-ultra")
+    >>> [usual(each.key, each.measured_as, each.name).title() for each in (h100, mac)]
+    ['vLLM 0.24.0', 'llama.cpp']
+    """
+    known = [each for each in _all().values() if each.usual_on]
+    program = next(each for each in known if re.match(each.usual_on, name))
+    version = kernel_shares.newest(device, program.key) or kernel_shares.newest(
+        measured_as, program.key
+    )
+    return replace(program, version=version)
 
 
 def names() -> tuple[str, ...]:
@@ -164,4 +186,5 @@ def _software(key: str, table: dict[str, Any], path: Path | str) -> Software:
     name, written, attention = (table.get(field, "") for field in ("name", "written", "attention"))
     kv, fitted_on = table.get("kv", "bf16"), table.get("fitted_on", "")
     recipe = table.get("recipe", "adam-mixed")
-    return Software(key, name, written, attention, kv, recipe, fitted_on, records)
+    usual_on = table.get("usual_on", "")
+    return Software(key, name, written, attention, kv, recipe, fitted_on, usual_on, records)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, get_args, get_type_hints
 
 import calc
 from calc import formats
-from calc.catalog import constants, hardware, machines, models, runs, software
+from calc.catalog import constants, grids, hardware, machines, models, runs, software
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.commands import COMMANDS, command_parser
@@ -61,6 +61,7 @@ DATA: dict[str, Any] = {
     "software": software,
     "models": models,
     "runs": runs,
+    "grids": grids,
     "formats": formats,
     "comparisons": _named(_comparisons, lambda key: _comparisons()[key]),
     "recipes": _named(lambda: training.RECIPES, training.recipe),
@@ -342,7 +343,7 @@ def _advice(name: str) -> str:
 def _shown(kind: str, thing: Any) -> Report:
     """What the data say of a thing, with their sources and notes."""
     facts = facts_of(kind, thing)
-    if kind == "constants":
+    if kind in ("constants", "grids"):
         return Report([str(thing), source(thing)], facts=entry(kind, thing.provenance.key, thing))
     year = f" ({thing.year})" if hasattr(thing, "year") and kind != "comparisons" else ""
     # Of software there may be no number, and then nothing to have a source.
@@ -374,7 +375,7 @@ def _cited(named: str) -> str:
 
 def facts_of(kind: str, thing: Any) -> Facts:
     """All that the data say of a thing, and what follows at once, by names that stay."""
-    if kind == "constants":
+    if kind in ("constants", "grids"):
         return {"quantity": thing}
     if kind == "devices":
         facts: Facts = dict(thing.records)

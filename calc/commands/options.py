@@ -15,6 +15,7 @@ from typing import Any
 
 from calc.catalog import models
 from calc.catalog.models import Transformer
+from calc.core.arguments import counted
 from calc.core.errors import InputError
 from calc.core.public import docstring
 
@@ -112,7 +113,7 @@ def split_at_commas(text: str) -> list[str]:
 def numbers(name: str, text: str, example: str, separator: str = ",") -> list[float]:
     """The numbers between commas, as in `--pruning 0,0.5`."""
     try:
-        return [float(part) for part in text.split(separator)]
+        return [float(counted(part)) for part in text.split(separator)]
     except ValueError:
         raise InputError(
             f"{option_of(name)} needs numbers, as in {example}; got {text!r}"

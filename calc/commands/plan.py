@@ -33,6 +33,7 @@ from calc.planning import (
 from calc.planning.estimate import COUNTS
 from calc.planning.service.deployment import Deployment
 from calc.planning.serving import Plans
+from calc.planning.training.search import PUBLISHED
 
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
@@ -102,19 +103,34 @@ def _plan_training(options: argparse.Namespace) -> TrainingPlan:
     arguments = chosen(options, plan_training)
     model = model_of(arguments.pop("model"))
     if arguments["layout"] is not None:
-        arguments["layout"] = dict(map(_degree, split_at_commas(arguments["layout"])))
+        arguments["layout"] = _layout(arguments["layout"])
     machine = machines.of(options.device)
     with ProgressBar(1, "planning") as bar:
         return plan_training(model, machine, **arguments, on_progress=bar.update)
 
 
-def _degree(text: str) -> tuple[str, int]:
-    name, equals, degree = text.partition("=")
-    if not equals or not degree.strip().isdigit():
-        raise InputError(
-            f"layout needs degrees by their names, as in tensor=8,pipeline=16; got {text!r}"
-        )
-    return name.strip(), int(degree)
+def _layout(text: str) -> dict[str, int] | str:
+    """Degrees by their names, as in TP=8,PP=16 or as Python writes them; or a word."""
+    if text == PUBLISHED:
+        return text
+    degrees = {}
+    for part in split_at_commas(text.strip("{} ")):
+        name, equals, degree = part.replace(":", "=").partition("=")
+        if not equals or not degree.strip().isdigit():
+            raise InputError(
+                f"layout needs degrees by their names, as in TP=8,PP=16, or {PUBLISHED}; got"
+                f" {part!r}"
+            )
+        degrees[name.strip(" \"'")] = int(degree)
+    return degrees
+
+
+TRACE = """a trace has a line for each request: when it came, in seconds or as a date, and tokens
+
+  timestamp,prompt_tokens,output_tokens
+  0.0,1200,300
+  0.4,800,150
+  0.9,2048,512"""
 
 
 def add_plan_service(parser: argparse.ArgumentParser) -> None:
@@ -125,6 +141,8 @@ def add_plan_service(parser: argparse.ArgumentParser) -> None:
         help="print the commands that start these servers with vllm, sglang or trtllm, the last"
         ' version that is known, or the one that is named, as in "vllm 0.19"',
     )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = TRACE
     drawn = "the times against the rate"
     answers(parser, _plan_service, table=True, drawn=drawn, explained=True)
 

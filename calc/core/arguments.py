@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,18 @@ from calc.core.units import Quantity, QuantityLike, quantity
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+SUFFIXES = {"K": 1e3, "M": 1e6, "B": 1e9}
 LARGEST = 2**62  # above all counts, so that no integer of an array wraps
+
+
+def counted(given: Any) -> Any:
+    """A count as people write it, "8k" or "16M", as a number; all else as it is.
+
+    >>> counted("8k"), counted("1.5M token"), counted("8")
+    (8000.0, '1.5M token', '8')
+    """
+    match = re.fullmatch(r"\s*(\d[\d.]*)\s*([kKMB])\s*", given) if isinstance(given, str) else None
+    return float(match[1]) * SUFFIXES[match[2].upper()] if match else given
 
 
 def whole_number(name: str, given: Any, at_least: int = 1) -> int:

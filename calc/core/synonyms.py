@@ -20,8 +20,6 @@ SYNONYMS = {
     "flashattention": ("fused attention",),
     "flop": ("operations",),
     "flops": ("operations", "FLOP", "peak"),
-    "france": ("carbon intensity",),
-    "germany": ("carbon intensity",),
     "gguf": ("llama.cpp",),
     "gptq": ("rounding knows",),
     "gqa": ("grouped-query", "KV heads"),

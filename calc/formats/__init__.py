@@ -121,6 +121,23 @@ SPELLINGS: dict[Format, tuple[str, ...]] = {
     MXINT8: (),
     NVFP4: ("nvfp4 e2m1",),
 }
+# Names of files of weights: bits of a weight in the mean of a whole file, scales included. Those of
+# GGUF are of Llama 3.1 8B, by llama.cpp's tools/quantize/README.md, read where others quote it; AWQ
+# and GPTQ have, for each 128 weights of 4 bit, a scale of 16 and a zero of 4.
+FILES = {
+    "Q2_K": 3.1593,
+    "Q3_K_M": 3.9960,
+    "IQ4_XS": 4.4597,
+    "Q4_K_S": 4.6672,
+    "Q4_K_M": 4.8944,
+    "Q5_K_S": 5.5704,
+    "Q5_K_M": 5.7036,
+    "Q6_K": 6.5633,
+    "Q8_0": 8.5008,
+    "AWQ": 4.15625,
+    "GPTQ": 4.15625,
+}
+_FILES = {squeezed(name): name for name in FILES}
 _BY_KEY = {form.key: form for form in SPELLINGS}
 _KNOWN = spellings({form.key: others for form, others in SPELLINGS.items()})
 
@@ -184,6 +201,8 @@ def format_or_quantity(given: QuantityLike) -> Quantity:
     >>> print(format_or_quantity("int8"), format_or_quantity("4.25 bit"))
     1 byte 4.25 bit
     """
+    if (file := _FILES.get(squeezed(given))) is not None:
+        return quantity(FILES[file], "bit")
     return get(given).size if _is_name(given) else quantity(given)
 
 
@@ -193,6 +212,8 @@ def printed(given: QuantityLike) -> str:
     >>> printed("float16"), printed("fp8"), printed(4.25)
     ('FP16', 'FP8 E4M3', '4.25 bit')
     """
+    if (file := _FILES.get(squeezed(given))) is not None:
+        return file
     return get(str(given)).name if _is_name(given) else str(element_size("an element", given))
 
 

@@ -26,6 +26,7 @@ RANGES = {  # what lies between bounds: its title in a table, and its unit
     "throughput": ("throughput", "token/s"),
     "cost_per_token": ("cost", "USD/Mtoken"),
     "energy_per_token": ("energy", "J/token"),
+    "carbon_per_token": ("carbon", "g/Mtoken"),
 }
 RESULTS = ("memory", "weight_memory", "cache_memory", "largest_batch", "fits", *RANGES, "binds")
 Point: TypeAlias = dict[str, Any]
@@ -114,6 +115,11 @@ class Estimate(Setup):
     def energy_per_token(self) -> Bounds | None:
         """Energy of a token that is written; None where no power is published."""
         return self._for_a_token(self.energy_of_token)
+
+    @property
+    def carbon_per_token(self) -> Bounds | None:
+        """Emissions of a token that is written; None where no grid is given."""
+        return self._for_a_token(self.carbon_of_token)
 
     @property
     def expected(self) -> Expectation | None:

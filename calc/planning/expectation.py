@@ -103,14 +103,21 @@ class Expectation:
     @property
     def cost_per_token(self) -> Quantity | None:
         """Cost of a token that is written, devices always busy; None where no price was given."""
-        paid = self.setup.cost_of_token(self.setup.throughput_of(self._answer))
-        return None if paid is None else self._everywhere(paid)
+        return self._of_token(self.setup.cost_of_token)
 
     @property
     def energy_per_token(self) -> Quantity | None:
         """Energy of a token that is written; None where no power is published."""
-        taken = self.setup.energy_of_token(self.setup.throughput_of(self._answer))
-        return None if taken is None else self._everywhere(taken)
+        return self._of_token(self.setup.energy_of_token)
+
+    @property
+    def carbon_per_token(self) -> Quantity | None:
+        """Emissions of a token that is written; None where no grid is given."""
+        return self._of_token(self.setup.carbon_of_token)
+
+    def _of_token(self, of_rate: Callable[[Quantity], Quantity | None]) -> Quantity | None:
+        value = of_rate(self.setup.throughput_of(self._answer))
+        return None if value is None else self._everywhere(value)
 
     @cached_property
     def _answer(self) -> Quantity:

@@ -17,7 +17,7 @@ from calc.catalog import machines, models
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.catalog.software import Software
+from calc.catalog.software import NO_SOFTWARE, Software
 from calc.core.errors import InputError, MissingExtraError, abbreviated, did_you_mean
 from calc.core.files import read_text, writable, write_text
 from calc.core.public import docstring
@@ -109,7 +109,7 @@ def _plain(value: Any) -> Any:
             )
         return value.key
     if isinstance(value, Software):
-        return value.key or None
+        return f"{value.key} {value.version}".rstrip() or NO_SOFTWARE
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Quantity):

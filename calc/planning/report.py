@@ -20,6 +20,7 @@ from calc.planning import drawing
 from calc.planning.capacity import on_fewest_devices
 from calc.planning.estimate import COUNTS, RANGES, Bounds, Estimate
 from calc.planning.setup import Setup, devices_text, is_array, memory_text
+from calc.published.power import watts
 
 ASKED = {  # of an answer in a line
     "time_per_token": "{} a token",
@@ -346,6 +347,19 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             yield f"{origin.title} is an estimate."
     yield from (f"{model.name}: {note}." for note in model.notes)
     yield from (f"{model.name}: {layers}." for layers in _not_full(model))
+
+
+def drawn(plan: Estimate) -> str:
+    """What its devices themselves draw while they write tokens, as measured, or as others do."""
+    measured = watts(plan.machine)
+    loads = [draw.power for draw in measured.measured if draw.of == "devices"]
+    if not loads:
+        return "; ".join(line for line in measured.title if line) + "."
+    share = f"; with its share of the box {plan.power} at most" if plan.in_machine else ""
+    return (
+        f"{plan.device.name} was measured to draw {min(loads)} to {max(loads)} itself while it"
+        f" writes tokens, in {len(loads)} loads{share}."
+    )
 
 
 def _not_full(model: Transformer) -> Iterator[str]:

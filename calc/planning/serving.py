@@ -107,7 +107,7 @@ class Plan(Estimate, Answer):
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
-        names = (*COUNTS, "weights", "kv", "dtype", "link", "price", "software")
+        names = (*COUNTS, "weights", "kv", "dtype", "link", "price", "software", "pue", "grid")
         options = {name: getattr(self, name) for name in names}
         return files.options_text({"model": self.model, "hardware": self.machine, **options})
 
@@ -121,7 +121,11 @@ class Plan(Estimate, Answer):
 class Plans(Answer):
     """Plans of one model, one for each kind of device, side by side."""
 
-    _SENTENCES = (("assumptions", "Assumed"), ("what_would_change", "What would change it"))
+    _SENTENCES = (
+        ("assumptions", "Assumed"),
+        ("drawn", "Power"),
+        ("what_would_change", "What would change it"),
+    )
 
     plans: tuple[Plan, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -146,6 +150,11 @@ class Plans(Answer):
     def what_would_change(self) -> list[str]:
         """Of one point, what would make it another answer."""
         return list(self.plans[0].what_would_change) if self.of_one_point else []
+
+    @property
+    def drawn(self) -> list[str]:
+        """What such devices themselves were measured to draw, beside the box's power."""
+        return [report.drawn(plan) for plan in self.plans]
 
     @property
     def left_out(self) -> list[str]:
@@ -240,6 +249,8 @@ def plan(
     price: Annotated[QuantityLike | None, "USD/s"] = None,
     context: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     software: str | None = None,
+    pue: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    grid: QuantityLike | None = None,
 ) -> Plan:
     """Whether a model fits, on how many devices, how fast it answers, and at what cost.
 
@@ -260,7 +271,11 @@ def plan(
     - `link`: bandwidth each way of a ring of devices, in place of the machine's: "32 GB/s"
     - `price`: of a device, "3 USD/hour"; without it, no cost
     - `context`: the most tokens that the model reads, where that is not the published number
-    - `software`: whose own time the expectation counts: "vllm"; none where it is left out
+    - `software`: what serves, "sglang" or "vllm 0.19"; where it is left out, the newest vLLM that
+      was measured on the device (on a Mac llama.cpp); "none" leaves out a program's own time
+    - `pue`: energy of the building over that of its machines, 1.2; that of the machines alone where
+      it is left out
+    - `grid`: whose electricity it takes, "france", or what that emits, "57 g/kWh"
 
     >>> of_two = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
     >>> print(of_two.devices, of_two.memory.to("GB"), of_two.time_per_token.lower, of_two.binds)
@@ -270,7 +285,7 @@ def plan(
     """
     counts = {"batch": batch, "prompt": prompt, "generated": generated}
     counts |= {} if devices is None else {"devices": devices}
-    options = Options(weights, kv, dtype, link, price, context, software)
+    options = Options(weights, kv, dtype, link, price, context, software, pue, grid)
     answer = Plan.read(model, hardware, counts, options)
     if devices is None:
         answer = advice.checked_to_fit(on_fewest_devices(answer))

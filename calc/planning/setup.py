@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from calc import formats
-from calc.catalog import machines, models, software
+from calc.catalog import grids, machines, models, software
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.catalog.models.weights import RELEASED, Weights, is_released
-from calc.catalog.software import Software
-from calc.core.arguments import check_is, check_shapes, whole_numbers
+from calc.catalog.software import NO_SOFTWARE, Software
+from calc.core.arguments import check_is, check_shapes, counted, whole_numbers
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -28,6 +28,7 @@ from calc.steps.job import Formats, Job, Layout
 UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 A_TOKEN = quantity(1, "token")
+WITHIN = quantity(1, "")  # the PUE of what is counted inside of the building alone
 
 
 class Options(NamedTuple):
@@ -40,6 +41,8 @@ class Options(NamedTuple):
     price: QuantityLike | None = None
     context: QuantityLike | None = None
     software: str | None = None
+    pue: QuantityLike | None = None
+    grid: QuantityLike | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +62,10 @@ class Setup:
     """Bandwidth each way of a ring of all devices, where it is given, or no machine is known."""
     price: Quantity | None
     software: Software
+    pue: Quantity = WITHIN
+    """What the building takes for each unit that its machines do; 1 where nothing was said."""
+    grid: QuantityLike | None = None
+    """A country or what its electricity emits."""
     left_out: frozenset[str] = frozenset()
     """Of devices, batch and software those that were chosen here."""
 
@@ -94,12 +101,16 @@ class Setup:
             dtype=_computed_in(model, machine, weights) if options.dtype is None else options.dtype,
             link=_link(machine, options.link),
             price=None if price is None else amount("USD/s", "price", price, "3 USD/hour"),
-            software=software.UNKNOWN if program is None else software.get(program),
+            software=_program(machine.device, program),
+            pue=WITHIN if options.pue is None else power_usage(options.pue),
+            grid=options.grid,
             left_out=frozenset(
                 {*({"devices"} - {*counts}), *({"software"} if program is None else ())}
             ),
         )
         transformer.forward_flops(model, largest(setup.context))  # refuses one that is too long
+        if setup.grid is not None:
+            _ = grids.intensity(setup.grid)  # refuses what is no country
         _ = setup.kept  # refuses what is no format
         setup.device.peak(setup.dtype)  # and what the device does not compute in
         return setup
@@ -167,7 +178,15 @@ class Setup:
         if self.power is None:
             return None
         taken: Quantity = cost.energy_per_token(self.devices, self.power, throughput)
-        return taken.to("J/token")
+        return (taken * self.pue).to("J/token")
+
+    def carbon_of_token(self, throughput: Quantity) -> Quantity | None:
+        """Emissions of a token that is written; None where no grid is given, or no power known."""
+        taken = self.energy_of_token(throughput)
+        if taken is None or self.grid is None:
+            return None
+        emitted: Quantity = taken * grids.intensity(self.grid)
+        return emitted.to("g/Mtoken")
 
     @cached_property
     def model_memory(self) -> Quantity:
@@ -182,6 +201,13 @@ class Setup:
 
 def is_array(value: object) -> bool:
     return getattr(value, "ndim", 0) > 0
+
+
+def _program(device: Accelerator, given: str | None) -> Software:
+    """The software that is meant: the usual one where nothing is said, none's own time for none."""
+    if given is None:
+        return software.usual(device.key, device.measured_as, device.name)
+    return software.UNKNOWN if given == NO_SOFTWARE else software.get(given)
 
 
 def _computed_in(model: Transformer, machine: Machine, weights: QuantityLike) -> str:
@@ -212,6 +238,14 @@ def _link(machine: Machine, bandwidth: QuantityLike | None) -> Quantity | None:
     return amount("byte/s", "link", bandwidth, "450 GB/s")
 
 
+def power_usage(given: QuantityLike) -> Quantity:
+    """A PUE, which is at least 1."""
+    share = amount("", "pue", given, "1.2")
+    if share.m_as("") < 1:
+        raise InputError(f"pue is at least 1, all that machines take; got {abbreviated(given)}")
+    return share
+
+
 def memory_text(amount: Quantity, capacity: Quantity) -> str:
     """An amount of memory by its size, in binary units where the capacity is."""
     if "iB" not in str(capacity.units):
@@ -239,13 +273,27 @@ def amount(unit: str, name: str, given: QuantityLike, example: str) -> Quantity:
 
 def _read(name: str, given: QuantityLike) -> Quantity:
     try:
-        return quantity(given)
+        return quantity(counted(given))
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
 
 
+def time_limit(name: str, given: QuantityLike, example: str) -> Quantity:
+    """The longest time that is asked for; of a token as tokens a second too, "50 token/s"."""
+    often = _read(name, given)
+    if name == "tpot" and often.is_compatible_with("token/s") and not often.ndim:
+        given = A_TOKEN / amount("token/s", name, often, "50 token/s")
+    elif name == "tpot" and often.is_compatible_with("s/token"):
+        given = often * A_TOKEN
+    return amount("s", name, given, example)
+
+
 def _whole_number(name: str, given: QuantityLike) -> Quantity:
     count = _read(name, given)
+    if name in ("prompt", "generated") and count.is_compatible_with("token"):
+        count = count / A_TOKEN
+    if name == "generated" and not count.ndim and count == 0:
+        return quantity(1, "")  # the reading of a prompt writes a token
     empty = count.ndim and not count.magnitude.size
     if (
         empty

@@ -18,6 +18,7 @@ import pytest
 
 import calc
 from calc import commands, constants, formats, hardware, machines, models, runs, software, training
+from calc.catalog import grids
 from calc.commands import main
 from calc.commands.lookup import KINDS, functions
 from calc.commands.options import MEANING, option_of
@@ -170,6 +171,7 @@ def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> N
         *(("software", name) for name in software.names()),
         *(("model", name) for name in models.names()),
         *(("run", name) for name in runs.names()),
+        *(("grid", name) for name in grids.names()),
         *(("format", name) for name in formats.names()),
         *(("comparison", each.key) for each in formats.training_formats()),
         *(("comparison", each.key) for each in formats.quantized_models()),
@@ -262,13 +264,14 @@ def test_a_plan_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
 
 EXPECTED = (
     *("time_to_first_token", "time_per_token", "answer_time", "throughput", "cost_per_token"),
-    *("energy_per_token", "reading", "writing"),
+    *("energy_per_token", "carbon_per_token", "reading", "writing"),
 )
 
 
 def test_the_expectation_of_a_plan_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
-    line = f"plan llama-3-70b dgx-h100 --batch 8 --devices 4 {SERVER}"
-    plan = calc.plan("llama-3-70b", "h100", batch=8, devices=4, prompt=1000, generated=200)
+    line = f"plan llama-3-70b dgx-h100 --batch 8 --devices 4 {SERVER} --software none"
+    asked = {"batch": 8, "devices": 4, "prompt": 1000, "generated": 200, "software": "none"}
+    plan = calc.plan("llama-3-70b", "h100", **asked)
     found = told(capsys, line)
     (row,) = found["rows"]
     assert row["not_expected"] is None
@@ -462,7 +465,7 @@ def test_validate_takes_a_device_of_ones_own(
         ("trace", "calc plan-service"),
         ("plot", "calc compare"),
         ("dataframe", "calc plan"),
-        ("france", "carbon_intensity_world"),
+        ("france", "france"),
         ("all-reduce time", "calc collective"),
         ("deploy", "calc plan-service"),
         ("selfhost", "calc break-even"),

@@ -258,4 +258,4 @@ def test_a_file_that_cannot_be_written_is_refused_first(
 
 
 def test_only_what_is_planned_is_written() -> None:
-    assert "software" not in plan("llama-3-8b", "h100", prompt=10, generated=10).to_toml()
+    assert "price" not in plan("llama-3-8b", "h100", prompt=10, generated=10).to_toml()

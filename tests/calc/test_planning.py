@@ -228,6 +228,7 @@ def test_bounds_read_the_caches_of_devices_beyond_the_heads_once() -> None:
 def test_latents_are_copied_while_they_fit_and_shared_out_beyond() -> None:
     """Latent attention has no heads to divide by: by measured times copies are faster here."""
     asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "weights": "fp8", "dtype": "fp8"}
+    asked |= {"software": "none"}
     one, many = (plan("deepseek-v3", "h200", batch=16, devices=n, **asked) for n in (1, 8))
     assert many.cache_memory * 8 == one.cache_memory
     assert "caches" not in many.expected.writing
@@ -369,7 +370,11 @@ def test_a_plan_prints_as_its_table() -> None:
     assert str(alone) == f"{alone}" == alone.table()
     assert repr(made) == "<Llama 3 8B on NVIDIA H100 SXM5 80 GB: 2 points>"
     assert repr(alone) == "<Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, batch 1, 1000 + 200 tokens>"
-    assert alone.table().startswith("Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB: 5.49 ms a token")
+    assert alone.table().startswith("Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB: 6.09 ms a token")
+    assert "; vLLM 0.24.0; " in alone.table()
+    assert (
+        "vLLM" not in plan("llama-3-8b", H100, prompt=1000, generated=200, software="none").table()
+    )
 
 
 def test_the_docstring_names_the_bounds() -> None:
@@ -435,7 +440,7 @@ def test_formats_are_named_in_any_spelling_and_printed_in_one() -> None:
 
 BAD = [
     ({"prompt": 0}, "prompt must be a whole number from 1; got 0"),
-    ({"generated": 0}, "generated must be a whole number from 1; got 0"),
+    ({"generated": -1}, "generated must be a whole number from 1; got -1"),
     ({"batch": 2.5}, "batch must be a whole number from 1; got 2.5"),
     ({"batch": [1, 0]}, r"batch must be a whole number from 1; got \[1, 0\]"),
     ({"batch": []}, r"batch must be a whole number from 1; got \[\]"),
@@ -516,7 +521,7 @@ def test_the_front_door() -> None:
 def test_the_parts_of_an_expectation_by_hand() -> None:
     """Llama 3 70B on four H100s: caches and messages at measured rates; vLLM's own time."""
     asked: dict[str, Any] = {"batch": 32, "prompt": 1000, "generated": 200, "devices": 4}
-    parts = plan("llama-3-70b", "h100", **asked).expected.writing
+    parts = plan("llama-3-70b", "h100", **asked, software="none").expected.writing
     cache = 32 * 1100 * 327_680 / 4 / 3.18e12 + 80 * 1.26e-6
     assert parts["cache"].m_as("s") == pytest.approx(cache)
     # 32 vectors of 8192 numbers in two bytes are 2^19 bytes: the mean of two measured curves there.

@@ -59,7 +59,7 @@ def load(path: str | Path) -> Transformer:
         raise config.error(
             f"its model_type must be one of {', '.join(FAMILIES)}; got {abbreviated(family)}"
         )
-    tied = config.flag("tie_word_embeddings", family.startswith("gemma"))
+    tied = config.flag("tie_word_embeddings", family.startswith(("gemma", "gpt2")))
     numbers: Fields = {"output": "tied" if tied else "own", "biases": (), "notes": ()}
     numbers |= FAMILIES[family](config)
     numbers["notes"] = (*numbers["notes"], *config.notes())
@@ -101,6 +101,35 @@ def _llama(config: Config) -> Fields:
         shape = _dense(config, names=LAYERS | {"feed_forward_width": "intermediate_size"})
         return shape | {"kv_heads": heads}
     return _dense(config)
+
+
+def _gpt2(config: Config) -> Fields:
+    """Positions of its own, two matrices in each network, biases everywhere, words tied."""
+    for name in ("n_ctx", "task_specific_params"):  # the context once more, and lengths of texts
+        config.get(name)
+    for name in (
+        "scale_attn_weights",
+        "scale_attn_by_inverse_layer_idx",
+        "reorder_and_upcast_attn",
+    ):
+        config.get(name)  # of how scores are computed
+    found: Fields = config.counts(
+        {
+            "layers": "n_layer",
+            "width": "n_embd",
+            "heads": "n_head",
+            "vocabulary": "vocab_size",
+            "context": "n_positions",
+        }
+    )
+    return found | {
+        "kv_heads": found["heads"],
+        "feed_forward_width": config.count("n_inner", 4 * found["width"]),
+        "positions": found["context"],
+        "gated": False,
+        "norm": "layer",
+        "biases": ("qkv", "attention output", "feed-forward"),
+    }
 
 
 def _windowed(config: Config) -> Fields:
@@ -502,6 +531,7 @@ def _modernbert(config: Config) -> Fields:
 
 
 FAMILIES: dict[str, Callable[[Config], Fields]] = {
+    "gpt2": _gpt2,
     "llama": _llama,
     "mistral": _windowed,
     "phi3": _windowed,

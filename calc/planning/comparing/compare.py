@@ -17,7 +17,7 @@ from calc.catalog import machines as known_machines, models as known_models
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.core.arguments import as_list, one_of
+from calc.core.arguments import as_list, counted, one_of
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -25,7 +25,7 @@ from calc.planning import advice
 from calc.planning.capacity import linked_counts, with_devices
 from calc.planning.comparing.answer import BY, EXPECTED, UPPER, Comparison, Entry, known, value_of
 from calc.planning.serving import Plan, plan
-from calc.planning.setup import amount, devices_text, memory_text
+from calc.planning.setup import devices_text, memory_text, time_limit
 
 
 def compare(
@@ -43,13 +43,15 @@ def compare(
     dtype: str | None = None,
     context: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     software: str | None = None,
+    pue: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    grid: QuantityLike | None = None,
 ) -> Comparison:
     """Models on machines, each on the fewest devices that serve it, at its best batch, ranked.
 
     - `prompt`: tokens that each sequence reads
     - `generated`: tokens that each sequence writes
     - `ttft`: the longest time to the first token, "500 ms"; no limit where it is left out
-    - `tpot`: the longest time per token, "20 ms"; no limit where it is left out
+    - `tpot`: the longest time per token, "20 ms" or "50 token/s"; no limit where it is left out
     - `price`: of a device, "3 USD/hour", or of that of each machine by its key; without it, no cost
     - `by`: what ranks: cost, energy, tpot, ttft or throughput; cost where it is left out and a
       price is given, or else energy
@@ -59,7 +61,11 @@ def compare(
     - `dtype`: what products are computed in; where it is left out and the device has it, what the
       released weights are made for, or bf16
     - `context`: the most tokens that a model reads, where that is not the published number
-    - `software`: whose own time the expectation counts: "vllm"; none where it is left out
+    - `software`: what serves, "sglang" or "vllm 0.19"; where it is left out, the newest vLLM that
+      was measured on the device (on a Mac llama.cpp); "none" leaves out a program's own time
+    - `pue`: energy of the building over that of its machines, 1.2; that of the machines alone where
+      it is left out
+    - `grid`: whose electricity it takes, "france", or what that emits, "57 g/kWh"
 
     >>> comparison = compare("llama-3-70b", ["dgx-h100", "dgx-h200"], prompt=1000, generated=200,
     ...                      price={"dgx-h100": "2 USD/hour", "dgx-h200": "3 USD/hour"},
@@ -73,16 +79,16 @@ def compare(
     places = [known_machines.of(machine) for machine in _several(machines)]
     prices = _prices(price, places)
     limits = {
-        name: amount("s", name, limit, "20 ms")
-        for name, limit in (("ttft", ttft), ("tpot", tpot))
-        if limit is not None
+        name: time_limit(name, longest, "20 ms")
+        for name, longest in (("ttft", ttft), ("tpot", tpot))
+        if longest is not None
     }
     if by is not None:
         one_of("compare(): by", by, BY)
     for name, length in (("prompt", prompt), ("generated", generated)):
-        if quantity(length).ndim:
+        if quantity(counted(length)).ndim:
             raise InputError(f"compare(): {name} is one length; got {abbreviated(length)}")
-    same = ("prompt", "generated", "weights", "kv", "dtype", "context", "software")
+    same = ("prompt", "generated", "weights", "kv", "dtype", "context", "software", "pue", "grid")
     options = {name: given[name] for name in same}
     groups: list[list[Plan] | Entry] = []
     refused: list[InputError] = []

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POINTS = 40  # of a curve
+PAID = {"cost_per_token": "cost", "energy_per_token": "energy", "carbon_per_token": "carbon"}
 TIMES = {"ttft": "TTFT", "tpot": "TPOT"}
 
 
@@ -112,6 +113,11 @@ class ServicePlan(Answer):
         return self._whole.energy_of_token(self.throughput)
 
     @property
+    def carbon_per_token(self) -> Quantity | None:
+        """Emissions of a written token at this rate; None where no grid is given."""
+        return self._whole.carbon_of_token(self.throughput)
+
+    @property
     def _whole(self) -> Setup:
         """All devices, whatever they do."""
         return with_devices(self.service.setup, self.devices)
@@ -161,7 +167,7 @@ class ServicePlan(Answer):
             scale = simulated / getattr(self.load, name)
             low, high = (scale * time for time in slower)
             ends[name] = quantity(max(low, self._least[name]), "s"), quantity(high, "s")
-        for name in ("cost_per_token", "energy_per_token"):
+        for name in PAID:
             if (value := getattr(self, name)) is not None:
                 share = value / self.devices
                 ends[name] = share * counts[0], share * counts[1]
@@ -235,7 +241,7 @@ class ServicePlan(Answer):
         yield "busy", "", f"{self.load.busy:.0%}", "", ""
         yield "batch of a replica", "", f"{self.load.batch:.3g}", "", ""
         yield "throughput", "", str(self.throughput), "", ""
-        for name, title in (("cost_per_token", "cost"), ("energy_per_token", "energy")):
+        for name, title in PAID.items():
             if (value := getattr(self, name)) is not None:
                 yield title, "", str(value), self._around(name), ""
 
@@ -264,7 +270,9 @@ class ServicePlan(Answer):
             "design": str(self.design),
             **values(self, "devices least_devices ttft tpot"),
             "closed_form": self.load,
-            **values(self, "most_requests throughput cost_per_token energy_per_token"),
+            **values(
+                self, "most_requests throughput cost_per_token energy_per_token carbon_per_token"
+            ),
             "basis": self.basis,
             "interval": {
                 name: {"low": low, "high": high} for name, (low, high) in self.interval.items()

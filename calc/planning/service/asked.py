@@ -12,7 +12,7 @@ from calc.catalog import models
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.core.arguments import number, one_of, whole_number
+from calc.core.arguments import counted, number, one_of, whole_number
 from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import QuantityLike, quantity
@@ -20,7 +20,7 @@ from calc.networks import transformer
 from calc.planning.service.load import Trace, poisson, read_trace
 from calc.planning.service.prefixes import ROUTINGS, Sessions, Tiers
 from calc.planning.service.queue import Demand
-from calc.planning.setup import A_TOKEN, Options, Setup, amount
+from calc.planning.setup import A_TOKEN, Options, Setup, amount, time_limit
 from calc.steps import inference
 
 POOLS = ("mixed", "disaggregated")
@@ -197,7 +197,7 @@ def rate_of(given: QuantityLike) -> float:
 
 
 def time_of(name: str, given: QuantityLike, example: str) -> float:
-    return float(amount("s", name, given, example).m_as("s"))
+    return float(time_limit(name, given, example).m_as("s"))
 
 
 def share_of(name: str, given: float) -> float:
@@ -210,7 +210,7 @@ def share_of(name: str, given: float) -> float:
 
 
 def _length(name: str, given: QuantityLike) -> float:
-    tokens = quantity(given)
+    tokens = quantity(counted(given))
     if tokens.is_compatible_with("token"):
         tokens = tokens / A_TOKEN
     return max(1.0, float(amount("", name, tokens, "1000").m_as("")))

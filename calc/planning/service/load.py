@@ -20,10 +20,16 @@ from calc.core.arrays import Counts, Floats, numpy
 from calc.core.errors import InputError, MissingExtraError, abbreviated
 from calc.core.files import read_text
 
-COLUMNS = {  # of a trace, by the names that they have in published ones, without their capitals
-    "arrival": ("arrival", "timestamp"),
-    "prompt": ("prompt", "contexttokens", "request tokens", "input_length"),
-    "generated": ("generated", "generatedtokens", "response tokens", "output_length"),
+COLUMNS = {  # of a trace, by the names that people and published traces give, without capitals
+    "arrival": ("arrival", "timestamp", "arrived_at", "arrival_time"),
+    "prompt": (
+        *("prompt", "prompt_tokens", "input_tokens", "input_length", "contexttokens"),
+        *("num_prefill_tokens", "request tokens"),
+    ),
+    "generated": (
+        *("generated", "output_tokens", "completion_tokens", "generated_tokens", "output_length"),
+        *("generatedtokens", "num_decode_tokens", "response tokens"),
+    ),
 }
 WIDEST = 10
 NARROWEST = 1e-3  # below it all lengths are alike
@@ -132,8 +138,9 @@ def lengths(
 def read_trace(path: Path | str) -> Trace:
     """The requests of a file: a line each, with its arrival, its prompt and its answer in tokens.
 
-    CSV needs a line of titles: arrival, prompt, generated, or those of the traces of Azure and of
-    BurstGPT; an arrival is seconds, or a date with its time. Parquet needs polars. JSONL is read as
+    CSV needs a line of titles: arrival, prompt, generated, or other usual names (`COLUMNS`), those
+    of the traces of Azure and of BurstGPT among them; an arrival is seconds, or a date with its
+    time. Parquet needs polars. JSONL is read as
     Mooncake's traces: timestamp (in ms), input_length, output_length, and hash_ids of blocks.
     """
     blocks: list[tuple[int, ...]] = []

@@ -65,6 +65,8 @@ def plan_service(
     price: Annotated[QuantityLike | None, "USD/s"] = None,
     context: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     software: str | None = None,
+    pue: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    grid: QuantityLike | None = None,
     requests: int = 3000,
     seed: int = 0,
     on_progress: Progress | None = None,
@@ -76,7 +78,8 @@ def plan_service(
     prefill and decode, and as two pools, one of which sends the caches of prompts to the other.
 
     - `ttft`: the longest time to first token, "1 s"
-    - `tpot`: the longest time of each token after it, "50 ms", the mean of an answer
+    - `tpot`: the longest time of each token after it, "50 ms" or "20 token/s", the mean of an
+      answer
     - `percentile`: of the requests that must keep each limit, in per cent
     - `rate`: requests a second; that of the trace where it is left out
     - `prompt`: tokens that a request reads, on average
@@ -107,7 +110,11 @@ def plan_service(
       released weights are made for, or bf16
     - `price`: of a device, "3 USD/hour"; without it, no cost
     - `context`: the most tokens that the model reads, where that is not the published number
-    - `software`: whose own time the expectation counts: "vllm"; none where it is left out
+    - `software`: what serves, "sglang" or "vllm 0.19"; where it is left out, the newest vLLM that
+      was measured on the device (on a Mac llama.cpp); "none" leaves out a program's own time
+    - `pue`: energy of the building over that of its machines, 1.2; that of the machines alone where
+      it is left out
+    - `grid`: whose electricity it takes, "france", or what that emits, "57 g/kWh"
     - `requests`: requests of a simulation, or more where batches are large
     - `seed`: of what is drawn
 
@@ -132,7 +139,7 @@ def plan_service(
         "generated": max(2.0, float(round(requested.answers.mean()))),
         "batch": 1,
     }
-    options = Options(weights, kv, dtype, None, price, context, software)
+    options = Options(weights, kv, dtype, None, price, context, software, pue, grid)
     setup = Setup.read(network, hardware, lengths, options)
     sessions = sessions_of(turns, think, shared, setup.model, given)
     if sessions is not None:

@@ -22,7 +22,7 @@ from calc.planning.setup import device_power, devices_text, memory_text
 from calc.planning.training import precedents
 from calc.planning.training.candidate import Candidate, best_of
 from calc.planning.training.precedents import DEGREES
-from calc.planning.training.search import Cuts, Run
+from calc.planning.training.search import PRINTED, Cuts, Run
 from calc.steps.job import Layout
 from calc.steps.layouts import DeviceMemory
 
@@ -227,10 +227,9 @@ class TrainingPlan(Answer):
     def chosen(self) -> list[str]:
         """Every degree of the layout that was not fixed, and what else was left out."""
         given, best, fixed = self.given, self.best, self.run.fixed
-        degrees = {**DEGREES, "sharding": "ZeRO"}
         free = [
             f"{short}{getattr(best.layout, name)}"
-            for name, short in degrees.items()
+            for name, short in PRINTED.items()
             if name not in fixed and getattr(best.layout, name) > 1
         ]
         return [
@@ -309,9 +308,12 @@ class TrainingPlan(Answer):
         yield row("all steps", self.time.lower.to("day"), (self.steps * self.best.time).to("day"))
         yield row("run with failures", None, self.duration, f"goodput {_percent(self.goodput)}")
         yield row("hours of all devices", None, self.device_time)
-        for name in ("cost", "energy", "carbon"):
-            if (value := getattr(self, name)) is not None:
-                yield row(name, None, value)
+        if self.cost is not None:
+            yield row("cost", None, self.cost)
+        if self.energy is not None and self.carbon is not None:
+            small = self.energy.m_as("MWh") < 1
+            yield row("energy", None, self.energy.to("kWh") if small else self.energy)
+            yield row("carbon", None, self.carbon)
         yield "checkpoint every", "", str(self.checkpoint_interval), "", ""
 
     def _layouts(self) -> Iterator[tuple[str, ...]]:
@@ -446,13 +448,13 @@ class TrainingPlan(Answer):
             yield f"Nothing is expected: {self.step.not_expected}."
         yield (
             f"A device fails every {self.device_time_between_failures.to('year')}, a checkpoint of"
-            f" {self.checkpoint.to('TB')} is written at"
+            f" {self.checkpoint.to('byte')} is written at"
             f" {self.storage_bandwidth.to('MB/s')} by each device, and a restart takes"
             f" {self.restart_time}."
         )
         yield (
-            f"Energy counts a PUE of {self.pue}, and carbon {self.carbon_intensity}; both are"
-            " averages."
+            f"Energy counts a PUE of {self.pue}, and carbon {self.carbon_intensity}, the mean of a"
+            " year."
         )
 
     def draw(self) -> Figure:

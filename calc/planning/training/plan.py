@@ -10,22 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from calc.catalog import constants, machines, models, runs, software as programs
+from calc.catalog import constants, grids, machines, models, runs, software as programs
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.core.arguments import number, one_of, whole_number
+from calc.core.arguments import counted, number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE
 from calc.core.row_file import Row
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
 from calc.networks import transformer
-from calc.planning.setup import A_TOKEN, amount, devices_text
+from calc.planning.setup import A_TOKEN, amount, devices_text, power_usage
 from calc.planning.training import search
 from calc.planning.training.answer import TrainingPlan
 from calc.planning.training.candidate import best_of
-from calc.planning.training.search import Run
+from calc.planning.training.precedents import within
+from calc.planning.training.search import PUBLISHED, Run
 from calc.steps.finetuning import Adapters
 from calc.steps.job import ALL, SCHEDULES, Formats, Job
 
@@ -43,13 +44,13 @@ def plan_training(
     hardware: Machine | Accelerator | Path | str,
     *,
     tokens: Annotated[QuantityLike, "token"],
-    sequences: int,
+    sequences: QuantityLike,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    devices: int | None = None,
+    devices: int | str | None = None,
     deadline: Annotated[QuantityLike | None, "s"] = None,
     budget: Annotated[QuantityLike | None, "USD"] = None,
     price: Annotated[QuantityLike | None, "USD/s"] = None,
-    layout: Mapping[str, int] | None = None,
+    layout: Mapping[str, int] | str | None = None,
     recomputation: str | None = None,
     recipe: str | None = None,
     fine_tune: str | None = None,
@@ -61,6 +62,8 @@ def plan_training(
     device_time_between_failures: Annotated[QuantityLike | None, "s"] = None,
     storage_bandwidth: Annotated[QuantityLike | None, "byte/s"] = None,
     restart_time: Annotated[QuantityLike, "s"] = "10 min",
+    pue: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    grid: QuantityLike | None = None,
     on_progress: Progress | None = None,
 ) -> TrainingPlan:
     """The best of all layouts that train a model on a machine, and what the run takes.
@@ -70,14 +73,15 @@ def plan_training(
     rates say of each, or by their bounds where a rate was not measured.
 
     - `tokens`: of the whole run, "15T" or "15e12 token"
-    - `sequences`: of a step, on all devices together
+    - `sequences`: of a step, on all devices together: 2048, or "16M token"
     - `length`: tokens of a sequence
     - `devices`: how many train; or else a deadline or a budget, and the fewest or the most are
       taken that keep it
     - `deadline`: the longest that the run may take, "30 day"
     - `budget`: the most that it may cost, "2e6 USD"
     - `price`: of a device, "3 USD/hour"; without it, no cost
-    - `layout`: degrees that are fixed, {"tensor": 8, "pipeline": 16}
+    - `layout`: degrees that are fixed, {"TP": 8, "PP": 16}, of DP, TP, PP, CP, EP, VP and ZeRO; or
+      "published", which leaves out what no published row has done
     - `recomputation`: none, selective or full; the best of them where it is left out
     - `recipe`: what is stored for each parameter, of `calc.training.RECIPES`; where it is left
       out, as the software does: Megatron keeps gradients in FP32, 18 bytes in all
@@ -92,6 +96,10 @@ def plan_training(
       all that stops a run; that of Llama 3 405B where it is left out
     - `storage_bandwidth`: to which checkpoints are written, of each device; as there
     - `restart_time`: from a failure to the next step
+    - `pue`: energy of the building over that of its machines, 1.2; the average of data centres
+      where it is left out
+    - `grid`: whose electricity it takes, "france", or what that emits, "57 g/kWh"; the world's
+      average where it is left out
 
     Where a deadline or a budget is given, `on_progress` is told how many numbers of devices are
     done, and of how many at most.
@@ -120,17 +128,19 @@ def plan_training(
             f"fine_tune={fine_tune!r} has states of its own; got recipe={recipe!r} besides: leave"
             " one out"
         )
+    longest = _whole("length", counted(length))
     job = Job.of(network, machines.of(hardware), None, Formats(dtype), program, tuned or ALL)
     run = Run(
         job,
-        1 if devices is None else whole_number("devices", devices),
-        _whole("length", length),
-        whole_number("sequences", sequences),
+        1 if devices is None else whole_number("devices", _plain_count(devices)),
+        longest,
+        _sequences(sequences, longest),
         wanted,
         stored if tuned is None else tuned.recipe(network),
         number("usable", usable, above=0.0),
         one_of("plan_training(): schedule", schedule, SCHEDULES),
         search.check_fixed(layout),
+        layout == PUBLISHED,
     )
     if run.usable > 1:
         raise InputError(f"usable is a share of a device's memory, at most 1; got {usable}")
@@ -151,8 +161,10 @@ def plan_training(
         device_time_between_failures=amount("s", "device_time_between_failures", fails, "5 year"),
         storage_bandwidth=amount("byte/s", "storage_bandwidth", written, "100 MB/s"),
         restart_time=amount("s", "restart_time", restart_time, "10 min"),
-        pue=constants.get("pue_average"),
-        carbon_intensity=constants.get("carbon_intensity_world"),
+        pue=constants.get("pue_average") if pue is None else power_usage(pue),
+        carbon_intensity=constants.get("carbon_intensity_world")
+        if grid is None
+        else grids.intensity(grid),
     )
     if devices is not None:
         return _planned(run, answer)
@@ -196,6 +208,14 @@ def _planned(run: Run, answer: Answer) -> TrainingPlan:
     room = run.room.m_as("byte")
     fits = [cuts.where(cuts.held <= room) for cuts in alternatives]
     fitting = [cuts for cuts in fits if cuts.count]
+    if run.as_published and fitting:
+        alike = (cuts.where(within(cuts)) for cuts in fitting)
+        fitting = [cuts for cuts in alike if cuts.count]
+        if not fitting:
+            raise InputError(
+                f"no published row of such a model on {run.job.device.name} has made the choices of"
+                f' any layout that fits on {run.devices}: leave out layout="{PUBLISHED}"'
+            )
     if not fitting:
         least, device = min(cuts.held.min() for cuts in alternatives), run.job.device
         raise InputError(
@@ -272,8 +292,31 @@ def _most(run: Run, answer: Answer, budget: Quantity, on_progress: Progress | No
     raise InputError(f"no run of {run.job.model.name} keeps the budget of {budget}: {cheapest}")
 
 
+def _plain_count(given: Any) -> Any:
+    """A count that a shell or a person wrote, "16k", as a number."""
+    count = counted(given)
+    if isinstance(count, str) and count.strip().isdigit():
+        return int(count)
+    return int(count) if isinstance(count, float) and count.is_integer() else count
+
+
+def _sequences(given: QuantityLike, length: int) -> int:
+    """Sequences of a step, of which people say the tokens too."""
+    count = quantity(_plain_count(given)) if isinstance(given, str) else given
+    if not (isinstance(count, Quantity) and count.is_compatible_with("token")):
+        return whole_number("sequences", _plain_count(getattr(count, "magnitude", count)))
+    several = float((count / A_TOKEN).m_as("")) / length
+    # "16M token" is 16 · 2²⁰ where that, and not 16 million, makes whole sequences.
+    binary = several * (1.024**2 if several * length >= 1e6 else 1.024)
+    if several % 1 and not round(binary, 6) % 1:
+        several = binary
+    return max(1, round(several))
+
+
 def _whole(name: str, given: QuantityLike) -> int:
     count = quantity(given)
+    if count.is_compatible_with("token"):
+        count = count / A_TOKEN
     if count.ndim or not count.unitless:
         raise InputError(f"{name} must be a whole number of tokens; got {abbreviated(given)}")
     value = count.m_as("")

@@ -11,17 +11,10 @@ from collections.abc import Iterator
 
 from calc.core.arrays import Number, Truth, Truths
 from calc.core.elementwise import where
-from calc.planning.training.search import Cuts, Run
+from calc.planning.training.search import PRINTED, Cuts, Run
 from calc.published.layouts import PublishedLayout, published_layouts
 
-DEGREES = {  # of a layout, as they are written
-    "data": "DP",
-    "tensor": "TP",
-    "pipeline": "PP",
-    "context": "CP",
-    "experts": "EP",
-    "stages_per_device": "VP",
-}
+DEGREES = {name: short for name, short in PRINTED.items() if name != "sharding"}
 LIMITED = ("tensor", "pipeline", "context", "experts", "stages_per_device")
 
 

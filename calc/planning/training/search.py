@@ -26,6 +26,17 @@ MOST_LAYOUTS = 2_000_000
 """Beyond these a search would take a minute, and is asked to be told more."""
 FREE = ("tensor", "pipeline", "context", "experts", "stages_per_device", "sharding", "sharing")
 """What a search chooses, and what may be fixed; the number of copies follows."""
+PRINTED = {  # degrees of a layout, as they are written
+    "data": "DP",
+    "tensor": "TP",
+    "pipeline": "PP",
+    "context": "CP",
+    "experts": "EP",
+    "stages_per_device": "VP",
+    "sharding": "ZeRO",
+}
+PUBLISHED = "published"
+"""A layout none of whose choices is beyond what published rows have made."""
 THIN = 8
 """Thin stages of a device, at most: with more their messages grow beyond what a bubble saves."""
 
@@ -46,6 +57,8 @@ class Run:
     """Share of a device's memory that states and activations may fill."""
     schedule: str
     fixed: Mapping[str, int]
+    as_published: bool = False
+    """Whether each choice of its layout must be one that a published row has made."""
 
     @property
     def adapters(self) -> Adapters | None:
@@ -181,7 +194,7 @@ def _layouts(run: Run) -> Iterator[tuple[int, ...]]:
         copies = run.devices // (tensor * pipeline)
         for context in _wanted(run, "context", _powers_of_two(min(copies, run.length))):
             data = copies // context
-            if copies % context or run.sequences % data:
+            if copies % context or run.sequences % data or run.fixed.get("data", data) != data:
                 continue
             sharers = [count for count in _divisors(experts) if copies * tensor % count == 0]
             states = _states(run, tensor, copies)
@@ -246,13 +259,17 @@ def _changed(layout: Layout, change: Callable[[Counts], Counts | int]) -> Layout
 
 
 def check_fixed(given: Any) -> dict[str, int]:
-    """The degrees that a caller fixed, by the names of a layout."""
-    if given is None:
+    """The degrees that a caller fixed, by the names of a layout or those that a plan prints."""
+    if given is None or given == PUBLISHED:
         return {}
-    if not isinstance(given, Mapping) or (unknown := {*given} - {*FREE}):
+    known = {name.lower(): name for name in ("data", *FREE)}
+    known |= {short.lower(): name for name, short in PRINTED.items()}
+    if not isinstance(given, Mapping) or (unknown := {*map(str.lower, given)} - {*known}):
         raise InputError(
-            f"layout fixes some of {', '.join(FREE)}, as in {{'tensor': 8}}; got"
+            f"layout fixes some of {', '.join(PRINTED.values())} or {', '.join(FREE)}, as in"
+            f" {{'TP': 8}}, or is {PUBLISHED!r}; got"
             f" {abbreviated(given if not isinstance(given, Mapping) else sorted(unknown))}"
         )
-    Layout(**given)  # refuses what is no count
-    return dict(given)
+    fixed = {known[name.lower()]: degree for name, degree in given.items()}
+    Layout(**fixed)  # refuses what is no count
+    return fixed

@@ -1,0 +1,109 @@
+"""Counts, rates, formats, layouts and files as people write them, and examples of the help."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calc import InputError, compare, models, plan, plan_service, plan_training
+from calc.commands import main
+from calc.formats import element_size
+from calc.planning.service import read_trace
+
+CHAT: dict[str, Any] = {"prompt": 1000, "generated": 200}
+RUN: dict[str, Any] = {"tokens": "1B", "length": 4096, "devices": 8, "software": "megatron"}
+
+
+def test_counts_have_suffixes_and_tokens() -> None:
+    long = plan("llama-3-1-8b", "h100", prompt="8k", generated="200 token")
+    assert (long.prompt.magnitude, long.generated.magnitude) == (8000, 200)
+    assert plan("llama-3-8b", "h100", prompt=100, generated=0).generated == 1
+    run = plan_training("llama-3-8b", "dgx-h100", sequences="1M token", **RUN).run
+    assert run.sequences == 256  # of 4096 tokens: 2^20, since a million makes no whole sequences
+    assert plan_training("llama-3-8b", "dgx-h100", sequences="64", **RUN).run.sequences == 64
+
+
+def test_a_limit_may_be_tokens_a_second() -> None:
+    same = (
+        compare("llama-3-70b", "dgx-h100", tpot=tpot, **CHAT).best.batch
+        for tpot in ("50 token/s", "20 ms")
+    )
+    assert len({batch.magnitude for batch in same}) == 1
+    with pytest.raises(InputError, match="ttft must be one positive quantity in s"):
+        compare("llama-3-70b", "dgx-h100", ttft="50 token/s", **CHAT)
+
+
+@pytest.mark.parametrize(("name", "bits"), [("q4_k_m", 4.8944), ("AWQ", 4.15625), ("Q8 0", 8.5008)])
+def test_files_of_weights_have_their_bits(name: str, bits: float) -> None:
+    assert element_size("weights", name).m_as("bit") == bits
+    assert "weights in" in " ".join(plan("llama-3-8b", "rtx-4090", weights=name, **CHAT).chosen)
+
+
+@pytest.mark.parametrize(
+    "layout", [{"TP": 2, "ZeRO": 1}, {"tensor": 2, "sharding": 1}, {"tp": 2, "zero": 1, "DP": 4}]
+)
+def test_a_layout_takes_the_names_that_it_prints(layout: dict[str, int]) -> None:
+    best = plan_training("llama-3-8b", "dgx-h100", sequences=64, layout=layout, **RUN).layout
+    assert (best.tensor, best.sharding) == (2, 1)
+    if "DP" in layout:
+        assert best.data == 4
+
+
+def test_a_published_layout_makes_no_choice_of_its_own() -> None:
+    asked = RUN | {"devices": 64, "tokens": "1T"}
+    plan = plan_training("llama-3-70b", "dgx-h100", sequences=512, layout="published", **asked)
+    assert not plan.best.beyond_published
+    assert not plan.caveats
+    with pytest.raises(InputError, match="layout fixes some of DP, TP, PP"):
+        plan_training("llama-3-70b", "dgx-h100", sequences=512, layout={"XP": 1}, **asked)
+
+
+@pytest.mark.parametrize("layout", ["TP=2,PP=1", '{"tensor": 2, "pipeline": 1}', "published"])
+def test_layouts_of_the_command_line(layout: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "plan-training llama-3-8b dgx-h100 --tokens 1B --sequences 64 --length 4k --devices 8"
+    assert main([*asked.split(), "--layout", layout, "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)["rows"][0]
+    assert row["tensor"] == 2 or layout == "published"
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [
+        "timestamp,prompt_tokens,output_tokens",
+        "arrival,prompt,generated",
+        "arrived_at,input_tokens,completion_tokens",
+    ],
+)
+def test_usual_titles_of_traces(titles: str, tmp_path: Path) -> None:
+    file = tmp_path / "trace.csv"
+    file.write_text(f"{titles}\n0.0,1200,300\n0.4,800,150\n0.9,2048,512\n")
+    assert read_trace(file).prompts.tolist() == [1200, 800, 2048]
+
+
+def test_the_help_shows_a_trace_that_is_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["plan-service", "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    first = next(place for place, line in enumerate(lines) if line.strip().startswith("timestamp,"))
+    file = tmp_path / "trace.csv"
+    file.write_text("\n".join(line.strip() for line in lines[first : first + 4]))
+    made = plan_service(
+        "llama-3-8b", "h100", trace=file, ttft="2 s", tpot="20 token/s", pools="mixed"
+    )
+    assert made.devices >= 1
+
+
+def test_a_configuration_of_gpt2(tmp_path: Path) -> None:
+    """124 439 808 parameters, as its release counts them."""
+    file = tmp_path / "config.json"
+    shape = {"n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 1024, "n_ctx": 1024}
+    told = {"vocab_size": 50257, "attn_pdrop": 0.1, "summary_type": "cls_index", "new_part": 1}
+    file.write_text(json.dumps({"model_type": "gpt2"} | shape | told))
+    model = models.load(file)
+    assert model.parameters.m_as("param") == 124_439_808
+    assert model.notes == ("its configuration has what is unknown here, and not counted: new_part",)
