@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from calc.catalog import models
-from calc.core.errors import InputError, did_you_mean
+from calc.core.names import resolve, spellings
 from calc.core.records import DATA, Record, check_fields, check_positive, read_record, read_toml
 from calc.core.units import Quantity
 
@@ -57,9 +57,8 @@ def get(key: str) -> Api:
     >>> print(get("anthropic-claude-haiku-4-5").written)
     5 USD/Mtoken
     """
-    if key not in load():
-        raise InputError(f"there are no prices of an API {key!r}: {did_you_mean(key, names())}")
-    return load()[key]
+    known = spellings(dict.fromkeys(load(), ()))
+    return load()[resolve("price of an API", key, known)]
 
 
 def of_model(key: str) -> tuple[Api, ...]:

@@ -39,7 +39,7 @@ def test_prices_are_typed_as_they_were_read() -> None:
         api = apis.get(key)
         assert api.cached <= api.read <= api.written, key
         assert not api.model or models.get(api.model).key == api.model
-    with pytest.raises(InputError, match="there are no prices of an API 'gpt-9'"):
+    with pytest.raises(InputError, match="there is no price of an API 'gpt-9'"):
         apis.get("gpt-9")
 
 

@@ -24,6 +24,7 @@ from calc.planning.setup import A_TOKEN, Options, Setup, amount, time_limit
 from calc.steps import inference
 
 POOLS = ("mixed", "disaggregated")
+MOST_TURNS, MOST_GOING = 1000, 200_000
 RAREST = 1e-9  # requests a second: less is no load, and a chain of its states divides by nothing
 
 
@@ -126,13 +127,19 @@ def sessions_of(
 ) -> Sessions | None:
     """Sessions of several turns, or of requests that begin alike; None where there are neither."""
     often, common = number("turns", turns, 1.0), whole_number("shared", shared, 0)
-    pause = 0.0 if quantity(think).magnitude == 0 else time_of("think", think, "30 s")
+    pause = time_of("think", think, "30 s")
     if often == 1 and not common:
         return None
     if given["trace"] is not None:
         raise InputError("turns and shared are of requests that are drawn, and a trace is given")
+    rate = rate_of(given["rate"])
+    if often > MOST_TURNS or rate * pause > MOST_GOING:
+        raise InputError(
+            f"sessions may have {MOST_TURNS:,} turns on average, {MOST_GOING:,} be going at once"
+            f" (rate times think); got turns={often:g}, rate={rate:g} and think={pause:g} s"
+        )
     return Sessions(
-        rate=rate_of(given["rate"]),
+        rate=rate,
         turns=often,
         think=pause,
         shared=common,

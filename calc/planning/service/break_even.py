@@ -212,7 +212,7 @@ def break_even(
     network = plan.service.setup.model
     offers = apis.of_model(network.key)
     if api is not None:
-        offers = tuple(apis.get(name.strip()) for name in api.split(","))
+        offers = tuple(map(apis.get, api.split(",") if isinstance(api, str) else [api]))
     if not offers:
         raise InputError(
             f"no price of an API of {network.name} is in the data: name others to compare with,"

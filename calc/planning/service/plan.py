@@ -131,7 +131,7 @@ def plan_service(
     requested = trace_of(
         trace, rate, prompt, generated, prompt_spread, generated_spread, seed, requests
     )
-    hits = number("hit_rate", quantity(hit_rate or 0).m_as(""))
+    hits = number("hit_rate", quantity(0 if hit_rate is None else hit_rate).m_as(""))
     if hits > 1:
         raise InputError(f"hit_rate is a share, at most 1; got {abbreviated(hit_rate)}")
     lengths: dict[str, QuantityLike] = {
