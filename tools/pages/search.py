@@ -95,7 +95,7 @@ Row = tuple[str, str, str, str]  # property, value, note, words by which it is a
 
 def data() -> dict[str, str]:
     """The file that `_quarto.yml` names, one row a line."""
-    search_data = {
+    told = {
         "groups": GROUPS,
         "left-out": [GLOSSARY],
         "entries": [*_terms(), *_names()],
@@ -105,7 +105,7 @@ def data() -> dict[str, str]:
         "synonyms": SYNONYMS,
         "units": [*_units()],
     }
-    parts = (f"{json.dumps(name)}: {_lines(rows)}" for name, rows in search_data.items())
+    parts = (f"{json.dumps(name)}: {_lines(rows)}" for name, rows in told.items())
     return {"reference/search.json": "{\n" + ",\n".join(parts) + "\n}\n"}
 
 
@@ -125,23 +125,23 @@ def _lines(rows: Any) -> str:
 
 def _terms() -> Iterator[dict[str, str]]:
     for term, place, meaning in TERM.findall((ROOT / GLOSSARY).read_text(encoding="utf-8")):
-        text = MARKUP.sub(lambda match: match[1] or match[2] or "", meaning)
+        text = MARKUP.sub(lambda found: found[1] or found[2] or "", meaning)
         yield {"group": "Glossary", "title": term, "text": text, "href": place}
 
 
 def _cards() -> Iterator[dict[str, str]]:
     """Terms as they stand in a sentence, by their short names too, devices and models."""
     for term in _terms():
-        entry = {"text": term["text"], "href": term["href"]}
+        told = {"text": term["text"], "href": term["href"]}
         long, _, short = term["title"].partition(" (")
         for name in (long, short.removesuffix(")")):
             if name and name not in IN_EVERY_SENSE and "," not in name:
-                yield {"title": name, **entry}
+                yield {"title": name, **told}
     for key in hardware.names():
         device = hardware.get(key)
-        named = re.search(rf"\b{key.replace('-', '[ -]')}\b", device.name, re.IGNORECASE)
-        if named:
-            yield {"title": named[0], "text": _told(device), "href": _place("hardware", key)}
+        found = re.search(rf"\b{key.replace('-', '[ -]')}\b", device.name, re.IGNORECASE)
+        if found:
+            yield {"title": found[0], "text": _told(device), "href": _place("hardware", key)}
     for key in models.names():
         model = models.get(key)
         rows = (f"{title} {value}" for title, value, *_ in _of_model(model))
@@ -152,13 +152,9 @@ def _cards() -> Iterator[dict[str, str]]:
 def _told(device: Accelerator) -> str:
     """What most sentences about a device are about."""
     rates = {dtype: record for dtype, record in device.peaks["peak"].items() if record.published}
-    by_title = {
-        f"{dtype.upper()}, dense": rates[dtype] for dtype in ("bf16", "fp8") if dtype in rates
-    }
-    by_title |= {hardware.FIELDS[name]: record for name, record in device.records.items()}
-    facts = (
-        f"{title} {value_of(record)}" for title, record in by_title.items() if record.published
-    )
+    told = {f"{dtype.upper()}, dense": rates[dtype] for dtype in ("bf16", "fp8") if dtype in rates}
+    told |= {hardware.FIELDS[name]: record for name, record in device.records.items()}
+    facts = (f"{title} {value_of(record)}" for title, record in told.items() if record.published)
     return f"{device.name}: {'; '.join(facts)}."
 
 
@@ -221,9 +217,7 @@ def _answers() -> Iterator[dict[str, Any]]:
     for machine in (machines.get("dgx-h100"), machines.get("dgx-b200")):
         place = "chapters/communication.qmd#sec-ring-or-tree"
         yield _about(machine.name, "all-reduce", place, _of_collectives(machine))
-    for model in SERVED:
-        for hardware_key in ON:
-            yield _of_plan(model, hardware_key)
+    yield from (_of_plan(model, device) for model in SERVED for device in ON)
 
 
 def _about(subject: str, names: str, place: str, rows: Iterable[Row]) -> dict[str, Any]:
@@ -233,8 +227,8 @@ def _about(subject: str, names: str, place: str, rows: Iterable[Row]) -> dict[st
 
 
 def _of_record(title: str, record: Record, words: str = "") -> Row:
-    value = value_of(record) if record.published is not None else ""
-    return title, value, _note(record.provenance), words
+    told = value_of(record) if record.published is not None else ""
+    return title, told, _note(record.provenance), words
 
 
 def _note(about: Provenance) -> str:
@@ -287,10 +281,10 @@ def _of_device(device: Accelerator) -> Iterator[Row]:
         words = FIELDS[name]
         if name == "link_bandwidth":
             words += " " + LINKS.get(device.name.split()[0], "")
-        title, value, note, words = _of_record(hardware.FIELDS[name], record, words)
+        title, told, note, words = _of_record(hardware.FIELDS[name], record, words)
         if name == "on_chip_memory":  # which cache it is, and what there is besides
             note = f"{note}. {record.provenance.note}"
-        yield title, value, note, words
+        yield title, told, note, words
     for name, title in hardware.PEAKS.items():
         for dtype, record in device.peaks[name].items():
             yield _of_record(f"{dtype.upper()}, {title}", record, f"{PEAKS[name]} peak")
