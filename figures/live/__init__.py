@@ -13,6 +13,7 @@ from typing import Any
 
 from pint import DimensionalityError
 
+from calc import hardware, machines, models
 from calc.core.errors import InputError, did_you_mean
 from calc.core.units import quantity
 from figures.live.model import Model
@@ -59,12 +60,25 @@ def describe(name: str) -> str:
             "unit": field.unit,
             "range": field.range,
             "words": list(getattr(field, "words", ())),
+            "titles": [title(word) for word in getattr(field, "words", ())],
         }
         for field in model.inputs
     ]
     x, y = model.drawing.x, model.drawing.y
     drawing = {"mark": model.drawing.mark, "x": vars(x), "y": vars(y)}
     return json.dumps({"title": model.title, "inputs": inputs, "drawing": drawing})
+
+
+def title(word: str) -> str:
+    """What people call what a choice names by its key.
+
+    >>> title("h100"), title("all_reduce")
+    ('NVIDIA H100 SXM5 80 GB', 'all-reduce')
+    """
+    for catalogue in (hardware, machines, models):
+        if word in catalogue.names():
+            return str(catalogue.get(word).name)
+    return word.replace("_", "-")
 
 
 def answer(name: str, given: str) -> str:

@@ -39,7 +39,11 @@ def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer
         facts["Measured"] = ", ".join(curve.name for curve in here.measured)
     call = f"{operation!r}, {str(size)!r}, {devices}, {machine!r}"
     python = f"from calc import collectives\n\nprint(collectives.time({call}))"
-    return Answer(rows, facts, python, dots=[(str(size), at, TIME.of(drawn))])
+    caption = (
+        f"{size} among {devices} devices of {place.name}: the bound, what is expected where it was"
+        f" measured, and at the dot {drawn}."
+    )
+    return Answer(rows, facts, caption, python, dots=[(str(size), at, TIME.of(drawn))])
 
 
 MODEL = Model("All-reduce", INPUTS, Drawing(SIZE, TIME), answer)

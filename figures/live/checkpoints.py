@@ -43,7 +43,11 @@ def answer(devices: int, between: Quantity, checkpoint: Quantity, restart: Quant
         " failures).to('%'))"
     )
     dots = [("best", middle, LASTS.of(lasting(best)))]
-    return Answer(rows, facts, python, dots=dots)
+    caption = (
+        f"Goodput of {devices} devices, each of which fails every {between}, by the time between"
+        f" checkpoints of {checkpoint}: the best is {best.to('min')}."
+    )
+    return Answer(rows, facts, caption, python, dots=dots)
 
 
 MODEL = Model("Checkpoints", INPUTS, Drawing(INTERVAL, LASTS), answer)

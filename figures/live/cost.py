@@ -48,7 +48,11 @@ def answer(
     )
     even = share.m_as("")
     dots = [("break-even", even, PAID.of(rent))] if places[0] <= even <= 1 else []
-    return Answer(rows, facts, python, dots=dots)
+    caption = (
+        f"What an hour with work costs, by the share of all hours that have any: {rent} rented, and"
+        f" {owned} an hour owned, busy or not."
+    )
+    return Answer(rows, facts, caption, python, dots=dots)
 
 
 MODEL = Model("Rent or buy", INPUTS, Drawing(SHARE, PAID), answer)

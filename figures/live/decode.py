@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calc import inference, machines, models
+from calc.core.formatting import listed
 from figures.live.memory import FORMATS
 from figures.live.model import Answer, Axis, Choice, Count, Drawing, Model, doubling
 
@@ -35,21 +36,21 @@ def answer(model: str, machine: str, devices: int, context: int, weights: str, k
     rows.sort(key=lambda row: list(times).index(row[0]))
     facts = {
         "Largest batch": str(most),
-        "Time per token then": str(step.lower.to("ms")),
-        "Throughput then": str(step.throughput),
+        "Expected of a token then": step.not_expected or str(step.expected),
+        "At least": str(step.lower.to("ms")),
+        "Throughput at least time": str(step.throughput),
         "Bound then": str(step.bound),
-        "Expected then": step.not_expected or str(step.expected),
     }
     call = f"{model!r}, machines.get({machine!r}), {context}"
     python = (
         "from calc import inference, machines\n\n"
         f"print(inference.decode({call}, {most}, {devices}, {dtype!r}, {weights!r}, {kv!r}))"
     )
-    command = (
-        f"calc plan {model} {machine} --prompt {context - 1} --generated 1 --batch {most}"
-        f" --devices {devices} --weights {weights} --kv {kv}"
+    caption = (
+        f"{network.name} on {devices} of {place.name}, {context} tokens of context: up to {most}"
+        f" sequences fit, and a dot is a batch, {listed(batches)}, at its lower bound."
     )
-    return Answer(rows, facts, python, command, dots)
+    return Answer(rows, facts, caption, python, dots=dots)
 
 
 MODEL = Model("Decode frontier", INPUTS, Drawing(STEP, RATE), answer)

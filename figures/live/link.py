@@ -40,7 +40,13 @@ def answer(size: Quantity, bandwidth: Quantity, latency: Quantity) -> Answer:
         f"print(links.transfer_time({call}))\nprint(links.effective_bandwidth({call}))"
     )
     levels = [("bandwidth", RATE.of(bandwidth))]
-    return Answer(rows, facts, python, dots=[(str(size), at, RATE.of(reached))], levels=levels)
+    caption = (
+        f"Messages one at a time over {bandwidth} with {latency} of latency: {size} reaches"
+        f" {reached}, and {half} half of the bandwidth."
+    )
+    return Answer(
+        rows, facts, caption, python, dots=[(str(size), at, RATE.of(reached))], levels=levels
+    )
 
 
 MODEL = Model("A link", INPUTS, Drawing(SIZE, RATE), answer)

@@ -41,10 +41,10 @@ def answer(
     fewest = on_fewest_devices(setup)
     fits = f"{fewest.devices}" if fewest.fits else "more than can share it"
     facts = {
+        "Fewest devices": fits,
         "Weights": str(setup.model_memory.to("GB")),
         "Keys and values": str(setup.cache_memory.to("GB")),
-        "A device has": str(place.device.memory_capacity),
-        "Fewest devices": fits,
+        "A device has": str(place.device.memory_capacity.to("GB")),
     }
     python = (
         f"import calc\n\nprint(calc.plan({model!r}, {machine!r}, prompt={context - 1}, generated=1,"
@@ -55,7 +55,11 @@ def answer(
         f" --weights {weights} --kv {kv}"
     )
     levels = [("memory of a device", HELD.of(place.device.memory_capacity))]
-    return Answer(rows, facts, python, command, levels=levels)
+    caption = (
+        f"{models.get(model).name} with {sequences} sequences of {context} tokens, divided among"
+        f" devices of {place.name}: {'it fits on ' + fits if fewest.fits else 'it does not fit'}."
+    )
+    return Answer(rows, facts, caption, python, command, levels=levels)
 
 
 def _training(model: str, machine: str, recipe: str) -> Answer:
@@ -83,7 +87,11 @@ def _training(model: str, machine: str, recipe: str) -> Answer:
         f"print(training.model_memory(models.get({model!r}).parameters,"
         " recipe.bytes_per_parameter).to('GB'))"
     )
-    return Answer(rows, facts, python, levels=[("memory of a device", HELD.of(capacity))])
+    caption = (
+        f"The states of {models.get(model).name} in training, divided evenly among devices of"
+        f" {machines.get(machine).name}; activations come on top."
+    )
+    return Answer(rows, facts, caption, python, levels=[("memory of a device", HELD.of(capacity))])
 
 
 MODEL = Model("Does it fit", INPUTS, Drawing(DEVICES, HELD, "bar"), answer)

@@ -138,6 +138,9 @@ class Answer:
     rows: list[tuple[str, Any, float]]
     """Of a line or a part of a bar its name, then x and y in the units of their axes."""
     facts: dict[str, str]
+    """The first three are read at a glance."""
+    caption: str
+    """What is drawn, for these inputs, in a sentence."""
     python: str
     """A program that prints what is read, for who has calc installed."""
     command: str = ""

@@ -44,7 +44,11 @@ def answer(
         f"print(queueing.single_server_wait({str(service)!r}, {at!r}, {spread.m_as('')!r}))"
     )
     dots = [(name, at, WAIT.of(law(at))) for name, law in laws.items()]
-    return Answer(rows, facts, python, dots=dots)
+    caption = (
+        f"Waiting for {servers} {'server' if servers == 1 else 'servers'} that take {service} each,"
+        f" by how busy they are; dots are at {utilization.to('%')}."
+    )
+    return Answer(rows, facts, caption, python, dots=dots)
 
 
 MODEL = Model("Waiting in a queue", INPUTS, Drawing(BUSY, WAIT), answer)

@@ -50,7 +50,11 @@ def answer(device: str, dtype: str, m: int, n: int, k: int, intensity: Quantity 
         roofs = f"device.peak({dtype!r}), device.memory_bandwidth"
         python, command = f"{head}print(roofline.attainable({roofs}, {str(work)!r}))", ""
     dots = [("ridge", bend, RATE.of(peak)), ("the work", at, RATE.of(reached))]
-    return Answer(rows, facts, python, command, dots)
+    caption = (
+        f"The roof of {place.name} in {dtype.upper()}; the work, at {work}, can reach {reached} and"
+        f" is bound by {facts['Bound']}."
+    )
+    return Answer(rows, facts, caption, python, command, dots)
 
 
 MODEL = Model("Roofline", INPUTS, Drawing(INTENSITY, RATE), answer)

@@ -37,7 +37,11 @@ def answer(serial: Quantity, coherency: Quantity, processors: int) -> Answer:
         f"print(scaling.gustafson({share}, {processors}))\n"
         f"print(scaling.universal_scalability({processors}, {share}, {coherency.m_as('')!r}))"
     )
-    return Answer(rows, facts, python, dots=dots)
+    caption = (
+        f"Speedup of work of which {serial.to('%')} is serial, by three laws; dots are at"
+        f" {processors} processors."
+    )
+    return Answer(rows, facts, caption, python, dots=dots)
 
 
 MODEL = Model(

@@ -12,13 +12,13 @@ PAID = Axis("Cost of a written token", "USD/Mtoken", log=True)
 INPUTS = (
     Choice("model", "Model", "llama-3-8b", models.names()),
     Choice("machine", "Machine", "dgx-h100", machines.names()),
-    Choice("other", "Beside", "dgx-b200", machines.names()),
+    Choice("other", "Compared with", "dgx-b200", machines.names()),
     Count("prompt", "Prompt", "1000", 1, 10**7, unit="token"),
     Count("generated", "Answer", "200", 1, 10**7, unit="token"),
     Amount("ttft", "Time to first token, at most", "1 s", "s", 1e-6, 1e6),
     Amount("tpot", "Time per token, at most", "50 ms", "s", 1e-6, 1e6),
     Amount("price", "Price of a device", "3 USD/hour", "USD/hour", 1e-6, 1e6),
-    Amount("beside", "Price of one beside", "6 USD/hour", "USD/hour", 1e-6, 1e6),
+    Amount("beside", "Price of a device there", "6 USD/hour", "USD/hour", 1e-6, 1e6),
 )
 
 
@@ -54,10 +54,9 @@ def answer(
         ]
         if entry.curve:
             best = compared.plan_of(entry)
-            facts[entry.machine.name] = (
-                f"{PAID.unit.replace('USD/', f'{compared.price(best):.4g} USD/')} on"
-                f" {best.devices} devices at batch {best.batch}"
-            )
+            paid = PAID.unit.replace("USD/", f"{compared.price(best):.4g} USD/")
+            on = "a device" if best.devices == 1 else f"{best.devices} devices"
+            facts[entry.machine.name] = f"{paid} on {on}, batch {best.batch}"
             dots.append((f"batch {best.batch}", compared.latency(best), compared.price(best)))
         else:
             facts[entry.machine.name] = entry.reason
@@ -68,7 +67,11 @@ def answer(
         f" generated={generated}, ttft={str(ttft)!r}, tpot={str(tpot)!r}, price={printed},"
         " by='cost'))"
     )
-    return Answer(rows, facts, python, dots=dots)
+    caption = (
+        f"What a million tokens of {models.get(model).name} costs, by the time per token, on"
+        f" batches that keep {ttft} to the first token and {tpot} to each; dots are the cheapest."
+    )
+    return Answer(rows, facts, caption, python, dots=dots)
 
 
 MODEL = Model("Serving within limits", INPUTS, Drawing(LATENCY, PAID), answer)

@@ -57,13 +57,13 @@ def answer(
     mfu = training.mfu_of_operations(step.operations, 1, step.peak, time)
     fits = "fits" if memory.total <= place.device.memory_capacity else "does not fit"
     facts = {
+        "Expected of a step": step.not_expected or str(step.expected),
+        "MFU at that": str(mfu.to("%")),
+        "The run at that": str((tokens / step.tokens * time).to("day")),
         "Layout": f"DP {chosen.data}, {chosen.microbatches} microbatches",
         "Memory of a device": f"{memory.total} of {place.device.memory_capacity}: {fits}",
         "Of it states": str(memory.weights + memory.gradients + memory.optimizer),
         "A step": f"{step.lower} to {step.upper}",
-        "Expected of a step": step.not_expected or str(step.expected),
-        "MFU at that": str(mfu.to("%")),
-        "The run at that": str((tokens / step.tokens * time).to("day")),
     }
     call = f"{model!r}, layout, {length}, {micro}"
     python = (
@@ -74,11 +74,11 @@ def answer(
         f"job = Job.of({model!r}, {machine!r}, layout)\n"
         f"print(step(job, Batch({length}, {micro}, {recomputation!r})))"
     )
-    command = (
-        f"calc plan-training {model} {machine} --tokens {str(tokens)!r} --sequences {sequences}"
-        f" --length {length} --devices {devices}"
+    caption = (
+        f"The parts of a step of {network.name} on {devices} devices of {place.name}, by the slices"
+        f" of TP that divide them; the answers are of TP {tensor}, PP {pipeline}, DP {chosen.data}."
     )
-    return Answer(rows, facts, python, command)
+    return Answer(rows, facts, caption, python)
 
 
 def _layout(

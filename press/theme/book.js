@@ -142,6 +142,12 @@
 
   /* ---- Boxes that scroll sideways can be reached by keyboard while they do */
 
+  /* On a phone, tables of words are lists, whose items say what column they are of. */
+  for (const table of all(".words-only table")) {
+    const heads = [...table.tHead?.rows[0]?.cells ?? []].map((cell) => cell.textContent.trim());
+    for (const row of all("tbody tr", table)) [...row.cells].forEach((cell, i) => { cell.dataset.head = heads[i] ?? ""; });
+  }
+
   const boxes = all(".table-scroll, .figure-content, .math.display, article pre");
   const sizes = new ResizeObserver((entries) => {
     for (const { target } of entries) {

@@ -89,7 +89,8 @@
     return value < 1e4 ? String(Number(value.toPrecision(6))) : value.toLocaleString("en").replaceAll(",", "\u202f");
   }
 
-  const named = (axis) => (axis.unit ? `${axis.label} (${axis.unit})` : axis.label);
+  const unitOf = (axis) => axis.unit.replace(/^us$/, "µs");
+  const named = (axis) => (axis.unit ? `${axis.label} (${unitOf(axis)})` : axis.label);
 
   /* Powers of ten alone where there are many, with twos and fives between where there are few. */
   function axis(given, values) {
@@ -117,9 +118,11 @@
       ? { type: "band", domain: [...new Set(rows.map((row) => row[1]))], label: named(drawing.x), labelArrow: "none", labelAnchor: "center" }
       : axis(drawing.x, rows.map((row) => row[1]));
     const upward = { ...axis(drawing.y, heights), labelAnchor: "top" };
+    const told = (row) => [row[0], `${drawing.x.label}: ${bars ? row[1] : plain(row[1])} ${bars ? "" : unitOf(drawing.x)}`, `${drawing.y.label}: ${plain(Number(row[2].toPrecision(4)))} ${unitOf(drawing.y)}`].join("\n");
+    const read = { fill: "var(--raised)", stroke: "var(--edge)", fontSize: 12 };
     const marks = [Plot.gridY({ ticks: upward.ticks, strokeOpacity: 0.12 })];
     if (bars) {
-      marks.push(Plot.barY(rows, { x: "1", y: "2", fill: (row) => colour(row[0]), fillOpacity: 0.85, order: null, insetTop: 0.5 }), Plot.ruleY([0]));
+      marks.push(Plot.barY(rows, { x: "1", y: "2", fill: (row) => colour(row[0]), fillOpacity: 0.85, order: null, insetTop: 0.5, title: told, tip: read }), Plot.ruleY([0]));
     } else {
       marks.push(Plot.gridX({ ticks: across.ticks, strokeOpacity: 0.12 }));
       for (const name of names) {
@@ -137,9 +140,11 @@
     }
     marks.push(Plot.ruleY(levels, { y: "1", strokeDasharray: "4 3" }));
     marks.push(Plot.text(levels, { y: "1", text: "0", frameAnchor: "right", dy: -8, textAnchor: "end", stroke: "var(--paper)", strokeWidth: 4, fill: "currentColor" }));
+    // What a place on a line reads, where the pointer is.
+    if (!bars) marks.push(Plot.ruleX(rows, Plot.pointerX({ x: "1", strokeOpacity: 0.35 })), Plot.tip(rows, Plot.pointer({ x: "1", y: "2", title: told, ...read })));
     const figure = Plot.plot({
       width,
-      height: Math.round(Math.max(280, Math.min(440, 0.62 * width))),
+      height: Math.round(Math.max(260, Math.min(380, 0.55 * width))), // so that inputs, answers and chart share a window
       marginLeft: 58,
       marginRight: 26,
       marginTop: 26,
@@ -180,6 +185,8 @@
 
   /* ---- A figure */
 
+  const FIRST = 4; // inputs in sight; the rest is folded
+  const LARGE = 3; // answers that are read at a glance
   let panels = 0;
 
   class Figure {
@@ -187,17 +194,20 @@
       this.box = box;
       this.model = box.dataset.model;
       this.prefix = `live-${(panels += 1)}`;
-      this.still = all(".figure-content, .wide, .narrow", box).find((each) => each.matches(".figure-content"));
+      this.still = box.querySelector("figure");
       this.note = box.appendChild(element("p", { className: "live-note" }));
       if (!able) {
         this.note.textContent = "The inputs of this figure can be changed in a browser with WebAssembly, which this one has not.";
         return;
       }
-      this.button = element("button", { type: "button", className: "live-button", textContent: "Change the inputs", onclick: () => this.open() });
+      const title = box.querySelector(".caption-label, strong")?.textContent.trim().replace(/[:.]$/, "") ?? this.model;
+      this.button = element("button", { type: "button", className: "live-button", textContent: "Change the inputs", onclick: () => this.open({}, "", true) });
+      this.button.ariaLabel = `Change the inputs: ${title}`;
+      for (const kind of ["pointerenter", "focus"]) this.button.addEventListener(kind, () => python(() => {}).catch(() => {}), { once: true });
       this.note.replaceChildren(this.button);
     }
 
-    async open(state = {}, told = "") {
+    async open(state = {}, told = "", byHand = false) {
       const bar = element("progress", { max: STEPS, value: 0, ariaLabel: "Loading Python" });
       this.note.replaceChildren(bar, " Loading the library …");
       try {
@@ -212,6 +222,8 @@
       this.say([told, refusal].filter(Boolean).join(" "));
       this.note.hidden = true;
       this.update(false);
+      if (byHand) this.fields.values().next().value.focus();
+      else this.panel.scrollIntoView({ block: "start" });
     }
 
     /* The state of an address, or the defaults and a sentence where a part of it cannot be used. */
@@ -229,36 +241,39 @@
       this.fields = new Map();
       this.form = element("form", { className: "live-form", onsubmit: (event) => event.preventDefault() });
       this.form.setAttribute("aria-label", `Inputs: ${this.about.title}`);
-      for (const each of this.about.inputs) this.form.append(this.field(each));
+      const [first, more] = [this.about.inputs.slice(0, FIRST), this.about.inputs.slice(FIRST)];
+      for (const each of first) this.form.append(this.field(each));
+      const rest = element("form", { className: "live-form", onsubmit: (event) => event.preventDefault(), ariaLabel: `More inputs: ${this.about.title}` });
+      for (const each of more) rest.append(this.field(each));
+      this.more = element("details", { className: "live-more", hidden: !more.length }, element("summary", { textContent: "More inputs" }), rest);
+      this.headline = element("dl", { className: "live-headline", ariaLive: "polite" });
+      this.caption = element("p", { className: "live-caption" });
       this.message = element("p", { className: "live-message", role: "status" });
       this.wrong = element("p", { className: "live-error", role: "alert" });
       this.drawing = element("div", { className: "live-drawing" });
-      this.facts = element("dl", { className: "live-facts", ariaLive: "polite" });
-      this.panel = element("div", { className: "live-panel" }, this.form, this.message, this.wrong, this.drawing, this.facts, this.tools());
-      this.box.append(this.panel);
+      this.facts = element("dl", { className: "live-facts" });
+      this.panel = element("div", { className: "live-panel" }, this.form, this.more, this.message, this.wrong, this.headline, this.caption, this.drawing, this.facts, this.tools());
       this.watch = new ResizeObserver(() => this.redraw());
       this.watch.observe(this.drawing);
       this.show();
     }
 
     show() {
-      this.panel.hidden = false;
-      if (this.still) this.still.hidden = true;
+      (this.still ?? this.box).append(this.panel); // in the place of the figure of the book
     }
 
     close() {
-      this.panel.hidden = true;
-      if (this.still) this.still.hidden = false;
+      this.panel.remove();
       this.note.replaceChildren(this.button);
       this.note.hidden = false;
       this.button.focus();
       history.replaceState(null, "", location.pathname + location.search);
     }
 
-    field({ name, label, unit, range, words }) {
+    field({ name, label, unit, range, words, titles }) {
       const id = `${this.prefix}-${name}`;
       const field = words.length
-        ? element("select", { id }, ...words.map((word) => element("option", { value: word, textContent: word })))
+        ? element("select", { id }, ...words.map((word, i) => element("option", { value: word, textContent: titles[i] })))
         : element("input", { id, type: "text", autocomplete: "off", spellcheck: false });
       field.name = name;
       field.setAttribute("aria-describedby", `${id}-range ${id}-error`);
@@ -267,10 +282,9 @@
         this.timer = setTimeout(() => this.update(), words.length ? 0 : 50);
       });
       this.fields.set(name, field);
-      const about = [unit, range].filter(Boolean).join(", ");
       return element("p", { className: "live-field" },
         element("label", { htmlFor: id, textContent: label }), field,
-        element("small", { id: `${id}-range`, textContent: about }),
+        element("small", { id: `${id}-range`, textContent: unit, title: range }),
         element("small", { id: `${id}-error`, className: "live-error" }));
     }
 
@@ -296,6 +310,7 @@
       for (const [name, field] of this.fields) {
         field.setAttribute("aria-invalid", String(name in errors));
         this.panel.querySelector(`#${CSS.escape(field.id)}-error`).textContent = errors[name] ?? "";
+        if (name in errors && field.closest(".live-more")) this.more.open = true;
       }
       this.wrong.textContent = errors[""] ?? "";
       this.panel.classList.toggle("stale", Boolean(found.errors));
@@ -306,7 +321,10 @@
         const changed = this.about.inputs.filter((each) => state[each.name] !== each.default).map((each) => [each.name, state[each.name]]);
         history.replaceState(null, "", `#${new URLSearchParams([["live", this.model], ...changed])}`);
       }
-      this.facts.replaceChildren(...Object.entries(found.facts).map(([name, value]) => element("div", {}, element("dt", { textContent: name }), element("dd", { textContent: value }))));
+      const told = Object.entries(found.facts).map(([name, value]) => element("div", {}, element("dt", { textContent: name }), element("dd", { textContent: value })));
+      this.headline.replaceChildren(...told.slice(0, LARGE));
+      this.facts.replaceChildren(...told.slice(LARGE));
+      this.caption.textContent = found.caption;
       this.code.textContent = [found.python, found.command && `$ ${found.command}`].filter(Boolean).join("\n\n");
       this.command.hidden = !found.command;
       this.redraw();
@@ -316,7 +334,7 @@
       const width = Math.floor(this.drawing.clientWidth);
       if (!this.answer || !width) return;
       const facts = Object.entries(this.answer.facts).map(([name, value]) => `${name}: ${value}`);
-      this.drawing.replaceChildren(...draw(this.about.drawing, this.answer, width, `${this.about.title}. ${facts.join("; ")}`));
+      this.drawing.replaceChildren(...draw(this.about.drawing, this.answer, width, `${this.about.title}. ${this.answer.caption} ${facts.join("; ")}`));
     }
 
     async copy(button, text) {

@@ -203,7 +203,7 @@ class _Html(Dresser):
 
     def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
         name = plain_text([string(label)]) or "Table"
-        kind = "table-scroll words-last" if _ends_in_words(table) else "table-scroll"
+        kind = f"table-scroll{_of_words(table)}"
         role = "region" if label else "group"  # regions are landmarks, whose names differ
         scroll = f'<div class="{kind}" tabindex="0" role="{role}" aria-label="{name}">'
         whole = _in(scroll, self.dress([table]))
@@ -247,10 +247,14 @@ class _Html(Dresser):
         return _in("<figcaption>", [plain(*name, *self.dress(inlines))])
 
 
-def _ends_in_words(table: Node) -> bool:
-    """Whether the last column holds sentences, which a phone must not squeeze to single words."""
+def _of_words(table: Node) -> str:
+    """The class of a table whose last column holds sentences, which a phone must not squeeze to
+    single words, and of one that has no numbers, which is a list there."""
     rows = [row for body in table["c"][4] for row in body[3]]
-    return any(len(plain_text(cells[-1][4])) > SENTENCE for _, cells in rows if cells)
+    if not any(len(plain_text(cells[-1][4])) > SENTENCE for _, cells in rows if cells):
+        return ""
+    numbers = any(align["t"] == "AlignRight" for align, _ in table["c"][2])
+    return " words-last" if numbers or len(table["c"][2]) < 3 else " words-last words-only"
 
 
 def _align_points(table: Node) -> None:
