@@ -480,6 +480,23 @@
     math.ariaLabel = `${math.textContent}: ${row.cells[1].textContent}`; // which begins with what is seen
   }
 
+  /* Tab stops once at the numbers and terms of a section; arrows lead from one to the next. */
+  let group = [];
+  for (const part of all("main :is(h1, h2, h3, .q[role=button])")) {
+    if (!part.matches(".q")) group = [];
+    else if (!part.closest("tbody")) {
+      const [own, at] = [group, group.push(part) - 1];
+      part.tabIndex = at ? -1 : 0;
+      part.addEventListener("keydown", (event) => {
+        const next = { ArrowRight: own[at + 1], ArrowDown: own[at + 1], ArrowLeft: own[at - 1], ArrowUp: own[at - 1] }[event.key];
+        if (!next) return;
+        event.preventDefault();
+        for (const other of own) other.tabIndex = other === next ? 0 : -1;
+        next.focus();
+      });
+    }
+  }
+
   /* ---- Words that a search found, on the page that it led to: marked until Escape is pressed */
 
   const FOUND = "found";
