@@ -31,7 +31,7 @@ from calc.derivations import recorded
 
 DERIVATIONS = "calc.derivations."
 # Modules there that hold no derivations.
-READERS = ("lines", "origins", "precision", "quoting", "recorded", "rows", "sums")
+READERS = ("lines", "origins", "places", "precision", "quoting", "recorded", "rows", "sums")
 LOOKED_UP = {"get", "peak", "vector_peak", "sparse_peak"}  # methods that compute nothing
 FILE = re.compile(r"[\w./-]+\.(?:csv|toml|jsonl)")
 

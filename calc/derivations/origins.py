@@ -45,6 +45,7 @@ from calc.derivations.lines import (
     parts,
     shown_by,
 )
+from calc.derivations.places import anchor, page_of
 from calc.derivations.rows import lines_of_rows
 from calc.derivations.sums import sum_of
 
@@ -60,7 +61,7 @@ KINDS = {
 }
 LONGEST = 600  # characters of code that a reader takes in
 SOURCES = "backmatter/sources.html#"
-DEVICES, MODELS = "backmatter/sources-devices.html#", "backmatter/sources-models.html#"
+MODELS = "backmatter/sources-models.html#"
 
 
 def name_of(value: object, caller: FrameType) -> str:
@@ -273,7 +274,7 @@ class _Tree:
             "cited": provenance.cited,
             "checked": f"{provenance.checked:%Y-%m-%d}",
             "note": provenance.note,
-            "row": _row(key) if field else f"{SOURCES}{key.replace('_', '-')}",
+            "row": _row(key, field) if field else f"{SOURCES}{anchor(key)}",
         }
         return provenance.key
 
@@ -333,10 +334,11 @@ def _thing(value: Thing) -> Origin:
     return {"value": value.name, "kind": KINDS[type(value)], "row": _row(value.key)}
 
 
-def _row(key: str) -> str:
+def _row(key: str, field: str = "") -> str:
     """Where the book prints the data of a device, a model or a run; machines stand on no page."""
     if key in (*hardware.names(), *hardware.announced()):
-        return f"{DEVICES}{key}"
+        row = anchor(f"{key}.{field}" if field else key)
+        return f"{page_of(hardware.get(key))}.html#{row}"
     if key in models.names():
         return f"{MODELS}model-{key}"
     return f"{MODELS}{key}" if key in runs.names() else ""

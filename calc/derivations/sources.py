@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from itertools import chain, groupby
+from itertools import chain
 
 from calc import constants, formats, hardware, models, runs
-from calc.catalog.hardware import Accelerator
 from calc.catalog.runs import Run
 from calc.core.records import DATA, KINDS, Record
 from calc.core.units import Quantity
+from calc.derivations.places import anchor
 from calc.derivations.quoting import Row, Rows, show
 from calc.formats import QuantizedModel, TrainingFormat
 from calc.formats.recipes import SENSES
@@ -29,7 +29,6 @@ MEANINGS = {
     "unpublished": "Looked for, and not found.",
 }
 Groups = dict[str, list[Record]]
-VENDORS = ("NVIDIA", "AMD", "Google")  # with a table of their own
 
 
 def _capitalized(text: str) -> str:
@@ -67,45 +66,11 @@ def _reading(note: str) -> str:
     return ", in one place only" if "onfirmed in one place only" in note else ""
 
 
-def _device_rows(device: Accelerator) -> list[tuple[str, str]]:
-    """One row for all that has one kind and one source, as most fields of a device have."""
-    alike: dict[str, list[str]] = {}
-    for name, record in device.records.items():
-        alike.setdefault(_origin(record), []).append(_told(hardware.FIELDS[name], record))
-    for name, title in hardware.PEAKS.items():
-        rates = sorted(device.peaks[name].items(), key=lambda rate: _origin(rate[1]))
-        for origin, same in groupby(rates, key=lambda rate: _origin(rate[1])):
-            alike.setdefault(origin, []).append(f"{title} {_listed(dict(same))}")
-    lead = f"[**{device.name}** ({device.year}).]{{#{device.key}}} "
-    return [
-        (("" if place else lead) + _capitalized("; ".join(titles)), origin)
-        for place, (origin, titles) in enumerate(alike.items())
-    ]
-
-
-def _device_rows_by_vendor(devices: Iterable[Accelerator]) -> dict[str, list[tuple[str, str]]]:
-    rows: dict[str, list[tuple[str, str]]] = {vendor: [] for vendor in (*VENDORS, "others")}
-    for device in devices:
-        vendor = device.name.split()[0]
-        rows[vendor if vendor in VENDORS else "others"] += _device_rows(device)
-    return rows
-
-
 def _told(title: str, record: Record) -> str:
     if record.published is None:
         return title
     value = f"{_mark(record)}{show(record.quantity, digits=9)}"
     return value if value.endswith(title) else f"{title} {value}"  # the unit may say it already
-
-
-def _listed(rates: dict[str, Record]) -> str:
-    """FP16 989, BF16 989 TFLOP/s, INT8 1979 TOP/s, all in the units of the data file."""
-    listed: dict[str, list[str]] = {}
-    for dtype, record in rates.items():
-        unit = f"T{hardware.DTYPES[dtype]}/s" if record.published is not None else ""
-        rate = f"{_mark(record)}{show(record.quantity.m_as(unit), digits=9)}" if unit else ""
-        listed.setdefault(unit, []).append(f"{dtype.upper()} {rate}".strip())
-    return ", ".join(f"{', '.join(same)} {unit}".strip() for unit, same in listed.items())
 
 
 def _mark(record: Record) -> str:
@@ -183,10 +148,6 @@ def _linked(note: str) -> str:
     return note
 
 
-def anchor(key: str) -> str:
-    return key.replace("_", "-")
-
-
 def _constant_rows(groups: Groups) -> dict[str, list[Row]]:
     return {
         heading: [_constant_row(record) for record in group] for heading, group in groups.items()
@@ -209,13 +170,10 @@ class ConstantSources:
 
 
 class DeviceSources:
-    """Every field of every device, by vendor."""
+    """Every field of every device, which has a page of its own for each vendor."""
 
-    header = ("Device", "Source")
     devices = tuple(hardware.get(key) for key in (*hardware.names(), *hardware.announced()))
     records = tuple(chain.from_iterable(device.all_records() for device in devices))
-    rows = _device_rows_by_vendor(devices)
-    estimates = _told_why("estimate", records)
     unpublished = _told_why("unpublished", records)
 
 

@@ -39,15 +39,17 @@
     table.tBodies[0].append(...order.map((i) => original[i]));
   }
 
-  /* ---- Rows that hold all words of the field */
+  /* ---- Rows that hold all words of the field, or of a part of it between commas */
 
   function filterOf(table, rows) {
     const label = table.closest("figure")?.querySelector(".caption-label")?.textContent.replace(/:$/, "") || "this table";
     const field = element("input", { type: "search", placeholder: "Filter rows", ariaLabel: `Filter the rows of ${label}` });
     const count = element("span", { role: "status" });
     field.addEventListener("input", () => {
-      const wanted = field.value.toLowerCase().split(/\s+/);
-      for (const row of rows) row.hidden = !wanted.every((word) => row.textContent.toLowerCase().includes(word));
+      const wanted = field.value.toLowerCase().split(",").map((words) => words.split(/\s+/).filter(Boolean));
+      const asked = wanted.filter((words) => words.length);
+      const holds = (text) => !asked.length || asked.some((words) => words.every((word) => text.includes(word)));
+      for (const row of rows) row.hidden = !holds(row.textContent.toLowerCase());
       const left = rows.filter((row) => !row.hidden).length;
       count.textContent = left < rows.length ? `${left} of ${rows.length} rows` : "";
     });

@@ -5,8 +5,8 @@ The file that `search-data` of `_quarto.yml` names adds, as JSON:
     groups     the names of further groups, in order, each with the beginnings of its pages' paths
     left-out   pages whose own sections are not looked through, since `entries` has what they say
     entries    group, title, text, href and words: a term, a name; without a text, more of a section
-    answers    subject, other names, href, values (property, value, note, words): what is known of
-               something, shown where a query names it
+    answers    subject, other names, href, values (property, value, note, words, the id of its row
+               on that page or ""): what is known of something, shown where a query names it
     cards      title, text and href of terms and names that have a card where a page names them
     words      by which further sections are found, by their places
     synonyms   what a word is called elsewhere: phrases, by the word
@@ -26,7 +26,7 @@ from press.writing.html import Text
 
 ANSWER, BOOK = "Answer", "Book"  # the groups of every book
 ENTRY = dict.fromkeys(("group", "title", "section", "href", "text", "words"), "")
-VALUE = ("property", "value", "note", "words")
+VALUE = ("property", "value", "note", "words", "row")
 
 
 def terms(book: Book, pages: list[Page], texts: list[Text]) -> list[dict[str, str]]:
@@ -67,10 +67,10 @@ def search_index(book: Book, pages: list[Page], texts: list[Text]) -> dict[str, 
         own["words"] = f"{own['words']} {words}".strip()
     answers = [
         {"subject": given["subject"], "names": given["names"]}
-        | {"href": _href(book, given["href"], known)}
-        | dict(zip(VALUE, row, strict=True))
+        | {name: value for name, value in zip(VALUE, values, strict=True) if name != "row"}
+        | {"href": _href(book, _of_row(given["href"], values[-1]), known)}
         for given in told.get("answers", ())
-        for row in given["values"]
+        for values in given["values"]
     ]
     return {
         "groups": [ANSWER, BOOK, *(name for name in groups if name != BOOK)],
@@ -79,6 +79,11 @@ def search_index(book: Book, pages: list[Page], texts: list[Text]) -> dict[str, 
         "synonyms": told.get("synonyms", {}),
         "units": told.get("units", []),
     }
+
+
+def _of_row(place: str, row: str) -> str:
+    """The place of a row on a page, or the page's own place."""
+    return f"{place.partition('#')[0]}#{row}" if row else place
 
 
 def _numbered(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import yaml
 
 import calc
 from calc import hardware, models
+from calc.derivations.places import anchor, page_of
 from tests.book.rendered import REPOSITORY, chapters
 from tests.rows import each_row
 from tools.pages import alt_texts, answers, stubs
@@ -58,9 +59,15 @@ def test_every_device_and_model_has_a_heading_by_which_a_search_finds_it(
     wanted: dict[str, str],
 ) -> None:
     """And its row says what is true of it: Gemma's cache, by hand, and the count of gpt-oss."""
-    devices, rows = wanted["reference/calc/hardware.qmd"], wanted["reference/calc/models.qmd"]
+    rows = wanted["reference/calc/models.qmd"]
     for key in (*hardware.names(), *hardware.announced()):
-        assert f"#### {hardware.get(key).name} {{#hardware-{key} " in devices
+        device = hardware.get(key)
+        page = wanted[f"{page_of(device)}.qmd"]
+        assert f"## {device.name} {{#{key} .unnumbered}}" in page
+        for record in device.all_records():
+            row = f"{{#{anchor(record.provenance.key)}}}"
+            assert (row in page) == (record.published is not None), record.provenance.key
+            assert record.published is None or f"@{record.provenance.source}]" in page
     told = {
         key: rows.partition(f" {{#models-{key} ")[2].partition("\n#")[0] for key in models.names()
     }

@@ -12,47 +12,32 @@ pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for second
 
 
 def test_every_group_is_on_a_page() -> None:
-    from calc.derivations.sources import ConstantSources, DeviceSources
+    from calc.derivations.sources import ConstantSources
 
-    pages = (REPOSITORY / "backmatter" / name for name in ("sources.qmd", "sources-devices.qmd"))
-    page = "".join(path.read_text(encoding="utf-8") for path in pages)
+    page = (REPOSITORY / "backmatter/sources.qmd").read_text(encoding="utf-8")
     assert re.findall(r"ConstantSources\.rows\[\"(.*?)\"\]", page) == list(ConstantSources.rows)
-    assert re.findall(r"DeviceSources\.rows\[\"(.*?)\"\]", page) == list(DeviceSources.rows)
 
 
 def test_every_value_is_in_a_row() -> None:
     from calc.derivations.sources import (
         ComparisonSources,
         ConstantSources,
-        DeviceSources,
         ModelSources,
         RunSources,
     )
 
     constants = [row for rows in ConstantSources.rows.values() for row in rows]
     assert len(constants) == len(ConstantSources.records)
-    rows = [
-        *(row for rows in DeviceSources.rows.values() for row in rows),
-        *ModelSources.rows,
-        *RunSources.rows,
-        *ComparisonSources.rows,
-    ]
+    rows = [*ModelSources.rows, *RunSources.rows, *ComparisonSources.rows]
     told = " ".join(text for text, _ in rows)
     origins = {origin for _, origin in rows}
-    for device in DeviceSources.devices:
-        assert f"[**{device.name}** ({device.year}).]{{#{device.key}}}" in told
     for key in ModelSources.keys:
         assert f"{{#model-{key}}}" in told
     for run in RunSources.runs:
         assert f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}}" in told
     for comparison in ComparisonSources.comparisons:
         assert f"]{{#{comparison.key}}}" in told
-    for record in (
-        *DeviceSources.records,
-        *ModelSources.records,
-        *RunSources.records,
-        *ComparisonSources.records,
-    ):
+    for record in (*ModelSources.records, *RunSources.records, *ComparisonSources.records):
         provenance = record.provenance
         cited = f"{provenance.kind} [@{provenance.source}]"
         assert (provenance.kind if record.published is None else cited) in origins

@@ -5,7 +5,17 @@ from __future__ import annotations
 import sys
 
 try:
-    from tools.pages import ROOT, alt_texts, answers, changes, library, search, stubs, symbols
+    from tools.pages import (
+        ROOT,
+        alt_texts,
+        answers,
+        changes,
+        devices,
+        library,
+        search,
+        stubs,
+        symbols,
+    )
 except ModuleNotFoundError as missing:
     sys.exit(f"`python -m tools.pages` needs {missing.name}; `make set-up-test` brings it")
 
@@ -14,6 +24,7 @@ def wanted_pages() -> dict[str, str]:
     """The text of each generated page, by its path in the repository."""
     return {
         **library.pages(),
+        **devices.pages(),
         "reference/answers.qmd": answers.page(),
         "reference/changes.qmd": changes.page(),
         "reference/symbols.qmd": symbols.page(),

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from calc import machines
 from calc.catalog.machines import Machine
 from calc.core.records import Record
-from calc.derivations.quoting import show
 from tools.pages import bullets
+from tools.pages.facts import reached, reached_title, value
 
 OPENING = """Devices behind a fabric, with ports and a host, and the rates that were measured on
 them; estimates say ≈. `calc show KEY` prints each with its source, the day on which it was checked
@@ -30,20 +30,6 @@ def parts() -> Iterator[str]:
         yield bullets(filter(None, lines))
 
 
-def reached(machine: Machine) -> dict[tuple[str, str], Record]:
-    """What was measured, by its kind and its name."""
-    return {
-        (kind, name): record
-        for kind, rates in machine.rates.items()
-        for name, record in rates.items()
-    }
-
-
-def reached_title(kind: str, name: str) -> str:
-    title = machines.REACHED[kind][0]
-    return f"{title} {name.upper() if kind == 'gemm' else name}"
-
-
 def _shape(machine: Machine) -> str:
     if machine.domain == 1:
         return f"one {machine.device.name}"
@@ -54,9 +40,3 @@ def _told(records: dict[str, Record]) -> str:
     return "; ".join(
         f"{title} {value(record)}" for title, record in records.items() if record.published
     )
-
-
-def value(record: Record) -> str:
-    """A record's value as tables print it."""
-    mark = "≈\N{NO-BREAK SPACE}" if record.provenance.kind == "estimate" else ""
-    return f"{mark}{show(record.quantity)}"

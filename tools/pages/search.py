@@ -12,29 +12,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import calc
-from calc import (
-    collectives,
-    constants,
-    formats,
-    hardware,
-    inference,
-    machines,
-    models,
-    runs,
-    training,
-    transformer,
-)
+from calc import collectives, constants, formats, hardware, machines, models, runs, training
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
-from calc.catalog.models import Network, Transformer
-from calc.core.provenance import Provenance
-from calc.core.records import Record
 from calc.core.synonyms import SYNONYMS
 from calc.core.units import Quantity
+from calc.derivations.places import anchor, page_of
 from calc.derivations.quoting import show
-from calc.derivations.sources import anchor
 from tools.pages import ROOT
-from tools.pages.machines import reached, reached_title, value as value_of
+from tools.pages.facts import Fact, of_device, of_machine, of_model, value as value_of
 
 GLOSSARY = "backmatter/glossary.qmd"
 SOURCES = "backmatter/sources.qmd"
@@ -43,7 +29,10 @@ MARKUP = re.compile(r"\[([^\]]*)\]\([^)]*\)|\$([^$]*)\$|[*`]")
 GROUPS = {
     "Glossary": [GLOSSARY],
     "Devices and models": [],
-    "Library": ["reference/calc/", "backmatter/sources", "reference/changes", "references"],
+    "Library": [
+        *("reference/calc/", "reference/devices/", "backmatter/sources"),
+        *("reference/changes", "references"),
+    ],
 }
 WORDS = {  # by which a section is looked for, too
     "chapters/training-time.qmd": "6ND 6 N D training FLOPs days",
@@ -59,19 +48,6 @@ WORDS = {  # by which a section is looked for, too
     "chapters/cost-and-carbon.qmd#sec-carbon": "carbon of training CO2 emissions carbon training",
     "chapters/iron-law.qmd#sec-launch": "CUDA graph node kernel launch overhead",
 }
-FIELDS = {  # of a device, by words with which they are asked for
-    "memory_bandwidth": "HBM DRAM",
-    "memory_capacity": "size capacity HBM DRAM",
-    "on_chip_memory": "cache L2 SRAM size",
-    "link_bandwidth": "interconnect",
-    "host_link": "PCIe",
-    "tdp": "TDP power watts",
-    "clock": "frequency",
-    "units": "SM SMs CU cores",
-    "special_functions": "SFU exp",
-}
-LINKS = {"NVIDIA": "NVLink", "AMD": "Infinity Fabric xGMI", "Google": "ICI", "AWS": "NeuronLink"}
-PEAKS = {"peak": "tensor dense", "sparse_peak": "tensor sparse", "vector_peak": "vector CUDA cores"}
 KINDS = {  # of a constant, by the beginning of its key
     "bandwidth": "bandwidth",
     "cycles": "latency",
@@ -90,7 +66,6 @@ IN_EVERY_SENSE = (
     *("combine", "head", "kernel", "parameter", "promotion", "recipe", "register", "ring"),
     *("sweep", "tree", "wave", "window"),
 )
-Row = tuple[str, str, str, str]  # property, value, note, words by which it is asked for
 
 
 def data() -> dict[str, str]:
@@ -144,7 +119,7 @@ def _cards() -> Iterator[dict[str, str]]:
             yield {"title": found[0], "text": _told(device), "href": _place("hardware", key)}
     for key in models.names():
         model = models.get(key)
-        rows = (f"{title} {value}" for title, value, *_ in _of_model(model))
+        rows = (f"{fact.title} {fact.value}" for fact in of_model(model))
         text = f"{'; '.join(rows)}."
         yield {"title": model.name, "text": text, "href": _place("models", key)}
 
@@ -184,23 +159,25 @@ def _model(key: str) -> str:
 
 
 def _place(module: str, key: str) -> str:
+    if module == "hardware":
+        return f"{page_of(hardware.get(key))}.qmd#{key}"
     return f"reference/calc/{module}.qmd#{module}-{key}"
 
 
 def _answers() -> Iterator[dict[str, Any]]:
     for key in _keys("hardware"):
         device = hardware.get(key)
-        yield _about(device.name, key, _place("hardware", key), _of_device(device))
+        yield _about(device.name, key, _place("hardware", key), of_device(device))
     for key in machines.names():
         machine = machines.get(key)
-        yield _about(machine.name, key, _place("machines", key), _of_machine(machine))
+        yield _about(machine.name, key, _place("machines", key), of_machine(machine))
     for key in reversed(models.names()):  # of two that answer as well, the newer first
         model = models.get(key)
         names = " ".join((key, *models.also(key)))
-        yield _about(model.name, names, _place("models", key), _of_model(model))
+        yield _about(model.name, names, _place("models", key), of_model(model))
     for key in runs.names():
         run = runs.get(key)
-        rows = (_of_record(runs.TITLES[name], record) for name, record in run.records.items())
+        rows = (Fact.of(runs.TITLES[name], record) for name, record in run.records.items())
         yield _about(run.name, key, f"backmatter/sources-models.qmd#{key}", rows)
     for key in constants.names():
         value = constants.get(key)
@@ -212,7 +189,7 @@ def _answers() -> Iterator[dict[str, Any]]:
         yield _about(form.name, key, "reference/calc/formats.qmd", _of_format(form))
     for key in training.RECIPES:
         recipe = training.recipe(key)
-        row = _computed("bytes of a parameter", recipe.bytes_per_parameter, "memory optimizer")
+        row = Fact.computed("bytes of a parameter", recipe.bytes_per_parameter, "memory optimizer")
         yield _about(key.replace("-", " "), key, "chapters/fine-tuning.qmd", [row])
     for machine in (machines.get("dgx-h100"), machines.get("dgx-b200")):
         place = "chapters/communication.qmd#sec-ring-or-tree"
@@ -220,33 +197,22 @@ def _answers() -> Iterator[dict[str, Any]]:
     yield from (_of_plan(model, device) for model in SERVED for device in ON)
 
 
-def _about(subject: str, names: str, place: str, rows: Iterable[Row]) -> dict[str, Any]:
-    """A subject with what is known of it."""
-    values = [row for row in rows if row[1]]
+def _about(subject: str, names: str, place: str, facts: Iterable[Fact]) -> dict[str, Any]:
+    """A subject with what is known of it, each fact in its own row where the page has one."""
+    values = [
+        (fact.title, fact.value, fact.digest, fact.words, fact.row if "/devices/" in place else "")
+        for fact in facts
+        if fact.value
+    ]
     return {"subject": subject, "names": names, "href": place, "values": values}
 
 
-def _of_record(title: str, record: Record, words: str = "") -> Row:
-    told = value_of(record) if record.published is not None else ""
-    return title, told, _note(record.provenance), words
-
-
-def _note(about: Provenance) -> str:
-    return f"{about.kind}, checked {about.checked}"
-
-
-def _computed(title: str, result: Quantity | float, words: str = "", digits: int = 3) -> Row:
-    """What follows from the data, to three digits; a whole number of the data has them all."""
-    exact = isinstance(result, int)
-    return title, str(show(result, digits=None if exact else digits)), "computed", words
-
-
-def _of_format(form: formats.Format) -> Iterator[Row]:
+def _of_format(form: formats.Format) -> Iterator[Fact]:
     """What a format can hold, and the bits of a value with its share of a scale."""
-    yield _computed("bits of a value, with its scales", form.bits, "size weight", 4)
+    yield Fact.computed("bits of a value, with its scales", form.bits, "size weight", 4)
     if isinstance(form, formats.Float):
-        yield _computed("largest value", form.max, "max range", 5)
-        yield _computed("smallest normal value", form.smallest_normal, "min range")
+        yield Fact.computed("largest value", form.max, "max range", 5)
+        yield Fact.computed("smallest normal value", form.smallest_normal, "min range")
 
 
 def _of_plan(model: str, device: str) -> dict[str, Any]:
@@ -257,70 +223,25 @@ def _of_plan(model: str, device: str) -> dict[str, Any]:
     load = f"--batch {SERVED_BATCH} --prompt 1000 --generated 500"
     note = f"computed by: calc plan {model} {device} {load}"
     assert plan.expected  # of devices whose rates were measured
-    row = (
-        title,
-        str(show(plan.expected.throughput, digits=2)),
-        note,
-        "tokens per second speed tok/s tps",
-    )
+    rate = str(show(plan.expected.throughput, digits=2))
+    row = Fact(title, rate, "tokens per second speed tok/s tps", digest=note)
     names = f"{model} {device} {' '.join(models.also(model))}"
     return _about(subject, names, "chapters/cost-and-carbon.qmd#sec-one-call", [row])
 
 
-def _of_collectives(machine: Machine) -> Iterator[Row]:
+def _of_collectives(machine: Machine) -> Iterator[Fact]:
     """An all-reduce of usual sizes among the devices of one box."""
     for size in ("1 MB", "16 MB", "1 GB"):
         time = collectives.time("all_reduce", size, machine.domain, machine).expected
         assert time is not None  # of a machine whose collectives were measured
         title = f"all-reduce of {size}, {machine.domain} devices"
-        yield _computed(title, time, "collective NCCL time allreduce")
+        yield Fact.computed(title, time, "collective NCCL time allreduce")
 
 
-def _of_device(device: Accelerator) -> Iterator[Row]:
-    for name, record in device.records.items():
-        words = FIELDS[name]
-        if name == "link_bandwidth":
-            words += " " + LINKS.get(device.name.split()[0], "")
-        title, told, note, words = _of_record(hardware.FIELDS[name], record, words)
-        if name == "on_chip_memory":  # which cache it is, and what there is besides
-            note = f"{note}. {record.provenance.note}"
-        yield title, told, note, words
-    for name, title in hardware.PEAKS.items():
-        for dtype, record in device.peaks[name].items():
-            yield _of_record(f"{dtype.upper()}, {title}", record, f"{PEAKS[name]} peak")
-    rates = device.peaks["peak"]
-    for dtype in sorted(rates, key=lambda dtype: dtype not in ("bf16", "fp16")):
-        if rates[dtype].published is not None and device.publishes("memory_bandwidth"):
-            ridge = device.ridge_point(dtype)
-            yield _computed(f"ridge point, {dtype.upper()}", ridge, "arithmetic intensity")
-
-
-def _of_machine(machine: Machine) -> Iterator[Row]:
-    yield _computed("devices in its domain", machine.domain, "NVLink size")
-    for name, record in machine.records.items():
-        yield _of_record(machines.FIELDS[name], record)
-    for names, record in reached(machine).items():
-        yield _of_record(f"reached {reached_title(*names)}", record, "measured")
-
-
-def _of_model(model: Transformer | Network) -> Iterator[Row]:
-    yield _computed("parameters", model.parameters, "params size", 4)
-    if isinstance(model, Network):
-        return
-    if model.experts:
-        yield _computed("parameters that a token meets", model.active_parameters, "active", 4)
-    if model.caching_layers and model.output in ("own", "tied"):
-        per_token = transformer.kv_cache_per_token(model)
-        yield _computed("KV cache of a token, two bytes a number", per_token, "bytes KV kvcache")
-    yield _computed("weights, two bytes a number", inference.weight_memory(model), "memory size GB")
-    yield _computed("longest context", model.context, "tokens length")
-    yield _computed("layers", model.layers)
-    yield _computed("width", model.width, "hidden size d_model")
-
-
-def _of_constant(key: str, title: str, given: Quantity) -> Row:
+def _of_constant(key: str, title: str, given: Quantity) -> Fact:
     about = given.provenance
     assert about is not None  # a constant is read from its file
     kind = KINDS.get(key.split("_")[0], "")
     mark = "≈\N{NO-BREAK SPACE}" if about.kind == "estimate" else ""
-    return "" if kind in title.lower() else kind, f"{mark}{show(given)}", _note(about), ""
+    digest = f"{about.kind}, checked {about.checked}"
+    return Fact("" if kind in title.lower() else kind, f"{mark}{show(given)}", digest=digest)
