@@ -432,7 +432,7 @@
     for (const [name, key] of Object.entries(origin.inputs)) {
       const part = cards[key];
       if (!part) continue;
-      const line = [element("strong", {}, part.value), ...(name === part.value || name === part.title ? [] : [" ", element("code", {}, name)])];
+      const line = [element("strong", {}, part.value), ...(name === part.value || part.source ? [] : [" ", element("code", {}, name)])];
       const item = element("li", {});
       if (shown.has(part)) item.append(...line, element("span", { className: "card-quiet" }, " as above"));
       else {

@@ -118,7 +118,7 @@
       ? { type: "band", domain: [...new Set(rows.map((row) => row[1]))], label: named(drawing.x), labelArrow: "none", labelAnchor: "center" }
       : axis(drawing.x, rows.map((row) => row[1]));
     const upward = { ...axis(drawing.y, heights), labelAnchor: "top" };
-    const told = (row) => [row[0], `${drawing.x.label}: ${bars ? row[1] : plain(row[1])} ${bars ? "" : unitOf(drawing.x)}`, `${drawing.y.label}: ${plain(Number(row[2].toPrecision(4)))} ${unitOf(drawing.y)}`].join("\n");
+    const told = (row) => [row[0], `${drawing.x.label}: ${bars ? row[1] : plain(Number(row[1].toPrecision(4)))} ${bars ? "" : unitOf(drawing.x)}`, `${drawing.y.label}: ${plain(Number(row[2].toPrecision(4)))} ${unitOf(drawing.y)}`].join("\n");
     const read = { fill: "var(--raised)", stroke: "var(--edge)", fontSize: 12 };
     const marks = [Plot.gridY({ ticks: upward.ticks, strokeOpacity: 0.12 })];
     if (bars) {

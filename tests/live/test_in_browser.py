@@ -148,7 +148,7 @@ def test_a_figure_needs_no_mouse(context: BrowserContext, site: Path) -> None:
     page.keyboard.press("Enter")
     figure = page.locator('.live[data-model="link"]')
     expect(figure.locator(".live-drawing svg[role=img]")).to_be_visible(timeout=STARTS)
-    figure.get_by_label("Latency").focus()
+    figure.get_by_label("Latency", exact=True).focus()
     page.keyboard.press("Control+a")
     page.keyboard.type("0 s")
     expect(figure.locator("dd").nth(1)).to_have_text("50 GB/s")

@@ -52,7 +52,7 @@ def _all(devices: list[Accelerator]) -> Iterator[str]:
     rates = [f"{name} (T/s)" for name in RATES]
     header = ["Device", "Year", *rates, *heads, "Ridge point, 16 bits (FLOP/byte)"]
     rows = [_row(device) for device in devices]
-    rule = [":---", *["---:"] * (len(header) - 1)]
+    rule = [f":{'-' * 30}", *[f"{'-' * 9}:"] * (len(header) - 1)]  # how wide columns are
     lines = ["| " + " | ".join(cells) + " |" for cells in [header, rule, *rows]]
     yield "::: {.sortable}"
     yield "\n".join(lines)
