@@ -5,8 +5,9 @@ The file that `search-data` of `_quarto.yml` names adds, as JSON:
     groups     the names of further groups, in order, each with the beginnings of its pages' paths
     left-out   pages whose own sections are not looked through, since `entries` has what they say
     entries    group, title, text, href and words: a term, a name; without a text, more of a section
-    answers    subject, other names, href, values (property, value, note, words, the id of its row
-               on that page or ""): what is known of something, shown where a query names it
+    answers    subject, other names, href, values (property, value, note, words, and the id of its
+               row on that page, where it has one): what is known of something, shown where a query
+               names it
     cards      title, text and href of terms and names that have a card where a page names them
     words      by which further sections are found, by their places
     synonyms   what a word is called elsewhere: phrases, by the word
@@ -26,7 +27,7 @@ from press.writing.html import Text
 
 ANSWER, BOOK = "Answer", "Book"  # the groups of every book
 ENTRY = dict.fromkeys(("group", "title", "section", "href", "text", "words"), "")
-VALUE = ("property", "value", "note", "words", "row")
+VALUE = ("property", "value", "note", "words")
 
 
 def terms(book: Book, pages: list[Page], texts: list[Text]) -> list[dict[str, str]]:
@@ -67,8 +68,8 @@ def search_index(book: Book, pages: list[Page], texts: list[Text]) -> dict[str, 
         own["words"] = f"{own['words']} {words}".strip()
     answers = [
         {"subject": given["subject"], "names": given["names"]}
-        | {name: value for name, value in zip(VALUE, values, strict=True) if name != "row"}
-        | {"href": _href(book, _of_row(given["href"], values[-1]), known)}
+        | dict(zip(VALUE, values, strict=False))
+        | {"href": _href(book, _of_row(given["href"], *values[len(VALUE) :]), known)}
         for given in told.get("answers", ())
         for values in given["values"]
     ]
@@ -81,7 +82,7 @@ def search_index(book: Book, pages: list[Page], texts: list[Text]) -> dict[str, 
     }
 
 
-def _of_row(place: str, row: str) -> str:
+def _of_row(place: str, row: str = "") -> str:
     """The place of a row on a page, or the page's own place."""
     return f"{place.partition('#')[0]}#{row}" if row else place
 
