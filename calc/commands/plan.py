@@ -31,9 +31,9 @@ from calc.planning import (
     plan_training,
 )
 from calc.planning.estimate import COUNTS
+from calc.planning.service import ServicePlans, plan_services
 from calc.planning.service.deployment import Deployment
 from calc.planning.serving import Plans
-from calc.planning.training.search import PUBLISHED
 
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
@@ -102,27 +102,9 @@ def add_plan_training(parser: argparse.ArgumentParser) -> None:
 def _plan_training(options: argparse.Namespace) -> TrainingPlan:
     arguments = chosen(options, plan_training)
     model = model_of(arguments.pop("model"))
-    if arguments["layout"] is not None:
-        arguments["layout"] = _layout(arguments["layout"])
     machine = machines.of(options.device)
     with ProgressBar(1, "planning") as bar:
         return plan_training(model, machine, **arguments, on_progress=bar.update)
-
-
-def _layout(text: str) -> dict[str, int] | str:
-    """Degrees by their names, as in TP=8,PP=16 or as Python writes them; or a word."""
-    if text == PUBLISHED:
-        return text
-    degrees = {}
-    for part in split_at_commas(text.strip("{} ")):
-        name, equals, degree = part.replace(":", "=").partition("=")
-        if not equals or not degree.strip().isdigit():
-            raise InputError(
-                f"layout needs degrees by their names, as in TP=8,PP=16, or {PUBLISHED}; got"
-                f" {part!r}"
-            )
-        degrees[name.strip(" \"'")] = int(degree)
-    return degrees
 
 
 TRACE = """a trace has a line for each request: when it came, in seconds or as a date, and tokens
@@ -134,7 +116,8 @@ TRACE = """a trace has a line for each request: when it came, in seconds or as a
 
 
 def add_plan_service(parser: argparse.ArgumentParser) -> None:
-    add_planning(parser, plan_service, "llama-3-70b", "dgx-h100; or a .toml")
+    usually = "dgx-h100; or a .toml; several by commas, to be ranked"
+    add_planning(parser, plan_service, "llama-3-70b", usually)
     parser.add_argument(
         "--write",
         metavar="ENGINE",
@@ -147,9 +130,14 @@ def add_plan_service(parser: argparse.ArgumentParser) -> None:
     answers(parser, _plan_service, table=True, drawn=drawn, explained=True)
 
 
-def _plan_service(options: argparse.Namespace) -> ServicePlan | Deployment:
+def _plan_service(options: argparse.Namespace) -> ServicePlan | ServicePlans | Deployment:
     arguments = chosen(options, plan_service)
     model = model_of(arguments.pop("model"))
+    if "," in options.device:
+        if options.write is not None or options.draw is not None:
+            raise InputError("--write and --draw are of one machine; give one")
+        arguments["price"] = _prices(arguments["price"])
+        return plan_services(model, split_at_commas(options.device), **arguments)
     machine = machines.of(options.device)
     if options.write is not None:
         engines.starting(options.write)  # refused before anything is planned
@@ -198,7 +186,13 @@ def _compare(options: argparse.Namespace) -> Comparison:
     arguments = chosen(options, compare)
     arguments["models"] = list(map(model_of, split_at_commas(arguments["models"])))
     arguments["machines"] = split_at_commas(arguments["machines"])
-    if arguments["price"] is not None and "=" in arguments["price"]:
-        pairs = (pair.partition("=") for pair in split_at_commas(arguments["price"]))
-        arguments["price"] = {machine.strip(): price.strip() for machine, _, price in pairs}
+    arguments["price"] = _prices(arguments["price"])
     return compare(**arguments)
+
+
+def _prices(text: str | None) -> str | dict[str, str] | None:
+    """One price for all, or those of machines, as in dgx-h100=3 USD/hour,mi300x-8=2 USD/hour."""
+    if text is None or "=" not in text:
+        return text
+    pairs = (pair.partition("=") for pair in split_at_commas(text))
+    return {machine.strip(): price.strip() for machine, _, price in pairs}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from calc import formats
@@ -94,6 +95,13 @@ def bases(plans: Sequence[tuple[str, Estimate]]) -> tuple[str, list[str]]:
     line = "; ".join([words[0] if len(words) == 1 else counted, *alike])
     unlike = [(name, plan) for name, plan in plans if plan.basis != intervals.MEASURED]
     return line, [f"{name}: {stands_on(plan).partition('; ')[0]}." for name, plan in unlike]
+
+
+def indistinct(around: Sequence[tuple[Quantity, Quantity] | None]) -> Iterator[str]:
+    """A sentence for each two neighbours, in the order of ranks, whose intervals overlap."""
+    for rank, (one, other) in enumerate(pairwise(around), 1):
+        if one and other and one[0] <= other[1] and other[0] <= one[1]:
+            yield f"Ranks {rank} and {rank + 1} lie within each other's 80%."
 
 
 def chosen(plan: Estimate, alone: bool = True) -> Iterator[str]:

@@ -20,7 +20,7 @@ INPUTS = (
 
 
 def answer(model: str, machine: str, devices: int, context: int, weights: str, kv: str) -> Answer:
-    """A line for each bound, and one for what is expected where its rates were measured."""
+    """A line for each bound, for what is expected, and for both ends of its interval."""
     network, place = models.transformer(model), machines.get(machine)
     dtype = place.device.usual_dtype
     most = int(inference.largest_batch(network, place, context, devices, weights, kv).magnitude)
@@ -29,6 +29,8 @@ def answer(model: str, machine: str, devices: int, context: int, weights: str, k
     for batch in batches:
         step = inference.decode(network, place, context, batch, devices, dtype, weights, kv)
         times = {"perfect overlap": step.lower, "no overlap": step.upper, "expected": step.expected}
+        ends = step.interval or (None, None)
+        times |= dict(zip(("80 % from", "80 % to"), ends, strict=True))
         for name, time in times.items():
             if time is not None:
                 rows.append((name, STEP.of(time), RATE.of(step.tokens / time)))

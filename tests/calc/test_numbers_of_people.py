@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calc import InputError, compare, models, plan, plan_service, plan_training
-from calc.commands import main
+from calc.commands import command_parser, main
 from calc.formats import element_size
 from calc.planning.service import read_trace
 
@@ -107,3 +108,53 @@ def test_a_configuration_of_gpt2(tmp_path: Path) -> None:
     model = models.load(file)
     assert model.parameters.m_as("param") == 124_439_808
     assert model.notes == ("its configuration has what is unknown here, and not counted: new_part",)
+
+
+CALLS = {  # a call of each command, to which each option's own example is added
+    "plan": "llama-3-8b h100 --prompt 1k --generated 200",
+    "compare": "llama-3-8b --machines h100 --prompt 1k --generated 200",
+    "plan-training": "llama-3-8b dgx-h100 --tokens 1B --sequences 64 --length 4k --devices 8",
+    "plan-service": "llama-3-8b h100 --rate 5 --prompt 1k --generated 200 --ttft 1s --tpot 50ms"
+    " --requests 200",
+}
+APART = {  # what excludes an option of the call
+    ("plan-training", "--deadline"): "--devices",
+    ("plan-training", "--budget"): "--devices",
+}
+
+BESIDE = {"--budget": "--price|3 USD/hour", "--host": "--turns|4", "--disk": "--turns|4"}
+"""What an option's example needs besides."""
+
+
+def examples() -> list[tuple[str, str, str]]:
+    """Each quoted example of the help, with its command and its option."""
+    found = []
+    for parser in command_parser()[1]:
+        command = parser.prog.split()[-1]
+        if command not in CALLS:
+            continue
+        parser.add_options()
+        for action in parser._actions:
+            quoted = re.findall(r'"([^"]+)"', action.help or "")
+            found += [
+                (command, action.option_strings[0], text)
+                for text in quoted[:1]
+                if action.option_strings
+            ]
+    return found
+
+
+@pytest.mark.slow
+def test_every_example_of_the_help_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    ran = examples()
+    assert len(ran) > 25
+    refused = []
+    for command, option, text in ran:
+        call = CALLS[command].split()
+        if left := APART.get((command, option)):
+            place = call.index(left)
+            del call[place : place + 2]
+        more = BESIDE.get(option, "").split("|") if option in BESIDE else []
+        if main([command, *call, option, text, *more]) != 0:
+            refused.append((command, option, text, capsys.readouterr().err))
+    assert refused == []

@@ -16,8 +16,9 @@ import pytest
 
 import calc
 from calc import InputError, inference, machines, models, plan_service, quantity
+from calc.catalog.intervals import MEASURED, PEAKS
 from calc.commands import main
-from calc.planning.service import ServicePlan, Steps, read_trace
+from calc.planning.service import ServicePlan, Steps, plan_services, read_trace
 from calc.planning.service.load import poisson
 from calc.planning.service.queue import Demand
 
@@ -390,3 +391,42 @@ def test_goodput_that_mlperf_published() -> None:
     measured = h100["Server"].measured / h100["Offline"].measured
     for server, offline in zip(h100["Server"].predicted, h100["Offline"].predicted, strict=True):
         assert server / offline == pytest.approx(measured, abs=0.05)
+
+
+SEVERAL: dict[str, Any] = {"rate": 10, "prompt": 1000, "generated": 200, "pools": "mixed"}
+SEVERAL |= {"ttft": "1 s", "tpot": "50 ms"}
+
+
+def test_several_machines_are_ranked_by_what_all_have() -> None:
+    """Devices that nothing is expected of set the basis for all; each is as it is alone."""
+    places = ["tpu-v5p-pod", "dgx-h100"]
+    mixed = plan_services("qwen-3-32b", places, price="3 USD/hour", **SEVERAL)
+    alone = [plan_service("qwen-3-32b", place, price="3 USD/hour", **SEVERAL) for place in places]
+    assert {plan.devices for plan in mixed.plans} == {plan.devices for plan in alone}
+    assert mixed.ranked_by == "cost, what published peaks allow at best"
+    least = [plan.least_devices for plan in mixed.plans]
+    assert least == sorted(least)
+    assert {row["basis"] for row in mixed.rows()} == {MEASURED, PEAKS}
+    assert any("Google TPU v5p pod: BOUND ONLY" in each for each in mixed.caveats)
+
+
+def test_prices_rank_and_who_serves_nobody_is_told() -> None:
+    prices = {"dgx-h100": "3 USD/hour", "dgx-h200": "1 USD/hour", "t4": "1 USD/hour"}
+    plans = plan_services("qwen-3-32b", list(prices), price=prices, **SEVERAL)
+    assert plans.ranked_by == "cost, what is expected"
+    costs = [plan.cost_per_token.m_as("USD/Mtoken") for plan in plans.plans]
+    assert costs == sorted(costs)
+    assert any("NVIDIA T4: " in each for each in plans.caveats)
+    assert len(plans.text().splitlines()) <= 20
+    with pytest.raises(InputError, match="does not fit on TP1 of NVIDIA T4"):
+        plan_services("qwen-3-32b", ["t4"], **SEVERAL)
+
+
+def test_the_command_takes_several(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["plan-service", "llama-3-8b", "h100,h200", "--rate", "5", "--prompt", "1k"]
+    line += ["--generated", "200", "--ttft", "1 s", "--tpot", "20 token/s", "--pools", "mixed"]
+    assert main([*line, "--price", "h100=3 USD/h,h200=4 USD/h", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["rank"] for row in found["rows"]] == [1, 2]
+    assert main([*line, "--write", "vllm"]) == 1
+    assert "are of one machine" in capsys.readouterr().err

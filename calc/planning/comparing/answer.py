@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from calc.catalog.machines import Machine
@@ -17,7 +16,7 @@ from calc.core.units import Quantity
 from calc.planning import drawing, files
 from calc.planning.capacity import linked_counts, with_devices
 from calc.planning.estimate import RANGES
-from calc.planning.report import bases, cell, chosen, heading, in_its_unit, three
+from calc.planning.report import bases, cell, chosen, heading, in_its_unit, indistinct, three
 from calc.planning.serving import Plan
 from calc.planning.setup import devices_text
 
@@ -179,10 +178,7 @@ class Comparison(Answer):
     def caveats(self) -> list[str]:
         """What each stands on where that differs, ranks that may be others, and who has no plan."""
         caveats = [*bases(self._plans)[1]] if self.planned else []
-        around = [plan.interval(BY[self.by]) for _, plan in self._plans]
-        for rank, (one, other) in enumerate(pairwise(around), 1):
-            if one and other and one[0] <= other[1] and other[0] <= one[1]:
-                caveats.append(f"Ranks {rank} and {rank + 1} lie within each other's 80%.")
+        caveats += indistinct([plan.interval(BY[self.by]) for _, plan in self._plans])
         hosted = {plan.in_machine for _, plan in self._plans if plan.power is not None}
         if len(hosted) > 1:
             alone = [name for name, plan in self._plans if not plan.in_machine]

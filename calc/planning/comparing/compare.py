@@ -77,7 +77,7 @@ def compare(
     given = dict(locals())
     shapes = [known_models.transformer(model) for model in _several(models)]
     places = [known_machines.of(machine) for machine in _several(machines)]
-    prices = _prices(price, places)
+    prices = prices_of(price, places)
     limits = {
         name: time_limit(name, longest, "20 ms")
         for name, longest in (("ttft", ttft), ("tpot", tpot))
@@ -122,7 +122,7 @@ def _several(given: Any) -> list[Any]:
     return compared
 
 
-def _prices(
+def prices_of(
     given: QuantityLike | Mapping[str, QuantityLike] | None, places: list[Machine]
 ) -> list[QuantityLike | None]:
     """A price for each machine: one for all, or those that are named by their machines."""

@@ -15,6 +15,7 @@ from calc.planning.service.design import Design, Pool
 from calc.planning.service.load import Trace, poisson, read_trace
 from calc.planning.service.plan import plan_service
 from calc.planning.service.queue import Demand, Load, Replica
+from calc.planning.service.several import ServicePlans, plan_services
 from calc.planning.service.simulation import Run, simulate
 from calc.planning.service.steps import Answers, Group, Steps
 
@@ -29,9 +30,11 @@ __all__ = [
     "Run",
     "Service",
     "ServicePlan",
+    "ServicePlans",
     "Steps",
     "Trace",
     "plan_service",
+    "plan_services",
     "poisson",
     "read_trace",
     "simulate",

@@ -80,8 +80,8 @@ def plan_training(
     - `deadline`: the longest that the run may take, "30 day"
     - `budget`: the most that it may cost, "2e6 USD"
     - `price`: of a device, "3 USD/hour"; without it, no cost
-    - `layout`: degrees that are fixed, {"TP": 8, "PP": 16}, of DP, TP, PP, CP, EP, VP and ZeRO; or
-      "published", which leaves out what no published row has done
+    - `layout`: degrees that are fixed, "TP=8,PP=1" or in Python {"TP": 8}, of DP, TP, PP, CP, EP,
+      VP and ZeRO; or "published", which leaves out what no published row has done
     - `recomputation`: none, selective or full; the best of them where it is left out
     - `recipe`: what is stored for each parameter, of `calc.training.RECIPES`; where it is left
       out, as the software does: Megatron keeps gradients in FP32, 18 bytes in all

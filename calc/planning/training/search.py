@@ -259,17 +259,34 @@ def _changed(layout: Layout, change: Callable[[Counts], Counts | int]) -> Layout
 
 
 def check_fixed(given: Any) -> dict[str, int]:
-    """The degrees that a caller fixed, by the names of a layout or those that a plan prints."""
+    """The degrees that a caller fixed, by the names of a layout or those that a plan prints.
+
+    >>> check_fixed("TP=8,PP=16"), check_fixed({"tensor": 8})
+    ({'tensor': 8, 'pipeline': 16}, {'tensor': 8})
+    """
     if given is None or given == PUBLISHED:
         return {}
+    named = dict(_degrees(given)) if isinstance(given, str) else given
     known = {name.lower(): name for name in ("data", *FREE)}
     known |= {short.lower(): name for name, short in PRINTED.items()}
-    if not isinstance(given, Mapping) or (unknown := {*map(str.lower, given)} - {*known}):
+    if not isinstance(named, Mapping) or (unknown := {*map(str.lower, named)} - {*known}):
         raise InputError(
             f"layout fixes some of {', '.join(PRINTED.values())} or {', '.join(FREE)}, as in"
             f" {{'TP': 8}}, or is {PUBLISHED!r}; got"
-            f" {abbreviated(given if not isinstance(given, Mapping) else sorted(unknown))}"
+            f" {abbreviated(named if not isinstance(named, Mapping) else sorted(unknown))}"
         )
-    fixed = {known[name.lower()]: degree for name, degree in given.items()}
+    fixed: dict[str, Any] = {known[name.lower()]: degree for name, degree in named.items()}
     Layout(**fixed)  # refuses what is no count
     return fixed
+
+
+def _degrees(text: str) -> Iterator[tuple[str, int]]:
+    """Degrees as a shell has them, TP=8,PP=16, or as Python writes them."""
+    for part in text.strip("{} ").split(","):
+        name, equals, degree = part.replace(":", "=").partition("=")
+        if not equals or not degree.strip().isdigit():
+            raise InputError(
+                f"layout needs degrees by their names, as in TP=8,PP=16, or {PUBLISHED}; got"
+                f" {part!r}"
+            )
+        yield name.strip(" \"'"), int(degree)

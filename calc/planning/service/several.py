@@ -1,0 +1,173 @@
+"""Services on several machines side by side, ranked by what all of them have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from calc.catalog import intervals, machines as known_machines
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
+from calc.core.arguments import as_list
+from calc.core.errors import InputError
+from calc.core.report import Answer, Table, common_first, values
+from calc.core.units import QuantityLike
+from calc.planning.comparing.compare import prices_of
+from calc.planning.report import between, indistinct
+from calc.planning.service.answer import ServicePlan
+from calc.planning.service.asked import seconds
+from calc.planning.service.plan import plan_service
+
+EXPECTED, BOUND = "what is expected", "what published peaks allow at best"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ServicePlans(Answer):
+    """Plans of one service, the first rank first; `print` shows them.
+
+    `ranked_by` says what is compared: the cost of a token, or else devices, as expected of all, or,
+    where nothing is expected of one, at the best that published peaks allow all of them.
+    """
+
+    _SENTENCES = (("assumptions", "Assumed"),)
+
+    plans: tuple[ServicePlan, ...]
+    refused: Mapping[str, str]
+    """Machines that serve no request within the limits, and why."""
+
+    @property
+    def ranked_by(self) -> str:
+        """What ranks them."""
+        return f"{'cost' if self._priced else 'devices'}, {EXPECTED if self._expected else BOUND}"
+
+    @cached_property
+    def _expected(self) -> bool:
+        return all(plan.basis != intervals.PEAKS for plan in self.plans)
+
+    @cached_property
+    def _priced(self) -> bool:
+        return all(plan.price is not None for plan in self.plans)
+
+    def value(self, plan: ServicePlan) -> float:
+        """What ranks a plan: devices, as expected or at the best, and what they cost an hour."""
+        devices = plan.devices if self._expected else plan.least_devices
+        return devices * (plan.price.m_as("USD/h") if self._priced and plan.price else 1.0)
+
+    @property
+    def answer(self) -> str:
+        """Which is first, and its answer."""
+        best = self.plans[0]
+        return f"{best.service.setup.machine.name} is first by {self.ranked_by}: {best.answer}"
+
+    @property
+    def stands_on(self) -> str:
+        """What all stand on, or how many on what."""
+        told = dict.fromkeys(plan.stands_on.partition("; ")[2] for plan in self.plans)
+        bases = [word for word in intervals.BASES if any(p.basis == word for p in self.plans)]
+        counted = (f"{sum(p.basis == word for p in self.plans)} on {word}" for word in bases)
+        return "; ".join(filter(None, [", ".join(counted), *told]))
+
+    @property
+    def chosen(self) -> list[str]:
+        """What was chosen for all, or for some."""
+        return common_first([(self._name(plan), plan.chosen) for plan in self.plans])
+
+    @property
+    def caveats(self) -> list[str]:
+        """Of whom nothing is expected, who overlaps, and who serves nobody."""
+        bound = [
+            f"{self._name(plan)}: {plan.stands_on}."
+            for plan in self.plans
+            if plan.basis == intervals.PEAKS
+        ]
+        told = common_first([(self._name(plan), plan.caveats) for plan in self.plans])
+        ranked = "cost_per_token" if self._priced else "devices"
+        alike = indistinct([plan.interval.get(ranked) for plan in self.plans])
+        return [*alike, *bound, *told, *(f"{name}: {why}." for name, why in self.refused.items())]
+
+    @staticmethod
+    def _name(plan: ServicePlan) -> str:
+        return plan.service.setup.machine.name
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """A line for each machine."""
+        return [Table(list(self._lines()))]
+
+    def _lines(self) -> Iterator[tuple[str, ...]]:
+        yield "", "machine", "basis", "devices", "at least", "cost", "design", "TTFT", "TPOT"
+        for rank, plan in enumerate(self.plans, 1):
+            ends = plan.interval.get("devices")
+            around = f" ({between(*ends, ends[1])})" if ends else ""
+            yield (
+                str(rank),
+                plan.service.setup.machine.key,
+                plan.basis,
+                f"{plan.devices}{around}",
+                str(plan.least_devices),
+                "–" if plan.cost_per_token is None else str(plan.cost_per_token),
+                str(plan.design),
+                *(seconds(time.m_as("s")) for time in (plan.ttft, plan.tpot)),
+            )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each machine, with its best design."""
+        return [
+            {
+                "rank": rank,
+                "machine": plan.service.setup.machine.key,
+                **values(plan, "basis devices least_devices ttft tpot"),
+                **values(plan, "cost_per_token energy_per_token carbon_per_token"),
+                "interval": {
+                    name: {"low": low, "high": high} for name, (low, high) in plan.interval.items()
+                },
+                "design": str(plan.design),
+            }
+            for rank, plan in enumerate(self.plans, 1)
+        ]
+
+    @cached_property
+    def facts(self) -> dict[str, object]:
+        """The ranks, and what is said of them, by names that stay."""
+        return {
+            "rows": self.rows(),
+            **values(self, "ranked_by refused assumptions"),
+            **self.headline,
+        }
+
+    def _assumptions(self) -> Iterator[str]:
+        yield from common_first([(self._name(plan), plan.assumptions) for plan in self.plans])
+
+
+def plan_services(
+    model: Transformer | str,
+    machines: Iterable[Machine | Accelerator | Path | str],
+    *,
+    price: QuantityLike | Mapping[str, QuantityLike] | None = None,
+    **asked: Any,
+) -> ServicePlans:
+    """`plan_service` for several machines, ranked by what is known of all of them.
+
+    A price is one for all, or of each machine by its key; all else is as in `plan_service`.
+
+    >>> plans = plan_services("llama-3-8b", ["h100", "l40s"], rate=5, prompt=1000, generated=200,
+    ...                       ttft="1 s", tpot="50 ms", pools="mixed")
+    >>> [plan.devices for plan in plans.plans], plans.ranked_by
+    ([1, 2], 'devices, what is expected')
+    """
+    places = [known_machines.of(machine) for machine in as_list("machines", machines)]
+    plans: list[ServicePlan] = []
+    refused: dict[str, str] = {}
+    for place, paid in zip(places, prices_of(price, places), strict=True):
+        try:
+            plans.append(plan_service(model, place, price=paid, **asked))
+        except InputError as error:
+            if place is places[-1] and not plans:
+                raise
+            refused[place.name] = str(error)
+    unranked = ServicePlans(tuple(plans), refused)
+    return ServicePlans(tuple(sorted(plans, key=unranked.value)), refused)
