@@ -14,6 +14,7 @@ from press.reading.source import Source, read_source
 from press.running.execute import Result, run
 from press.writing.check import check_site
 from press.writing.html import page_html
+from press.writing.markdown import markdown_places, page_markdown, write_markdown
 from press.writing.notebooks import listed_sources, notebook_cells, notebook_places, write_notebook
 from press.writing.pdf import page_typst, write_pdf
 from press.writing.runtime import write_runtime
@@ -54,10 +55,14 @@ OUTPUTS = {
     "html": [
         Stage(EACH, "html", page_html, "root page", always),
         Stage(ACROSS, "notebook_file", notebook_places, "page"),
+        Stage(ACROSS, "markdown_file", markdown_places, "page"),
         Stage(ONCE, "runtime", write_runtime, "book edition folder"),
-        Stage(ONCE, "site", write_site, "book edition page html notebook_file runtime folder"),
+        Stage(ONCE, "site", write_site,
+              "book edition page html notebook_file markdown_file runtime folder"),
         Stage(ONCE, "sources", listed_sources, "page"),
         Stage(EACH, "cells", notebook_cells, "page notebook_file sources", always),
+        Stage(EACH, "markdown", page_markdown, "page markdown_file sources", always),
+        Stage(ONCE, "llms", write_markdown, "book page html markdown_file markdown folder"),
         Stage(EACH, "notebook", write_notebook, "book edition page notebook_file cells folder"),
         Stage(ONCE, "checked-site", check_site, "folder"),
     ],

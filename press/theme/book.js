@@ -176,7 +176,7 @@
   function copier(words, text, className) {
     const button = element("button", { type: "button", className }, words);
     button.addEventListener("click", async () => {
-      await copy(text());
+      await copy(await text());
       button.textContent = "Copied";
       setTimeout(() => { button.textContent = words; }, 1600);
     });
@@ -184,6 +184,11 @@
   }
   for (const block of all("div.sourceCode")) {
     block.append(copier("Copy", () => block.querySelector("pre").textContent.replace(/\n$/, ""), "copy-button"));
+  }
+  const markdown = document.querySelector(".colophon-links .markdown");
+  const heading = document.querySelector(".chapter-title");
+  if (markdown && heading && location.protocol !== "file:") { // where no page may read another file
+    heading.append(copier("Copy page", async () => (await fetch(markdown.href)).text(), "copy-page"));
   }
   for (const formula of all("main .math.display")) {
     const { tex } = formula.querySelector("math").dataset;

@@ -58,7 +58,7 @@ def listed_sources(pages: list[Page]) -> dict[str, list[Node]]:
 
 
 def notebook_cells(page: Page, place: str, sources: dict[str, list[Node]]) -> list[NotebookCell]:
-    return _Notebook(page, sources).cells() if place else []
+    return Notebook(page, sources).cells() if place else []
 
 
 def write_notebook(
@@ -114,7 +114,7 @@ def _output(output: dict[str, Any], count: int) -> dict[str, Any]:
     return {"output_type": kind, "data": output["data"], "metadata": {}} | counted
 
 
-class _Notebook(Dresser):
+class Notebook(Dresser):
     """A page's blocks as Markdown that any notebook shows, in turns with its cells."""
 
     without = "typst"
@@ -126,15 +126,18 @@ class _Notebook(Dresser):
         self.notes: list[list[Node]] = []
         self.run: list[int] = []  # the cells, in order
 
-    def cells(self) -> list[NotebookCell]:
+    def text(self) -> str:
+        """The page as Markdown, with its notes and the sources that it cites at the end."""
         blocks = self.dress(self.page.blocks)
         for number, note in enumerate(self.notes, 1):
             blocks += [plain(strong(f"Note {number}.")), *note]
         if self.cited:
             blocks.append(plain(strong("Sources")))
             blocks += [b for key in self.cited for b in self.dress(self.sources[key])]
-        form = "commonmark+pipe_tables+tex_math_dollars"
-        text, _ = convert(blocks, ["-t", form])
+        return convert(blocks, ["-t", "commonmark+pipe_tables+tex_math_dollars"])[0]
+
+    def cells(self) -> list[NotebookCell]:
+        text = self.text()
         first, *rest = (part.strip() for part in re.split(rf"(?m)^{CELL}$", text))
         found = [NotebookCell("markdown", first, [])]
         for number, after in zip(self.run, rest, strict=True):

@@ -39,11 +39,12 @@ def write_site(
     pages: list[Page],
     texts: list[Text],
     notebooks: list[str],
+    markdown: list[str],
     runtime: bool,
     folder: Path,
 ) -> None:
-    """Writes the site into `folder`; `notebooks` says where in it that of each page lies, and
-    `runtime` whether it has Python for the browser."""
+    """Writes the site into `folder`; `notebooks` and `markdown` say where in it those of each page
+    lie, and `runtime` whether it has Python for the browser."""
     import jinja2
 
     loader = jinja2.FileSystemLoader(THEME)
@@ -90,7 +91,13 @@ def write_site(
             **shared,
             page=chapters[i]
             | text
-            | {"notebook": notebooks[i], "sheet": sheet, "live": live, "body": body}
+            | {
+                "notebook": notebooks[i],
+                "markdown": markdown[i],
+                "sheet": sheet,
+                "live": live,
+                "body": body,
+            }
             | {"picture": pictures[i]}
             | {"citation": _citation(book, edition, href, text["title"])},
             prev=chapters[i - 1] if i else None,

@@ -206,6 +206,25 @@ def test_code_is_copied_as_it_was_written(open_page: Open, site: Path) -> None:
     assert copied
 
 
+def test_a_page_is_copied_as_markdown(browser: Browser, site: Path) -> None:
+    """From a server, since no page of a disk may read another file."""
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    served = "http://localhost/"
+    page.route(
+        f"{served}**",
+        lambda route: route.fulfill(
+            path=site / route.request.url.removeprefix(served).partition("?")[0]
+        ),
+    )
+    page.goto(f"{served}chapters/cells.html")
+    page.get_by_role("button", name="Copy page").click()
+    expect(page.locator(".copy-page")).to_have_text("Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    context.close()
+    assert copied.strip() == (site / "chapters" / "cells.md").read_text(encoding="utf-8").strip()
+
+
 # ---- Previews
 
 

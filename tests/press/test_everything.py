@@ -56,8 +56,26 @@ def test_the_site_holds_the_listed_pages_and_what_they_use(site: Path) -> None:
         "chapters/appendix.html",
         "notebooks/callouts.zip",
         "notebooks/cells.zip",
+        "chapters/callouts.md",
+        "chapters/cells.md",
+        "llms.txt",
         "Everything-at-Once.pdf",
     }
+
+
+def test_a_page_that_runs_cells_is_there_as_markdown_with_what_they_gave(site: Path) -> None:
+    text = (site / "chapters" / "cells.md").read_text(encoding="utf-8")
+    assert text.startswith("# 2 Cells and figures\n")
+    assert "The matrix has 4,096 entries" in text
+    assert "| n | 2<sup>n</sup> |\n|---:|---:|\n| 1 | 2 |" in text
+    assert "Three falling curves; the lowest temperature falls the most steeply." in text
+    assert "press-" not in text
+    listed = (site / "llms.txt").read_text(encoding="utf-8").splitlines()
+    assert listed[0] == "# Everything at Once"
+    assert any(line.startswith("- [2 Cells and figures](chapters/cells.md): ") for line in listed)
+    assert any(
+        line.startswith("- [1 Prose and references](chapters/prose.html)") for line in listed
+    )
 
 
 # A page and a line of its text, as Quarto prints it.
