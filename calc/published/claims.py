@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ FIGURES = {  # by name: what it is, and its unit
     "busbw": ("bus bandwidth", "byte/s"),
 }
 TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
-OF_TRAINING, OF_COLLECTIVES = ("tokens", "flops", "mfu", "step"), ("time", "busbw")
+OF_TRAINING = ("tokens", "flops", "mfu", "step")
 SCALE = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 SCALE |= {"M": 1e6, "B": 1e9, "T": 1e12, "P": 1e15, "G": 1e9, "K": 1e3, "": 1.0}
 NUMBER = r"(\d+(?:\.\d+)?)\s?((?-i:[kKMBT])(?![A-Za-z])|thousand|million|billion|trillion)?"
@@ -66,7 +67,6 @@ COUNTED = {  # conditions, and the words beside their numbers
     "batch": r"users?|clients?|concurrency|concurrent\s+\w+|(?:global\s+)?batch(?:\s+size)?"
     r"|sequences|requests|streams|sessions",
     "seq_len": r"(?:sequence|context)\s+length|seq(?:_len)?\b|context|length",
-    "num_devices": r"gpus|devices|chips|accelerators|cards|tpus",
 }
 OPERATIONS = {  # of collectives: how they are written, and their names in published rows
     r"all[- ]?reduce": "all_reduce",
@@ -80,7 +80,7 @@ FORMAT = (
 VENDORS = r"(?:(?:nvidia|amd|instinct|google|intel|apple|geforce|dgx|hgx)[\s-]+)*"
 DRAFTS = r"specul|draft|\bmtp\b|eagle|medusa|lookahead"
 PREFIXES = r"prefix|cache hit|cached (?:prompt|input)"
-COLUMNS = {  # conditions, and what benchmarks and tables of results call them
+COLUMNS = {  # conditions, and what tables of results and servers' benchmarks call them
     "device": ("device", "accelerator", "accel"),
     "num_devices": ("num_devices", "total_accelerators", "gpus"),
     "model": ("model", "benchmark", "model_id"),
@@ -88,31 +88,47 @@ COLUMNS = {  # conditions, and what benchmarks and tables of results call them
     "dtype": ("dtype", "precision"),
     "seq_len": ("seq_len", "seq"),
     "global_batch_seqs": ("global_batch_seqs", "global_batch"),
-    "batch": ("batch", "max_concurrency"),
+    "batch": (
+        *("batch", "max_concurrency", "input_config.loadgen.concurrency"),
+        *("config.strategy.max_concurrency", "config.strategy.streams"),
+    ),
+    "input_len": (
+        *("input_len", "input_sequence_length.avg"),
+        "metrics.prompt_token_count.successful.mean",
+    ),
+    "output_len": (
+        *("output_len", "output_sequence_length.avg"),
+        "metrics.output_token_count.successful.mean",
+    ),
     "software": ("software", "framework"),
 }
-MEASURED = {  # figures, and theirs, with what makes them base units
+OF_DEVICE = 0.0  # in place of a scale, for a figure of one device
+MEASURED = {  # what they measure: the figure, and what makes it base units
     "output_tokens_per_s": ("output", 1.0),
     "output_throughput": ("output", 1.0),
+    "output_token_throughput.avg": ("output", 1.0),
+    "metrics.output_tokens_per_second.successful.mean": ("output", 1.0),
     "tokens_per_s": ("output", 1.0),
     "total_token_throughput": ("total", 1.0),
     "request_throughput": ("requests", 1.0),
     "decode_tokens_per_s": ("user", 1.0),
     "decode_tokens_per_s_per_user": ("user", 1.0),
     "mean_ttft_ms": ("ttft", 1e-3),
+    "time_to_first_token.avg": ("ttft", 1e-3),
+    "metrics.time_to_first_token_ms.successful.mean": ("ttft", 1e-3),
     "mean_tpot_ms": ("tpot", 1e-3),
+    "inter_token_latency.avg": ("tpot", 1e-3),
+    "metrics.inter_token_latency_ms.successful.mean": ("tpot", 1e-3),
     "step_s": ("step", 1.0),
     "step_s_median": ("step", 1.0),
     "mfu": ("mfu", 1.0),
     "model_tflops_per_gpu": ("flops", 1e12),
     "tflops_per_chip": ("flops", 1e12),
     "model_tflops_per_gpu_with_cp": ("flops", 1e12),
-}
-EACH_DEVICE = {  # figures of one device
-    "output_tokens_per_s_per_gpu": "output",
-    "output_tokens_per_s_per_chip": "output",
-    "tokens_per_s_per_gpu": "tokens",
-    "tokens_per_s_per_chip": "tokens",
+    "output_tokens_per_s_per_gpu": ("output", OF_DEVICE),
+    "output_tokens_per_s_per_chip": ("output", OF_DEVICE),
+    "tokens_per_s_per_gpu": ("tokens", OF_DEVICE),
+    "tokens_per_s_per_chip": ("tokens", OF_DEVICE),
 }
 BENCHMARKS = {  # of MLPerf Training: the model, the length of its sequences, and what is trained
     "llama2_70b_lora": ("Llama 2 70B", 8192, "lora"),
@@ -148,16 +164,12 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
     if isinstance(given, str):
         said, figures, text = *_of_text(f"{given}; {about}" if about else given), f"{given} {about}"
     else:
-        beside = _of_text(about)[0] if about else {}
-        known, text = (
-            {name: value for name, value in given.items() if value not in ("", None)},
-            about,
+        text, beside = about, _of_text(about)[0] if about else {}
+        said, figures = _of_table(
+            {name: v for name, v in _flat(given) if v not in ("", None)}, beside
         )
-        said, figures = _of_table(known)
-        said = beside | said
     training = any(name in OF_TRAINING for name in figures)
-    group = "training" if training else "serving"
-    group = "collective" if said.get("collective") else group
+    group = "collective" if said.get("collective") else "training" if training else "serving"
     if training and "batch" in said:
         said["global_batch_seqs"] = said.pop("batch")
     if training and "dtype" not in said and "dtype_weights" in said:
@@ -204,7 +216,9 @@ def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float]]:
     clauses = [_figures(part, said, figures) for part in re.split(r"[,;:]\s|\band\b|\bat\b", plain)]
     for clause in clauses:
         _count(clause, said)
-    _finish(said, figures)
+    tokens, run = said.pop("trained", None), figures.pop("run", None)
+    if tokens and run:
+        figures["tokens"] = tokens / run
     return said, figures
 
 
@@ -244,7 +258,6 @@ def _take_device(text: str, said: dict[str, Any]) -> str:
     found = next((m for p, _ in conditions.DEVICES if (m := re.search(p, small))), None)
     if found is None:
         return text
-    said["device"] = found[0]
     before = re.search(rf"(?:(\d+)\s*[x×*]?\s*)?({VENDORS})$", small[: found.start()])
     behind = re.match(
         r"[^\s,;:]*(?:\s*(?:nvl\s?(\d+)|sxm\d?|pcie))?(?:\s*[x×]\s*(\d+))?", small[found.end() :]
@@ -253,13 +266,13 @@ def _take_device(text: str, said: dict[str, Any]) -> str:
     assert behind is not None
     end = found.end() + behind.end()
     said["device"] = small[found.start() : end].split(" x")[0]
-    count = before[1] or behind[2]
+    rest = f"{text[: found.start() - len(before[0])]} {text[end:]}"
+    apart = re.search(rf"(\d+)\s*(?:{DEVICES})s?\b", rest, re.I)  # as in H100 … on 8 GPUs
+    count = before[1] or behind[2] or (apart and apart[1])
     boxes = int(behind[1] or 0) or (8 if re.search("dgx|hgx", before[2]) else 1)
-    plural = small[:end].endswith("s") and not count
-    if count or boxes > 1 or not plural:
+    if count or boxes > 1 or not small[:end].endswith("s"):
         said["num_devices"] = int(count or 1) * boxes
-        said["one"] = not count and boxes == 1
-    return f"{text[: found.start() - len(before[0])]} {text[end:]}"
+    return rest.replace(apart[0], " ") if apart else rest
 
 
 def _take_words(text: str, said: dict[str, Any]) -> str:
@@ -343,11 +356,9 @@ def _count(clause: str, said: dict[str, Any]) -> None:
     waiting: tuple[str, Any] | None = None
     for match in re.finditer(rf"(?:{NUMBER}\s*-?\s*(?P<tokens>tokens?\b)?)|{words}", clause, re.I):
         is_number = match[1] is not None
-        item = (
-            ("", float(match[1]) * SCALE[match[2] or ""])
-            if is_number
-            else (match.lastgroup or "", 0)
-        )
+        item = (match.lastgroup or "", 0.0)
+        if is_number:
+            item = ("", float(match[1]) * SCALE[match[2] or ""])
         if is_number and match["tokens"] and item[1] >= 1e9:
             said["trained"] = item[1]
             continue
@@ -356,27 +367,30 @@ def _count(clause: str, said: dict[str, Any]) -> None:
             continue
         name, value = (waiting[0] or item[0]), (waiting[1] or item[1])
         name = "seq_len" if name == "batch" and "batch" in said else name
-        said.setdefault(name, int(value) if name == "num_devices" else value)
+        said.setdefault(name, value)
         waiting = None
-
-
-def _finish(said: dict[str, Any], figures: dict[str, float]) -> None:
-    """Days for tokens become a rate; a device without a number has the one that is counted."""
-    if said.pop("one", False) and "counted" in said:
-        said["num_devices"] = said["counted"]
-    tokens, run = said.pop("trained", None), figures.pop("run", None)
-    if tokens and run:
-        figures["tokens"] = tokens / run
 
 
 # --- tables ---
 
 
-def _of_table(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, float]]:
-    """The conditions and figures of a row by the names of its columns."""
+def _flat(given: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """All values of an object, those of its parts by the names of both."""
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def _of_table(
+    given: Mapping[str, Any], beside: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """The conditions and figures of a row by the names of its columns; others are said beside."""
     said = {name: value for name, value in given.items() if name in (*NUMBERS, *TEXTS)}
     said |= {name: given[key] for name, keys in COLUMNS.items() for key in keys if key in given}
     said = {name: value for name, value in said.items() if not str(value).startswith("not ")}
+    said = {**beside, **said}
     for name in ("num_devices", "seq_len", "input_len", "output_len", "global_batch_seqs"):
         if isinstance(said.get(name), str) and re.fullmatch(r"[\d.]+", said[name]):
             said[name] = float(said[name]) if name != "num_devices" else int(said[name])
@@ -398,14 +412,12 @@ def _measured(given: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[
     trains = "seq_len" in said or "global_batch_seqs" in said
     for key, (name, scale) in MEASURED.items():
         if key in named:
-            yield ("tokens" if name == "output" and trains else name), float(named[key]) * scale
+            name = "tokens" if name == "output" and trains else name
+            yield name, float(named[key]) * (scale or said.get("num_devices", math.nan))
     for key, value in listed.items():
         if prefill := PREFILL.fullmatch(key):
             said["input_len"] = float(prefill[1])
             yield "input", float(value)
-    for key, name in EACH_DEVICE.items():
-        if key in named and said.get("num_devices"):
-            yield name, float(named[key]) * said["num_devices"]
     if "throughput_median" in given and "seq_len" in said:  # of samples
         yield "tokens", float(given["throughput_median"]) * said["seq_len"]
     if given.get("units") == "Tokens/s":
@@ -433,7 +445,7 @@ def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
             raise InputError(f"{path}: is no JSON: {error}") from None
         if not isinstance(result, dict):
             raise InputError(f"{path}: a benchmark's result is one JSON object")
-        return [(result, "")]
+        return [(part, "") for part in result.get("benchmarks", [result])]  # of guidellm
     if Path(path).suffix == ".csv":
         return [(row, "") for row in csv.DictReader(text.splitlines())]
     if events := re.findall(r":::MLLOG (\{.*\})", text):

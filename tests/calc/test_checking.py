@@ -37,6 +37,7 @@ FOUND = 0.95  # of what is twice as fast as can be
             {"tpot": 0.03, "ttft": 0.4},
             {"num_devices": 8, "batch": 128, "input_len": 1000, "output_len": 2000},
         ),
+        ("Llama 3.1 8B on H100, 8 GPUs: 9k tok/s per GPU", {"output": 72000}, {"num_devices": 8}),
         ("Qwen3-32B on 2 MI300X: 50 tokens/s/user", {"user": 50}, {"num_devices": 2}),
         ("DeepSeek V3 on GB200 NVL72: 1.5M tok/s prefill", {"input": 1.5e6}, {"num_devices": 72}),
         ("Llama 3 405B on 16384 H100s: 43 % MFU", {"mfu": 43}, {"num_devices": 16384}),
@@ -223,6 +224,15 @@ def test_files_of_benchmarks_and_of_mlperf(
     assert capsys.readouterr().out.startswith("possible: ")
     assert main(["check", str(tmp_path / "result.json")]) == 1
     assert "a device and how many devices is not said" in capsys.readouterr().err
+
+    aiperf = {"inter_token_latency": {"avg": 25.0}, "output_sequence_length": {"avg": 200}}
+    mean = {"successful": {"mean": 25.0}}
+    guidellm = {"benchmarks": [{"metrics": {"inter_token_latency_ms": mean}}]}
+    for number, other in enumerate((aiperf, guidellm)):
+        (tmp_path / f"{number}.json").write_text(json.dumps(other))
+        found = check_file(tmp_path / f"{number}.json", "Llama 3.1 8B on one H100, batch 64")
+        assert isinstance(found, Check)
+        assert found.claim.figures == {"tpot": 0.025}
 
     run = tmp_path / "8xH200-SXM-141GB" / "llama2-70b-99" / "Offline" / "performance" / "run_1"
     run.mkdir(parents=True)
