@@ -19,7 +19,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
@@ -127,6 +127,11 @@ def derivation(name: str) -> type:
 
 def _modules() -> list[ModuleType]:
     """Those of derivations that are imported."""
+    return _modules_among(len(sys.modules))
+
+
+@lru_cache(1)  # every value that is shown asks
+def _modules_among(_: int) -> list[ModuleType]:
     return [module for name, module in list(sys.modules.items()) if of_derivations(name)]
 
 
