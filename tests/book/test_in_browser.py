@@ -10,11 +10,18 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 from pypdf import PdfReader
 
-from tests.in_browser import axe_violations, background, expect_background, open_file, pages_of
+from tests.in_browser import (
+    OF_COLOUR,
+    axe_violations,
+    background,
+    colour_violations,
+    expect_background,
+    open_file,
+    pages_of,
+)
 
 pytestmark = pytest.mark.xdist_group("pages")  # rendered on one worker, while others go on
 
-OF_COLOUR = ("color-contrast", "link-in-text-block")  # among the rules that axe has by default
 WINDOW, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 800}
 
 
@@ -25,17 +32,19 @@ def test_every_page_is_easy_to_use_in_both_themes_and_on_a_phone(
     """Each is opened once; of the rules of axe the dark theme can break those of colour alone."""
     page = context.new_page()
     problems = {}
+    judged: dict[str, list[str]] = {"light": [], "dark": []}
     for href in pages_of(book):
         page.set_viewport_size(WINDOW)
         page.emulate_media(color_scheme="light", reduced_motion="reduce")
         open_file(page, book / href)
         page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
         found = page.locator(".math:not(:has(math))").all_text_contents()  # what pandoc cannot set
-        found += axe_violations(page)
+        found += axe_violations(page, *OF_COLOUR)
+        found += colour_violations(page, judged["light"])
         light = background(page)
         page.emulate_media(color_scheme="dark")
         expect(page.locator("html")).not_to_have_css("background-color", light)
-        found += [f"dark: {each}" for each in axe_violations(page, *OF_COLOUR)]
+        found += [f"dark: {fault}" for fault in colour_violations(page, judged["dark"])]
         page.set_viewport_size(PHONE)
         needed = page.evaluate("document.documentElement.scrollWidth")
         found += [f"needs {needed} of a phone's width"] * (needed > PHONE["width"])
