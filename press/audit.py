@@ -77,7 +77,12 @@ def audit(root: Path) -> list[Problem]:
     """Every typed number that is not allowed, with the line on which it stands."""
     book = read_book(root)
     allowed = allowed_words(root)
-    given = {"root": Product(root), "execute": Product(book.execute), "allowed": Product(allowed)}
+    given = {
+        "root": Product(root),
+        "execute": Product(book.execute),
+        "formats": Product(book.formats),
+        "allowed": Product(allowed),
+    }
     written = [chapter for chapter in book.chapters if not _is_generated(root / chapter.file)]
     driver = Driver(given, [{"chapter": Product(chapter)} for chapter in written])
     driver.drive(STAGES)
@@ -144,7 +149,7 @@ def _typed_in(
 
 EACH = Scope.EACH
 STAGES = [
-    Stage(EACH, "source", read_source, "root chapter execute"),
+    Stage(EACH, "source", read_source, "root chapter execute formats"),
     Stage(EACH, "result", _unrun, "source"),
     Stage(EACH, "woven", weave, "source result"),
     Stage(EACH, "parsed", parse_chapter, "woven"),

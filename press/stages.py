@@ -33,7 +33,7 @@ def while_read(result: Result) -> bool:
 
 # fmt: off
 DOCUMENT = [
-    Stage(EACH, "source", read_source, "root chapter execute", counts=Source.code),
+    Stage(EACH, "source", read_source, "root chapter execute formats", counts=Source.code),
     Stage(ONCE, "checked-bibliography", check_bibliography, "bibliography", always),
     Stage(EACH, "result", run, "source root in_project timeout", while_read, beside="files"),
     Stage(EACH, "woven", weave, "source result", counts=Woven.contents),

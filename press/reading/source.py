@@ -80,30 +80,37 @@ class Source:
         ]
 
 
-def read_source(root: Path, chapter: Chapter, execute: dict[str, bool]) -> Source:
-    """The pieces of a chapter; `execute` holds the project's defaults for its cells."""
+def read_source(
+    root: Path, chapter: Chapter, execute: dict[str, bool], formats: list[str]
+) -> Source:
+    """The pieces of a chapter that one of the formats shows, so that no cell runs for nobody;
+    `execute` holds the project's defaults for its cells."""
     try:
         text = (root / chapter.file).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         stop("this file is not UTF-8 text.", chapter.file)
     # `splitlines` would end lines at form feeds and other signs that a cell's text may hold.
-    reader = Reader(chapter.file, text.removesuffix("\n").split("\n"), execute)
+    reader = Reader(chapter.file, text.removesuffix("\n").split("\n"), execute, formats)
     reader.read()
     reader.problems.stop_if_any()
     return Source(chapter.file, reader.title, reader.title_line, reader.pieces, reader.searched)
 
 
 class Reader:
-    def __init__(self, file: str, lines: list[str], execute: dict[str, bool]) -> None:
+    def __init__(
+        self, file: str, lines: list[str], execute: dict[str, bool], formats: list[str]
+    ) -> None:
         self.file = file
         self.lines = lines
         self.execute = dict(execute)
+        self.formats = formats
         self.title = ""
         self.title_line = 1
         self.searched = True
         self.pieces: list[Prose | Cell] = [Prose()]
         self.problems = Problems()
         self.open_divs: list[tuple[int, str]] = []
+        self.hidden = 0  # how many blocks are open within and with one that no format shows
 
     def refuse(self, line: int, sentence: str) -> None:
         self.problems.add(self.file, line, sentence)
@@ -118,6 +125,7 @@ class Reader:
                 i = self.code(i, fence)
                 continue
             i += 1
+            hidden = self.hidden
             if not math_opened and ":::" in line and (div := DIV_FENCE.match(line)):
                 line = self.div(i, line, div)
             elif "{{<" in line:
@@ -128,7 +136,8 @@ class Reader:
                 outside_code = CODE_SPAN.sub("code", line)
                 if outside_code.replace(r"\$", "").count("$$") % 2:
                     math_opened = 0 if math_opened else i
-            self.prose(i, line)
+            if not (hidden and self.hidden):  # such a block itself stays, empty
+                self.prose(i, line)
         if math_opened:
             self.refuse(math_opened, "this `$$` is never closed.")
         for number, what in self.open_divs:
@@ -209,7 +218,8 @@ class Reader:
             for i, line in enumerate(self.lines[start : end + 1], start + 1):
                 if INLINE.search(line):
                     self.refuse(i, "inside a code block Quarto would compute this inline value.")
-                self.prose(i, line)
+                if not self.hidden:
+                    self.prose(i, line)
         return end + 1
 
     def cell(self, number: int, body: list[str]) -> None:
@@ -245,7 +255,8 @@ class Reader:
             if caption in found and not label.startswith(prefix):
                 self.refuse(lines[caption], f"`{caption}` needs a label that begins `{prefix}`.")
         options = self.execute | found
-        self.pieces.append(Cell(number, "\n".join(body[count:]).strip("\n"), options, lines))
+        if not self.hidden:
+            self.pieces.append(Cell(number, "\n".join(body[count:]).strip("\n"), options, lines))
 
     def div(self, number: int, line: str, fence: re.Match[str]) -> str:
         """Checks a line that opens or closes a block; the line to give to pandoc instead."""
@@ -255,9 +266,11 @@ class Reader:
                 self.refuse(number, "this `:::` closes nothing.")
             else:
                 self.open_divs.pop()
+                self.hidden = max(0, self.hidden - 1)
             return line
         what = braces or name
         self.open_divs.append((number, what))
+        self.hidden += self.hidden > 0
         if len(self.open_divs) == DEEPEST + 1:
             self.refuse(number, f"blocks nest too deep: this is the {DEEPEST + 1}th in another.")
         found = list(ATTRIBUTE.finditer(braces or f"{{.{name}}}"))
@@ -269,6 +282,7 @@ class Reader:
             allowed = ["title", "collapse"]
         elif classes == ["content-visible"] and values.get("when-format") in ("html", "typst"):
             allowed = ["when-format"]
+            self.hidden = self.hidden or int(values["when-format"] not in self.formats)
         elif classes == ["content-visible"] and values.get("when-format") == "pdf":
             self.refuse(number, 'to Quarto "pdf" is LaTeX; this PDF\'s format is "typst".')
             return line

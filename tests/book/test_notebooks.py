@@ -69,9 +69,9 @@ def with_cells() -> set[str]:
         for chapter in book.chapters
         if any(
             isinstance(piece, Cell)
-            for piece in read_source(REPOSITORY, chapter, book.execute).pieces
+            for piece in read_source(REPOSITORY, chapter, book.execute, ["html"]).pieces
         )
-    } - {"answers"}  # whose cells stand in the PDF alone
+    }
 
 
 @pytest.mark.slow

@@ -659,6 +659,11 @@ def test_one_format_alone(write_book: Write) -> None:
     assert press("render", "--to", "html", root).returncode == 0
     assert not list((root / "_book").glob("*.pdf"))
     assert ".pdf" not in (root / "_book/index.html").read_text()
+    inner = "::: {.callout-note}\n```{python}\n1 / 0\n```\n`{python} 1 / 0`\n:::\n"
+    write_book(f'# A\n\n::: {{.content-visible when-format="typst"}}\n{inner}:::\n\nFor all.\n')
+    assert press("render", "--to", "html", root).returncode == 0  # runs nothing for the PDF
+    assert "For all." in (root / "_book/index.html").read_text()
+    assert "ZeroDivisionError" in press("render", "--to", "pdf", root).stderr
 
 
 def test_the_cache_forgets_what_no_chapter_uses(tmp_path: Path, write_book: Write) -> None:
