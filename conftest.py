@@ -19,6 +19,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return ">>> " not in collection_path.read_text(encoding="utf-8") or None
 
 
+@pytest.hookimpl(optionalhook=True)  # where there is no xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FilesTogether | None:
     if config.getvalue("dist") != "loadgroup":
         return None

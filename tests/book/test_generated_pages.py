@@ -18,7 +18,6 @@ from calc.derivations.places import anchor, page_of
 from tests.book.rendered import REPOSITORY, chapters
 from tests.rows import each_row
 from tools.pages import alt_texts, answers, stubs
-from tools.pages.__main__ import wanted_pages
 from tools.pages.equations import tex
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
@@ -52,6 +51,8 @@ PROBLEM = re.compile(r"^\*\*Problem (\d+), (warm-up|practice|design decision)\.\
 @pytest.fixture(scope="module")
 def wanted() -> dict[str, str]:
     """The generated pages, by their paths, as they would be written today."""
+    from tools.pages.__main__ import wanted_pages
+
     return wanted_pages()
 
 

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from calc.derivations.designing_services import DesignedService, GoodputByLoad
-from experiments import record_closed_loops, record_services
+from calc.core.records import DATA
 
 pytestmark = pytest.mark.xdist_group("derivations")
 
 AGAIN = "python -m experiments.record_services"
-RECORDED = tomllib.loads(record_services.FILE.read_text(encoding="utf-8"))
 
 
 def differences(recorded: Any, fresh: Any, place: str = "") -> list[str]:
@@ -32,23 +30,36 @@ def differences(recorded: Any, fresh: Any, place: str = "") -> list[str]:
     return [line for key, *both in pairs for line in differences(*both, f"{place}/{key}")]
 
 
+def recorded(name: str) -> Any:
+    return tomllib.loads((DATA / "computed" / name).read_text(encoding="utf-8"))
+
+
 def test_the_cheapest_of_the_plans_is_as_it_was_recorded() -> None:
+    from calc.derivations.designing_services import DesignedService
+    from experiments import record_services
+
     plan = record_services.planned("dgx-h100", tpot=DesignedService.patient_tpot)
-    assert plan.devices == RECORDED["devices"]["patient"], AGAIN
+    assert plan.devices == recorded("services.toml")["devices"]["patient"], AGAIN
 
 
 @pytest.mark.slow
 def test_all_that_is_recorded_is_what_is_computed() -> None:
-    assert not differences(RECORDED, record_services.services()), AGAIN
+    from experiments import record_services
+
+    assert not differences(recorded("services.toml"), record_services.services()), AGAIN
 
 
 @pytest.mark.slow
 def test_closed_loops_are_recorded_as_they_are_compared() -> None:
-    recorded = tomllib.loads(record_closed_loops.FILE.read_text(encoding="utf-8"))
+    from experiments import record_closed_loops
+
     fresh = record_closed_loops.agreement()
-    assert not differences(recorded, fresh), "python -m experiments.record_closed_loops"
+    again = "python -m experiments.record_closed_loops"
+    assert not differences(recorded("closed_loops.toml"), fresh), again
 
 
 def test_loads_are_those_that_are_drawn() -> None:
+    from calc.derivations.designing_services import GoodputByLoad
+
     for loads in (GoodputByLoad.pools, GoodputByLoad.replicas):
         assert tuple(load["rate"] for load in loads) == GoodputByLoad.rates
