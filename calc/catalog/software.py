@@ -116,8 +116,8 @@ def usual(device: str, measured_as: str, name: str) -> Software:
     >>> [usual(each.key, each.measured_as, each.name).title() for each in (h100, mac)]
     ['vLLM 0.24.0', 'llama.cpp']
     """
-    known = [each for each in _all().values() if each.usual_on]
-    program = next(each for each in known if re.match(each.usual_on, name))
+    known = [software for software in _all().values() if software.usual_on]
+    program = next(software for software in known if re.match(software.usual_on, name))
     version = kernel_shares.newest(device, program.key) or kernel_shares.newest(
         measured_as, program.key
     )

@@ -21,5 +21,5 @@ def add_fit(parser: argparse.ArgumentParser) -> None:
 
 
 def _fit(options: argparse.Namespace) -> engine_memory.EngineMemory:
-    asked = chosen(options, engine_memory.fit)
-    return engine_memory.fit(model_of(asked.pop("model")), **asked)
+    options_of_fit = chosen(options, engine_memory.fit)
+    return engine_memory.fit(model_of(options_of_fit.pop("model")), **options_of_fit)

@@ -147,7 +147,7 @@ def add_list(parser: argparse.ArgumentParser) -> None:
 
 def _list(options: argparse.Namespace) -> Report:
     kinds = [options.what] if options.what else KINDS
-    lists = {kind: [entry(kind, *each) for each in things(kind)] for kind in kinds}
+    lists = {kind: [entry(kind, *thing) for thing in things(kind)] for kind in kinds}
     texts = {kind: _listed(rows) for kind, rows in lists.items()}
     if options.what:
         lines = texts[options.what]
@@ -297,19 +297,19 @@ def shown(asked: str) -> Report:
     name = asked.removeprefix("calc.")
     if hardware.is_file(name):
         return _shown(*_of_own_file(name))
-    found = next(
+    lookup = next(
         (_shown(kind, thing) for kind in DATA if (thing := _thing(kind, name)) is not None), None
     )
-    found = found or _function(name)
-    if found is None:
+    lookup = lookup or _function(name)
+    if lookup is None:
         kinds = ", ".join(kind.removesuffix("s") for kind in KINDS[:-1])
         raise InputError(f"there is no {kinds} or function {abbreviated(asked)}; {_advice(name)}")
-    run = _thing("runs", name) if found.facts["kind"] == "model" else None
+    run = _thing("runs", name) if lookup.facts["kind"] == "model" else None
     if run is None:
-        return found
+        return lookup
     trained = _shown("runs", run)
-    both = f"{found.text()}\n\n{trained.text()}".split("\n")
-    return Report(both, facts={**found.facts, "run": trained.facts})
+    both = f"{lookup.text()}\n\n{trained.text()}".split("\n")
+    return Report(both, facts={**lookup.facts, "run": trained.facts})
 
 
 def _thing(kind: str, name: str) -> Any:

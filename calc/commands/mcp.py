@@ -105,8 +105,8 @@ def _sourced(
     facts: dict[str, Any], keys: set[str] | frozenset[str] = frozenset()
 ) -> dict[str, Any]:
     """The same with the sources of all values in it, as lines that a reader can look up."""
-    found = dict.fromkeys((*_source_keys(facts), *sorted(keys)))
-    return facts | {"sources": [citation(key) for key in found if key in bibliography()]}
+    cited = dict.fromkeys((*_source_keys(facts), *sorted(keys)))
+    return facts | {"sources": [citation(key) for key in cited if key in bibliography()]}
 
 
 def _source_keys(value: Any) -> Iterator[str]:

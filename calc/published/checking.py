@@ -174,24 +174,24 @@ class Check(Reported):
         head = ("", "claimed", "bound", "claim over bound")
         figures = [
             (
-                FIGURES[each.name][0],
-                f"{each.of(each.claimed)}",
-                f"{each.of(each.bound)}",
-                f"{each.share:.2f}",
+                FIGURES[near.name][0],
+                f"{near.of(near.claimed)}",
+                f"{near.of(near.bound)}",
+                f"{near.share:.2f}",
             )
-            for each in self.held
+            for near in self.held
         ]
         near = [
-            (each.rate, f"{each.share:.0%} of its bound", each.what) for each in self.near[:SHOWN]
+            (near.rate, f"{near.share:.0%} of its bound", near.what) for near in self.near[:SHOWN]
         ]
         return [Table([head, *figures]), *([Table(near, "Nearest published rows")] if near else [])]
 
     @cached_property
     def sentences(self) -> dict[str, list[str]]:
         """What would make it possible, what it leaves out, and sources."""
-        sources = dict.fromkeys(each.row.source for each in self.near[:SHOWN])
+        sources = dict.fromkeys(near.row.source for near in self.near[:SHOWN])
         return {
-            "Unless": [each.unless for each in self.held if each.unless],
+            "Unless": [near.unless for near in self.held if near.unless],
             "Not said, and taken so that the claim is easiest to keep": self.unsaid,
             "Sources": list(map(citation, sources)),
         }
@@ -201,24 +201,24 @@ class Check(Reported):
         """A row for each figure, with the verdict and the nearest rows."""
         figures = [
             {
-                "figure": each.name,
-                "claimed": each.of(each.claimed),
-                "bound": each.of(each.bound),
-                "share_of_bound": each.share,
-                "possible": each.possible,
-                "by": each.by,
-                "unless": each.unless,
+                "figure": near.name,
+                "claimed": near.of(near.claimed),
+                "bound": near.of(near.bound),
+                "share_of_bound": near.share,
+                "possible": near.possible,
+                "by": near.by,
+                "unless": near.unless,
             }
-            for each in self.held
+            for near in self.held
         ]
         near = [
             {
-                "row": each.row.id,
-                "share_of_bound": each.share,
-                "measured": each.rate,
-                "source": each.row.source,
+                "row": near.row.id,
+                "share_of_bound": near.share,
+                "measured": near.rate,
+                "source": near.row.source,
             }
-            for each in self.near[: 3 * SHOWN]
+            for near in self.near[: 3 * SHOWN]
         ]
         said = {name: value for name, value in self.claim.row.conditions.items() if value}
         return {
@@ -483,7 +483,7 @@ def _distance(row: Row, claim: Row, machine: Machine) -> float:
     """How unlike a published row is: its model and its device count most."""
     try:
         device, count = conditions.machine(row).device, conditions.devices(row)
-        sizes = [_parameters(each) for each in (row, claim)]
+        sizes = [_parameters(values) for values in (row, claim)]
     except InputError:
         return math.inf
     if row["collective"] != claim["collective"]:

@@ -760,7 +760,7 @@ def time(
     except NotMeasured as error:
         return CollectiveTime(lower, None, None, algorithm, str(error))
     times = [seconds for seconds, _ in predicted]
-    used = {curve.name: curve for _, each in predicted for curve in each}
+    used = {curve.name: curve for _, curves_used in predicted for curve in curves_used}
     slowest = max(times)
     least = lower.m_as("s")  # which the curve of another operation may promise to beat
     expected = max(least, min(geometric_mean(times), slowest))

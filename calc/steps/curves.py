@@ -108,7 +108,7 @@ class Curve:
             return self.times[0]
         if size >= last:
             return self.times[-1] * size / last
-        after = next(place for place, each in enumerate(self.sizes) if each >= size)
+        after = next(place for place, length in enumerate(self.sizes) if length >= size)
         low, high = self.sizes[after - 1], self.sizes[after]
         before, there = self.times[after - 1], self.times[after]
         share = math.log(size / low) / math.log(high / low)
@@ -163,8 +163,15 @@ def _curve(name: str, rows: Sequence[dict[str, str]], path: Path | str) -> Curve
             f" one of {', '.join(SPANS)}; got {first['operation']} and {first['span']}"
         )
     machine = machines.get(first["machine"]).key
-    told = first["operation"], devices, nodes, first["span"], first["software"], first["source"]
-    return Curve(name, machine, *told, sizes, times)
+    conditions = (
+        first["operation"],
+        devices,
+        nodes,
+        first["span"],
+        first["software"],
+        first["source"],
+    )
+    return Curve(name, machine, *conditions, sizes, times)
 
 
 @cache
@@ -432,10 +439,10 @@ def off(span: str) -> float:
 def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
     points = [point for other in others if other.span == curve.span for point in _shares(other)]
     own = _shares(curve)
-    asked = curve.devices, machines.get(curve.machine), curve.name
+    key = curve.devices, machines.get(curve.machine), curve.name
 
     def nearest(size: float) -> float:
-        return _share(curve, size, geometric_mean(times(curve.operation, size, *asked)))
+        return _share(curve, size, geometric_mean(times(curve.operation, size, *key)))
 
     ways = _pieces(points, 1), _pieces(points, 2), _pieces(points, 3), nearest, _pieces(own, 1)
     return LeftOut(curve, *(_error(curve, way) for way in ways))

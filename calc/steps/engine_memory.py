@@ -255,23 +255,23 @@ class EngineMemory(Answer):
         model, size = self.model, formats.element_size("kv", self.kv)
         tensor = int(self.layout.tensor)
         heads = max(1, model.kv_heads // tensor)
-        found: list[Pages] = []
+        pages: list[Pages] = []
         for kind in ("full", "window"):
             if layers := model.layers_with(kind):
-                each = transformer.kv_bytes_per_token(
+                per_token = transformer.kv_bytes_per_token(
                     1, heads, model.key_width, model.head_value_width, size
                 )
-                found.append(Pages(kind, layers, each.m_as("byte/token")))
+                pages.append(Pages(kind, layers, per_token.m_as("byte/token")))
         if layers := model.layers_with("latent", "sparse"):
             # Every device has all latents, since no head of theirs can be cut.
-            each = transformer.kv_cache_per_token(model, size) / model.caching_layers
-            found.append(Pages("latent", layers, each.m_as("byte/token")))
+            per_token = transformer.kv_cache_per_token(model, size) / model.caching_layers
+            pages.append(Pages("latent", layers, per_token.m_as("byte/token")))
         states = (
             Pages(kind, layers, self._state(kind) / tensor)
             for kind in RECURRENT
             if (layers := model.layers_with(kind))
         )
-        return (*found, *states)
+        return (*pages, *states)
 
     def _state(self, kind: str) -> float:
         """Bytes of the state of a sequence in a layer: its matrix, and inputs of a convolution."""
@@ -344,10 +344,10 @@ class EngineMemory(Answer):
         """Bytes that logits and sampling take of all sequences of the step."""
         vocabulary = self.model.vocabulary or 0
         rows = math.ceil(vocabulary / PADDED_VOCABULARY) * PADDED_VOCABULARY
-        each = TWO_BYTES + float(self.engine["sampler"].m_as("byte"))
+        per_logit = TWO_BYTES + float(self.engine["sampler"].m_as("byte"))
         units = self.device.units if self.device.publishes("units") else 0
         programs = self.engine["sampler_rows"].m_as("") * min(units, self.step_sequences)
-        return float(rows * (self.step_sequences * each + FOUR_BYTES * programs))
+        return float(rows * (self.step_sequences * per_logit + FOUR_BYTES * programs))
 
     def _experts_buffers(self) -> float:
         """Bytes of what goes into the chosen experts of a step and comes out of them."""
@@ -355,9 +355,9 @@ class EngineMemory(Answer):
         if not model.layers_with("experts") or self._padded("experts"):
             return 0.0
         width, narrow = (model.width or 0), (model.expert_width or 0) / int(self.layout.tensor)
-        made = 2 * narrow if model.gated else narrow
+        between = 2 * narrow if model.gated else narrow
         chosen = self.step_tokens * (model.active_experts or 0)
-        return TWO_BYTES * chosen * (max(narrow, width) + max(made, width))
+        return TWO_BYTES * chosen * (max(narrow, width) + max(between, width))
 
     def _outside(self) -> tuple[Quantity, str]:
         """What lies outside of torch: the kernels' own memory and buffers of links."""
@@ -438,8 +438,8 @@ class EngineMemory(Answer):
     def answer(self) -> str:
         """Whether it fits, and the tokens that its caches hold."""
         count = f"{self.layout.tensor} {self.device.name}"
-        held = f"{self.tokens} tokens of cache" if self.fits else "does not fit"
-        return f"{self.model.name} on {count} by {self.engine.title}: {held}"
+        result = f"{self.tokens} tokens of cache" if self.fits else "does not fit"
+        return f"{self.model.name} on {count} by {self.engine.title}: {result}"
 
     @property
     def stands_on(self) -> str:
@@ -552,12 +552,12 @@ def fit(
             f"the rules of {engine.title} are those of GPUs of {' and '.join(GPUS)}: how it shares"
             f" out the memory of {machine.device.name} is not in the data"
         )
-    found = None if memory is None else arguments.memory("memory", memory)
+    room = None if memory is None else arguments.memory("memory", memory)
     if engine.rule == "static":
         _check_static(checked, engine)
         usual = (1, 1)
     else:
-        visible = engines.visible(machine.device) if found is None else found
+        visible = engines.visible(machine.device) if room is None else room
         usual = engine.largest_step(machine.device, visible)
     tokens = usual[0] if batched_tokens is None else whole_number("batched_tokens", batched_tokens)
     most = usual[1] if sequences is None else whole_number("sequences", sequences)
@@ -567,11 +567,11 @@ def fit(
         raise InputError(
             f"context must be at most {longest}, which {checked.name} reads; got {length}"
         )
-    kept = Weights.of(checked, _format(checked, weights))
+    stored = Weights.of(checked, _format(checked, weights))
     answer = EngineMemory(
-        checked, machine, engine, layout, kept, kv, found, share, tokens, min(most, tokens), length
+        checked, machine, engine, layout, stored, kv, room, share, tokens, min(most, tokens), length
     )
-    if kept.memory.ndim or answer.block_memory.ndim:  # which also refuses what is no format
+    if stored.memory.ndim or answer.block_memory.ndim:  # which also refuses what is no format
         raise InputError("weights and kv must each be one format, or one size; got several")
     if not answer.fits:
         raise InputError(_too_large(answer))
@@ -591,9 +591,9 @@ def _engine(model: Transformer, software: str, weights: QuantityLike | None, ten
         return engine
     except InputError as error:
         memory = Weights.of(model, _format(model, weights)).memory.to("GiB")
-        each = f", {memory / tensor} on each of {tensor} devices" if tensor > 1 else ""
+        per_device = f", {memory / tensor} on each of {tensor} devices" if tensor > 1 else ""
         raise InputError(
-            f"{error}; without them, the weights of {model.name} take {memory}{each}, and"
+            f"{error}; without them, the weights of {model.name} take {memory}{per_device}, and"
             " `calc plan` says what keys and values take"
         ) from None
 

@@ -67,7 +67,7 @@ class Parts(dict[str, Quantity], Reported):
     def origins(self) -> dict[str, tuple[Origin, ...]]:
         """What the time of each part is made of, as far as it is measured."""
         rates = kernels.rates(self._launched, self._machine, self._program)
-        return {kind: tuple(map(_rate, each)) for kind, each in rates.items()} | self._told
+        return {kind: tuple(map(_rate, origins)) for kind, origins in rates.items()} | self._told
 
     @cached_property
     def kin(self) -> str:
@@ -93,7 +93,7 @@ class Parts(dict[str, Quantity], Reported):
         """The basis in a line: whose rates, with which software, how far off rows like it were."""
         used = kernels.rates(self._launched, self._machine, self._program)
         surfaces = [rate for several in used.values() for rate in several]
-        versions = {each.version for each in surfaces if isinstance(each, Surface)}
+        versions = {surface.version for surface in surfaces if isinstance(surface, Surface)}
         program = self._program.title(max(versions, key=number_of, default=""))
         whose = f" of {self._machine.name}" if not self.kin else f" ({self.kin})"
         alike = f"; {self.alike}" if self.alike is not None else ""
@@ -179,8 +179,8 @@ class Parts(dict[str, Quantity], Reported):
         if among < devices:
             like += f" as among {among} devices, not {devices}"
         sources = tuple(dict.fromkeys(curve.source for curve in message.measured))
-        told = f"{message.needed} {MESSAGES[operation]} of {last}{like}"
-        self.add(part, count * seconds * SECOND, Origin(told, sources))
+        origin = f"{message.needed} {MESSAGES[operation]} of {last}{like}"
+        self.add(part, count * seconds * SECOND, Origin(origin, sources))
 
     def add_exchange(self, job: Job, tokens: Number) -> None:
         """Tokens on the way to their experts and back."""
@@ -195,15 +195,15 @@ class Parts(dict[str, Quantity], Reported):
         """The time that the program itself takes for a step of so many sequences."""
         for name, count in (("step", 1.0), ("sequence", sequences)):
             if (record := self._program.records.get(name)) is not None:
-                told = Origin(f"{record.quantity} a {name}", (record.provenance.source,))
-                self.add("host", count * record.quantity, told)
+                origin = Origin(f"{record.quantity} a {name}", (record.provenance.source,))
+                self.add("host", count * record.quantity, origin)
 
     def add_rates_not_sustained(self, time: Quantity, experts: bool) -> None:
         """What the program takes beyond this time of kernels and messages at their best."""
         name = "sustained_experts" if experts else "sustained"
         if (record := self._program.records.get(name)) is not None:
-            told = Origin(f"{record.quantity} sustained", (record.provenance.source,))
-            self.add(NOT_SUSTAINED, (1 / record.quantity - 1) * time, told)
+            origin = Origin(f"{record.quantity} sustained", (record.provenance.source,))
+            self.add(NOT_SUSTAINED, (1 / record.quantity - 1) * time, origin)
 
 
 NOT_SUSTAINED = "rates not sustained"

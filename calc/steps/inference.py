@@ -331,14 +331,14 @@ def largest_batch(
     65
     """
     model, kind = models.transformer(model), device_of(device)
-    kept = transformer.kept_context(model, context) * TOKEN  # refuses one that is too long
+    positions = transformer.kept_context(model, context) * TOKEN  # refuses one that is too long
     weights = weight_memory(model, weight_size)
     count = quantity(_counts(devices)["devices"], "")
     memory = kind.memory_capacity * count
     sequences = sequences_that_fit(
         memory,
         weights,
-        kept,
+        positions,
         transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size)),
         transformer.state_memory(model),
     )

@@ -262,8 +262,8 @@ class Layout:
         ends = maximum(embedding, embedding if model.tied_embeddings else output)
         share = quantity(self.layers_of_a_stage(model) / model.layers, "")
         apart = (self.pipeline > 1) & (self.schedule != "zb-v")
-        held = where(apart, ends.m_as("param"), alone.m_as("param"))
-        return (inner * share + quantity(held, "param")) / self.tensor
+        parameters = where(apart, ends.m_as("param"), alone.m_as("param"))
+        return (inner * share + quantity(parameters, "param")) / self.tensor
 
     def expert_parameters(self, model: Transformer) -> Quantity:
         """Those in experts, of which a device has its share, of a model that was checked."""
@@ -518,10 +518,10 @@ class Job:
 
     def cached_of_a_layer(self, batch: Batch) -> Quantity:
         """Bytes of the keys and values of a microbatch, the average of all layers."""
-        kept: Number = transformer.kept_context(self.model, batch.length).m_as("")
+        positions: Number = transformer.kept_context(self.model, batch.length).m_as("")
         sequences: Number = batch.sequences
         size = transformer.kv_cache_per_token(self.model, TWO_BYTES) / self.model.layers
-        return size * TOKEN * (kept * sequences)
+        return size * TOKEN * (positions * sequences)
 
     @cached_property
     def attended_size(self) -> float:

@@ -92,11 +92,11 @@ class DeviceMemory(Reported):
         meet the activations of one layer alone; accumulated ones are always there. Fragments and
         buffers come on top.
         """
-        kept = self.activations + _larger(self.loss, self.layer)
+        stored = self.activations + _larger(self.loss, self.layer)
         if self.lifetime == "accumulated":
-            moving = self.gradients + kept
+            moving = self.gradients + stored
         else:
-            moving = _larger(kept, self.gradients + self.layer)
+            moving = _larger(stored, self.gradients + self.layer)
         total: Quantity = self.weights + self.adapters + self.optimizer + moving
         return total
 

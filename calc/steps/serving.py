@@ -338,8 +338,8 @@ class PrefixCache:
 
     def find(self, names: Sequence[Any], left: Sequence[Any] | None = None) -> tuple[int, ...]:
         """What a prompt finds in each tier; all its blocks, or those it has `left`, are kept."""
-        found = names[: self.holds(names)]
-        counts = tuple(sum(name in tier for name in found) for tier in self.tiers)
+        reused = names[: self.holds(names)]
+        counts = tuple(sum(name in tier for name in reused) for tier in self.tiers)
         for name in names if left is None else left:
             for tier in self.tiers:
                 tier.pop(name, None)

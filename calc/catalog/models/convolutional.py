@@ -304,10 +304,12 @@ def _blocks(model: str, given: object) -> Iterator[Block]:
         if not isinstance(table, dict) or "kind" not in table:
             raise InputError(f"{place}: needs a kind, as in {{ kind = 'dense', channels = 10 }}")
         one_of(f"{place}: kind", table["kind"], KINDS)
-        for each in table:
-            if each not in known:
-                near = did_you_mean(each, known)
-                raise InputError(f"{place}: there is no {each}; {near}there are {', '.join(known)}")
+        for option in table:
+            if option not in known:
+                near = did_you_mean(option, known)
+                raise InputError(
+                    f"{place}: there is no {option}; {near}there are {', '.join(known)}"
+                )
         yield Block(**{name: _read(place, name, value) for name, value in table.items()})
 
 

@@ -87,7 +87,7 @@ class Trace:
 
     def at(self, chosen: slice | Sequence[int] | Counts) -> Trace:
         """Some of its requests, whose prefixes are looked up already."""
-        tokens = (each[chosen] for each in (self.prompts, self.answers, self.cached))
+        tokens = (counts[chosen] for counts in (self.prompts, self.answers, self.cached))
         fetched = None if self.fetched is None else self.fetched[chosen]
         return Trace(self.arrivals[chosen], *tokens, fetched=fetched)
 
