@@ -63,12 +63,17 @@ class Panel:
     times: Sequence[float]
     limit: float
     simulated: float | None
+    bands: Sequence[Sequence[float]] = ()
+    """The same times where steps are as short, and as long, as 80 % of rows like them."""
 
 
 def bars(
-    names: Sequence[str], parts: Sequence[Mapping[str, float]], ends: Sequence[float]
+    names: Sequence[str],
+    parts: Sequence[Mapping[str, float]],
+    ends: Sequence[float],
+    around: Sequence[Point] = (),
 ) -> Figure:
-    """Seconds of the parts of steps, one after the other, and a mark where a step ends."""
+    """Seconds of the parts of steps, a mark where a step ends, and a line for its interval."""
     matplotlib = loaded_matplotlib()
     drawn = list(dict.fromkeys(name for step in parts for name in step if _seen(name, parts)))
     places = range(len(names))
@@ -83,10 +88,13 @@ def bars(
             color = COLORS[number % len(COLORS)]
             axes.barh(places, widths, 0.6, left, color=color, label=name)
             left = [before + width for before, width in zip(left, widths, strict=True)]
+        if around:
+            low, high = zip(*around, strict=True)
+            axes.hlines(range(len(around)), low, high, color=INK, linewidth=1.2)
         axes.plot(ends, places, "|", color=INK, markersize=16, markeredgewidth=2.5)
         axes.set_yticks(places, names)
         axes.invert_yaxis()
-        axes.set_xlabel("Parts of a step (s), some of them hidden; the mark is its end")
+        axes.set_xlabel("Parts of a step (s), some hidden; the mark is its end, the line its 80 %")
         axes.spines["left"].set_visible(False)
         figure.legend(loc="outside lower center", ncols=4, frameon=False)
     return figure
@@ -152,6 +160,8 @@ def panels(title: str, rates: Floats, rate: float, shown: Sequence[Panel]) -> Fi
         above, *_, below = stacked = figure.subplots(len(shown), sharex=True)
         for axes, panel in zip(stacked, shown, strict=True):
             axes.plot(rates, panel.times, color=curve, label="closed form")
+            if panel.bands:
+                axes.fill_between(rates, *panel.bands[:2], color=curve, alpha=0.15, label="80 %")
             axes.axhline(panel.limit, color=INK, linestyle="--", linewidth=1, label="limit")
             if panel.simulated is not None:
                 axes.plot([rate], [panel.simulated], "o", color=point, label="simulated")

@@ -132,7 +132,7 @@ def _why_so_many(plan: Estimate) -> str:
     alone = on_fewest_devices(replace(plan, batch=quantity(1, "")))
     if alone.devices.magnitude < plan.devices.magnitude:
         return f"since {devices_text(alone.devices.magnitude)} does not hold batch {plan.batch}"
-    return "the fewest that hold the weights"
+    return "the fewest"
 
 
 def parts_table(plan: Estimate) -> list[Table]:

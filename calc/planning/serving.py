@@ -37,8 +37,7 @@ class Plan(Estimate, Answer):
     >>> asked = {"prompt": 1000, "generated": 200, "software": "vllm", "devices": 1}
     >>> print(plan("llama-3-8b", "h100", batch=8, **asked))
     Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB: 6.78 ms a token, 1060 token/s, first token 166 ms
-    measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 353 rows like this: median 9%, 80% within −57 …
-      +17%
+    measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 353 rows like this: median 9%, 80% in −57 … +17%
     chosen: weights, keys, values and products in BF16
     <BLANKLINE>
     batch 8, 1000 + 200 tokens  bound           expected       80% of rows            what binds

@@ -157,8 +157,16 @@ class ServicePlan(Answer):
         """
         if self.alike is None or self.design.simulated is None:
             return {}
-        paces = self.alike.low, self.alike.high
-        fewer, more = (self.design.devices_at_pace(pace) or math.inf for pace in paces)
+        paces, asked, load = self._paces, self.service, self.load
+        ttft, tpot = self.design.simulated
+        # What the simulation takes longer than the closed form, it takes longer at any pace.
+        as_simulated = replace(
+            asked,
+            ttft=asked.ttft * min(1.0, load.ttft / ttft),
+            tpot=asked.tpot * min(1.0, load.tpot / tpot),
+        )
+        design = self.design.for_service(as_simulated)
+        fewer, more = (design.devices_at_pace(pace) or math.inf for pace in paces)
         least = max(self.least_devices, min(fewer, self.devices))
         counts = quantity(float(least), ""), quantity(float(max(more, self.devices)), "")
         ends = {"devices": counts}
@@ -172,6 +180,17 @@ class ServicePlan(Answer):
                 share = value / self.devices
                 ends[name] = share * counts[0], share * counts[1]
         return ends
+
+    @cached_property
+    def _paces(self) -> tuple[float, ...]:
+        """By what factors steps of 80 % of rows differ; none is below the bound of its batch."""
+        if self.alike is None:
+            return ()
+        pool, batch = self.design.pools[-1], self.load.batch
+        count = max(1, round(batch)) if batch < pool.replica.slots else pool.replica.slots
+        step = count, count * pool.demand.length
+        least = float(pool.answers.lower(*step) / pool.replica.steps.time(*step))
+        return max(self.alike.low, min(1.0, least)), self.alike.high
 
     @cached_property
     def _least(self) -> dict[str, float]:
@@ -390,7 +409,10 @@ class ServicePlan(Answer):
         """A figure of matplotlib: both times against the rate, by the closed form, with limits."""
         service, design = self.service, self.design
         rates = numpy.linspace(0.02, 1.25, POINTS) * max(design.most, service.rate)
-        loads = [design.at_rate(float(rate)).load for rate in rates]
+        loads, *others = (
+            [paced.at_rate(float(rate)).load for rate in rates]
+            for paced in (design, *map(design.at_pace, self._paces))
+        )
         panels = []
         for place, (name, title, scale) in enumerate(
             (("ttft", "First token (s)", 1.0), ("tpot", "Each token (ms)", 1e3))
@@ -401,6 +423,7 @@ class ServicePlan(Answer):
                     [scale * getattr(load, name) for load in loads],
                     scale * getattr(service, name),
                     None if design.simulated is None else scale * design.simulated[place],
+                    [[scale * getattr(load, name) for load in paced] for paced in others],
                 )
             )
         return drawing.panels(f"{service.setup.model.name}: {design}", rates, service.rate, panels)

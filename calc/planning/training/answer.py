@@ -461,7 +461,9 @@ class TrainingPlan(Answer):
         """A figure of matplotlib: the time of a step by its parts, for the ten best layouts."""
         best = self.candidates
         ends = [layout.time.m_as("s") for layout in best]
-        return drawing.bars(list(map(str, best)), [layout.parts for layout in best], ends)
+        around = [layout.step.interval for layout in best if layout.step.interval is not None]
+        seconds = [(low.m_as("s"), high.m_as("s")) for low, high in around]
+        return drawing.bars(list(map(str, best)), [layout.parts for layout in best], ends, seconds)
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
