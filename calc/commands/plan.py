@@ -151,7 +151,7 @@ def _plan_service(options: argparse.Namespace) -> ServicePlan | ServicePlans | D
 def add_break_even(parser: argparse.ArgumentParser) -> None:
     add_planning(parser, break_even, "gpt-oss-120b", "h100; or a .toml")
     parser.epilog = f"Prices to compare with: {', '.join(apis.names())}."
-    answers(parser, _break_even, table=True)
+    answers(parser, _break_even, table=True, explained=True)
 
 
 def _break_even(options: argparse.Namespace) -> BreakEven:

@@ -250,6 +250,8 @@ class ServicePlan(Answer):
             limit = getattr(service, name)
             times = (seconds(limit), seconds(simulated[place]), self._around(name))
             yield (f"{title}, {at}", *times, f"≥ {seconds(self._least[name])}")
+        if (found := self.design.pools[0].found) is not None:
+            yield "prefixes found again", "", f"{found.share:.0%}", "", ""
         yield (
             "devices",
             "",

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Annotated
 
-from calc.catalog import apis, intervals
+from calc.catalog import apis
 from calc.catalog.apis import Api
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError
-from calc.core.report import Reported, Table
+from calc.core.report import Answer, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning.service.answer import ServicePlan
 from calc.planning.service.design import Pool
@@ -27,7 +27,7 @@ A_TOKEN, A_RATE = quantity(1, "token/request"), quantity(1, "request/s")
 THOUSAND = "USD/krequest"
 
 
-class BreakEven(Reported):
+class BreakEven(Answer):
     """A service on devices of one's own beside APIs, a row each; `print` shows it."""
 
     _SENTENCES = (("assumptions", "Assumed"),)
@@ -44,9 +44,8 @@ class BreakEven(Reported):
     @cached_property
     def factors(self) -> tuple[float, float, float]:
         """What is expected of the load of a copy, and the factors of its interval, low and high."""
-        setup = self.plan.service.setup
-        alike = intervals.of("serving", setup.software.key, setup.model.experts is not None)
-        return 1.0, 1 / alike.high, 1 / alike.low
+        alike = self.plan.alike
+        return (1.0, 1.0, 1.0) if alike is None else (1.0, 1 / alike.high, 1 / alike.low)
 
     @property
     def cheapest(self) -> tuple[Quantity, ...]:
@@ -78,37 +77,49 @@ class BreakEven(Reported):
         whole: Quantity = price * pool.group.devices
         return whole
 
-    @cached_property
-    def title(self) -> list[str]:
-        """What is compared, and what a request costs at the least on devices of one's own."""
-        setup, demand = self.plan.service.setup, self.plan.service.demand
-        expected, low, high = (f"{cost.m:.2g}" for cost in self.cheapest)
-        return [
-            f"{setup.model.name} on {setup.device.name} at {self.plan.price}, or behind an API:"
-            f" {demand.prompt:.4g} prompt and {demand.answer:.4g} generated tokens",
-            f"1000 requests cost at least {expected} USD on devices that are always full"
-            f" (80 % of rows like this: {low} to {high})",
-        ]
+    @property
+    def answer(self) -> str:
+        """From which load on it costs less than the cheapest API."""
+        setup, least = self.plan.service.setup, min(self.offers, key=self.bill)
+        here = f"{setup.model.name} on {setup.device.name} at {self.plan.price}"
+        if self.load(least) is None:
+            return f"{here} costs more than at {least.provider}, even on full devices"
+        return f"{here} costs less than at {least.provider} from {self._verdict(least)}"
+
+    @property
+    def stands_on(self) -> str:
+        """As the plan of the service."""
+        return self.plan.stands_on
+
+    @property
+    def chosen(self) -> list[str]:
+        """As in the plan of the service."""
+        return [clause for clause in self.plan.chosen if not clause.startswith("steps of")]
 
     @cached_property
     def tables(self) -> list[Table]:
-        """A line for each API."""
+        """A line for each API, and one for devices of one's own."""
         return [Table(list(self._lines()))]
 
     def _lines(self) -> Iterator[tuple[str, ...]]:
-        yield "API", "read", "cached", "written", "1000 requests", "self-hosting costs less from"
+        demand = self.plan.service.demand
+        asked = f"{demand.prompt:.4g} + {demand.answer:.4g} tokens"
+        prices = ("USD/Mtoken: read", "cached", "written")
+        yield asked, "1000 requests", "one's own cost less from", *prices
         for offer in self.offers:
-            prices = (f"{price.m:g}" for price in (offer.read, offer.cached, offer.written))
+            told = (f"{price.m:g}" for price in (offer.read, offer.cached, offer.written))
             bill = f"{self.bill(offer).m:.2g} USD"
-            yield (f"{offer.name}, {offer.provider}", *prices, bill, self._verdict(offer))
+            yield (f"{offer.name}, {offer.provider}", bill, self._verdict(offer), *told)
+        expected, low, high = (f"{cost.m:.2g}" for cost in self.cheapest)
+        yield "one's own, always full", f"{expected} USD", f"({low} to {high} USD)", "", "", ""
 
     def _verdict(self, offer: Api) -> str:
         expected, low, high = (self.load(offer, factor) for factor in self.factors)
         usual, slow, fast = (
-            "never" if found is None else f"{found[0].m:.2g} request/s on {found[1].group}"
-            for found in (expected, low, high)
+            "never" if found is None else f"{found[0].m:.2g}" for found in (expected, low, high)
         )
-        return usual if slow == usual == fast else f"{usual} ({fast} … {slow})"
+        told = usual if usual == "never" else f"{usual} request/s"
+        return told if slow == usual == fast else f"{told} ({fast} to {slow})"
 
     def rows(self) -> list[dict[str, object]]:
         """The APIs, a row each, with plain keys."""
@@ -135,6 +146,7 @@ class BreakEven(Reported):
         """The rows, and what a request costs on full devices."""
         expected, low, high = self.cheapest
         return {
+            **self.headline,
             "rows": self.rows(),
             "cheapest": expected,
             "cheapest_low": low,
