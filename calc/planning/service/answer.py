@@ -439,7 +439,7 @@ class ServicePlan(Answer):
         >>> plan.deployment("vllm").commands[0][:43]
         'vllm serve meta-llama/Llama-3.1-8B-Instruct'
         """
-        return Deployment(self, engine)
+        return Deployment(self.design, self.answer, self.given, engine)
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from calc import formats
 from calc.catalog import engines, models
@@ -14,11 +13,8 @@ from calc.catalog.models.weights import RELEASED, Weights, is_released
 from calc.core.errors import InputError
 from calc.core.report import Reported
 from calc.core.units import Quantity, quantity
-from calc.planning.service.design import Pool
+from calc.planning.service.design import Design, Pool
 from calc.planning.setup import UNSTATED, Setup
-
-if TYPE_CHECKING:
-    from calc.planning.service.answer import ServicePlan
 
 UNNAMED = "MODEL"  # stands for a path where no name on the hub of Hugging Face is known
 TUNED = ("-instruct", "-chat", "-it")  # how the name of a model that answers goes on
@@ -28,17 +24,20 @@ SIXTEEN_BITS = quantity(2, "byte")
 class Deployment(Reported):
     """The commands that start a plan's servers, a line each; `print` gives a script of a shell."""
 
-    def __init__(self, plan: ServicePlan, engine: str) -> None:
-        self.plan = plan
+    def __init__(
+        self, design: Design, answer: str, given: Mapping[str, object], engine: str
+    ) -> None:
+        """Of a design, the sentence that answers with it, and what was given for it."""
+        self.design, self.answer, self.given = design, answer, given
+        self.service = design.pools[0].service
         self.engine = engines.starting(engine)
         _ = self.lines  # refuses what has no option
 
     @cached_property
     def lines(self) -> list[str]:
         """The script: what is planned and what is to be known as comments, and the commands."""
-        plan, engine = self.plan, self.engine
-        planned = f"{plan.answer}; {engine.name} {engine.version}"
-        return [f"# {planned}", *(line for pool in plan.design.pools for line in self._of(pool))]
+        planned = f"{self.answer}; {self.engine.name} {self.engine.version}"
+        return [f"# {planned}", *(line for pool in self.design.pools for line in self._of(pool))]
 
     @property
     def commands(self) -> list[str]:
@@ -63,7 +62,7 @@ class Deployment(Reported):
         }
 
     def _of(self, pool: Pool) -> Iterator[str]:
-        service, setup, engine = self.plan.service, self.plan.service.setup, self.engine
+        service, setup, engine = self.service, self.service.setup, self.engine
         share = setup.software.memory_share
         kept = (setup.model_memory / setup.device.memory_capacity).m_as("") / pool.group.devices
         longest = int((service.trace.prompts + service.trace.answers).max())
@@ -71,7 +70,7 @@ class Deployment(Reported):
         copies = "copies_dense" if setup.model.experts is None else "copies"
         copies = next((name for name in (copies, "copies") if name in engine.options), "")
         values: dict[str, object] = {
-            "model": hub_name(setup.model.key, self.plan.given.get("model")),
+            "model": hub_name(setup.model.key, self.given.get("model")),
             "tensor": pool.group.devices,
             "experts": pool.group.experts,
             "copies": here,
@@ -96,7 +95,7 @@ class Deployment(Reported):
         if service.draft is not None:
             engine.has("draft", "a model that drafts")
             options.append("draft")
-            drafting = hub_name(service.draft.model.key, self.plan.given.get("draft"))
+            drafting = hub_name(service.draft.model.key, self.given.get("draft"))
             values |= {"draft": drafting, "drafted": service.drafted}
             values["checked"] = service.drafted + 1
         if pool.does != "both":
@@ -113,7 +112,7 @@ class Deployment(Reported):
 
     def _weights(self, options: list[str]) -> Iterator[str]:
         """An option that makes small weights, or what has to be done to have them."""
-        setup = self.plan.service.setup
+        setup = self.service.setup
         name = formats.key_of(setup.weights) if isinstance(setup.weights, str) else None
         released = setup.model.released
         large = released is None or Weights.of(setup.model, RELEASED).memory == _in_16_bits(setup)

@@ -10,17 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from calc.catalog import constants
 from calc.core.arrays import Floats, numpy
 from calc.core.errors import InputError
-from calc.networks import transformer
 from calc.planning.service.load import Trace, lengths
 from calc.steps.serving import PrefixCache
-
-if TYPE_CHECKING:
-    from calc.planning.service.design import Pool
 
 BLOCK = 256  # tokens of a block of a session: with smaller ones as much is found, more slowly
 UNBALANCED = 1.1
@@ -128,41 +122,6 @@ def unlimited(trace: Trace) -> Trace:
     return replace(served, blocks=blocks, block=trace.block)
 
 
-def of_replica(pool: Pool, rate: float, count: int) -> tuple[Trace, Found]:
-    """The requests of the busiest replica, with what each finds and when it has been fetched."""
-    service, setup = pool.service, pool.answers.setup
-    tiers = service.tiers
-    if service.sessions is None:
-        trace = service.trace.at_rate(rate)
-        replicas = pool.count
-    elif tiers.routing == "prefix":  # a session stays where it began
-        trace, replicas = service.sessions.draw(rate / pool.count, count), 1
-    else:
-        replicas = pool.count
-        trace = service.sessions.draw(rate, min(MOST_ROUTED, count * replicas))
-    demand, batch = service.demand, pool.load.batch
-    running = batch * demand.length if math.isfinite(batch) else math.inf
-    length = int(demand.prompt + demand.answer)
-    kept = transformer.kv_cache(setup.model, length, setup.kv_size).m_as("byte") / length
-    devices = pool.group.devices
-    sizes = (
-        max(0.0, pool.replica.memory - running),
-        *(size * devices / kept for size in (tiers.host, tiers.disk)),
-    )
-    blocks = tuple(int(size // trace.block) for size in sizes)
-    mine, found = max(routed(trace, replicas, blocks, tiers.routing), key=_computed)
-    host = float(setup.machine.host_link.m_as("byte/s")) if max(sizes[1:]) else math.inf
-    disk = constants.bandwidth_nvme_gen4.m_as("byte/s")
-    seconds = numpy.array([0.0, kept / (host * devices), kept / (min(host, disk) * devices)])
-    shares = tuple((found.sum(axis=0) / mine.prompts.sum()).tolist())
-    return replace(mine, fetched=_one_by_one(mine.arrivals, found @ seconds)), Found(shares)
-
-
-def _computed(of_one: tuple[Trace, Floats]) -> int:
-    trace, _ = of_one
-    return int((trace.prompts - trace.cached).sum())
-
-
 def routed(
     trace: Trace, replicas: int, blocks: Sequence[int], routing: str
 ) -> list[tuple[Trace, Floats]]:
@@ -193,14 +152,3 @@ def routed(
     whole = replace(trace, cached=found.sum(axis=1).astype(numpy.int64))
     served = [[request for request in chosen if trace.arrivals[request] >= 0] for chosen in got]
     return [(whole.at(chosen), found[chosen]) for chosen in served if len(chosen) > 1]
-
-
-def _one_by_one(arrivals: Floats, times: Floats) -> Floats:
-    """Seconds after its arrival at which each is fetched, one after the other by the same link."""
-    if not times.any():
-        return numpy.zeros_like(arrivals)
-    free, waits = 0.0, []
-    for arrival, time in zip(arrivals.tolist(), times.tolist(), strict=True):
-        free = max(free, arrival) + time if time else free
-        waits.append(free - arrival if time else 0.0)
-    return numpy.array(waits)

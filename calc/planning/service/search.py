@@ -21,8 +21,8 @@ from calc.planning.capacity import device_counts, with_devices
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.design import Design, Pool, limits_of, made_for, requests_of
 from calc.planning.service.load import Trace
-from calc.planning.service.prefixes import of_replica
 from calc.planning.service.queue import Demand, Replica
+from calc.planning.service.replicas import of_replica
 from calc.planning.service.simulation import Run, simulate
 from calc.planning.service.steps import Answers, Group, with_draft
 from calc.planning.setup import Setup
