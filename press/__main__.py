@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from press import build
 from press.errors import BookError
@@ -52,7 +55,17 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("Stopped; the last good book is as it was.", file=sys.stderr)
         return 130
+    finally:
+        build.end()
+
+
+def run() -> NoReturn:
+    """Ends with the command: threads that set a page may go on for long, and nobody waits."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

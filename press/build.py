@@ -32,7 +32,7 @@ class Stamp(NamedTuple):
     output: str  # its folder
     inputs: str  # the digest of what it was made from
     outputs: str
-    read: list[tuple[str, str]]  # what its chapters read beside, each file with its digest
+    read: list[tuple[str, str]]  # what it named, showed and read beside, each with its digest
 
 
 def check_parts() -> None:
@@ -76,6 +76,7 @@ def _build(
 ) -> tuple[Book, dict[str, str], list[tuple[str, str]]]:
     """The book, and the digests of the files that it was made from: the project's and others."""
     # Imported here, so that a book in which nothing has changed does not wait for them.
+    from press.document.page import PAGE
     from press.document.pandoc import pandoc_version
     from press.driver import Driver, Product
     from press.reading.project import read_book
@@ -86,10 +87,14 @@ def _build(
     output = Output(root, book.output, book.lines.get(("project", "output-dir"), 0))
     output.restore()
     output.check()
-    own = kernels()  # they take a second to start, in which the chapters are read
+    kernels()  # they take a second to start, in which the chapters are read
     book = replace(book, formats=[only]) if only else book
     book = book if runtime else replace(book, live="")
     files = files_below(root, book.output)  # before anything is read, so never newer than it
+    # Those of linked and of hidden folders too.
+    named = [root / chapter.file for chapter in book.chapters]
+    named += [*book.bibliography, *filter(None, [book.csl])]
+    read = _contents(named + ([root / book.search_data] if book.search_data else []))
     typst_folder = root / FOLDER / "typst"
     shutil.rmtree(typst_folder, ignore_errors=True)
     typst_folder.mkdir()
@@ -114,9 +119,16 @@ def _build(
     made_by = digest(installed, pandoc_version())
     chapters = [{"chapter": Product(chapter, astuple(chapter))} for chapter in book.chapters]
     driver = Driver(
-        given, chapters, memory, made_by, lambda: files_below(root, book.output) == files, own.end
+        given, chapters, memory, made_by, lambda: files_below(root, book.output) == files, end
     )
     driver.drive(DOCUMENT)
+    read += [file for result in driver.values("result") for file in result["read"]]
+    places = {
+        place for answers in driver.values("answers") for place in answers["addresses"].values()
+    }
+    read += _contents(
+        [root / place.removeprefix(PAGE) for place in sorted(places) if ".qmd" not in place]
+    )
     with output.replaced(book.pdf_name, only) as new:
         if "typst" in book.formats:
             sheets = [page.sheet for page in driver.values("page") if page.sheet]
@@ -126,8 +138,17 @@ def _build(
                 (new / pdf).touch()
         driver.drive_all(lane for form, lane in OUTPUTS.items() if form in book.formats)
     memory.forget_unused()
-    read = [file for result in driver.values("result") for file in result["read"]]
     return book, files, read
+
+
+def end() -> None:
+    """Ends all that builds of this process have started."""
+    if "press.running.execute" in sys.modules:
+        from press.document.pandoc import end_pandocs
+        from press.running.execute import end_kernels
+
+        end_pandocs()
+        end_kernels()
 
 
 @contextmanager

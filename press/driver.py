@@ -65,8 +65,8 @@ class Driver:
 
     def drive_all(self, lanes: Iterable[list[Stage]]) -> None:
         """Goes through several runs of stages at a time."""
-        with ThreadPoolExecutor() as pool:
-            self._wait([pool.submit(self.drive, lane) for lane in lanes])
+        pool = ThreadPoolExecutor()
+        self._wait([pool.submit(self.drive, lane) for lane in lanes])
 
     def values(self, name: str) -> list[Any]:
         """What each chapter has by this name."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 
@@ -47,6 +49,16 @@ class Problems(list[Problem]):
 
 def stop(sentence: str, file: str = "", line: int = 0) -> NoReturn:
     raise BookError.of(file, line, sentence)
+
+
+@contextmanager
+def within(file: str) -> Iterator[None]:
+    """Problems that name no file are of this one."""
+    try:
+        yield
+    except BookError as error:
+        problems = [replace(one, file=one.file or file) for one in error.problems]
+        raise BookError(problems) from None
 
 
 def cannot_write(error: OSError) -> NoReturn:

@@ -15,7 +15,11 @@ FONTS = PRESS.parent / "figures" / "fonts"
 
 
 def file_digest(path: str | Path) -> str:
+    """Of a file what is in it, of a folder the names; as the kernel's `digest` has it."""
     try:
+        if os.path.isdir(path):
+            names = sorted(set(os.listdir(path)) - {"__pycache__"})
+            return hashlib.sha256("\0".join(names).encode(errors="surrogateescape")).hexdigest()
         if os.path.isfile(path):  # a pipe would keep press waiting, a device never end
             with open(path, "rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()

@@ -47,7 +47,8 @@ def _stamps(root: Path) -> dict[str, int]:
     """When each file that the book is made from was last written."""
     last = build.last_build(root)
     stamps = {}
-    for path in files.paths_below(root, root / last.output if last else None):
+    below = files.paths_below(root, root / last.output if last else None)
+    for path in {*below, *(name for name, _ in (last.read if last else ()))}:
         try:
             stamps[path] = os.stat(path).st_mtime_ns
         except OSError:  # an editor has just moved it

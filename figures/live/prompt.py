@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import inspect
 import io
 import json
+import os
+import sys
 import traceback
 from collections.abc import Iterable
 from rlcompleter import Completer
-from typing import Any
+from typing import Any, NoReturn
 
 import calc
 from calc.core.errors import InputError
@@ -31,6 +34,11 @@ def plot(
     """
     places, horizontal = _numbers(x)
     heights, vertical = _numbers(y)
+    if not places or len(places) != len(heights):
+        raise InputError(
+            f"plot() needs as many numbers upward as across, and one at least; got {len(places)}"
+            f" and {len(heights)}"
+        )
     drawing = Drawing(Axis(across, horizontal, log), Axis(upward, vertical, log))
     rows = [(upward, *pair) for pair in zip(places, heights, strict=True)]
     about = {"mark": drawing.mark, "x": vars(drawing.x), "y": vars(drawing.y)}
@@ -47,8 +55,18 @@ def _numbers(values: Iterable[Any]) -> tuple[list[float], str]:
     ], unit
 
 
+def describe(thing: object = None) -> None:
+    """Prints what a thing says of itself, in place of Python's `help`, which wants a terminal."""
+    print(inspect.getdoc(thing) if thing is not None else "help(thing), as in help(calc.plan)")
+
+
+def _leave(code: object = None) -> NoReturn:
+    """For `os._exit`, which would end the page's Python without a word."""
+    raise SystemExit(code)
+
+
 quantity = calc.quantity
-_names: dict[str, Any] = {"calc": calc, "plot": plot, "quantity": quantity}
+_names: dict[str, Any] = {"calc": calc, "plot": plot, "quantity": quantity, "help": describe}
 
 
 def run(source: str) -> str:
@@ -61,13 +79,22 @@ def run(source: str) -> str:
     """
     _plots.clear()
     printed, error = io.StringIO(), ""
-    with contextlib.redirect_stdout(printed):
-        try:
+    end, os._exit = os._exit, _leave
+    try:
+        with contextlib.redirect_stdout(printed):
             _execute(source)
-        except InputError as refusal:
-            error = str(refusal)
-        except (Exception, SystemExit) as fault:
-            error = "".join(traceback.format_exception_only(fault)).strip()
+    except InputError as refusal:
+        error = str(refusal)
+    except SystemExit:
+        error = "Nothing ends here: the prompt goes on until the page is closed."
+    except ModuleNotFoundError as missing:
+        error = str(missing)
+        if (missing.name or "").partition(".")[0] in sys.stdlib_module_names:
+            error += ": what needs a terminal, processes or a network is left out of the page"
+    except BaseException as fault:  # of what is typed, a KeyboardInterrupt too
+        error = "".join(traceback.format_exception_only(fault)).strip()
+    finally:
+        os._exit = end
     return json.dumps({"text": printed.getvalue(), "error": error, "plots": _plots})
 
 

@@ -52,7 +52,7 @@ class Answers(TypedDict):
 
     lines: list[Node]
     addresses: dict[str, str]
-    images: list[str | None]  # the digest of each that the page shows
+    images: list[str]  # the digest of each that the page shows
 
 
 class Cited(TypedDict):

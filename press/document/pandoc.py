@@ -17,12 +17,18 @@ from typing import Any
 
 from press.errors import stop
 
-TIME_LIMIT = 60.0  # seconds; a long chapter takes one
+TIME_LIMIT = 30.0  # seconds; a long chapter takes one
 DEEPEST = 14  # nodes in one another; typst gives up a little later
+
+# A long chapter takes a hundredth of it. GHC's own limit, since its programs reserve a terabyte.
+MOST_MEMORY = "-M2g"
 
 # What reads Markdown needs little memory at a time. The system takes as long to bring the 64 MB
 # with which pandoc begins as pandoc takes to read a chapter.
 SMALL_HEAP = ["+RTS", "-H1m", "-A4m", "-RTS"]
+OUT_OF_MEMORY = 251  # as a GHC program says it
+
+_running: set[subprocess.Popen[str]] = set()
 
 Node = dict[str, Any]
 Change = Callable[[Node], "Node | list[Node] | None"]
@@ -91,9 +97,10 @@ def run_pandoc(arguments: list[str], text: str) -> tuple[str, str]:
     pipe = subprocess.PIPE
     try:
         with subprocess.Popen(
-            [pandoc_path(), *arguments],
+            [pandoc_path(), *arguments, "+RTS", MOST_MEMORY, "-RTS"],
             stdin=pipe, stdout=pipe, stderr=pipe, text=True, encoding="utf-8", pass_fds=[held],
         ) as process:  # fmt: skip
+            _running.add(process)
             try:
                 if sys.platform == "linux":  # which kills it when press ends, in whatever way
                     fcntl.fcntl(held, fcntl.F_SETOWN, process.pid)
@@ -103,14 +110,24 @@ def run_pandoc(arguments: list[str], text: str) -> tuple[str, str]:
             except BaseException:
                 process.kill()
                 raise
+            finally:
+                _running.discard(process)
     except subprocess.TimeoutExpired:
         stop(f"pandoc takes longer than {TIME_LIMIT:g} s.")
     finally:
         os.close(held)
         os.close(released)
+    if process.returncode == OUT_OF_MEMORY:
+        stop(f"pandoc needs more than {MOST_MEMORY[2:-1]} GB for this chapter: divide it.")
     if process.returncode:
         stop(f"pandoc fails: {log.strip()}")
     return output, log
+
+
+def end_pandocs() -> None:
+    """Ends those that run, for an author who does not wait for them."""
+    for process in list(_running):
+        process.kill()
 
 
 def walk(item: Any, change: Change) -> Any:

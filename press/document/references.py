@@ -9,11 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 from press.document.page import PAGE, Answers, Numbered, definition, is_reference, lead
 from press.document.pandoc import Node, link, plain_text, string, walk
+from press.document.showing import active
 from press.document.weave import Woven
 from press.errors import Problems
+from press.files import file_digest
 from press.reading.project import Chapter
 
 
@@ -75,8 +78,12 @@ class _References:
             self.address(page, target, kind)
         lines = walk(page.numbered["lines"], partial(self.resolved, page))
         shown = [page.addresses.get(target, "") for target in asked if asked[target] == "image"]
-        images = [files.get(place.removeprefix(PAGE)) for place in shown]
+        images = [self.digest(place.removeprefix(PAGE), files) for place in shown]
         return {"lines": lines, "addresses": page.addresses, "images": images}
+
+    def digest(self, file: str, files: dict[str, str]) -> str:
+        """Of an image, which may lie in a folder that is hidden or elsewhere."""
+        return files.get(file) or file_digest(self.root / file)
 
     def resolved(self, page: _Page, node: Node) -> list[Node] | None:
         if node["t"] == "Cite":
@@ -134,8 +141,17 @@ class _References:
             self.dead(page, target, f"the {kind} leads to a file that does not exist")
         elif file.endswith(".qmd"):
             self.dead(page, target, "_quarto.yml does not list that chapter")
+        elif kind == "link" and file.endswith(".svg") and (why := self.drawing(file)):
+            self.dead(page, target, f"this drawing {why}")
         else:
             page.addresses[target] = f"{PAGE}{file}"
+
+    def drawing(self, file: str) -> str:
+        """What an SVG that readers open does beside being shown."""
+        try:
+            return active((self.root / file).read_text(encoding="utf-8"))
+        except (ValueError, ElementTree.ParseError) as error:
+            return f"is damaged: {error}"
 
     def dead(self, page: _Page, target: str, why: str) -> None:
         patterns = re.escape(target), re.escape(unquote(target))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 
 from press.document.page import Draft
 from press.document.pandoc import Node, attribute, nodes
@@ -17,6 +18,7 @@ TEX_GAPS = re.compile(
 STRAY = re.compile(
     r"(?P<block>:::)|(?P<label>\{#[^}]*\}?)|(?P<note>\[\^[^]]*\])|(?P<class>\{\.[A-Za-z][^}]*\}?)"
 )
+DEEPEST_MATH = 50  # brackets in one another, or commands of one another; of deeper ones typst dies
 STRAY_SENTENCES = {
     "block": "this `:::` needs an empty line before it.",
     "label": "this label does not follow a heading, an equation, a caption or an image.",
@@ -50,12 +52,23 @@ def refusals(page: Draft, blocks: list[Node]) -> Problems:
             form, text = node["c"]
             start = re.escape(text.strip().split("\n")[0])
             refuse(f"press does not pass on raw {form}: `{text.strip()[:40]}`.", start)
+        elif kind == "Math" and _brackets(node["c"][1]) > DEEPEST_MATH:
+            start = re.escape(node["c"][1].strip()[:40].split("\n")[0])
+            refuse(f"math nests too deep: brackets stand {DEEPEST_MATH} in another at most.", start)
         elif kind == "Math" and (gap := TEX_GAPS.search(node["c"][1])):
             refuse(f"the PDF cannot set `{gap[0]}` in math.", re.escape(gap[0]))
         elif kind == "Str" and (stray := STRAY.search(node["c"])) and stray[0] in page.woven.text:
             # Otherwise it is escaped there, and meant.
             refuse(STRAY_SENTENCES[stray.lastgroup or ""], re.escape(stray[0]))
     return problems
+
+
+def _brackets(tex: str) -> int:
+    """How many brackets of a formula stand in one another, or commands such as \\sqrt in a row."""
+    openings = re.findall(r"[\[({]|[\])}]", tex)
+    deepest: int = max(accumulate(1 if sign in "[({" else -1 for sign in openings), default=0)
+    rows: list[str] = re.findall(r"(?:\\[A-Za-z]+\s*)+", tex)
+    return max([deepest, *(row.count("\\") for row in rows)])
 
 
 def _unread(node: Node) -> list[str]:

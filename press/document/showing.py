@@ -18,6 +18,8 @@ from press.errors import Problems
 
 WIDTH = re.compile(r"(\d+(?:\.\d+)?)(%|in|cm|mm|em|pt|px)")
 FORMATS = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"]
+# What a drawing that is opened alone would run, or show of other sites.
+ACTIVE = ("script", "foreignObject", "iframe", "object", "embed", "handler", "listener")
 
 
 def check_page(root: Path, page: Page) -> None:
@@ -59,10 +61,30 @@ def _fault(root: Path, file: str) -> str:
         typst.compile(image, root=root, ignore_system_fonts=True)
         if file.endswith(".svg"):  # goes into the page as it is
             text = (root / file).read_text(encoding="utf-8")
-            ElementTree.fromstring(text)
             text.index("<svg")
+            return active(text)
     except (RuntimeError, ValueError, ElementTree.ParseError) as error:
         return f"is damaged: {str(error).splitlines()[0]}"
+    return ""
+
+
+def active(svg: str) -> str:
+    """What a drawing does beside being shown, as the end of a sentence; "" where that is nothing.
+
+    Readers may open it alone, where no page's policy holds.
+    """
+    if found := re.search(r"<!ENTITY|<\?xml-stylesheet", svg):
+        return f"holds `{found[0]}`, which may load or run something"
+    for element in ElementTree.fromstring(svg).iter():
+        name = element.tag.rpartition("}")[2]
+        if name in ACTIVE:
+            return f"holds <{name}>, which would run when it is opened alone"
+        for key, value in element.attrib.items():
+            key, value = key.rpartition("}")[2], re.sub(r"\s", "", value)
+            goes = key == "href" and not re.match(r"#|data:image/(?!svg)|https?:|[\w./-]*$", value)
+            sets = key == "attributeName" and re.search("href|^on", value)
+            if key.startswith("on") or goes or sets:
+                return f"holds {key}={value[:30]!r}, which would run when it is opened alone"
     return ""
 
 

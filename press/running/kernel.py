@@ -20,6 +20,8 @@ import logging
 import os
 import random
 import re
+import resource
+import shlex
 import signal
 import socket
 import stat
@@ -28,6 +30,7 @@ import sysconfig
 import tempfile
 import warnings
 from contextlib import suppress
+from functools import wraps
 from importlib import import_module
 from importlib.util import source_from_cache
 from pathlib import Path
@@ -67,9 +70,9 @@ class Stream(io.TextIOBase):
     def write(self, text: str) -> int:
         last = outputs[-1] if outputs else {}
         if last.get("output_type") == "stream" and last["name"] == self.name:
-            last["text"] += text
+            last["text"].append(text)
         elif text:
-            outputs.append({"output_type": "stream", "name": self.name, "text": text})
+            outputs.append({"output_type": "stream", "name": self.name, "text": [text]})
         return len(text)
 
     def collect(self) -> None:
@@ -100,6 +103,16 @@ class Displayed(DisplayPublisher):
 
 
 class Shell(InteractiveShell):
+    def var_expand(self, cmd: str, depth: int = 0, *formatter: Any) -> str:
+        """Of a line such as `!sort FILE` what is run, which a terminal of its own hides."""
+        line: str = super().var_expand(cmd, depth + 1, *formatter)  # type: ignore[no-untyped-call]
+        sys.audit(COMMAND, line)
+        return line
+
+    def showtraceback(self, exc_tuple: Any = None, *_: object, **__: object) -> None:
+        kind, error, _traceback = self._get_exc_info(exc_tuple)  # type: ignore[no-untyped-call]
+        errors.append((kind.__name__, str(error)))  # laying out what is deep takes for ever
+
     def _showtraceback(self, kind: type, error: object, traceback: object) -> None:
         errors.append((kind.__name__, str(error)))
 
@@ -214,6 +227,9 @@ class Chapter:
             errors.append((type(result.error_in_exec).__name__, str(result.error_in_exec)))
         for stream in self.streams:
             stream.collect()
+        for output in outputs:
+            if output["output_type"] == "stream":
+                output["text"] = "".join(output["text"])
         return list(outputs)
 
     def value(self, expression: str) -> dict[str, Any]:
@@ -347,11 +363,16 @@ opened: dict[str, str | None] = {}
 
 # How its cells started other processes, of which nobody knows what they read.
 started: list[str] = []
+COMMAND = "press.command"  # which IPython runs for a line that begins with !
 STARTS = re.compile(r"os\.(?:exec|fork|posix_spawn|spawn|system)|pty\.|subprocess\.")
 
 
 def digest(path: str) -> str:
+    """Of a file what is in it, of a folder the names; as `press.files.file_digest` has it."""
     try:
+        if os.path.isdir(path):
+            names = sorted(set(os.listdir(path)) - {"__pycache__"})
+            return hashlib.sha256("\0".join(names).encode(errors="surrogateescape")).hexdigest()
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
@@ -359,34 +380,91 @@ def digest(path: str) -> str:
 
 
 def watch() -> None:
-    """Notes each file that this process opens from now on in Python, and each start of another."""
+    """Notes each file that this process opens from now on in Python, each folder that it lists,
+    each file that it looks for in vain, and each start of another process."""
     not_read = (".ttf", ".ttc", ".otf", ".afm")  # no font
     homes = (sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev")
     skipped = tuple(os.path.realpath(home) + os.sep for home in homes)
 
-    def hook(event: str, arguments: tuple[object, ...]) -> None:
-        if STARTS.match(event):
-            started.append(event)
-        if event != "open" or not isinstance(arguments[0], str | bytes | os.PathLike):
+    busy: list[object] = []  # with what is noted, for which files are looked for too
+
+    def note(name: object) -> None:
+        if busy:
             return
-        flags = arguments[2] if isinstance(arguments[2], int) else 0
+        busy.append(name)
         try:
-            path = os.path.realpath(os.fsdecode(arguments[0]))
+            path = os.path.realpath(os.fsdecode(name))  # type: ignore[arg-type]
             if path.endswith(".pyc"):
                 path = source_from_cache(path)
-        except (OSError, ValueError):
+            note_path(path)
+        except (OSError, TypeError, ValueError):
             return
+        finally:
+            busy.clear()
+
+    def note_path(path: str) -> None:
         if path in opened or path.startswith(skipped) or path.endswith(not_read):
             return
-        if flags & (os.O_TRUNC | os.O_EXCL):
-            opened[path] = None
-        elif flags & os.O_ACCMODE == os.O_WRONLY:
-            return
-        elif os.path.isfile(path) or not os.path.exists(path):
-            opened[path] = None  # for the opening that the digest needs
+        if os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path):
             opened[path] = digest(path)
 
+    def note_own(name: Any) -> None:
+        """What the chapter itself makes."""
+        if not busy:
+            busy.append(name)
+            with suppress(OSError, TypeError, ValueError):
+                opened.setdefault(os.path.realpath(os.fsdecode(name)), None)
+            busy.clear()
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == COMMAND or STARTS.match(event):
+            if event != COMMAND:
+                started.append(event)
+            for word in words_of(arguments):
+                if os.path.isfile(word):
+                    note(word)
+        elif event in ("os.listdir", "os.scandir"):
+            # What imports look through is no matter: modules count by themselves.
+            if "importlib" not in sys._getframe(1).f_code.co_filename:
+                note("." if arguments[0] is None else arguments[0])
+        elif event == "os.mkdir":
+            note_own(arguments[0])
+        elif event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
+            flags = arguments[2] if isinstance(arguments[2], int) else 0
+            if flags & (os.O_TRUNC | os.O_EXCL):
+                note_own(arguments[0])
+            elif flags & os.O_ACCMODE != os.O_WRONLY:
+                note(arguments[0])
+
+    def looking(look: Any) -> Any:
+        @wraps(look)
+        def looked(path: Any, *more: Any, **named: Any) -> Any:
+            try:
+                return look(path, *more, **named)
+            except FileNotFoundError:
+                if named.get("dir_fd") is None:
+                    note(path)
+                raise
+
+        for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+            if look in able:
+                able.add(looked)
+        return looked
+
     sys.addaudithook(hook)
+    os.stat, os.lstat = looking(os.stat), looking(os.lstat)
+
+
+def words_of(command: tuple[Any, ...]) -> list[str]:
+    """What may be the name of a file in the command of another process."""
+    words: list[str] = []
+    for part in command[:2]:
+        for text in part if isinstance(part, list | tuple) else [part]:
+            if isinstance(text, str | bytes):
+                words.append(os.fsdecode(text))
+                with suppress(ValueError):  # of quotes that are not closed
+                    words += shlex.split(words[-1])
+    return [part for word in words for part in re.split("[<>=;|&()]", word) if part]
 
 
 def files_read(root: str, memory: str) -> list[tuple[str, str]]:
@@ -408,6 +486,10 @@ def files_read(root: str, memory: str) -> list[tuple[str, str]]:
     return [item for item in sorted(own.items()) if not (item[0] + os.sep).startswith(installed)]
 
 
+def _was_read(file: str) -> bool:
+    return bool(opened[file]) and os.path.isfile(file)
+
+
 def files_run_with(root: str) -> list[str]:
     """The project's modules that the chapter imported, and what it opened beside them."""
     home = os.path.realpath(root) + os.sep
@@ -415,7 +497,7 @@ def files_run_with(root: str) -> list[str]:
     own = {os.path.realpath(file) for file in found if file and not file.startswith(sys.prefix)}
     own = {file for file in own if file.startswith(home)}
     folders = {os.path.dirname(file) for file in own} - {home.rstrip(os.sep)}
-    own |= {file for file, value in opened.items() if value and os.path.dirname(file) in folders}
+    own |= {file for file in opened if os.path.dirname(file) in folders and _was_read(file)}
     return sorted(file.removeprefix(home) for file in own)
 
 
@@ -423,6 +505,7 @@ def files_run_with(root: str) -> list[str]:
 
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+MOST_MEMORY = 8 << 30  # bytes that a chapter, and each process that it starts, may hold
 
 
 def prctl(*arguments: int) -> None:
@@ -483,6 +566,7 @@ def end_orphans() -> None:
 def run(connection: socket.socket) -> NoReturn:
     os.setpgid(0, 0)
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     connection.set_inheritable(False)  # to the programs that a chapter starts
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     answers = connection.makefile("w", encoding="utf-8")

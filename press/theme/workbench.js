@@ -40,7 +40,12 @@
     return runtime;
   }
 
-  async function run(source) {
+  /* Whatever ends the runtime itself, or cannot be drawn, is told too. */
+  const run = (source) => answer(source).catch((error) => {
+    log.append(element("pre", { className: "live-error", textContent: `There is no answer: ${String(error.message ?? error).trim().split("\n").at(-1)}` }));
+  });
+
+  async function answer(source) {
     if (!source.trim()) return;
     typed.push(source);
     place = typed.length;
@@ -85,7 +90,7 @@
       event.preventDefault();
       const source = field.value;
       put("");
-      run(source).catch(() => {});
+      run(source);
     } else if (event.key === "Tab" && !event.shiftKey && !leaves && field.value.trim()) {
       event.preventDefault();
       complete().catch(() => {});
@@ -103,7 +108,7 @@
     if (!text) return;
     const source = decodeURIComponent(text);
     home.scrollIntoView();
-    if (how === "compute") run(`quantity(${JSON.stringify(source)})`).catch(() => {});
+    if (how === "compute") run(`quantity(${JSON.stringify(source)})`);
     else {
       put(source);
       field.focus();
@@ -115,6 +120,6 @@
   for (const block of home.querySelectorAll("div.sourceCode, pre:not(.sourceCode *)")) {
     const source = (block.matches("pre") ? block : block.querySelector("pre"))?.textContent.trimEnd();
     if (!source || block.closest(".prompt-log")) continue;
-    block.after(element("p", {}, element("button", { type: "button", className: "live-button", textContent: "Run this", onclick: () => run(source).catch(() => {}) })));
+    block.after(element("p", {}, element("button", { type: "button", className: "live-button", textContent: "Run this", onclick: () => run(source) })));
   }
 })();

@@ -30,6 +30,7 @@ from press.document.pandoc import (
     walk,
 )
 from press.document.weave import FIGURE
+from press.errors import within
 
 SPACE = {"t": "Space"}
 FACE = r"font-family: 'Inter'[^;\"]*; "  # which the page around a drawing sets already
@@ -89,7 +90,8 @@ def page_html(root: Path, page: Page) -> Text:
 
 
 def _body(root: Path, page: Page) -> str:
-    body, _ = convert(_Html(page).dress(page.blocks), ["-t", "html5", "--mathml"])
+    with within(page.chapter.file):
+        body, _ = convert(_Html(page).dress(page.blocks), ["-t", "html5", "--mathml"])
     body = re.sub(FORMULA, _formula, body)
     # A long line of code scrolls, and not for pointers alone.
     body = body.replace('<pre class="sourceCode', '<pre tabindex="0" class="sourceCode')
@@ -441,7 +443,7 @@ def _summary(body: str) -> str:
     """The first sentences of a page, as many as a search engine shows of its description."""
     paragraph = re.search(r"(?s)</header>.*?<p>(.*?)</p>", body)
     text = re.sub(r"(?s)<math.*?</math>|<[^>]*>", "", paragraph[1] if paragraph else "")
-    words = html.unescape(text).split()
+    words = html.unescape(text).split()[:DESCRIPTION]  # of a letter at least, so that some are left
     short = list(accumulate(words, lambda all_so_far, word: f"{all_so_far} {word}"))
     fitting = [words for words in short if len(words) <= DESCRIPTION]
     if not fitting or len(fitting) == len(short):

@@ -18,7 +18,7 @@ from press.document.pandoc import Node, attribute, convert, plain, plain_text, r
 from press.document.showing import typst_width
 from press.document.weave import FIGURE
 from press.edition import Edition
-from press.errors import Problems, stop
+from press.errors import Problems, stop, within
 from press.files import FONTS, THEME
 from press.reading.project import Book
 from press.writing.html import COLOURED_TEXT, INK
@@ -63,7 +63,8 @@ def page_typst(page: Page, left_out: list[str]) -> Set:
     for block in page.blocks:
         blocks += dresser.dress([block])
         dresser.letters += len(plain_text([block]))
-    text, log = convert(blocks, arguments)
+    with within(page.chapter.file):
+        text, log = convert(blocks, arguments)
     leads_to = sorted(dresser.leads_to)
     return {"typst": text, "log": log, "pictures": dresser.pictures, "leads_to": leads_to}
 

@@ -243,8 +243,22 @@ def test_the_prompt_runs_draws_completes_and_remembers(context: BrowserContext, 
     page.keyboard.type("calc.models.get('lama')")
     page.keyboard.press("Enter")
     expect(log.locator("pre").last).to_contain_text("did you mean")
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("ArrowUp")
+    for typed, answer in (
+        ("import urllib.request", "a network is left out of the page"),
+        ("import os; os._exit(1)", "Nothing ends here"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("plot([], [])", "one at least"),
+        ("plot([1], [float('nan')])", ""),
+        ("help(calc.plan)", "Whether a model fits"),
+    ):
+        page.keyboard.type(typed)
+        page.keyboard.press("Enter")
+        expect(log.locator("pre").last).to_contain_text(answer)
+        expect(log.locator(".prompt-given").last).to_have_text(typed)
+    page.keyboard.type("calc.models.get('lama')")
+    page.keyboard.press("Enter")
+    for _ in range(8):  # over what was typed since
+        page.keyboard.press("ArrowUp")
     expect(prompt).to_have_value("calc.scaling.amdahl(0.05, 8)")
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")  # nobody is caught in the field

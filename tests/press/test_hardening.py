@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -506,6 +507,55 @@ def test_other_chapters_go_on_when_one_meets_the_limit(write_book: Write) -> Non
     assert places == ["b.qmd:3", "c.qmd:3"]
 
 
+MONSTERS = {
+    "a line of many words": "word " * 100_000,
+    "a paragraph of many lines": "word and another word\n" * 15_000,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", MONSTERS)
+def test_a_monstrous_source_takes_little_memory(what: str, write_book: Write) -> None:
+    """The description of such a page took 11.8 GB."""
+    root = write_book(f"# A\n\n{MONSTERS[what]}\n")
+    run = [*RENDER, root, "--to", "html"]
+    done = subprocess.run(run, cwd=REPOSITORY, capture_output=True, text=True, preexec_fn=small)
+    assert done.stdout.startswith("Rendered"), done.stderr
+
+
+def small() -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+
+
+@pytest.mark.parametrize("tex", ["{" * 60 + "x" + "}" * 60, r"\sqrt" * 60 + " x", "(" * 60])
+def test_math_that_would_kill_typst_is_refused(tex: str, write_book: Write) -> None:
+    (problem,) = refusal(write_book(f"# A\n\nThis $y$ and ${tex}$.\n"))
+    assert problem == "index.qmd:3: math nests too deep: brackets stand 50 in another at most."
+
+
+def test_pandoc_has_a_limit_of_memory(write_book: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pandoc, "MOST_MEMORY", "-M5m")
+    text = "word [and](b.html) *another*\n" * 20_000
+    assert refusal(write_book(f"# A\n\n{text}\n"))[0].endswith("for this chapter: divide it.")
+
+
+GREEDY = {
+    "a list": "x = [bytes(1 << 20) for _ in range(600)]",
+    "deep recursion": ("import sys\nsys.setrecursionlimit(10**9)\ndef f(x): return f([x])\nf(0)"),
+}
+
+
+@pytest.mark.parametrize("what", GREEDY)
+def test_a_chapter_has_a_limit_of_memory(what: str, write_book: Write) -> None:
+    """Lowered here by the cell, as whoever may only lower it can."""
+    lower = "import resource\nresource.setrlimit(resource.RLIMIT_DATA, (1 << 29, 1 << 29))"
+    asked = "resource.getrlimit(resource.RLIMIT_DATA)[1] == 8 << 30"
+    code = f"{lower.splitlines()[0]}\nassert {asked}\n{lower}\n{GREEDY[what]}"
+    settings = SETTINGS + "execute:\n  timeout: 10\n"  # a deep stack takes long to unwind
+    (problem,) = refusal(write_book(f"# A\n\n```{{python}}\n{code}\n```\n", settings=settings))
+    assert re.match("index.qmd:3: this cell (fails with Mem|ended its|takes longer)", problem)
+
+
 def test_pipes_and_devices_are_not_read(write_book: Write) -> None:
     root = write_book("# A\n", {"data/x.csv": "1"})
     os.mkfifo(root / "pipe")
@@ -604,6 +654,62 @@ def test_a_killed_press_leaves_no_child(
         process.kill()
         process.wait()
         wait_for(lambda: not processes(marked["TMPDIR"]))
+
+
+LEAVING = {
+    "at the limit of time": "import time\ntime.sleep(600)",
+    "after it wrote a source": "open('other.qmd', 'w').write('# B')",
+    "after it wrote its own": "open('index.qmd', 'a').write('More.')",
+    "after a fault": "1 / 0",
+    "after a crash": "import os\nos.abort()",
+}
+
+
+@pytest.mark.parametrize("what", LEAVING)
+def test_no_process_is_left_when_press_has_ended(
+    what: str, write_book: Write, marked: dict[str, str]
+) -> None:
+    settings = SETTINGS + "execute:\n  timeout: 1.5\n"
+    root = write_book(f"# A\n\n```{{python}}\n{LEAVING[what]}\n```\n", settings=settings)
+    with rendering(root, env=marked) as process:
+        process.communicate(timeout=300)
+        assert not processes(marked["TMPDIR"])
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("where", ["cell", "pandoc"])
+def test_an_interrupt_ends_press_at_once(
+    sign: int, where: str, write_book: Write, marked: dict[str, str]
+) -> None:
+    code = "```{python}\nimport time\ntime.sleep(600)\n```"
+    root = write_book(f"# A\n\n{code if where == 'cell' else ENDLESS}\n")
+    mark = "kernel.py" if where == "cell" else "--columns"
+    with rendering(root, env=marked, start_new_session=True) as process:
+        wait_for(lambda: any(mark in command for command in processes(marked["TMPDIR"]).values()))
+        time.sleep(0.5)
+        process.send_signal(sign)
+        _, errors = process.communicate(timeout=10)
+        assert errors == "Stopped; the last good book is as it was.\n"
+        assert process.returncode == 130
+        assert not processes(marked["TMPDIR"])
+    assert not list(root.glob("._book*"))
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_the_pdf_is_set_leaves_no_folder(
+    write_book: Write, marked: dict[str, str]
+) -> None:
+    rows = "|a|b|\n|-|-|\n" + "|x y|z|\n" * 10_000
+    root = write_book(f"# A\n\n{rows}\n")
+    with rendering(root, env=marked) as process:
+        main = root / ".press-cache" / "typst" / "main.typ"
+        wait_for(main.exists)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=10)
+        assert errors == "Stopped; the last good book is as it was.\n"
+    assert not list(root.glob("._book*"))
+    assert not processes(marked["TMPDIR"])
 
 
 @pytest.mark.slow

@@ -478,3 +478,36 @@ def test_a_fault_in_the_bibliography_is_named_though_nothing_cites_it(
     (problem,) = refusal(root)
     assert problem.startswith(f"s.bib:{line}: ")
     assert words in problem
+
+
+ACTIVE = {
+    "a script": ("<script>alert(1)</script>", "<script>"),
+    "an event": ('<rect onload="alert(1)"/>', "onload='alert(1)'"),
+    "an address that is code": ('<a href=" java\nscript:alert(1)"/>', "href="),
+    "an old address that is code": ('<a xlink:href="javascript:alert(1)"/>', "href="),
+    "data that are a page": ('<use href="data:text/html,x"/>', "href="),
+    "a drawing in data": ('<use href="data:image/svg+xml,x"/>', "href="),
+    "an address set later": (
+        '<set attributeName="href" to="javascript:alert(1)"/>',
+        "attributeName=",
+    ),
+    "a page in it": ("<foreignObject/>", "<foreignObject>"),
+}
+
+
+@pytest.mark.parametrize("what", ACTIVE)
+@pytest.mark.parametrize("kind", ["![x](a.svg){fig-alt=x}", "See [x](a.svg)."])
+def test_a_drawing_that_would_run_something_alone(what: str, kind: str, write_book: Write) -> None:
+    inside, named = ACTIVE[what]
+    head = SVG.removesuffix("/>") + ' xmlns:xlink="http://www.w3.org/1999/xlink">'
+    root = write_book(f"# A\n\n{kind}\n", {"a.svg": f"{head}{inside}</svg>"})
+    (problem,) = refusal(root)
+    assert problem.startswith("index.qmd:3: ")
+    assert f"holds {named}" in problem
+    assert problem.endswith("which would run when it is opened alone.")
+
+
+def test_a_drawing_with_entities_is_refused(write_book: Write) -> None:
+    svg = f"<!DOCTYPE svg [<!ENTITY x 'y'>]>{SVG}"
+    (problem,) = refusal(write_book("# A\n\nSee [x](a.svg).\n", {"a.svg": svg}))
+    assert "holds `<!ENTITY`, which may load or run something" in problem
