@@ -60,9 +60,9 @@ def describe(thing: object = None) -> None:
     print(inspect.getdoc(thing) if thing is not None else "help(thing), as in help(calc.plan)")
 
 
-def _leave(code: object = None) -> NoReturn:
+def _leave(status: int) -> NoReturn:
     """For `os._exit`, which would end the page's Python without a word."""
-    raise SystemExit(code)
+    raise SystemExit(status)
 
 
 quantity = calc.quantity

@@ -69,7 +69,7 @@ def read_yaml(text: str, file: str, first_line: int = 1) -> tuple[dict[str, Any]
         mark = error.problem_mark or error.context_mark
         raise fail(mark.line if mark else 0, f"this is not valid YAML: {error.problem}.") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise fail(0, f"this is not valid YAML: {error}.") from None
+        raise fail(0, f"this is not valid YAML: {' '.join(str(error).split())}.") from None
     finally:
         loader.dispose()
     if not isinstance(result, dict):

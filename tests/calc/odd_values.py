@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import inspect
 import math
+import os
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -18,6 +19,9 @@ import pint
 import calc
 from calc import formats, hardware, layouts, machines, models, quantity, rollouts, simulation
 from calc.core.law import Range
+
+SEED = int(os.environ.get("BATTERY_SEED", "25"))
+"""Of all that the battery draws; CONTRIBUTING says how to draw others."""
 
 foreign = pint.UnitRegistry(cache_folder=None)
 

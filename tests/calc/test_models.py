@@ -438,6 +438,10 @@ MIXTRAL = CONFIGS["mixtral 8x7B"][0]
             "5 heads of keys and values must divide its 32 query heads$",
         ),
         (LLAMA | {"num_hidden_layers": 0}, "num_hidden_layers must be a whole number above 0; got"),
+        (
+            LLAMA | {"num_hidden_layers": 10**9},
+            "a whole number above 0 and up to 10,000; got 1000000000",
+        ),
         (LLAMA | {"hidden_size": "wide"}, "hidden_size must be a whole number above 0; got 'wide'"),
         (LLAMA | {"hidden_size": 4097}, "its 32 heads must divide its width of 4097$"),
         (MIXTRAL | {"num_experts_per_tok": 9}, "cannot be sent to 9 experts of 8$"),

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pint import DimensionalityError
 
 from calc import InputError, formats, quantity
-from tests.calc.odd_values import ODD, argument_names, functions, usual_arguments
+from tests.calc.odd_values import ODD, SEED, argument_names, functions, usual_arguments
 from tests.rows import each_row
 
 FUNCTIONS = functions()
-SEED = 25
+
 ARGUMENTS = [(name, argument) for name in FUNCTIONS for argument in argument_names(name)]
 
 

@@ -257,7 +257,7 @@ def test_the_prompt_runs_draws_completes_and_remembers(context: BrowserContext, 
         expect(log.locator(".prompt-given").last).to_have_text(typed)
     page.keyboard.type("calc.models.get('lama')")
     page.keyboard.press("Enter")
-    for _ in range(8):  # over what was typed since
+    for _ in range(9):  # over what was typed since
         page.keyboard.press("ArrowUp")
     expect(prompt).to_have_value("calc.scaling.amdahl(0.05, 8)")
     page.keyboard.press("Escape")

@@ -59,6 +59,9 @@ NOT_COUNTED = {  # what comes on top of the text that is read
 NESTED = "text_config"  # of models that read images too
 
 
+MOST, MOST_LAYERS = 10**12, 10_000
+
+
 class Config:
     """The numbers of a configuration, by name, and which of them were asked for."""
 
@@ -87,12 +90,13 @@ class Config:
         return name in self._asked
 
     def count(self, name: str, default: int | None = None, least: int = 1) -> int:
-        """A whole number."""
+        """A whole number; of layers one that a list of them can have."""
         count = self.get(name, default)
-        if type(count) is not int or count < least:
-            above = least - 1
+        most = MOST_LAYERS if "layer" in name or name == "first_k_dense_replace" else MOST
+        if type(count) is not int or not least <= count <= most:
+            beyond = f" and up to {most:,}" if type(count) is int and count > most else ""
             raise self.error(
-                f"{name} must be a whole number above {above}; got {abbreviated(count)}"
+                f"{name} must be a whole number above {least - 1}{beyond}; got {abbreviated(count)}"
             )
         return count
 
