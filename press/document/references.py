@@ -129,6 +129,8 @@ class _References:
         if re.match(r"[a-zA-Z][\w+.-]*:|//", target):
             if kind == "image":
                 self.dead(page, target, "an image must be a file of the project")
+            elif not re.match("https?://|mailto:", target, re.IGNORECASE):
+                self.dead(page, target, "a link elsewhere begins with https:// or mailto:")
             return
         path, anchor = (unquote(part) for part in target.partition("#")[::2])
         folder = os.path.dirname(page.chapter.file)

@@ -511,3 +511,11 @@ def test_a_drawing_with_entities_is_refused(write_book: Write) -> None:
     svg = f"<!DOCTYPE svg [<!ENTITY x 'y'>]>{SVG}"
     (problem,) = refusal(write_book("# A\n\nSee [x](a.svg).\n", {"a.svg": svg}))
     assert "holds `<!ENTITY`, which may load or run something" in problem
+
+
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", "data:text/html,x", "//other.example/x"]
+)
+def test_a_link_leads_to_a_page_or_a_site(address: str, write_book: Write) -> None:
+    (problem,) = refusal(write_book(f"# A\n\nSee [x]({address}).\n"))
+    assert problem == f"index.qmd:3: `{address}`: a link elsewhere begins with https:// or mailto:."
