@@ -193,7 +193,7 @@ WORDS = ["h100", "a100", "dgx-h100", "llama-3-8b", "qwen-3-8b", "t4", "own.toml"
          "bound"]  # fmt: skip
 CHEAP = ["list", "show", "search", "roofline", "gemm", "eval", "fit", "plan", "throughput",
          "compare",
-         "training", "validate", "plan-training", "collective", "watts"]  # fmt: skip
+         "training", "validate", "plan-training", "collective", "watts", "break-even", "check"]  # fmt: skip
 START = {
     "roofline": "h100 --flops 1GFLOP --bytes 1GB",
     "gemm": "h100 --m 64 --n 64 --k 64",
@@ -607,6 +607,7 @@ def test_the_battery_is_of_all_commands_and_values() -> None:
         "measure",
         "completion",
         "plan-service",
+        "mcp",
     }  # which other tests are of
     assert {*COMMANDS} - slow - {*CHEAP} == set(), "a new command belongs to the battery"
     assert len(ODD) > 50
