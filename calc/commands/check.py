@@ -9,6 +9,8 @@ from calc.commands.options import add_options
 from calc.commands.output import answers
 from calc.published import checking
 
+FILES = (".json", ".csv", ".txt", ".log")
+
 
 def add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -21,6 +23,6 @@ def add_check(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> checking.Check | checking.Checks:
-    if Path(options.claim).is_file():
+    if Path(options.claim).suffix in FILES:
         return checking.check_file(options.claim, options.about)
     return checking.check(options.claim, options.about)

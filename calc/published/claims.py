@@ -22,7 +22,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
 from calc.core.units import quantity
 from calc.published import conditions
-from calc.published.reading import NUMBERS, TEXTS, Row
+from calc.published.reading import MOST, NUMBERS, TEXTS, Row
 from calc.published.serving import PREFILL
 
 FIGURES = {  # by name: what it is, and its unit
@@ -40,6 +40,7 @@ FIGURES = {  # by name: what it is, and its unit
     "time": ("time of the collective", "s"),
     "busbw": ("bus bandwidth", "byte/s"),
 }
+LONGEST = 2000  # characters of a sentence
 TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
 OF_TRAINING = ("tokens", "flops", "mfu", "step")
 SCALE = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
@@ -161,19 +162,27 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
     >>> claim.figures, claim.row["batch"], claim.row["num_devices"]
     ({'output': 5000.0}, 64.0, 4)
     """
+    if isinstance(given, str) and len(given) > LONGEST:
+        raise InputError(f"a claim has up to {LONGEST} characters; got {len(given)}")
     if isinstance(given, str):
         said, figures, text = *_of_text(f"{given}; {about}" if about else given), f"{given} {about}"
     else:
         text, beside = about, _of_text(about)[0] if about else {}
-        said, figures = _of_table(
-            {name: v for name, v in _flat(given) if v not in ("", None)}, beside
-        )
+        known = {name: value for name, value in _flat(given) if value not in ("", None)}
+        try:
+            said, figures = _of_table(known, beside)
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(
+                f"{abbreviated(given)} has a figure that is no number: {error}"
+            ) from None
     training = any(name in OF_TRAINING for name in figures)
     group = "collective" if said.get("collective") else "training" if training else "serving"
     if training and "batch" in said:
         said["global_batch_seqs"] = said.pop("batch")
     if training and "dtype" not in said and "dtype_weights" in said:
         said["dtype"] = said.pop("dtype_weights")
+    if odd := [name for name, value in figures.items() if not 0 < value < MOST]:
+        raise InputError(f"{FIGURES[odd[0]][0]} must be positive; got {figures[odd[0]]:g}")
     _check(said, figures, group, given)
     said = {"id": "the claim", "software": "", "source_key": ""} | said
     row = Row(group, "the claim", said, figures)
@@ -391,9 +400,9 @@ def _of_table(
     said |= {name: given[key] for name, keys in COLUMNS.items() for key in keys if key in given}
     said = {name: value for name, value in said.items() if not str(value).startswith("not ")}
     said = {**beside, **said}
-    for name in ("num_devices", "seq_len", "input_len", "output_len", "global_batch_seqs"):
+    for name in NUMBERS:  # which a table of text has as text
         if isinstance(said.get(name), str) and re.fullmatch(r"[\d.]+", said[name]):
-            said[name] = float(said[name]) if name != "num_devices" else int(said[name])
+            said[name] = float(said[name])
     if "num_devices" not in said and "per_node" in given:
         said["num_devices"] = int(given["per_node"]) * int(given.get("nodes", 1))
     if requests := given.get("completed"):  # of a server's benchmark

@@ -96,10 +96,13 @@ def test_what_would_do_all_the_same_is_said() -> None:
     [
         ("we are three times as fast", "a device and how many devices and a model and a figure"),
         ("Llama 3.1 8B on H100s: 5k tok/s", "how many devices is not said; understood was model"),
+        ("Llama 3.1 8B on one H100: 0 token/s", "written tokens must be positive; got 0"),
+        ("Llama 3.1 8B on one H100: 5 token/s" + " " * 10**6, "up to 2000 characters"),
+        ({"device": "h100", "output_throughput": "fast"}, "a figure that is no number"),
         ("Llama 3.1 8B on one H100, fast", "understood was model llama-3-1-8b, device h100"),
     ],
 )
-def test_what_cannot_be_checked_says_what_was_understood(text: str, sentence: str) -> None:
+def test_what_cannot_be_checked_says_what_was_understood(text: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         calc.check(text)
 

@@ -112,8 +112,8 @@ def test_a_change_of_prose_converts_that_page_alone(everything: Path) -> None:
     chapter = everything / "chapters" / "callouts.qmd"
     chapter.write_text(chapter.read_text() + "\nA new line.\n")
     render(everything)
-    # It is parsed, numbered, checked, and written in three forms.
-    assert len(set(memory.rglob("*.json")) - before) == 6
+    # It is parsed, numbered, checked, and written in four forms.
+    assert len(set(memory.rglob("*.json")) - before) == 7
     assert "A new line." in page_texts(everything / "_book")["chapters/callouts.html"]
 
 
