@@ -15,6 +15,7 @@ from calc.catalog import (
     engine_sums as engine_sums,
     intervals as intervals,
     apis as apis,
+    grids as grids,
 )
 from calc.laws import (
     roofline as roofline,

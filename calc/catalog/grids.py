@@ -89,7 +89,7 @@ def intensity(given: QuantityLike) -> Quantity:
     """That of a country that is named, or the number that is given, "57 g/kWh".
 
     >>> print(intensity("sweden"), intensity("57 g/kWh"))
-    40.7 g/kWh 57 g/kWh
+    40.70 g/kWh 57 g/kWh
     """
     if isinstance(given, str) and not any(map(str.isdigit, given)):
         return get(given)
