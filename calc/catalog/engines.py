@@ -75,9 +75,12 @@ class Engine:
 
     def largest_step(self, device: Accelerator, memory: Quantity) -> tuple[int, int]:
         """Tokens and sequences of its largest step, where nothing is set."""
-        large = memory >= self["large_memory"] and not device.key.startswith(SMALL)
-        which = "_large" if large else ""
-        tokens, sequences = self[f"tokens{which}"], self[f"sequences{which}"]
+        large = "large_memory" in self and memory >= self["large_memory"]
+        which = "_large" if large and not device.key.startswith(SMALL) else ""
+        tokens, sequences = (
+            self[f"{name}{which}" if f"{name}{which}" in self else name]
+            for name in ("tokens", "sequences")
+        )
         return int(tokens.m_as("")), int(sequences.m_as(""))
 
 

@@ -1,11 +1,12 @@
 """Software that runs models: what it hides, and the time that it takes itself, from its data file.
 
 A few numbers of each: `step` and `sequence` are the host's own time for a step and for a sequence
-of it, `sustained` is the share of its kernels' best measured rates that it keeps in a whole
-program, and `hides_…` is how much of messages it hides behind computation. Where no publication
-gives a number it is fitted to a stated part of the published rows, and its note says to which; the
-rates of hardware never are. `fitted_on` names the machine of these rows: the rows of all other
-machines judge the numbers.
+of it, `request` is its time until a request gets there and `launch_experts` that of a mixture's
+layer whose kernels no graph holds, `sustained` is the share of its kernels' best measured rates
+that it keeps in a whole program, and `hides_…` is how much of messages it hides behind computation.
+Where no publication gives a number it is fitted to a stated part of the published rows, and its
+note says to which; the rates of hardware never are. `fitted_on` names the machine of these rows:
+the rows of all other machines judge the numbers.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from calc.catalog import kernel_shares
+from calc.core.errors import InputError
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, Record, check_fields, read_record, read_toml
 
 FILE = DATA / "software.toml"
-TEXTS = ("name", "written", "attention", "kv", "recipe", "fitted_on", "usual_on")
+TEXTS = ("name", "written", "version", "attention", "kv", "recipe", "fitted_on", "usual_on")
 TITLES = {  # of what the data say
     "attention": "attention kernel",
     "kv": "format of caches beside small weights",
@@ -30,6 +32,9 @@ TITLES = {  # of what the data say
     "usual_on": "serves where nothing is said, on devices called",
     "step": "its own time for a step",
     "sequence": "its own time for each sequence of a step",
+    "request": "its own time until a request is known to the batch",
+    "launch_experts": "least time of a mixture's layer in a step that reads",
+    "mixes": "whether a step that reads prompts writes too",
     "sustained": "share of the best rates that it keeps",
     "sustained_experts": "share of the best rates that it keeps, mixtures of experts",
     "hides_tensor": "share of TP's messages that it hides",
@@ -39,6 +44,9 @@ TITLES = {  # of what the data say
 FIELDS = {  # each with its unit, and what it is where the data say nothing
     "step": ("s", 0.0),
     "sequence": ("s", 0.0),
+    "request": ("s", 0.0),
+    "launch_experts": ("s", 0.0),
+    "mixes": ("", 1.0),
     "sustained": ("", 1.0),
     "sustained_experts": ("", 1.0),
     "hides_tensor": ("", 0.0),
@@ -134,11 +142,16 @@ def names() -> tuple[str, ...]:
 
 
 def get(key: str) -> Software:
-    """The software of that key or name, in the version that stands after it.
+    """The software of that key or name, in the version that stands after it, or of a .toml file.
 
     >>> get("vllm").name, get("TensorRT-LLM").key, get("vllm 0.19").version
     ('vLLM', 'tensorrt-llm', '0.19')
     """
+    if isinstance(key, str) and key.endswith(".toml"):
+        tables = load(key)
+        if len(tables) != 1:
+            raise InputError(f"{key}: a file of software has one table; it has {len(tables)}")
+        return next(iter(tables.values()))
     name, _, version = key.strip().rpartition(" ") if isinstance(key, str) else ("", "", "")
     if name and (key_of(name) or "") in _all() and re.search(r"\d|dev", version):
         return replace(get(name), version=version.removeprefix("v"))
@@ -169,10 +182,15 @@ def load(path: Path | str) -> dict[str, Software]:
     >>> load(FILE)["vllm"].fitted_on
     'dgx-h100'
     """
-    return {key: _software(key, table, path) for key, table in read_toml(path).items()}
+    return {key: of_table(key, table, path) for key, table in read_toml(path).items()}
 
 
-def _software(key: str, table: dict[str, Any], path: Path | str) -> Software:
+def of_table(key: str, table: dict[str, Any], path: Path | str) -> Software:
+    """The software that a table of such a file says, checked.
+
+    >>> of_table("mine", {"name": "Mine"}, "mine.toml").name
+    'Mine'
+    """
     known = (*TEXTS, "kind", "source", "checked", *FIELDS)
     check_fields(f"{path}: {key}", table, known)
     inherited = {name: table[name] for name in ("kind", "source", "checked") if name in table}
@@ -186,5 +204,7 @@ def _software(key: str, table: dict[str, Any], path: Path | str) -> Software:
     name, written, attention = (table.get(field, "") for field in ("name", "written", "attention"))
     kv, fitted_on = table.get("kv", "bf16"), table.get("fitted_on", "")
     recipe = table.get("recipe", "adam-mixed")
-    usual_on = table.get("usual_on", "")
-    return Software(key, name, written, attention, kv, recipe, fitted_on, usual_on, records)
+    usual_on, version = table.get("usual_on", ""), table.get("version", "")
+    return Software(
+        key, name, written, attention, kv, recipe, fitted_on, usual_on, records, version
+    )

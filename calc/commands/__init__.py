@@ -53,6 +53,10 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "what an engine such as vLLM does with a device's memory, and the tokens that this holds",
     ),
     "watts": ("watts", "the power that a device was measured to draw, by its load"),
+    "observe": (
+        "observe",
+        "what a benchmark of one's own server says of it, as a .toml that planners take",
+    ),
     "plan": ("plan", "whether a model fits, on how many devices, how fast it is, at what cost"),
     "plan-training": (
         "plan",

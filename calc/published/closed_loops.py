@@ -49,10 +49,11 @@ def rows() -> tuple[Row, ...]:
 def _row(line: dict[str, str]) -> Row:
     measured = {name: float(line[f"{name}_ms"]) / 1e3 for name in ("ttft", "tpot")}
     software = f"{line['software']} {line['version']}".strip()
-    numbers = ("input", "output", "clients", "servers", "tensor", "data", "experts")
+    numbers = ("input", "output", "clients", "servers", "tensor", "data", "experts", "readers")
+    readers = ("readers_tensor", "readers_data", "readers_experts")
     conditions = {
         **line,
-        **{name: int(line[name]) for name in numbers if line[name]},
+        **{name: int(line[name]) for name in (*numbers, *readers) if line[name]},
         "device": line["machine"],
         "software": software,
         "source_key": SOURCE,
@@ -67,7 +68,7 @@ def predict(row: Row) -> Comparison:
     >>> print(f"{predict(rows()[40]).error:.2f}")
     -0.17
     """
-    job, load = _job(row), _load(row)
+    job, load = job_of(row), _load(row)
     measured = row.measured["tpot"]
     waiting = row.measured["ttft"] / (SHORTER * row["output"])
     alone = Tokens(job.layout.data, load.context)
@@ -81,13 +82,27 @@ def predict(row: Row) -> Comparison:
     return Comparison(row, job.machine.key, job.software.key, measured, prediction, mixture=mixture)
 
 
-def _job(row: Row) -> Job:
+def mean_lengths(row: Row) -> tuple[float, float]:
+    """Tokens of a prompt and of an answer.
+
+    >>> mean_lengths(rows()[0])
+    (921.6, 7372.8)
+    """
+    return SHORTER * row["input"], SHORTER * row["output"]
+
+
+def job_of(row: Row, of: str = "") -> Job:
+    """What the servers of a row run; those that only read where `of` is "readers_".
+
+    >>> str(job_of(rows()[0], "readers_").layout.data)
+    '8'
+    """
     machine, model = machines.get(row["machine"]), models.get(row["model"])
     name, apart = str(row["format"]), row["mode"] == "disagg"
     if apart and not row["servers"]:
         raise UnusableRowError("how many servers write is not stated")
     dtype = DTYPES[name] if DTYPES[name] in machine.device.dtypes else "bf16"
-    copies, slices = int(row["data"] or 1), int(row["tensor"] or 1)
+    copies, slices = (int(row[f"{of}{name}"] or 1) for name in ("data", "tensor"))
     if not apart and machine.key.startswith("gb") and max(copies, slices) > DOMAIN:
         raise UnusableRowError("how more than eight devices of a rack serve together is not stated")
     if not apart:
@@ -107,7 +122,7 @@ def _job(row: Row) -> Job:
 
 def _load(row: Row) -> Tokens:
     """The average step: all clients' sequences write, beside their share of prompts."""
-    prompt, answer = SHORTER * row["input"], SHORTER * row["output"]
+    prompt, answer = mean_lengths(row)
     writing = row["clients"] / (row["servers"] or 1)
     context = prompt + answer / 2
     if row["mode"] == "disagg":

@@ -32,7 +32,7 @@ from calc import (
 from calc.catalog.models import Transformer
 from calc.laws.roofline import StepTime
 from calc.planning.capacity import device_counts
-from calc.planning.service.steps import Answers, Group
+from calc.planning.service.steps import Answers
 from calc.published.layouts import published_layouts
 from calc.published.reading import Row
 from calc.steps.job import Batch, Formats
@@ -85,7 +85,7 @@ def decodes(name: str, machine: str) -> Iterator[tuple[str, Answer]]:
         expected = planned.expected and planned.expected.get("time_per_token")
         yield "plan", (planned.writing.lower.m_as("s"), expected and expected.m_as("s"))
     yield "published row", _published(model, machine, devices, of_step)
-    tables = Answers(planned, Group(devices), 64, SEQUENCES)
+    tables = Answers(planned.job, (PROMPT, PROMPT + GENERATED), 64, SEQUENCES)
     if not isinstance(tables.expected, str) and of_step[1] is not None:
         # A table is made at the length of a prompt, from which it grows in proportion.
         at_prompt = answer(calc.step(job, Tokens(writing=SEQUENCES, context=PROMPT)))

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from calc import InputError, inference, models, quantity, queueing
-from calc.planning.service import Answers, Demand, Group, Replica, Run, Steps, Trace, simulate
+from calc.planning.service import Answers, Demand, Replica, Run, Steps, Trace, simulate
 from calc.planning.service.load import poisson
 from calc.planning.serving import Plan
 from calc.planning.setup import Options
+from calc.steps.job import Layout
 
 T_999 = 3.883  # of Student's distribution with 19 degrees of freedom: 99.9 % of intervals
 SLOTS = 64
@@ -267,7 +268,8 @@ def answers(per_doubling: int, key: str = "llama-3-8b", devices: int = 1) -> Ans
     counts = {"batch": 1, "prompt": 1000, "generated": 200, "devices": devices}
     options = Options("bf16", software="vllm")
     setup = Plan.read(models.get(key), "dgx-h100", counts, options)
-    return Answers(setup, Group(devices), 4096, 512, per_doubling)
+    job = replace(setup.job, layout=Layout(tensor=devices))
+    return Answers(job, (1000.0, 1200.0), 4096, 512, per_doubling)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +294,9 @@ def test_tables_are_the_laws(key: str, devices: int) -> None:
         job = Job.of(key, "dgx-h100", Layout(tensor=devices), software="vllm")
         law = expectation.serving_pass(job, load)
         step = writing, writing * context, reading, reading * (before + reading / 2)
-        assert made.expected.time(*step) == pytest.approx(law.total.m_as("s"), rel=0.08)
+        least = made.expected.launched if reading else 0.0  # a pass by itself is not held up by it
+        told = max(law.total.m_as("s"), least)
+        assert made.expected.time(*step) == pytest.approx(told, rel=0.08)
         assert made.lower(*step) <= made.expected.time(*step)
         assert made.lower(*step) <= made.upper.time(*step)
     for tokens in (512, 2048):

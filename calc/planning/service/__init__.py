@@ -13,6 +13,7 @@ from calc.planning.service.answer import ServicePlan
 from calc.planning.service.asked import Service
 from calc.planning.service.design import Design, Pool
 from calc.planning.service.load import Trace, poisson, read_trace
+from calc.planning.service.observed import Observed, observe
 from calc.planning.service.plan import plan_service
 from calc.planning.service.queue import Demand, Load, Replica
 from calc.planning.service.several import ServicePlans, plan_services
@@ -25,6 +26,7 @@ __all__ = [
     "Design",
     "Group",
     "Load",
+    "Observed",
     "Pool",
     "Replica",
     "Run",
@@ -33,6 +35,7 @@ __all__ = [
     "ServicePlans",
     "Steps",
     "Trace",
+    "observe",
     "plan_service",
     "plan_services",
     "poisson",

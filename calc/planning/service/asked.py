@@ -99,7 +99,7 @@ def trace_of(
             "plan_service() needs a trace, or rate, prompt and generated; what is left out:"
             f" {', '.join(missing)}"
         )
-    means = _length("prompt", prompt), _length("generated", generated)
+    means = length_of("prompt", prompt), length_of("generated", generated)
     count = whole_number("requests", requests, 100)
     return poisson(rate_of(rate), count, *means, prompt_spread, generated_spread, seed)
 
@@ -143,8 +143,8 @@ def sessions_of(
         turns=often,
         think=pause,
         shared=common,
-        prompt=_length("prompt", given["prompt"]),
-        generated=_length("generated", given["generated"]),
+        prompt=length_of("prompt", given["prompt"]),
+        generated=length_of("generated", given["generated"]),
         prompt_spread=given["prompt_spread"],
         generated_spread=given["generated_spread"],
         context=model.context,
@@ -216,7 +216,7 @@ def share_of(name: str, given: float) -> float:
     return value / 100
 
 
-def _length(name: str, given: QuantityLike) -> float:
+def length_of(name: str, given: QuantityLike) -> float:
     tokens = quantity(counted(given))
     if tokens.is_compatible_with("token"):
         tokens = tokens / A_TOKEN

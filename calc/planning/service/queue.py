@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+from calc.catalog.software import Software
 from calc.core.arrays import Counts, Floats, numpy
 from calc.planning.service.load import Trace
 from calc.planning.service.steps import Steps
@@ -132,6 +134,16 @@ class Replica:
     """Sequences of a batch at most."""
     writes: bool = True
     """Whether it writes answers; a pool that only reads sends each prompt's cache away."""
+    request: float = 0.0
+    """Seconds until the server knows of a request: its tokens are made, and sent to the batch."""
+    waits: int = 0
+    """Steps for which prompts wait for others, beside sequences that write."""
+    mixes: bool = True
+    """Whether a step that reads prompts writes too; else all that write wait until it is done."""
+
+    def run_by(self, software: Software) -> Replica:
+        """The same as a program runs it: its own time for a request, and what its steps mix."""
+        return replace(self, request=software.request, mixes=software.mixes > 0)
 
     def under(self, rate: float, demand: Demand, percentile: float) -> Load:
         """What requests at this rate, a second, meet."""
@@ -228,23 +240,31 @@ class Replica:
             self._alone(longest, demand, sequences) - own,
             begun,
         )
-        mean = begun + queue + waiting + own
+        mean = self.request + begun + queue + waiting + own
         late = mean + math.sqrt(sum(max(0.0, part) ** 2 for part in above))
         busy = max(written.busy, load)
         return Load(late, written.late, mean, written.tpot, written.batch, busy)
 
     def _pieces(self, tokens: float, sequences: Counts | int) -> tuple[Floats, Counts]:
         """How many steps a prompt takes beside so many sequences, and what each reads."""
-        room = numpy.maximum(1.0, self.chunk - self.steps.checked * sequences)
+        room = numpy.maximum(1.0, self.chunk - self._beside(sequences))
         pieces = numpy.maximum(1.0, numpy.ceil(tokens / room))
         return pieces, numpy.ceil(tokens / pieces).astype(int)
+
+    def _beside(self, sequences: Counts | int) -> Any:
+        """Tokens that are checked in a step that reads, which leave the less for prompts."""
+        return self.steps.checked * sequences if self.mixes else 0 * sequences
 
     def _reading(self, count: Counts, demand: Demand) -> Floats:
         """What a prompt adds to the steps of so many sequences."""
         steps = self.steps
         pieces, read = self._pieces(demand.computed, count)
-        tokens = steps.checked * count
+        tokens = self._beside(count)
         more = steps.together[tokens + read] - steps.together[tokens]
+        if steps.launched:
+            more = numpy.maximum(
+                more, steps.launched - steps.time(count, numpy.multiply(count, demand.length))
+            )
         added: Floats = pieces * more + steps.attended * demand.looked_at
         return added
 
@@ -259,7 +279,7 @@ class Replica:
     def _service(self, demand: Demand, sequences: int) -> float:
         """Time that a prompt keeps others waiting: its share of a step that is full."""
         steps = self.steps
-        room = max(1, self.chunk - steps.checked * sequences)
+        room = max(1, self.chunk - self._beside(sequences))
         full = steps.time(sequences, sequences * demand.length, room)
         return float(demand.computed / room * full + steps.attended * demand.looked_at)
 

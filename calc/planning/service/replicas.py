@@ -15,7 +15,7 @@ from calc.planning.service.prefixes import MOST_ROUTED, Found, routed
 
 def of_replica(pool: Pool, rate: float, count: int) -> tuple[Trace, Found]:
     """The requests of the busiest replica, with what each finds and when it has been fetched."""
-    service, setup = pool.service, pool.answers.setup
+    service, job = pool.service, pool.answers.asked
     tiers = service.tiers
     if service.sessions is None:
         trace = service.trace.at_rate(rate)
@@ -28,7 +28,7 @@ def of_replica(pool: Pool, rate: float, count: int) -> tuple[Trace, Found]:
     demand, batch = service.demand, pool.load.batch
     running = batch * demand.length if math.isfinite(batch) else math.inf
     length = int(demand.prompt + demand.answer)
-    kept = transformer.kv_cache(setup.model, length, setup.kv_size).m_as("byte") / length
+    kept = transformer.kv_cache(job.model, length, job.formats.kv).m_as("byte") / length
     devices = pool.group.devices
     sizes = (
         max(0.0, pool.replica.memory - running),
@@ -36,7 +36,7 @@ def of_replica(pool: Pool, rate: float, count: int) -> tuple[Trace, Found]:
     )
     blocks = tuple(int(size // trace.block) for size in sizes)
     mine, found = max(routed(trace, replicas, blocks, tiers.routing), key=_computed)
-    host = float(setup.machine.host_link.m_as("byte/s")) if max(sizes[1:]) else math.inf
+    host = float(job.measured_on.host_link.m_as("byte/s")) if max(sizes[1:]) else math.inf
     disk = constants.bandwidth_nvme_gen4.m_as("byte/s")
     seconds = numpy.array([0.0, kept / (host * devices), kept / (min(host, disk) * devices)])
     shares = tuple((found.sum(axis=0) / mine.prompts.sum()).tolist())

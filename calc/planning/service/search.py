@@ -26,6 +26,7 @@ from calc.planning.service.replicas import of_replica
 from calc.planning.service.simulation import Run, simulate
 from calc.planning.service.steps import Answers, Group, with_draft
 from calc.planning.setup import Setup
+from calc.steps.job import Job, Layout
 
 CHUNKS = (512, 2048, 8192)
 """Tokens of a step that are tried where none is given: from short steps to fast reading."""
@@ -148,7 +149,9 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
     checked = service.drafted + 1 if service.draft else 1
     for group in _groups(setup):
         here = with_devices(setup, group.devices)
-        memory = _memory(here, service)
+        draft = None if service.draft is None else with_devices(service.draft, group.devices)
+        jobs = [here.job] if draft is None else [here.job, draft.job]
+        memory = cache_tokens(jobs, float(here.context.magnitude))
         if memory < longest:
             refused[str(group)] = (
                 f"its memory holds {memory} tokens of cache, and a request needs {longest}"
@@ -156,12 +159,18 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
             continue
         slots = min(service.slots, memory)
         most = max(*chunks, CHUNKS[-1]) + checked * slots  # the last is that of a pool that reads
-        answers = Answers(here, group, most, checked * slots)
+        answers = _answers(here, group, most, checked * slots)
         steps = answers.decided_by
-        if service.draft is not None:
-            drafting = Answers(with_devices(service.draft, group.devices), group, most, slots)
+        if draft is not None:
+            drafting = _answers(draft, group, most, slots)
             steps = with_draft(steps, drafting.decided_by, service.drafted, service.written)
         yield answers, Replica(steps, memory, chunks[0], slots)
+
+
+def _answers(setup: Setup, group: Group, tokens: int, sequences: int) -> Answers:
+    layout = Layout(tensor=group.devices, experts=group.experts)
+    lengths = float(setup.prompt.magnitude), float(setup.context.magnitude)
+    return Answers(replace(setup.job, layout=layout), lengths, tokens, sequences)
 
 
 def _chunks(service: Service) -> tuple[int, ...]:
@@ -181,22 +190,20 @@ def _groups(setup: Setup) -> list[Group]:
     return groups
 
 
-def _memory(setup: Setup, service: Service) -> int:
-    """Tokens of cache that a group holds: of requests of the mean length, windows counted."""
-    share = setup.software.memory_share
-    devices = int(setup.devices.magnitude)
-    room: float = share * setup.device.memory_capacity.m_as("byte") * devices
-    tokens = 0.0
-    for served in (setup, service.draft):
-        if served is None:
-            continue
-        room -= served.model_memory.m_as("byte")
-        length = served.context
-        cache = transformer.kv_cache(served.model, length, served.kv_size)
-        cache = cache + transformer.state_memory(served.model)
-        copies = max(1.0, devices / served.model.cache_heads)
-        tokens += copies * cache.m_as("byte") / float(length.magnitude)
-    return max(0, math.floor(room / tokens))
+def cache_tokens(jobs: Sequence[Job], length: float) -> int:
+    """Tokens of cache that a copy holds beside the weights of a model, and of one that drafts.
+
+    Of requests of this mean length, windows counted.
+    """
+    whole = jobs[0]
+    memory = whole.device.memory_capacity.m_as("byte") * whole.layout.devices
+    room, tokens = whole.software.memory_share * memory, 0.0
+    for job in jobs:
+        room -= job.weight_memory.m_as("byte")
+        cache = transformer.kv_cache(job.model, length, job.formats.kv)
+        cache = cache + transformer.state_memory(job.model)
+        tokens += job.copies_of_caches * cache.m_as("byte") / length
+    return max(0, math.floor(float(room / tokens / whole.layout.data)))
 
 
 def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> float:

@@ -84,9 +84,16 @@ class Run:
 
 
 def simulate(
-    replica: Replica, trace: Trace, on_progress: Callable[[int, int], None] | None = None
+    replica: Replica,
+    trace: Trace,
+    on_progress: Callable[[int, int], None] | None = None,
+    clients: int | None = None,
+    away: float = 0.0,
 ) -> Run:
     """One replica that serves a trace, first come, first served.
+
+    Of so many `clients` each asks when its answer before is whole and it was `away` for so many
+    seconds, all of them first at once, whatever the arrivals of the trace are.
 
     A step writes for all sequences of the batch, and what is left of its chunk reads prompts. A
     request is let in when memory holds its prompt and a place is free; when memory is full, the
@@ -100,12 +107,13 @@ def simulate(
         )
     if replica.chunk <= replica.steps.checked:
         raise InputError(f"chunk must be above {replica.steps.checked} tokens; got {replica.chunk}")
-    batch = _Batch(replica, trace)
+    batch = _Batch(replica, trace, clients, away)
     batch.run(on_progress or (lambda done, total: None))
-    span = max(batch.done) - float(trace.arrivals[0])
-    flying = sum(batch.done) - float(trace.arrivals.sum())
+    arrivals = numpy.array(batch.arrivals)
+    span = max(batch.done) - float(arrivals[0])
+    flying = sum(batch.done) - float(arrivals.sum())
     return Run(
-        trace.arrivals,
+        arrivals,
         numpy.array(batch.first),
         numpy.array(batch.done),
         trace.answers,
@@ -117,7 +125,9 @@ def simulate(
 class _Batch:
     """A replica at work; all that write do so at each step, so that one count of them dates all."""
 
-    def __init__(self, replica: Replica, trace: Trace) -> None:
+    def __init__(
+        self, replica: Replica, trace: Trace, clients: int | None, away: float = 0.0
+    ) -> None:
         steps = replica.steps
         self.replica, self.steps = replica, steps
         self.together, self.apart = steps.together.tolist(), steps.apart.tolist()
@@ -132,7 +142,14 @@ class _Batch:
         """Tokens that each brings to the batch: its prompt, and what it had written before."""
         self.slots = min(replica.slots, steps.most_sequences)
         self.clock, self.passes, self.preempted = 0.0, 0, 0
+        self.since = 0
+        """The pass after which the first of those that are read now was let in."""
         self.coming = 0
+        self.away = away
+        self.asked = count if clients is None else clients
+        """Requests whose arrival is known: the next one comes when an answer is whole."""
+        if clients is not None:
+            self.arrivals = [0.0] * min(clients, count) + [math.inf] * (count - clients)
         self.waiting: deque[int] = deque()
         self.reading: deque[int] = deque()
         self.read: dict[int, int] = {}
@@ -150,12 +167,13 @@ class _Batch:
         total, reported = len(self.arrivals), 0
         while True:
             self._let_in()
-            if self.reading:
+            wait = self._wait()
+            if self.reading and not wait:
                 self._mixed_step()
             elif self.begun:
-                self._steps()
+                self._steps(wait)
             elif self.coming < total:
-                self.clock = self.arrivals[self.coming]
+                self.clock = self.arrivals[self.coming] + self.replica.request
                 continue
             else:
                 on_progress(total, total)
@@ -167,7 +185,8 @@ class _Batch:
 
     def _let_in(self) -> None:
         arrivals, waiting = self.arrivals, self.waiting
-        while self.coming < len(arrivals) and arrivals[self.coming] <= self.clock:
+        request = self.replica.request
+        while self.coming < len(arrivals) and arrivals[self.coming] + request <= self.clock:
             waiting.append(self.coming)
             self.coming += 1
         room = self.replica.memory - len(self.begun) * self.steps.written
@@ -177,15 +196,22 @@ class _Batch:
             and self.used + self.held[waiting[0]] < room
         ):
             request = waiting.popleft()
+            self.since = self.since if self.reading else self.passes
             self.used += self.held[request]
             self.read[request] = self.cached[request]
             self.reading.append(request)
+
+    def _wait(self) -> int:
+        """Steps until prompts are read: none beside nothing that writes, or once one was begun."""
+        if not self.reading or not self.begun or self.read[self.reading[0]]:
+            return 0
+        return max(0, self.since + self.replica.waits - self.passes)
 
     def _mixed_step(self) -> None:
         """One step that reads as much as its chunk leaves, and writes for all that write."""
         self._make_room()
         steps, count = self.steps, len(self.begun)
-        room = self.replica.chunk - steps.checked * count
+        room = self.replica.chunk - (steps.checked * count if self.replica.mixes else 0)
         read, looked_at = 0, 0.0
         finished = []
         for request in self.reading:
@@ -198,9 +224,13 @@ class _Batch:
             self.read[request] = before + piece
             if before + piece == prompt:
                 finished.append(request)
-        tokens = steps.checked * count + read
-        time = self.together[tokens] + self.apart[count] + steps.cached * self.written_for
-        self._passed(time + steps.attended * looked_at, 1)
+        time = steps.attended * looked_at
+        if self.replica.mixes:
+            tokens = steps.checked * count + read
+            time += self.together[tokens] + self.apart[count] + steps.cached * self.written_for
+            self._passed(max(time, steps.launched), 1)
+        else:
+            self.clock += max(time + self.together[read], steps.launched)
         for request in finished:
             self.reading.popleft()
             del self.read[request]
@@ -210,27 +240,28 @@ class _Batch:
 
     def _begin(self, request: int) -> None:
         if not self.left[request]:
-            self.done[request] = self.clock
+            self._answered(request)
             self.used -= self.held[request]
             return
         self.begun[request] = self.passes
         self.written_for += self.held[request]
         heappush(self.ends, (self.passes + self.left[request], request))
 
-    def _steps(self) -> None:
+    def _steps(self, wait: int) -> None:
         """As many steps that only write as leave the batch as it is."""
         self._make_room()
         steps, count = self.steps, len(self.begun)
         if not count:
             return
-        ahead = self.ends[0][0] - self.passes
+        ahead = min(self.ends[0][0] - self.passes, wait or math.inf)
         growth = count * steps.written
-        ahead = min(ahead, max(1, int((self.replica.memory - self.used) / growth)))
+        ahead = min(int(ahead), max(1, int((self.replica.memory - self.used) / growth)))
         first = self.together[steps.checked * count] + self.apart[count]
         first += steps.cached * self.written_for
         more = steps.cached * growth
-        if self.coming < len(self.arrivals) and not self.waiting:
-            ahead = min(ahead, _until(self.arrivals[self.coming] - self.clock, first, more))
+        if self.coming < self.asked and not self.waiting:
+            known = self.arrivals[self.coming] + self.replica.request
+            ahead = min(ahead, _until(known - self.clock, first, more))
         self._passed(ahead * first + more * ahead * (ahead - 1) / 2, ahead)
 
     def _passed(self, time: float, passes: int) -> None:
@@ -243,8 +274,14 @@ class _Batch:
         ends = self.ends
         while ends and ends[0][0] <= self.passes:
             _, request = heappop(ends)
-            self.done[request] = self.clock
+            self._answered(request)
             self._leave(request)
+
+    def _answered(self, request: int) -> None:
+        self.done[request] = self.clock
+        if self.asked < len(self.arrivals):
+            self.arrivals[self.asked] = self.clock + self.away
+            self.asked += 1
 
     def _leave(self, request: int) -> None:
         tokens = self.held[request] + (self.passes - self.begun.pop(request)) * self.steps.written

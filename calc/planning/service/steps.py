@@ -14,9 +14,8 @@ from typing import Any, TypeAlias
 
 from calc.catalog.machines import NotMeasured
 from calc.core.arrays import Counts, Floats, Number, numpy
-from calc.planning.setup import Setup
 from calc.steps.expectation import Parts, serving_pass
-from calc.steps.job import Job, Layout, Tokens
+from calc.steps.job import Job, Tokens
 from calc.steps.timing import serving_step
 
 Times: TypeAlias = dict[str, Any]
@@ -47,6 +46,8 @@ class Steps:
     """Tokens that a pass checks for each sequence: more than one with a draft."""
     written: float = 1.0
     """Tokens that a pass writes of each sequence, on average."""
+    launched: float = 0.0
+    """The least of a step that reads: the host launches its kernels, which no graph holds."""
 
     def scaled(self, factor: float) -> Steps:
         """The same steps, each so many times as long."""
@@ -72,7 +73,8 @@ class Steps:
         """
         tokens = sequences * self.checked + read
         both = self.together[tokens] + self.apart[sequences]
-        return both + self.cached * held + self.attended * looked_at
+        time = both + self.cached * held + self.attended * looked_at
+        return numpy.maximum(time, numpy.where(numpy.greater(read, 0), self.launched, 0.0))
 
 
 @dataclass(frozen=True)
@@ -89,22 +91,29 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The three answers for a step of a group: at least, at most without overlap, as expected."""
+    """The three answers for a step of a group: at least, at most without overlap, as expected.
 
-    setup: Setup
-    group: Group
+    Of copies that share out experts (DP) all are loaded alike, and tables are those of one.
+    """
+
+    asked: Job
+    lengths: tuple[float, float]
+    """Tokens of a prompt, and of it with its answer."""
     tokens: int
     """The largest step."""
     sequences: int
     """The largest batch."""
     per_doubling: int = PER_DOUBLING
 
+    @property
+    def group(self) -> Group:
+        """Devices of a copy."""
+        return Group(int(self.asked.layout.tensor), int(self.asked.layout.experts))
+
     @cached_property
     def job(self) -> Job:
         """What a group runs, at any length of its tables."""
-        layout = Layout(tensor=self.group.devices, experts=self.group.experts)
-        whole = replace(self.setup.job, layout=layout)
-        return whole.with_context(max(self.tokens, 2 * PROMPT))
+        return self.asked.with_context(max(self.tokens, 2 * PROMPT))
 
     @cached_property
     def published(self) -> dict[str, Steps]:
@@ -133,16 +142,20 @@ class Answers:
         def total(load: Tokens) -> Times:
             return {"step": serving_pass(self.job, load).total.m_as("s")}
 
+        copies = self.job.layout.data
+
         def read(tokens: Floats, prompt: float) -> Times:
-            return total(Tokens(reading=tokens, prompt=prompt))
+            return total(Tokens(reading=copies * tokens, prompt=prompt))
 
         def write(sequences: Floats, context: float) -> Times:
-            return total(Tokens(writing=sequences, context=context))
+            return total(Tokens(writing=copies * sequences, context=context))
 
+        layers = self.job.model.layers_with("experts")
         try:
-            return self._tables(read, write)["step"]
+            made = self._tables(read, write)["step"]
         except NotMeasured as missing:
             return str(missing)
+        return replace(made, launched=layers * self.job.software.launch_experts)
 
     @cached_property
     def parts(self) -> Parts | None:
@@ -181,8 +194,7 @@ class Answers:
         sequences = _points(self.sequences, self.per_doubling)
         read_of, written_of = tokens.astype(float), sequences.astype(float)
         short, long = read(read_of, PROMPT), read(read_of[-1:], 2 * PROMPT)
-        context = float(self.setup.prompt.magnitude)
-        full = float(self.setup.context.magnitude)
+        context, full = self.lengths
         begun, ended = write(written_of, context), write(written_of[-1:], full)
         tables = {}
         for part in short:
@@ -213,6 +225,7 @@ def with_draft(model: Steps, draft: Steps, drafted: int, written: float) -> Step
         model.attended + draft.attended,
         count,
         written,
+        model.launched,
     )
 
 

@@ -1,0 +1,414 @@
+"""`observe`: what a benchmark of one's own server says of it, as numbers that every planner takes.
+
+A server is read as a known program whose own numbers are not known: the share of kernels' rates
+that it sustains, its time for a step, for each sequence of a step, and until a request is known.
+They are found by least squares from the times of a few closed loops, beside what the simulation
+says of the same loops without them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from calc.catalog import software as programs
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
+from calc.catalog.software import Software
+from calc.core.arguments import number, whole_number
+from calc.core.arrays import Floats, numpy
+from calc.core.errors import InputError, abbreviated
+from calc.core.files import read_text, writable, write_text
+from calc.core.report import Reported, Table
+from calc.core.units import QuantityLike, quantity
+from calc.planning.service.asked import length_of, time_of
+from calc.planning.service.simulation import simulate
+from calc.planning.service.under_load import served, uniform
+from calc.planning.setup import Options, Setup
+from calc.steps.job import Job, Layout
+
+CONSTRAINTS = {  # of what is fitted: its unit, and what it holds back
+    "sustained": ("1", "rates of arithmetic and memory: every token"),
+    "step": ("s", "the host, once a step: what a token takes at few clients"),
+    "sequence": ("s", "the host, for each sequence: what more clients add"),
+    "request": ("s", "the way to the batch: first tokens"),
+}
+SOURCE = "own benchmark"
+TURNS = 3  # of fits, each of which corrects what the one before left out
+WEIGHT = 0.3  # of an error of a first token, which scatters more than that of a token
+FALLS = 0.8  # a token that takes less than this of what it took with fewer clients contradicts it
+FAR = 0.5  # an error of a token after the fit at which points are no such server's
+
+
+class Point(NamedTuple):
+    """Means of a closed loop of so many clients, in seconds, and of its lengths in tokens."""
+
+    clients: int
+    ttft: float
+    tpot: float
+    prompt: float | None = None
+    answer: float | None = None
+    shortest: float = 1.0
+    """The shortest of lengths over the longest, where they are drawn between."""
+
+
+Simulated: TypeAlias = Callable[[Job, Point], tuple[float, float]]
+
+
+class Tool(NamedTuple):
+    """Where a program's result file has these: the first path of several that is there."""
+
+    name: str
+    mark: str
+    """What no other's has."""
+    clients: str
+    ttft: str
+    tpot: str
+    prompt: str
+    answer: str
+
+
+TOOLS = (
+    Tool(
+        "vllm bench serve or SGLang's bench_serving",
+        "mean_ttft_ms",
+        "max_concurrency",
+        "mean_ttft_ms",
+        "mean_tpot_ms",
+        "total_input_tokens/completed",
+        "total_output_tokens/completed",
+    ),
+    Tool(
+        "aiperf or genai-perf",
+        "time_to_first_token",
+        "input_config.loadgen.concurrency|input_config.perf_analyzer.stimulus.concurrency",
+        "time_to_first_token.avg",
+        "inter_token_latency.avg",
+        "input_sequence_length.avg",
+        "output_sequence_length.avg",
+    ),
+    Tool(
+        "guidellm",
+        "metrics",
+        "config.strategy.max_concurrency|config.strategy.streams|args.strategy.streams",
+        "metrics.time_to_first_token_ms.successful.mean",
+        "metrics.inter_token_latency_ms.successful.mean",
+        "metrics.prompt_token_count.successful.mean",
+        "metrics.output_token_count.successful.mean",
+    ),
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Observed(Reported):
+    """A server as its benchmark shows it; `software` is what planners take."""
+
+    asked: Job
+    points: tuple[Point, ...]
+    numbers: dict[str, float]
+    """What was fitted, in seconds or as a share."""
+    expected: tuple[tuple[float, float], ...]
+    """First tokens and each after of the points, with these numbers."""
+
+    @cached_property
+    def toml(self) -> str:
+        """The file that `--software` takes."""
+        program = self.asked.software
+        today = datetime.now(UTC).date()
+        lines = [
+            f"# What {len(self.points)} closed loops of {self.asked.model.name} on"
+            f" {self.asked.machine.name} say of their server.",
+            f"[{program.key}]",
+            f'name = "{program.name}, as observed"',
+            *([f'version = "{program.version}"'] if program.version else ()),
+            f'written = "{program.written}"',
+            f'kv = "{program.kv}"',
+            'kind = "measured"',
+            f'source = "{SOURCE}"',
+            f"checked = {today}",
+        ]
+        for name, value in self.numbers.items():
+            unit, told = CONSTRAINTS[name]
+            lines.append(f'{name} = {{ value = {value:.6g}, unit = "{unit}", note = "{told}" }}')
+        if not program.mixes:
+            lines.append('mixes = { value = 0, unit = "1" }')
+        return "\n".join(lines) + "\n"
+
+    @cached_property
+    def software(self) -> Software:
+        """The program with the numbers that were fitted."""
+        return with_numbers(self.asked.software, self.numbers)
+
+    def save(self, path: Path | str) -> None:
+        """Write the file that planners take as `software`."""
+        target = writable(path)
+        if target.suffix != ".toml":
+            raise InputError(f"numbers of a server are kept in a .toml file; got {target}")
+        if target.exists() and f'source = "{SOURCE}"' not in read_text(target):
+            raise InputError(f"{target} is there and is no file of `observe`: take another name")
+        write_text(target, self.toml)
+
+    @cached_property
+    def title(self) -> Sequence[str]:
+        """The server and how many points there were."""
+        count = f"{self.asked.layout.tensor} {self.asked.device.name}"
+        program = self.asked.software.name
+        return (f"{self.asked.model.name} on {count} by {program}, {len(self.points)} points", "")
+
+    @cached_property
+    def tables(self) -> Sequence[Table]:
+        """What was fitted, and each point beside what it makes of it."""
+        fitted = [("", "fitted", "what it holds back")]
+        for name, value in self.numbers.items():
+            unit, told = CONSTRAINTS[name]
+            shown = f"{value:.0%}" if unit == "1" else f"{quantity(value, 's').to_compact():.3g}"
+            fitted.append((name, shown, told))
+        rows: list[tuple[str, ...]] = [("clients", "TTFT", "fitted", "TPOT", "fitted")]
+        for point, times in zip(self.points, self.expected, strict=True):
+            both = (point.ttft, times[0]), (point.tpot, times[1])
+            cells = [f"{quantity(time, 's').to_compact():.3g}" for pair in both for time in pair]
+            rows.append((str(point.clients), *cells))
+        return (Table(fitted), Table(rows))
+
+    @cached_property
+    def facts(self) -> dict[str, object]:
+        """All of it for programs."""
+        points = [point._asdict() for point in self.points]
+        return {"numbers": self.numbers, "points": points, "software": self.toml}
+
+
+def observe(
+    model: Transformer | str,
+    hardware: Machine | Accelerator | Path | str,
+    points: Sequence[str | Path | Point],
+    *,
+    tensor: int = 1,
+    prompt: QuantityLike | None = None,
+    generated: QuantityLike | None = None,
+    weights: QuantityLike | None = None,
+    shortest: float = 1.0,
+    kv: QuantityLike = "bf16",
+    dtype: str | None = None,
+    software: str = "vllm",
+) -> Observed:
+    """What a server's own benchmark says of it: numbers that planners take as `software`.
+
+    Points are result files of `vllm bench serve`, SGLang's bench_serving, aiperf, genai-perf or
+    guidellm, or texts "concurrency=8,ttft=0.2 s,tpot=12 ms"; three of one server, from few clients
+    to many, are enough.
+
+    - `tensor`: devices that share each matrix (TP)
+    - `prompt`: tokens of a prompt, where no file says so
+    - `generated`: tokens of an answer, where no file says so
+    - `shortest`: of the lengths over the longest, where the benchmark draws them between
+    - `weights`: format of the weights; as released, or else bf16
+    - `kv`: format of keys and values
+    - `dtype`: what products are computed in
+    - `software`: the program that serves, whose kernels these are
+
+    >>> loops = ["concurrency=4,ttft=60 ms,tpot=8 ms", "concurrency=64,ttft=300 ms,tpot=16 ms"]
+    >>> seen = observe("llama-3.1-8b", "h100", loops, prompt=1000, generated=500)
+    >>> sorted(seen.numbers)
+    ['request', 'sequence', 'step', 'sustained']
+    """
+    if isinstance(points, str | Path):
+        points = [points]
+    read = [point for given in points for point in _read(given)]
+    if (least := number("shortest", shortest, above=0.0)) > 1:
+        raise InputError(f"shortest is a share of the longest, at most 1; got {shortest}")
+    told = (
+        None if prompt is None else length_of("prompt", prompt),
+        None if generated is None else length_of("generated", generated),
+    )
+    read = [
+        point._replace(
+            prompt=told[0] or point.prompt, answer=told[1] or point.answer, shortest=least
+        )
+        for point in read
+    ]
+    _check(read)
+    first = read[0]
+    counts: dict[str, QuantityLike] = {
+        "batch": 1,
+        "prompt": math.ceil(first.prompt or 1),
+        "generated": math.ceil(first.answer or 1),
+    }
+    setup = Setup.read(model, hardware, counts, Options(weights, kv, dtype, software=software))
+    job = replace(setup.job, layout=Layout(tensor=whole_number("tensor", tensor)))
+    return fitted(job, read)
+
+
+def fitted(job: Job, points: Sequence[Point], simulated: Simulated | None = None) -> Observed:
+    """The same of a job, whose software's own numbers are left aside, by this simulation."""
+    simulated = simulated or _simulated
+    points = sorted(points)
+    bare = replace(job, software=with_numbers(job.software, dict.fromkeys(CONSTRAINTS, 0.0)))
+    known = numpy.array([simulated(bare, point) for point in points])
+    clients = numpy.array([point.clients / job.layout.data for point in points], dtype=float)
+    nothing, one = numpy.zeros(len(points)), numpy.ones(len(points))
+    tokens: Floats = numpy.stack([known[:, 1], one, clients, nothing], 1)
+    firsts: Floats = numpy.stack([known[:, 0], one, nothing, one], 1)
+    ttfts, tpots = (numpy.array([point[place] for point in points]) for place in (1, 2))
+    aims = ttfts, tpots
+    best: tuple[float, dict[str, float], tuple[tuple[float, float], ...]] = (math.inf, {}, ())
+    for _ in range(TURNS):
+        rows = numpy.concatenate([tokens / aims[1][:, None], WEIGHT * firsts / aims[0][:, None]])
+        found = _least_squares(rows, numpy.concatenate([one, WEIGHT * one]))
+        numbers = dict(zip(CONSTRAINTS, (1 / found[0], *found[1:]), strict=True))
+        made = replace(job, software=with_numbers(job.software, numbers))
+        times = tuple(simulated(made, at) for at in points)
+        first, rest = (numpy.array([both[place] for both in times]) for place in (0, 1))
+        left = ((rest / tpots - 1) ** 2 + (WEIGHT * (first / ttfts - 1)) ** 2).sum()
+        best = min(best, (float(left), numbers, times), key=lambda one: one[0])
+        # What queues add is in the simulation and not in a sum: the next turn aims off by as much.
+        aims = ttfts * (firsts @ found) / first, tpots * (tokens @ found) / rest
+    _, numbers, times = best
+    if max(abs(both[1] / at.tpot - 1) for both, at in zip(times, points, strict=True)) > FAR:
+        raise InputError(
+            f"no numbers of {job.software.name} make the times of these points: the nearest are"
+            f" more than {FAR:.0%} off, so that the model, the layout or the lengths are not theirs"
+        )
+    return Observed(job, tuple(points), numbers, times)
+
+
+def with_numbers(software: Software, values: dict[str, float]) -> Software:
+    """The same program with numbers of its own, those that are 0 left out."""
+    table = {
+        name: {"value": value, "unit": CONSTRAINTS[name][0]}
+        for name, value in values.items()
+        if value > 0
+    }
+    origin = {"kind": "measured", "source": SOURCE, "checked": datetime.now(UTC).date()}
+    made = programs.of_table(software.key, {"name": software.name, **origin, **table}, "observed")
+    kept = {name: had for name, had in software.records.items() if name not in values}
+    kept = {name: had for name, had in kept.items() if name != "sustained_experts"}
+    if "sustained" in made.records:
+        kept["sustained_experts"] = made.records["sustained"]
+    return replace(software, records=kept | made.records)
+
+
+def _simulated(job: Job, point: Point) -> tuple[float, float]:
+    """First tokens and each after of a closed loop, the means."""
+    assert point.prompt is not None
+    assert point.answer is not None  # since they were checked
+    lengths = point.prompt, point.prompt + point.answer
+    clients = max(1, round(float(point.clients / job.layout.data)))
+    replica = served(job, lengths, clients)
+    longest = 2 / (1 + point.shortest)
+    loop = uniform(clients, longest * point.prompt, longest * point.answer, point.shortest)
+    run = simulate(replica, loop, None, clients)
+    return float(run.ttft.mean()), float(run.tpot.mean())
+
+
+def _least_squares(rows: Any, wanted: Any) -> list[float]:
+    """The numbers, none below 0 and the first above it, that come nearest."""
+    count = rows.shape[1]
+    best = (math.inf, [1.0] + [0.0] * (count - 1))
+    for size in range(count):
+        for others in combinations(range(1, count), size):
+            chosen = [0, *others]
+            found = numpy.linalg.lstsq(rows[:, chosen], wanted, rcond=None)[0]
+            left = float(((rows[:, chosen] @ found - wanted) ** 2).sum())
+            if found[0] > 0 and (found >= 0).all() and left < best[0] - 1e-12:
+                values = [0.0] * count
+                for place, value in zip(chosen, found, strict=True):
+                    values[place] = float(value)
+                best = (left, values)
+    return best[1]
+
+
+def _check(points: Sequence[Point]) -> None:
+    """Refuse points that are too few, without lengths, or that contradict one another."""
+    if len({point.clients for point in points}) < 2:
+        raise InputError(
+            "a server is seen at two concurrencies or more, three of them better; got"
+            f" {len(points)} {'point' if len(points) == 1 else 'points'}"
+        )
+    for point in points:
+        if point.prompt is None or point.answer is None:
+            raise InputError(
+                f"the lengths of the loop of {point.clients} clients are missing: give prompt= and"
+                " generated="
+            )
+    by_clients = sorted(points)
+    for fewer, more in pairwise(by_clients):
+        if more.tpot < FALLS * fewer.tpot and more[3:] == fewer[3:]:
+            raise InputError(
+                f"points contradict each other: {more.clients} clients have a token every"
+                f" {more.tpot * 1e3:.3g} ms, and {fewer.clients} every {fewer.tpot * 1e3:.3g} ms"
+            )
+
+
+def _read(given: str | Path | Point) -> Iterator[Point]:
+    """The points of a text, or of a file in one of the forms that are known."""
+    if isinstance(given, Point):
+        yield given
+        return
+    if isinstance(given, str) and "=" in given:
+        yield _of_text(given)
+        return
+    text = read_text(given)
+    try:
+        documents = [json.loads(text)]
+    except ValueError:
+        try:
+            documents = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except ValueError as error:
+            raise InputError(f"{given}: is no JSON: {error}") from None
+    for document in documents:
+        several = document.get("benchmarks") if isinstance(document, dict) else document
+        for result in several if isinstance(several, list) else [document]:
+            yield _of_result(given, result)
+
+
+def _of_text(text: str) -> Point:
+    pairs = dict(part.strip().split("=", 1) for part in text.split(",") if "=" in part)
+    if missing := [name for name in ("concurrency", "ttft", "tpot") if name not in pairs]:
+        raise InputError(
+            f"{abbreviated(text)} has no {' and no '.join(missing)}: a point is"
+            ' "concurrency=8,ttft=0.2 s,tpot=12 ms"'
+        )
+    if unknown := [name for name in pairs if name not in ("concurrency", "ttft", "tpot")]:
+        raise InputError(f"a point has concurrency, ttft and tpot; got {', '.join(unknown)}")
+    clients = int(number("concurrency", quantity(pairs["concurrency"]).m_as(""), 1))
+    times = (time_of(name, pairs[name], "12 ms") for name in ("ttft", "tpot"))
+    return Point(clients, *times)
+
+
+def _of_result(path: str | Path, result: Any) -> Point:
+    tool = next((tool for tool in TOOLS if isinstance(result, dict) and tool.mark in result), None)
+    if tool is None:
+        names = ", ".join(tool.name for tool in TOOLS)
+        raise InputError(f"{path}: is no result of a known benchmark: calc reads those of {names}")
+    found = {name: _at(result, getattr(tool, name)) for name in Point._fields[:-1]}
+    if missing := [name for name in ("clients", "ttft", "tpot") if not found[name]]:
+        told = " or ".join(getattr(tool, missing[0]).split("|"))
+        raise InputError(f"{path}: a result of {tool.name} needs {told}, which this has not")
+    clients = whole_number("clients", round(float(found["clients"] or 0)))
+    ttft, tpot = (float(found[name] or 0) / 1e3 for name in ("ttft", "tpot"))
+    return Point(clients, ttft, tpot, found["prompt"], found["answer"])
+
+
+def _at(result: Any, paths: str) -> float | None:
+    """What stands at the first path that is there; one over another where a path says so."""
+    for path in paths.split("|"):
+        values = []
+        for part in path.split("/"):
+            value = result
+            for name in part.split("."):
+                value = value.get(name) if isinstance(value, dict) else None
+            values.append(value)
+        try:
+            top, *below = map(float, values)
+            return top / below[0] if below else top
+        except (TypeError, ValueError, ZeroDivisionError):
+            continue
+    return None

@@ -1,0 +1,301 @@
+"""What published servers met under load, beside the simulation: first tokens, and each after.
+
+Closed loops of so many clients, MLPerf's scenarios at a rate, and two traces request by request.
+How a server is set follows its benchmark's own scripts where these are published, else its engine;
+`data/published/README.md` has the rules, which are the same for all rows.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
+
+from calc.catalog import engines, machines, models, software
+from calc.core.arrays import numpy
+from calc.core.errors import InputError
+from calc.core.files import read_text
+from calc.core.records import read_toml
+from calc.formats import element_size
+from calc.planning.service.load import Trace, poisson, read_trace
+from calc.planning.service.queue import Replica
+from calc.planning.service.search import cache_tokens
+from calc.planning.service.simulation import Run, simulate
+from calc.planning.service.steps import Answers
+from calc.published import closed_loops
+from calc.published.prediction import UnusableRowError
+from calc.published.reading import FOLDER, Row
+from calc.steps.job import Formats, Job, Layout
+
+ROUNDS = 10  # requests of each client, all of which count
+DRAWN = {(1024, 1024), (1024, 8192), (8192, 1024)}  # lengths of InferenceX, drawn from 0.8 on
+PERCENTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
+REQUESTS = 2000  # of a run at a rate
+PROMPT = 400  # tokens of prompts of a named data set, never above the answer: rule 5
+TURNS = 4  # times that two pools are asked in turn for what they leave each other
+
+
+class Setting(NamedTuple):
+    """How scripts of InferenceX start a server of a model, where it is not as engines start."""
+
+    software: str
+    model: str
+    chunk: int = 0
+    """Tokens of a step; 0 where room is left for one prompt beside the clients."""
+    waits: int = 0
+    """Steps that prompts wait for others to be read with."""
+    at: tuple[int, int] | None = None
+    """Lengths for which alone it holds."""
+    slices: int = 0
+    """Slices below which alone it holds."""
+    before: str = "9"
+    """A day before which alone it holds."""
+
+
+SETTINGS = (  # the first that holds [inferencex-scripts], files benchmarks/*_trt*, dsr1_fp4_b200*
+    Setting("tensorrt-llm", "llama-3-1-70b", 16384, 20, at=(1024, 1024), slices=8),
+    Setting("tensorrt-llm", "llama-3-1-70b", 16384),
+    Setting("tensorrt-llm", "gpt-oss-120b", 20000),
+    Setting("tensorrt-llm", "deepseek-v3", before="2026"),
+    # Requests are looked for at every 30th step: half of that in the mean.
+    Setting("sglang", "deepseek-v3", 16384, 15),
+)
+
+
+@dataclass(frozen=True)
+class Met:
+    """Times under load, measured and simulated, by name in seconds; or why nothing is expected."""
+
+    id: str
+    job: Job | None
+    measured: Mapping[str, float]
+    expected: Mapping[str, float]
+    reason: str = ""
+    kind: str = ""
+    """What of: agg or disagg, a scenario, a trace."""
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """Measured over expected, less one."""
+        return {name: self.measured[name] / time - 1 for name, time in self.expected.items()}
+
+
+def served(job: Job, lengths: tuple[float, float], sequences: int, chunk: int = 0) -> Replica:
+    """A copy of a job's server, with its engine's own limits and so many sequences at most.
+
+    >>> job = Job.of("llama-3-8b", "dgx-h100", software="vllm")
+    >>> served(job, (1000, 1200), 64).chunk
+    8192
+    """
+    engine = engines.get(job.software.key)
+    device = job.measured_on.device
+    tokens, most = engine.largest_step(device, engines.visible(device))
+    tokens, most = chunk or tokens, min(most, sequences)
+    steps = Answers(job, lengths, tokens + most, most).expected
+    if isinstance(steps, str):
+        raise UnusableRowError(steps)
+    job = job.with_context(lengths[1])
+    memory = cache_tokens([job], sum(lengths) / 2)
+    return Replica(steps, memory, tokens, most).run_by(job.software)
+
+
+def closed_loop(row: Row) -> Met:
+    """A row of `calc.published.closed_loops` beside the simulation of its clients.
+
+    >>> met = closed_loop(next(row for row in closed_loops.rows() if row["mode"] == "agg"))
+    >>> sorted(met.expected), met.kind
+    (['tpot', 'ttft'], 'agg')
+    """
+    try:
+        job = closed_loops.job_of(row)
+        run = _apart(row, job) if row["mode"] == "disagg" else together(row, job)
+    except InputError as reason:
+        return Met(row.id, None, row.measured, {}, str(reason), row["mode"])
+    return Met(row.id, job, row.measured, run, kind=row["mode"])
+
+
+def uniform(clients: int, prompt: float, answer: float, shortest: float = 1.0) -> Trace:
+    """Requests of so many clients, all at the start, with lengths drawn from a share of these on.
+
+    >>> uniform(2, 100, 10).prompts.tolist() == [100] * 20
+    True
+    """
+    random, count = numpy.random.default_rng(0), ROUNDS * clients
+    prompts, answers = (
+        random.integers(max(1, round(shortest * longest)), round(longest) + 1, count)
+        for longest in (prompt, answer)
+    )
+    return Trace(numpy.zeros(count), prompts, answers, numpy.zeros_like(prompts))
+
+
+def _requests(row: Row, clients: int) -> Trace:
+    shortest = 0.8 if (row["input"], row["output"]) in DRAWN else 1.0
+    return uniform(clients, row["input"], row["output"], shortest)
+
+
+def together(row: Row, job: Job) -> dict[str, float]:
+    """Means of a row's clients, of one copy's share of them where there are several.
+
+    >>> row = next(row for row in closed_loops.rows() if row["mode"] == "agg")
+    >>> sorted(together(row, closed_loops.job_of(row)))
+    ['tpot', 'ttft']
+    """
+    clients = max(1, round(row["clients"] / job.layout.data))
+    setting = _setting(row, job)
+    chunk = 0 if setting is None else setting.chunk or row["clients"] + row["input"] + 64
+    replica = served(job, _lengths(row), clients, chunk)
+    waits = 0 if setting is None else setting.waits
+    return _means(simulate(replace(replica, waits=waits), _requests(row, clients), None, clients))
+
+
+def _setting(row: Row, job: Job) -> Setting | None:
+    if (row["input"], row["output"]) not in DRAWN or not row["day"]:
+        return None
+    for one in SETTINGS:
+        if (
+            (one.software, one.model) == (job.software.key, job.model.key)
+            and one.at in (None, (row["input"], row["output"]))
+            and (not one.slices or job.layout.tensor < one.slices)
+            and row["day"] < one.before
+        ):
+            return one
+    return None
+
+
+def _apart(row: Row, job: Job) -> dict[str, float]:
+    """Servers that read, and servers that write: each has the clients that the other leaves it.
+
+    A client is with those that write for as many steps as its answer has tokens, and in between
+    with one of those that read, which is simulated; both shares follow from one another.
+    """
+    readers = closed_loops.job_of(row, "readers_")
+    lengths, answer = _lengths(row), sum(closed_loops.mean_lengths(row)) - _lengths(row)[0]
+    copies = row["readers"] * readers.layout.data
+    reading = max(1, round(row["clients"] / copies))
+    reader = served(readers, lengths, reading)
+    writer_copies = row["servers"] * job.layout.data
+    writer = served(job, lengths, max(1, round(row["clients"] / writer_copies)))
+    trace = _requests(row, reading)
+    trace = replace(trace, answers=numpy.ones_like(trace.answers))
+    ttft, tpot = 0.0, float(writer.steps.time(1, lengths[0]))
+    for _ in range(TURNS):
+        away = answer * tpot
+        ttft = float(simulate(reader, trace, None, reading, away).ttft.mean())
+        share = away / (away + ttft)
+        writing = min(writer.slots, max(1, round(share * row["clients"] / writer_copies)))
+        tpot = float(writer.steps.time(writing, writing * sum(lengths) / 2))
+    return {"ttft": ttft, "tpot": tpot}
+
+
+def _lengths(row: Row) -> tuple[float, float]:
+    prompt, answer = closed_loops.mean_lengths(row)
+    return prompt, prompt + answer
+
+
+def _means(run: Run) -> dict[str, float]:
+    return {"ttft": float(run.ttft.mean()), "tpot": float(run.tpot.mean())}
+
+
+@cache
+def mlperf_rows() -> tuple[dict[str, str], ...]:
+    """Results of MLPerf Inference v6.0 in Server and Interactive, with percentiles in ms.
+
+    >>> mlperf_rows()[0]["scenario"]
+    'Server'
+    """
+    return tuple(csv.DictReader(read_text(FOLDER / "mlperf_loads.csv").splitlines()))
+
+
+def at_rate(row: Mapping[str, str]) -> Met:
+    """A result of MLPerf beside the simulation at the rate of requests that it completed.
+
+    >>> at_rate(mlperf_rows()[0]).kind
+    'Server'
+    """
+    measured = {
+        f"{name} p{100 * share:g}": float(row[f"{name}_p{100 * share:g}"]) / 1e3
+        for share in PERCENTILES
+        for name in ("ttft", "tpot")
+    }
+    try:
+        job, copies = _mlperf_job(row)
+        answer = float(row["answer"])
+        prompt = min(PROMPT, answer)
+        rate = float(row["rate"]) / copies
+        trace = poisson(rate, REQUESTS, prompt, answer, 0.5, 0.5)
+        replica = served(job, (prompt, prompt + answer), 1024)
+        run = simulate(replica, trace).steady()
+    except InputError as reason:
+        return Met(row["id"], None, measured, {}, str(reason), row["scenario"])
+    times = {share: run.at(share) for share in PERCENTILES}
+    expected = {
+        f"{name} p{100 * share:g}": times[share][place]
+        for share in PERCENTILES
+        for place, name in enumerate(("ttft", "tpot"))
+    }
+    return Met(row["id"], job, measured, expected, kind=row["scenario"])
+
+
+def _mlperf_job(row: Mapping[str, str]) -> tuple[Job, int]:
+    """A copy on as few devices as its weights fill to half at most, and how many copies there are.
+
+    Results do not say how a model is cut.
+    """
+    machine, devices = machines.get(row["machine"]), int(row["devices"])
+    program = software.get(row["software"])
+    dtype = "fp4" if row["format"] == "nvfp4" else row["format"]
+    if dtype not in machine.device.dtypes:
+        dtype = "bf16"
+    sizes = Formats(dtype, element_size("weights", row["format"]), "fp8")
+    job = Job(models.get(row["model"]), machine, Layout(), sizes, program)
+    memory = machine.device.memory_capacity.m_as("byte")
+    slices = 1
+    while job.weight_memory.m_as("byte") > slices * memory / 2 and slices < devices:
+        slices *= 2
+    return replace(job, layout=Layout(tensor=slices)), max(1, devices // slices)
+
+
+@cache
+def _traces() -> dict[str, dict[str, str]]:
+    return read_toml(FOLDER / "traces.toml")
+
+
+def traces() -> tuple[str, ...]:
+    """The names of the runs whose requests were recorded one by one.
+
+    >>> traces()
+    ('rtx-4090', 'rtx-pro-6000')
+    """
+    return tuple(_traces())
+
+
+def replayed(name: str) -> tuple[Met, Run, Run]:
+    """A recorded run: the means of its requests beside the simulation's, and both one by one.
+
+    >>> met, measured, expected = replayed("rtx-4090")
+    >>> len(measured.first) == len(expected.first) == 300
+    True
+    """
+    about = _traces()[name]
+    path = FOLDER / f"trace_{name}.csv"
+    trace = read_trace(path)
+    table = list(csv.DictReader(read_text(path).splitlines()))
+    first, done = (numpy.array([float(line[at]) for line in table]) for at in ("first", "done"))
+    measured = Run(trace.arrivals, first, done, trace.answers)
+    layout = Layout(tensor=int(about["tensor"]))
+    job = Job.of(about["model"], about["machine"], layout, software=about["software"])
+    lengths = float(trace.prompts.mean()), float((trace.prompts + trace.answers).mean())
+    replica = served(job, lengths, int(about["sequences"]), int(about["chunk"]))
+    if "cache" in about:
+        replica = replace(replica, memory=int(about["cache"]))
+    run = simulate(replica, trace)
+    return Met(name, job, _means(measured), _means(run), kind="trace"), measured, run
+
+
+def compare() -> Iterator[Met]:
+    """All of them."""
+    yield from map(closed_loop, closed_loops.rows())
+    yield from map(at_rate, mlperf_rows())
+    yield from (replayed(name)[0] for name in traces())

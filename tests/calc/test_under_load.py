@@ -1,0 +1,204 @@
+"""Servers under load: closed loops by their laws, recorded runs, and what a benchmark shows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calc import InputError, Job, Layout, plan, software
+from calc.planning.service import Replica, Run, Steps, observe, simulate, under_load
+from calc.planning.service.load import Trace
+from calc.planning.service.observed import Point, fitted, with_numbers
+from calc.published import closed_loops
+
+STEP = 0.01
+PLANTED = {"sustained": 0.8, "step": 0.002, "sequence": 40e-6, "request": 0.03}
+
+
+def steps(read: float = 0.0, launched: float = 0.0) -> Steps:
+    """Each step takes a hundredth of a second, and so much more for each token that it reads."""
+    count = np.arange(65)
+    apart: Any = np.where(count, STEP - read * count, 0.0)
+    together: Any = read * np.arange(4096)
+    return Steps(together, apart, 0.0, 0.0, launched=launched)
+
+
+def loop(clients: int, rounds: int = 10, prompt: int = 1, answer: int = 50) -> Trace:
+    count = clients * rounds
+    prompts, answers = np.full(count, prompt), np.full(count, answer)
+    return Trace(np.zeros(count), prompts, answers, np.zeros_like(prompts))
+
+
+def test_a_closed_loop_keeps_all_its_clients_busy() -> None:
+    """Little's law: clients over the time of a request are the requests of a second."""
+    run = simulate(Replica(steps(1e-4), 10**9, 2000, 64), loop(8, prompt=100), None, 8)
+    time = float((run.done - run.arrivals).mean())
+    rate = len(run.arrivals) / run.elapsed
+    assert rate * time == pytest.approx(8, rel=0.01)
+
+
+def test_a_client_that_is_away_asks_later() -> None:
+    near, far = (
+        simulate(Replica(steps(), 10**9, 2000, 64), loop(1, 3), None, 1, away)
+        for away in (0.0, 2.0)
+    )
+    assert far.elapsed - near.elapsed == pytest.approx(2 * 2.0)
+
+
+def arriving(replica: Replica) -> Run:
+    """A request whose prompt comes while another writes, long before that is done."""
+    lengths = np.array([1, 100]), np.array([400, 50])
+    return simulate(replica, Trace(np.array([0.0, 0.105]), *lengths, np.array([0, 0])))
+
+
+def test_prompts_wait_for_others_for_so_many_steps() -> None:
+    plain = Replica(steps(), 10**9, 2000, 64)
+    at_once, later = arriving(plain), arriving(replace(plain, waits=20))
+    assert later.first[1] - at_once.first[1] == pytest.approx(20 * STEP)
+
+
+def test_a_server_knows_of_a_request_after_its_own_time() -> None:
+    plain = Replica(steps(), 10**9, 2000, 64)
+    at_once, later = arriving(plain), arriving(replace(plain, request=0.5))
+    assert later.ttft[1] - at_once.ttft[1] == pytest.approx(0.5)
+
+
+def test_all_that_write_wait_where_steps_do_not_mix() -> None:
+    mixed = arriving(Replica(steps(0.001), 10**9, 2000, 64))
+    apart = arriving(Replica(steps(0.001), 10**9, 2000, 64, mixes=False))
+    assert mixed.first[1] - apart.first[1] == pytest.approx(STEP)  # which nobody writes in
+    assert apart.done[0] == pytest.approx(mixed.done[0])
+
+
+def test_a_step_that_reads_takes_the_time_of_its_launches() -> None:
+    run = arriving(Replica(steps(launched=0.2), 10**9, 2000, 64))
+    assert run.ttft[0] == pytest.approx(0.2)
+
+
+def test_engines_have_limits_of_their_own() -> None:
+    of = {
+        name: under_load.served(Job.of("llama-3-8b", machine, software=name), (900, 1000), 4000)
+        for name, machine in (("vllm", "dgx-h100"), ("sglang", "dgx-b200"))
+    }
+    assert (of["vllm"].chunk, of["vllm"].slots, of["vllm"].mixes) == (8192, 1024, True)
+    assert (of["sglang"].chunk, of["sglang"].slots, of["sglang"].mixes) == (16384, 2048, False)
+
+
+def test_a_recorded_run_is_replayed_request_by_request() -> None:
+    met, measured, expected = under_load.replayed("rtx-pro-6000")
+    assert np.median(np.abs(measured.ttft / expected.ttft - 1)) < 0.05
+    assert np.median(np.abs(measured.tpot / expected.tpot - 1)) < 0.05
+    assert measured.ttft.mean() == pytest.approx(met.measured["ttft"])
+
+
+@pytest.mark.parametrize("place", range(1000, 1300, 100))
+def test_rows_are_simulated_or_say_why_not(place: int) -> None:
+    met = under_load.closed_loop(closed_loops.rows()[place])
+    assert bool(met.expected) != bool(met.reason)
+
+
+def test_planted_numbers_are_found_again() -> None:
+    from calc.planning.service.observed import _simulated
+
+    job = Job.of("llama-3.1-8b", "h100", Layout(), software="vllm")
+    known = replace(job, software=with_numbers(job.software, PLANTED))
+
+    def times(point: Point) -> tuple[float, float]:
+        return _simulated(known, point)
+
+    points = [Point(clients, 0.0, 0.0, 1000, 200, 0.8) for clients in (2, 12, 48)]
+    points = [at._replace(ttft=first, tpot=rest) for at in points for first, rest in [times(at)]]
+    seen = fitted(job, points)
+    for (first, rest), point in zip(seen.expected, points, strict=True):
+        assert rest == pytest.approx(point.tpot, rel=0.05)
+        assert first == pytest.approx(point.ttft, rel=0.2)
+    assert seen.numbers["sustained"] == pytest.approx(PLANTED["sustained"], rel=0.1)
+    assert seen.numbers["request"] == pytest.approx(PLANTED["request"], abs=0.015)
+
+
+POINTS = ["concurrency=4,ttft=60 ms,tpot=8 ms", "concurrency=64,ttft=0.3 s,tpot=16 ms"]
+LENGTHS: dict[str, Any] = {"prompt": 1000, "generated": 300}
+
+
+def test_what_was_observed_is_software_of_every_planner(tmp_path: Path) -> None:
+    seen = observe("llama-3.1-8b", "h100", POINTS, **LENGTHS)
+    seen.save(tmp_path / "mine.toml")
+    again = software.get(str(tmp_path / "mine.toml"))
+    assert again.step == pytest.approx(seen.software.step, rel=1e-4)
+    both = [
+        plan("llama-3.1-8b", "h100", batch=8, **LENGTHS, software=name)
+        for name in ("vllm", str(tmp_path / "mine.toml"))
+    ]
+    times = [one.expected.time_per_token.m_as("s") for one in both if one.expected]
+    assert times[0] != times[1]
+    (tmp_path / "device.toml").write_text("[mine]\n", encoding="utf-8")
+    with pytest.raises(InputError, match="take another name"):
+        seen.save(tmp_path / "device.toml")
+
+
+RESULTS = {
+    "vllm bench serve": {
+        "max_concurrency": 8,
+        "mean_ttft_ms": 200.0,
+        "mean_tpot_ms": 12.0,
+        "total_input_tokens": 80_000,
+        "total_output_tokens": 16_000,
+        "completed": 80,
+    },
+    "aiperf": {
+        "input_config": {"loadgen": {"concurrency": 8}},
+        "time_to_first_token": {"unit": "ms", "avg": 200.0},
+        "inter_token_latency": {"unit": "ms", "avg": 12.0},
+        "input_sequence_length": {"avg": 1000},
+        "output_sequence_length": {"avg": 200},
+    },
+    "guidellm": {
+        "benchmarks": [
+            {
+                "config": {"strategy": {"type_": "concurrent", "streams": 8}},
+                "metrics": {
+                    "time_to_first_token_ms": {"successful": {"mean": 200.0}},
+                    "inter_token_latency_ms": {"successful": {"mean": 12.0}},
+                    "prompt_token_count": {"successful": {"mean": 1000}},
+                    "output_token_count": {"successful": {"mean": 200}},
+                },
+            }
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("tool", RESULTS)
+def test_result_files_say_the_same(tool: str, tmp_path: Path) -> None:
+    from calc.planning.service.observed import _read
+
+    (tmp_path / "result.json").write_text(json.dumps(RESULTS[tool]), encoding="utf-8")
+    assert list(_read(tmp_path / "result.json")) == [Point(8, 0.2, 0.012, 1000, 200)]
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        (POINTS[:1], "two concurrencies or more"),
+        ([POINTS[0], "concurrency=64,ttft=0.3 s,tpot=4 ms"], "contradict each other"),
+        ([POINTS[0], "concurrency=8,tpot=9 ms"], "has no ttft"),
+        ([POINTS[0], "concurrency=8,ttft=1 s,tpot=9 m"], "tpot"),
+        ([POINTS[0], "concurrency=8,ttft=1 s,tpot=9 ms,e2e=3 s"], "got e2e"),
+        ([POINTS[0], "concurrency=8,ttft=1 s,tpot=900 s"], "not theirs"),
+        (["{}"], "no result of a known benchmark"),
+        (['{"mean_ttft_ms": 3}'], "needs max_concurrency"),
+        (["not json"], "is no JSON"),
+    ],
+)
+def test_points_that_say_nothing_are_refused(points: list[str], said: str, tmp_path: Path) -> None:
+    given: list[str | Path | Point] = list(points)
+    if "=" not in points[0]:
+        (tmp_path / "result.json").write_text(points[0], encoding="utf-8")
+        given = [tmp_path / "result.json"]
+    with pytest.raises(InputError, match=said):
+        observe("llama-3.1-8b", "h100", given, **LENGTHS)
