@@ -91,6 +91,7 @@ COLUMNS = {  # conditions, and what tables of results and servers' benchmarks ca
     "global_batch_seqs": ("global_batch_seqs", "global_batch"),
     "batch": (
         *("batch", "max_concurrency", "input_config.loadgen.concurrency"),
+        "input_config.perf_analyzer.stimulus.concurrency",
         *("config.strategy.max_concurrency", "config.strategy.streams"),
     ),
     "input_len": (
@@ -168,13 +169,7 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
         said, figures, text = *_of_text(f"{given}; {about}" if about else given), f"{given} {about}"
     else:
         text, beside = about, _of_text(about)[0] if about else {}
-        known = {name: value for name, value in _flat(given) if value not in ("", None)}
-        try:
-            said, figures = _of_table(known, beside)
-        except (ValueError, TypeError, KeyError) as error:
-            raise InputError(
-                f"{abbreviated(given)} has a figure that is no number: {error}"
-            ) from None
+        said, figures = of_result(given, beside)
     training = any(name in OF_TRAINING for name in figures)
     group = "collective" if said.get("collective") else "training" if training else "serving"
     if training and "batch" in said:
@@ -187,6 +182,21 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
     said = {"id": "the claim", "software": "", "source_key": ""} | said
     row = Row(group, "the claim", said, figures)
     return Claim(row, bool(re.search(DRAFTS, text, re.I)), bool(re.search(PREFIXES, text, re.I)))
+
+
+def of_result(
+    given: Mapping[str, Any], beside: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """The conditions and the figures of a row, or of a benchmark's result file.
+
+    >>> of_result({"max_concurrency": 8, "mean_ttft_ms": 200, "mean_tpot_ms": 12})
+    ({'batch': 8}, {'ttft': 0.2, 'tpot': 0.012})
+    """
+    known = {name: value for name, value in _flat(given) if value not in ("", None)}
+    try:
+        return _of_table(known, beside or {})
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{abbreviated(given)} has a figure that is no number: {error}") from None
 
 
 def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, given: Any) -> None:

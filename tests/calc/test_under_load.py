@@ -191,7 +191,8 @@ def test_result_files_say_the_same(tool: str, tmp_path: Path) -> None:
         ([POINTS[0], "concurrency=8,ttft=1 s,tpot=9 ms,e2e=3 s"], "got e2e"),
         ([POINTS[0], "concurrency=8,ttft=1 s,tpot=900 s"], "not theirs"),
         (["{}"], "no result of a known benchmark"),
-        (['{"mean_ttft_ms": 3}'], "needs max_concurrency"),
+        (['{"mean_ttft_ms": 3}'], "no TPOT"),
+        (['{"mean_ttft_ms": 3, "mean_tpot_ms": 3}'], "how many clients"),
         (["not json"], "is no JSON"),
     ],
 )

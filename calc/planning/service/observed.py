@@ -33,6 +33,7 @@ from calc.planning.service.asked import length_of, time_of
 from calc.planning.service.simulation import simulate
 from calc.planning.service.under_load import served, uniform
 from calc.planning.setup import Options, Setup
+from calc.published import claims
 from calc.steps.job import Job, Layout
 
 CONSTRAINTS = {  # of what is fitted: its unit, and what it holds back
@@ -61,50 +62,6 @@ class Point(NamedTuple):
 
 
 Simulated: TypeAlias = Callable[[Job, Point], tuple[float, float]]
-
-
-class Tool(NamedTuple):
-    """Where a program's result file has these: the first path of several that is there."""
-
-    name: str
-    mark: str
-    """What no other's has."""
-    clients: str
-    ttft: str
-    tpot: str
-    prompt: str
-    answer: str
-
-
-TOOLS = (
-    Tool(
-        "vllm bench serve or SGLang's bench_serving",
-        "mean_ttft_ms",
-        "max_concurrency",
-        "mean_ttft_ms",
-        "mean_tpot_ms",
-        "total_input_tokens/completed",
-        "total_output_tokens/completed",
-    ),
-    Tool(
-        "aiperf or genai-perf",
-        "time_to_first_token",
-        "input_config.loadgen.concurrency|input_config.perf_analyzer.stimulus.concurrency",
-        "time_to_first_token.avg",
-        "inter_token_latency.avg",
-        "input_sequence_length.avg",
-        "output_sequence_length.avg",
-    ),
-    Tool(
-        "guidellm",
-        "metrics",
-        "config.strategy.max_concurrency|config.strategy.streams|args.strategy.streams",
-        "metrics.time_to_first_token_ms.successful.mean",
-        "metrics.inter_token_latency_ms.successful.mean",
-        "metrics.prompt_token_count.successful.mean",
-        "metrics.output_token_count.successful.mean",
-    ),
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -384,31 +341,14 @@ def _of_text(text: str) -> Point:
 
 
 def _of_result(path: str | Path, result: Any) -> Point:
-    tool = next((tool for tool in TOOLS if isinstance(result, dict) and tool.mark in result), None)
-    if tool is None:
-        names = ", ".join(tool.name for tool in TOOLS)
-        raise InputError(f"{path}: is no result of a known benchmark: calc reads those of {names}")
-    found = {name: _at(result, getattr(tool, name)) for name in Point._fields[:-1]}
-    if missing := [name for name in ("clients", "ttft", "tpot") if not found[name]]:
-        told = " or ".join(getattr(tool, missing[0]).split("|"))
-        raise InputError(f"{path}: a result of {tool.name} needs {told}, which this has not")
-    clients = whole_number("clients", round(float(found["clients"] or 0)))
-    ttft, tpot = (float(found[name] or 0) / 1e3 for name in ("ttft", "tpot"))
-    return Point(clients, ttft, tpot, found["prompt"], found["answer"])
-
-
-def _at(result: Any, paths: str) -> float | None:
-    """What stands at the first path that is there; one over another where a path says so."""
-    for path in paths.split("|"):
-        values = []
-        for part in path.split("/"):
-            value = result
-            for name in part.split("."):
-                value = value.get(name) if isinstance(value, dict) else None
-            values.append(value)
-        try:
-            top, *below = map(float, values)
-            return top / below[0] if below else top
-        except (TypeError, ValueError, ZeroDivisionError):
-            continue
-    return None
+    said, figures = claims.of_result(result) if isinstance(result, dict) else ({}, {})
+    if missing := [name.upper() for name in ("ttft", "tpot") if not figures.get(name)]:
+        raise InputError(
+            f"{path}: is no result of a known benchmark: calc reads those of vllm bench serve,"
+            f" SGLang, aiperf, genai-perf and guidellm, and found no {' and no '.join(missing)}"
+        )
+    if "batch" not in said:
+        raise InputError(f"{path}: does not say how many clients there were, as max_concurrency")
+    clients = whole_number("clients", round(number("clients", float(said["batch"]), 1)))
+    lengths = said.get("input_len"), said.get("output_len")
+    return Point(clients, figures["ttft"], figures["tpot"], *lengths)
