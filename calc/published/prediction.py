@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from calc.catalog import software
+from calc.catalog import intervals, software
+from calc.catalog.intervals import Interval
 from calc.catalog.machines import NotMeasured
 from calc.core.errors import InputError
 from calc.laws.roofline import StepTime
@@ -64,6 +65,21 @@ class Comparison:
         if self.prediction is None or self.prediction.expected is None:
             return None
         return self.measured / self.prediction.expected - 1
+
+    @property
+    def interval(self) -> Interval | None:
+        """Between which factors of its expectation 80 % of rows like it lie."""
+        work = {"training": "training", "serving": "serving", "closed_loop": "serving"}
+        if self.error is None or self.row.group not in work:
+            return None
+        return intervals.of(work[self.row.group], self.software, self.mixture)
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether it lies in that interval; None where there is none."""
+        if self.interval is None or self.error is None:
+            return None
+        return self.interval.low <= 1 + self.error <= self.interval.high
 
     @property
     def fitted(self) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from statistics import median
+from statistics import mean, median
 
 from calc.core.report import Reported, Table, values
 from calc.core.units import quantity
+from calc.published import conditions
 from calc.published.prediction import Comparison
 
 WORST = 10
+FEW = 5  # rows of a class that is summed up by itself
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,10 @@ class Summary:
     """The median of |measured / expected − 1|."""
     largest_errors: float | None
     """Its 90th percentile: nine tenths of the rows are no further off."""
+    signed_error: float | None
+    """The median of measured / expected − 1: above zero rows are slower than expected."""
+    inside: float | None
+    """The share of rows that lie in the 80 % intervals of their classes."""
 
 
 def summary(
@@ -53,6 +61,7 @@ def summary(
 
 def _summary(name: str, comparisons: Sequence[Comparison]) -> Summary:
     shares = [row.share_of_bound for row in comparisons if row.share_of_bound is not None]
+    held = [row.inside for row in comparisons if row.inside is not None]
     errors = sorted(abs(row.error) for row in comparisons if row.error is not None)
     return Summary(
         of=name,
@@ -64,7 +73,69 @@ def _summary(name: str, comparisons: Sequence[Comparison]) -> Summary:
         share_of_bound=median(shares) if shares else None,
         median_error=median(errors) if errors else None,
         largest_errors=errors[ceil(0.9 * len(errors)) - 1] if errors else None,
+        signed_error=median(row.error for row in comparisons if row.error is not None)
+        if errors
+        else None,
+        inside=mean(held) if held else None,
     )
+
+
+def _version(row: Comparison) -> str:
+    """The software and the two first numbers of its version."""
+    numbered = re.search(r"\d+\.\d+", row.row.software)
+    return " ".join(filter(None, (row.software, numbered[0] if numbered else "")))
+
+
+def _slices(row: Comparison) -> str:
+    return f"TP{conditions.layout(row.row).get('TP', 1)}"
+
+
+def _batch(row: Comparison) -> str:
+    batch = row.row.number("batch") or row.row.number("clients")
+    if batch is None:
+        return "the largest, or not stated"
+    return next(name for most, name in BATCHES if batch <= most)
+
+
+def _date(row: Comparison) -> str:
+    """The year of its source, as its key or its day says."""
+    year = re.search(r"20[12]\d", f"{row.row['day'] or ''} {row.row.source} {row.row.software}")
+    return year[0] if year else "not stated"
+
+
+BATCHES = (
+    (1, "1 sequence"),
+    (16, "2 to 16 sequences"),
+    (128, "17 to 128 sequences"),
+    (math.inf, "more than 128 sequences"),
+)
+CLASSES: dict[str, Callable[[Comparison], str]] = {
+    "software and version": _version,
+    "device": lambda row: row.machine,
+    "slices": _slices,
+    "batch": _batch,
+    "kind of model": lambda row: "mixtures" if row.mixture else "dense models",
+    "date": _date,
+}
+
+
+def classes(comparisons: Sequence[Comparison]) -> dict[str, list[Summary]]:
+    """Training and serving by each of what tells rows apart, classes of few rows left out.
+
+    >>> from calc import published
+    >>> found = classes(published.compare(published.rows("serving")[:10]))
+    >>> [(kind.of, kind.expected) for kind in found["kind of model"]]
+    [('serving · dense models', 10)]
+    """
+    rows = [row for row in comparisons if row.inside is not None]
+    by_title = {}
+    for title, of in CLASSES.items():
+
+        def named(row: Comparison, of: Callable[[Comparison], str] = of) -> str:
+            return f"{row.row.group} · {of(row)}"
+
+        by_title[title] = [kind for kind in summary(rows, named) if kind.expected >= FEW]
+    return by_title
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,6 +165,11 @@ class Agreement(Reported):
         return [
             Table([HEADING, *map(_cells, summary(known))]),
             Table([HEADING, *map(_cells, summary(known, kind))]),
+            *(
+                Table([SIGNED, *map(_signed, kinds)], f"Signed, by {title}")
+                for title, kinds in classes(known).items()
+                if kinds
+            ),
             *_captioned("Faster than the bound", faster),
             *_captioned("Furthest from what is expected, measured over expected", worst),
             *_captioned(f"{_rows(len(unknown))} cannot be predicted", _reasons(unknown)),
@@ -102,8 +178,9 @@ class Agreement(Reported):
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """A row for each comparison."""
-        return {"rows": [_fact(row) for row in self.comparisons]}
+        """A row for each comparison, and a summary of each class."""
+        kinds = classes([row for row in self.comparisons if row.prediction is not None])
+        return {"rows": [_fact(row) for row in self.comparisons], "classes": kinds}
 
 
 def report(comparisons: Sequence[Comparison]) -> list[str]:
@@ -128,6 +205,9 @@ HEADING = (
 )
 
 
+SIGNED = ("", "expected", "signed error", "median error", "90th percentile", "inside 80%")
+
+
 def _captioned(caption: str, rows: Sequence[tuple[str, ...]]) -> list[Table]:
     return [Table(rows, caption)] if rows else []
 
@@ -141,26 +221,33 @@ def _fact(row: Comparison) -> dict[str, object]:
         **values(row, "machine software"),
         "measured": quantity(row.measured, "s") if prediction else None,
         **{name: None if time is None else quantity(time, "s") for name, time in times.items()},
-        **values(row, "share_of_bound error"),
+        **values(row, "share_of_bound error inside mixture"),
         "reason": row.reason or getattr(prediction, "missing", ""),
         "source": row.row.source,
     }
 
 
 def _cells(kind: Summary) -> tuple[str, ...]:
-    def percent(value: float | None) -> str:
-        return "–" if value is None else f"{value:.0%}"
-
     return (
         kind.of,
         str(kind.usable),
         str(kind.expected),
         str(kind.faster_than_lower),
         str(kind.slower_than_upper),
-        percent(kind.share_of_bound),
-        percent(kind.median_error),
-        percent(kind.largest_errors),
+        _percent(kind.share_of_bound),
+        _percent(kind.median_error),
+        _percent(kind.largest_errors),
     )
+
+
+def _signed(kind: Summary) -> tuple[str, ...]:
+    signed = "–" if kind.signed_error is None else f"{kind.signed_error:+.0%}"
+    errors = map(_percent, (kind.median_error, kind.largest_errors, kind.inside))
+    return (kind.of, str(kind.expected), signed.replace("-", "\N{MINUS SIGN}"), *errors)
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"
 
 
 def _line(row: Comparison, figure: str) -> tuple[str, ...]:

@@ -6,12 +6,13 @@ import re
 import tomllib
 from collections import Counter
 from pathlib import Path
+from statistics import mean, median
 
 import pytest
 
 from calc import collectives, machines, published, quantity
 from calc.core.errors import InputError
-from calc.published import Comparison, Row, conditions, kernels, reading, serving
+from calc.published import Comparison, Row, conditions, kernels, reading, reporting, serving
 
 pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows too, once
 
@@ -474,3 +475,13 @@ def test_a_network_of_half_the_bandwidth_takes_twice_as_long() -> None:
         for key in ("gcp-a3-mega", "gcp-a3-high")
     )
     assert far.m_as("s") == pytest.approx(2 * near.m_as("s"))
+
+
+def test_classes_say_signed_errors_and_how_many_rows_lie_inside() -> None:
+    compared = published.compare(published.rows("serving")[:40])
+    kinds = reporting.classes(compared)
+    known = [row for row in compared if row.error is not None and not row.mixture]
+    [dense] = [kind for kind in kinds["kind of model"] if kind.of == "serving · dense models"]
+    assert dense.expected == len(known)
+    assert dense.signed_error == pytest.approx(median(row.error or 0.0 for row in known))
+    assert dense.inside == pytest.approx(mean(bool(row.inside) for row in known))
