@@ -192,8 +192,8 @@ WORDS = ["h100", "a100", "dgx-h100", "llama-3-8b", "qwen-3-8b", "t4", "own.toml"
          "out.svg", "out.toml", "tensor=8", "tensor=", "ring all-reduce", "attention",
          "bound"]  # fmt: skip
 CHEAP = ["list", "show", "search", "roofline", "gemm", "eval", "fit", "plan", "throughput",
-         "compare",
-         "training", "validate", "plan-training", "collective", "watts", "break-even", "check"]  # fmt: skip
+         "compare", "training", "validate", "plan-training", "collective", "watts", "break-even",
+         "check"]  # fmt: skip
 START = {
     "roofline": "h100 --flops 1GFLOP --bytes 1GB",
     "gemm": "h100 --m 64 --n 64 --k 64",

@@ -450,6 +450,8 @@ def _is_laid_out(row: Row) -> bool:
 def _collective(claim: Claim, machine: Machine) -> Iterator[Held]:
     row = claim.row
     operation, devices = collectives.OPERATIONS[row["collective"]], conditions.devices(row)
+    if devices == 1:
+        raise InputError("one device alone sends nothing")
     size = quantity(row.number("message_bytes") or 1e9, "byte")
     least = least_time(operation, size, devices, machine).m_as("s")
     sent = traffic(operation, devices) * size.m_as("byte")

@@ -99,6 +99,7 @@ def test_what_would_do_all_the_same_is_said() -> None:
         ("Llama 3.1 8B on one H100: 0 token/s", "written tokens must be positive; got 0"),
         ("Llama 3.1 8B on one H100: 5 token/s" + " " * 10**6, "up to 2000 characters"),
         ({"device": "h100", "output_throughput": "fast"}, "a figure that is no number"),
+        ("all-reduce of 16 MB on one H100 in 20 µs", "one device alone sends nothing"),
         ("Llama 3.1 8B on one H100, fast", "understood was model llama-3-1-8b, device h100"),
     ],
 )
