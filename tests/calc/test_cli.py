@@ -275,7 +275,7 @@ def test_plan_a_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
             "--prompt must be a whole number from 1; got 0\n",
         ),
         (
-            ("llama-3-8b", "h100", "--prompt", "9", "--generated", "0"),
+            ("llama-3-8b", "h100", "--prompt", "9", "--generated", "2.5"),
             "--generated must be a whole",
         ),
         (("llama-3-8b", "h100", "--prompt", "9e3", "--generated", "9"), "at most 8192 tokens"),
@@ -396,8 +396,8 @@ def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "show", "zzz") == (
-        "calc: there is no constant, device, machine, software, model, run, format, comparison,"
-        " recipe, law or function 'zzz'; `calc list` prints their names\n"
+        "calc: there is no constant, device, machine, software, model, run, grid, format,"
+        " comparison, recipe, law or function 'zzz'; `calc list` prints their names\n"
     )
     assert len(refused(capsys, "show", "z" * 5000)) < 300
 

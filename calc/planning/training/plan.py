@@ -111,6 +111,7 @@ def plan_training(
     """
     given = {name: value for name, value in locals().items() if name != "on_progress"}
     network = models.transformer(model)
+    devices = None if devices is None else _plain_count(devices)
     if (devices is None) + (deadline is None) + (budget is None) != 2:
         raise InputError(
             "plan_training() takes one of devices, deadline and budget; got"
@@ -132,7 +133,7 @@ def plan_training(
     job = Job.of(network, machines.of(hardware), None, Formats(dtype), program, tuned or ALL)
     run = Run(
         job,
-        1 if devices is None else whole_number("devices", _plain_count(devices)),
+        1 if devices is None else whole_number("devices", devices),
         longest,
         _sequences(sequences, longest),
         wanted,
