@@ -207,7 +207,8 @@ def _program(device: Accelerator, given: str | None) -> Software:
     """The software that is meant: the usual one where nothing is said, none's own time for none."""
     if given is None:
         return software.usual(device.key, device.measured_as, device.name)
-    return software.UNKNOWN if given == NO_SOFTWARE else software.get(given)
+    none = isinstance(given, str) and given == NO_SOFTWARE
+    return software.UNKNOWN if none else software.get(given)
 
 
 def _computed_in(model: Transformer, machine: Machine, weights: QuantityLike) -> str:
