@@ -394,7 +394,7 @@ def test_sources_of_chapters(chance: random.Random, folder: Path) -> None:
                 text = mutated(text.encode(), chance).decode(errors="replace")
             (folder / "x.qmd").write_text(text, encoding="utf-8")
             with row(text):
-                told_by_place(lambda: read_source(folder, chapter, defaults))
+                told_by_place(lambda: read_source(folder, chapter, defaults, ["html"]))
 
 
 def told_by_place(ask: Callable[[], object], *files: str) -> None:

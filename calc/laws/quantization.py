@@ -390,7 +390,7 @@ def sqnr(data: Data, restored: Data) -> Annotated[float, "dB"]:
     signal, error = ((values / largest) ** 2).sum(), (((values - again) / largest) ** 2).sum()
     if error == 0:
         return math.inf
-    return 10 * math.log10(signal / error) if signal else -math.inf
+    return 10 * (math.log10(signal) - math.log10(error)) if signal else -math.inf
 
 
 def _scheme(

@@ -534,7 +534,8 @@ def fit(
     check_transformer(checked)
     if checked.vocabulary is None:
         raise InputError(f"{checked.name} writes no tokens: engines that serve text cannot run it")
-    machine, engine = machines.of(device), _engine(checked, software, weights, tensor)
+    slices = whole_number("tensor", tensor)
+    machine, engine = machines.of(device), _engine(checked, software, weights, slices)
     if utilization is None:
         if "utilization" not in engine:
             raise InputError(
@@ -545,7 +546,7 @@ def fit(
     share = number("utilization", utilization, 0.0)
     if not 0 < share <= 1:
         raise InputError(f"utilization must be above 0 and at most 1; got {utilization}")
-    layout = Layout(tensor=whole_number("tensor", tensor))
+    layout = Layout(tensor=slices)
     layout.check(checked)
     if not machine.device.name.startswith(GPUS):
         raise InputError(

@@ -139,7 +139,7 @@ class _References:
             if anchor and anchor not in other.numbered["identifiers"]:
                 self.dead(page, target, f"{file} has no anchor #{anchor}")
             page.addresses[target] = f"{PAGE}{file}{'#' if anchor else ''}{anchor}"
-        elif file.startswith("..") or not (self.root / file).is_file():
+        elif file.startswith("..") or not os.path.isfile(self.root / file):
             self.dead(page, target, f"the {kind} leads to a file that does not exist")
         elif file.endswith(".qmd"):
             self.dead(page, target, "_quarto.yml does not list that chapter")

@@ -161,7 +161,7 @@ class _Reader:
             ("csl", settings.get("csl")),
             ("search-data", settings.get("search-data")),
         ]:
-            if name and not (self.root / name).is_file():
+            if name and not os.path.isfile(self.root / name):
                 self.refuse((key,), f"the file {name}, given as {key}, does not exist.")
         live = str(settings.get("live") or "")
         if live and not (package_folder(self.root, live) / "__init__.py").is_file():
@@ -316,7 +316,7 @@ class _Reader:
             self.refuse(key, f"the chapter {name} lies outside the project.")
         elif (plain := os.path.normpath(name)) != name:
             self.refuse(key, f"write {plain}, not {name}.")
-        elif not (self.root / name).is_file():
+        elif not os.path.isfile(self.root / name):
             self.refuse(key, f"the chapter {name} does not exist.")
         elif any(name == chapter.file for chapter in self.chapters):
             self.refuse(key, f"the chapter {name} is listed twice.")
