@@ -643,6 +643,12 @@ def of_loops(summed: dict[str, Any]) -> Row:
     return (summed["rows"], *(percent(summed[name]) for name in names))
 
 
+def errors_under_load(summed: dict[str, Any], *names: str) -> Row:
+    """How many rows, and the signed error and the median of errors of each time."""
+    errors = (percent(summed[name][which]) for name in names for which in ("signed", "error"))
+    return (summed["rows"], *errors)
+
+
 class ClosedLoops:
     """The time of a token in published closed loops, beside what is expected of it."""
 
@@ -667,6 +673,45 @@ class ClosedLoops:
             if kind["rows"] >= FEW
         ),
         ("all", "all", *of_loops(all)),
+    )
+
+
+class UnderLoad:
+    """First tokens and each after, of servers under load, beside the simulation of a service."""
+
+    stored = recorded.settings("loads.toml")
+    loops, pools = stored["loops"]["agg"], stored["loops"]["disagg"]["all"]
+    rates, traces, seen = stored["rates"], stored["traces"], stored["observed"]
+    judged = loops["judged"]["rows"]
+    first = percent(loops["judged"]["ttft"]["error"])
+    rest = percent(loops["judged"]["tpot"]["error"])
+    apart_count = pools["rows"]
+    apart_first = percent(pools["ttft"]["error"])
+    requests = traces["rtx-pro-6000"]["requests"]
+    known = percent(traces["rtx-pro-6000"]["ttft"]["error"])
+    guessed = percent(traces["rtx-4090"]["ttft"]["error"])
+    curves = seen["curves"]
+    points = seen["points"]
+    before = percent(seen["tpot"]["before"]["error"])
+    after = percent(seen["tpot"]["after"]["error"])
+    first_before = percent(seen["ttft"]["before"]["error"])
+    first_after = percent(seen["ttft"]["after"]["error"])
+    rows = (
+        *(
+            (
+                software.get(kind["of"][0]).name + (" MoE" if kind["of"][2] == "mixture" else ""),
+                short_name(kind["of"][1]),
+                *errors_under_load(kind, "ttft", "tpot"),
+            )
+            for kind in loops["systems"]
+            if kind["rows"] >= FEW
+        ),
+        ("servers apart", "all", *errors_under_load(pools, "ttft", "tpot")),
+        *(
+            (f"MLPerf {name}, median", "all", *errors_under_load(kind, "ttft p50", "tpot p50"))
+            for name, kind in rates.items()
+        ),
+        ("closed loops", "all", *errors_under_load(loops["all"], "ttft", "tpot")),
     )
 
 

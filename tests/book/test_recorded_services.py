@@ -58,6 +58,14 @@ def test_closed_loops_are_recorded_as_they_are_compared() -> None:
     assert not differences(recorded("closed_loops.toml"), fresh), again
 
 
+@pytest.mark.slow
+def test_servers_under_load_are_recorded_as_they_are_simulated() -> None:
+    from experiments import record_loads
+
+    again = "python -m experiments.record_loads"
+    assert not differences(recorded("loads.toml"), record_loads.agreement()), again
+
+
 def test_loads_are_those_that_are_drawn() -> None:
     from calc.derivations.designing_services import GoodputByLoad
 
