@@ -18,14 +18,23 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from calc import published
-from calc.catalog.intervals import COLUMNS, FILE, LEVEL, MODELS, WORK, Interval, classes
+from calc.catalog.intervals import (
+    COLUMNS,
+    FILE,
+    FILLED,
+    LEVEL,
+    MODELS,
+    WORK,
+    Class,
+    Interval,
+    classes,
+)
 from calc.core.formatting import columns
 from calc.published import closed_loops
 
 FEWEST, FEWEST_SOURCES = 20, 2
 MOST_OF_A_SOURCE = 25
 THIRDS = 5  # random ones that are kept back
-Class = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,7 @@ def residuals() -> list[Residual]:
             row = comparison.row
             work = WORK[0] if row.group == "training" else WORK[1]
             model = MODELS[0] if comparison.mixture else MODELS[1]
-            names = work, comparison.software, model
+            names = work, comparison.software, model, FILLED[bool(comparison.filled)]
             known.append(Residual(row.id, names, _source(row), 1 + comparison.error))
     return known
 
@@ -158,6 +167,7 @@ def main() -> None:
                         interval.work,
                         interval.software,
                         interval.model,
+                        interval.basis,
                         interval.rows,
                         interval.sources,
                         *factors,

@@ -18,26 +18,35 @@ from calc import published, software
 from calc.catalog.software import Software
 from calc.core.formatting import columns
 from calc.published import Comparison, conditions
-from calc.steps.expectation import NOT_SUSTAINED
+from calc.steps.expectation import NOT_SUSTAINED, is_unfused
 
 HOST = {"step", "sequence"}
 """Numbers of the host, with which a share of kernels' rates is fitted together."""
+PROMPTS = "sustained_prompts"
 SHARES = [share / 100 for share in range(50, 101, 5)]
 STEPS = [ms / 2e3 for ms in range(17)]  # seconds, up to 8 ms
 SEQUENCES = [us / 2e5 for us in range(17)]  # seconds, up to 80 us
 
 
 def rows_of(key: str, comparisons: Sequence[Comparison], name: str) -> list[Comparison]:
-    """The rows that tell of a number, on all machines: its mixtures, its other models, or both."""
+    """The rows that tell of a number, on all machines: its mixtures, its other models, or both.
+
+    Where prompts have a share of their own, rows of prompts tell of it alone.
+    """
     rows = [row for row in comparisons if row.software == key and row.error is not None]
+    if PROMPTS in software.get(key).records:
+        return [row for row in rows if row.row.id.endswith(" prefill") == (name == PROMPTS)]
     if HOST & software.get(key).records.keys():
-        return rows
-    mixtures = name == "sustained_experts"
-    return [row for row in rows if is_mixture(row) == mixtures]
+        return [row for row in rows if row.row.number("batch")]
+    return [row for row in rows if share_of(row) == name]
 
 
-def is_mixture(row: Comparison) -> bool:
-    return conditions.model(row.row).experts is not None
+def share_of(row: Comparison) -> str:
+    """The share that a row of training tells of."""
+    model = conditions.model(row.row)
+    if is_unfused(model) and "sustained_unfused" in software.get(row.software).records:
+        return "sustained_unfused"
+    return "sustained" if model.experts is None else "sustained_experts"
 
 
 def at_best_rates(row: Comparison) -> float:
@@ -53,16 +62,20 @@ def fitted(key: str, comparisons: Sequence[Comparison]) -> Iterator[tuple[str, f
     one = software.get(key)
     if HOST & one.records.keys():
         rows = [row for row in rows_of(key, comparisons, "step") if row.fitted]
-        numbers = zip(("sustained", "step", "sequence"), _with_host(rows), strict=True)
+        of_sequences = SEQUENCES if "sequence" in one.records else [0.0]
+        numbers = zip(
+            ("sustained", "step", "sequence"), _with_host(rows, of_sequences), strict=True
+        )
         yield from ((name, value) for name, value in numbers if name in one.records)
-        return
-    for name in ("sustained", "sustained_experts"):
-        if name in one.records:
+    for name in ("sustained", "sustained_experts", "sustained_unfused", PROMPTS):
+        if name in one.records and (name == PROMPTS or not HOST & one.records.keys()):
             rows = [row for row in rows_of(key, comparisons, name) if row.fitted]
             yield name, median(at_best_rates(row) / row.measured for row in rows)
 
 
-def _with_host(rows: Sequence[Comparison]) -> tuple[float, float, float]:
+def _with_host(
+    rows: Sequence[Comparison], of_sequences: Sequence[float]
+) -> tuple[float, float, float]:
     points = [(at_best_rates(row), row.row.number("batch") or 1.0, row.measured) for row in rows]
 
     def far(numbers: tuple[float, float, float]) -> float:
@@ -72,7 +85,7 @@ def _with_host(rows: Sequence[Comparison]) -> tuple[float, float, float]:
             for base, batch, measured in points
         )
 
-    return min(product(SHARES, STEPS, SEQUENCES), key=far)
+    return min(product(SHARES, STEPS, of_sequences), key=far)
 
 
 def main() -> None:
@@ -80,7 +93,7 @@ def main() -> None:
     lines = [("", "stored", "fitted", "to rows", "error", "other rows", "error", "90th percentile")]
     for key in software.names():
         one: Software = software.get(key)
-        if not one.fitted_on:
+        if one.fitted_on in ("", software.OTHERS):
             continue
         for name, value in fitted(key, comparisons):
             rows = rows_of(key, comparisons, name)

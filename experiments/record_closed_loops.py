@@ -76,12 +76,13 @@ def coverage() -> dict[str, Any]:
     classes = []
     for names in sorted({row.names for row in known}):
         used = next(made[name] for name in classes_of(*names) if name in made)
-        work, software, model = names
+        work, software, model, basis = names
         classes.append(
             {
                 "work": work,
                 "software": software,
                 "model": model,
+                "basis": basis,
                 "rows": sum(row.names == names for row in known),
                 "low": used.low,
                 "high": used.high,

@@ -1,11 +1,13 @@
 """How far off an expectation may be: 80 % intervals, from published rows like what is asked.
 
 `data/intervals.csv` has, by class of rows, between which factors of what is expected the middle
-80 % of what was measured lie. Classes are training and serving, by software and by whether the
-model is a mixture; where a class has fewer than twenty rows or one source alone, the next wider one
-counts. A source counts as 25 rows at most, since rows of one source are alike, and a reader's own
-server is no row of it. `python -m benchmarks.intervals` writes the file, and prints how many rows
-lie inside that were kept back, by thirds and by whole sources.
+80 % of what was measured lie. Classes are training and serving, by software, by whether the model
+is a mixture, and by what they stand on: measured rates and stated conditions, or some that were
+filled in, of kin, of usual shares, of the fastest layout. Where a class has fewer than twenty rows
+or one source alone, the next wider one counts. A source counts as 25 rows at most, since rows of
+one source are alike, and a reader's own server is no row of it. `python -m benchmarks.intervals`
+writes the file, and prints how many rows lie inside that were kept back, by thirds and by whole
+sources.
 """
 
 from __future__ import annotations
@@ -22,12 +24,17 @@ from calc.core.records import DATA
 from calc.core.units import Quantity
 
 FILE = DATA / "intervals.csv"
-COLUMNS = ("work", "software", "model", "rows", "sources", "median_error", "low", "high")
+COLUMNS = ("work", "software", "model", "basis", "rows", "sources", "median_error", "low", "high")
 WORK = ("training", "serving")
 MODELS = ("mixture", "dense")
+FILLED = ("measured", "filled")
 LEVEL = 0.8
 BASES = MEASURED, KIN, PEAKS = "measured rates", "rates of kin", "published peaks alone"
 """What an answer may stand on, the nearest first; a bound is ranked against no expectation."""
+
+
+Class = tuple[str, str, str, str]
+"""Work, software, model and basis."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,8 @@ class Interval:
     """A key of `calc.software`; of all where it is empty."""
     model: str
     """mixture or dense; both where it is empty."""
+    basis: str
+    """measured, or filled where a rate or a condition was; both where it is empty."""
     rows: int
     sources: int
     median_error: float
@@ -57,7 +66,8 @@ class Interval:
     def kind(self) -> str:
         """The class of rows in words."""
         models = {"mixture": " of mixtures", "dense": " of dense models", "": ""}[self.model]
-        return f"{self.work}{models}{f' by {self.software}' if self.software else ''}"
+        filled = ", filled in" if self.basis == FILLED[1] else ""
+        return f"{self.work}{models}{f' by {self.software}' if self.software else ''}{filled}"
 
     def __str__(self) -> str:
         low, high = (f"{100 * (end - 1):+.0f}" for end in (self.low, self.high))
@@ -78,7 +88,7 @@ def load(path: Path | str = FILE) -> Iterator[Interval]:
     if tuple(rows.fieldnames or ()) != COLUMNS:
         raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
     for row in rows:
-        names = row["work"], row["software"], row["model"]
+        names = row["work"], row["software"], row["model"], row["basis"]
         try:
             numbers = int(row["rows"]), int(row["sources"]), float(row["median_error"])
             low, high = float(row["low"]), float(row["high"])
@@ -90,29 +100,30 @@ def load(path: Path | str = FILE) -> Iterator[Interval]:
 
 
 @cache
-def _stored() -> dict[tuple[str, str, str], Interval]:
-    return {(interval.work, interval.software, interval.model): interval for interval in load()}
+def _stored() -> dict[Class, Interval]:
+    return {(row.work, row.software, row.model, row.basis): row for row in load()}
 
 
-def of(work: str, software: str, mixture: bool) -> Interval:
+def of(work: str, software: str, mixture: bool, filled: bool = False) -> Interval:
     """The interval of the finest class that has rows enough.
 
     >>> interval = of("serving", "vllm", mixture=False)
     >>> interval.rows > 100, interval.low < 1 < interval.high
     (True, True)
     """
-    model = MODELS[0] if mixture else MODELS[1]
+    model, basis = MODELS[not mixture], FILLED[filled]
     known = _stored()
-    for names in classes(work, software, model):
+    for names in classes(work, software, model, basis):
         if names in known:
             return known[names]
     raise InputError(f"work is one of {', '.join(WORK)}; got {work!r}")
 
 
-def classes(work: str, software: str, model: str) -> tuple[tuple[str, str, str], ...]:
+def classes(work: str, software: str, model: str, basis: str) -> tuple[Class, ...]:
     """The classes of a row, the finest first.
 
-    >>> classes("serving", "vllm", "dense")[1]
-    ('serving', '', 'dense')
+    >>> classes("serving", "vllm", "dense", "measured")[1]
+    ('serving', '', 'dense', 'measured')
     """
-    return (work, software, model), (work, "", model), (work, "", "")
+    wider = (work, "", model, basis), (work, "", "", basis), (work, "", "", "")
+    return (work, software, model, basis), *wider

@@ -327,7 +327,8 @@ def _peak(machine: Machine, kind: str, name: str) -> Quantity | None:
     device = machine.device
     if kind == "memory":
         return device.memory_bandwidth if device.publishes("memory_bandwidth") else None
-    formats = (name,) if kind == "gemm" else ("bf16", "fp16", "fp32")
+    # What has no rate of its own in 16 bits is computed in the next that has one.
+    formats = (name,) if kind == "gemm" and name != "bf16" else ("bf16", "fp16", "fp32")
     return next((device.peak(dtype) for dtype in formats if dtype in device.dtypes), None)
 
 

@@ -23,9 +23,10 @@ from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, Record, check_fields, read_record, read_toml
 
 FILE = DATA / "software.toml"
-TEXTS = ("name", "written", "version", "attention", "kv", "recipe", "fitted_on", "usual_on")
+TEXTS = ("name", "written", "version", "attention", "kv", "sums", "recipe", "fitted_on", "usual_on")
 TITLES = {  # of what the data say
     "attention": "attention kernel",
+    "sums": "program whose sums of slices it has",
     "kv": "format of caches beside small weights",
     "recipe": "states of training",
     "fitted_on": "fitted to the rows of",
@@ -37,6 +38,8 @@ TITLES = {  # of what the data say
     "mixes": "whether a step that reads prompts writes too",
     "sustained": "share of the best rates that it keeps",
     "sustained_experts": "share of the best rates that it keeps, mixtures of experts",
+    "sustained_unfused": "share of the best rates that it keeps, mixtures with sinks or states",
+    "sustained_prompts": "share of the best rates that it keeps, reading prompts",
     "hides_tensor": "share of TP's messages that it hides",
     "hides_data": "share of computation that DP's messages may hide behind",
     "memory_share": "share of a device's memory that it fills",
@@ -49,6 +52,8 @@ FIELDS = {  # each with its unit, and what it is where the data say nothing
     "mixes": ("", 1.0),
     "sustained": ("", 1.0),
     "sustained_experts": ("", 1.0),
+    "sustained_unfused": ("", 1.0),
+    "sustained_prompts": ("", 1.0),
     "hides_tensor": ("", 0.0),
     "hides_data": ("", 1.0),
     "memory_share": ("", 0.9),
@@ -69,8 +74,10 @@ class Software:
     """The format of its caches where weights have one byte or less, and nothing is said."""
     recipe: str = "adam-mixed"
     """What it keeps of each parameter that it trains, of `calc.training.RECIPES`."""
+    sums: str = ""
+    """The program whose kernels add up what slices have, where its own were not measured."""
     fitted_on: str = ""
-    """The machine whose published rows its numbers are fitted to."""
+    """The machine whose published rows its numbers are fitted to, or OTHERS."""
     usual_on: str = ""
     """A pattern of the devices' names on which it serves where nothing is said."""
     records: dict[str, Record] = field(default_factory=dict, repr=False)
@@ -91,6 +98,8 @@ class Software:
         return default if record is None else float(record.quantity.m_as(unit))
 
 
+OTHERS = "others"
+"""Instead of a machine: the numbers are what other programs usually keep."""
 VERSION = r"\d+(\.\d+)+\S*"
 
 NO_SOFTWARE = "none"
@@ -98,22 +107,21 @@ NO_SOFTWARE = "none"
 UNKNOWN = Software("", "software", "", "", "bf16")
 
 
-def software_of(written: str) -> Software:
+def software_of(written: str, other: str = "other") -> Software:
     """The software that a source names in its own way, in the version that it states.
 
-    One that is not known takes no time of its own, and hides messages of DP behind computation, as
-    all do.
+    One that is not known keeps of its kernels' rates what others usually do.
 
     >>> software_of("vLLM (version not stated)").key, software_of("abacus 1.0").key
-    ('vllm', '')
+    ('vllm', 'other')
     >>> software_of("TensorRT-LLM v0.17").version
     '0.17'
     """
     for software in _all().values():
-        if re.search(software.written, written, re.IGNORECASE):
+        if software.written and re.search(software.written, written, re.IGNORECASE):
             numbered = re.search(VERSION, written)
             return replace(software, version=numbered[0]) if numbered else software
-    return UNKNOWN
+    return _all()[other]
 
 
 def usual(device: str, measured_as: str, name: str) -> Software:
@@ -202,9 +210,9 @@ def of_table(key: str, table: dict[str, Any], path: Path | str) -> Software:
         if name in table
     }
     name, written, attention = (table.get(field, "") for field in ("name", "written", "attention"))
-    kv, fitted_on = table.get("kv", "bf16"), table.get("fitted_on", "")
+    kv, sums, fitted_on = table.get("kv", "bf16"), table.get("sums", ""), table.get("fitted_on", "")
     recipe = table.get("recipe", "adam-mixed")
     usual_on, version = table.get("usual_on", ""), table.get("version", "")
     return Software(
-        key, name, written, attention, kv, recipe, fitted_on, usual_on, records, version
+        key, name, written, attention, kv, recipe, sums, fitted_on, usual_on, records, version
     )

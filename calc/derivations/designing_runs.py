@@ -31,7 +31,8 @@ class DesignedRun:
         sequences=sequences,
         length=length,
         devices=devices,
-        software="megatron",
+        software="megatron-26-04",
+        recipe="adam-mixed-fp32-gradients",
     )
     searched = plan.searched
     published = next(

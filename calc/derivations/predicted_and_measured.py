@@ -22,6 +22,7 @@ from calc import (
     training,
 )
 from calc.catalog import kernel_shares
+from calc.catalog.software import OTHERS
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.quoting import Row, Rows, show
@@ -276,7 +277,7 @@ class PartsOfTraining:
                 *curve("all_gather", "reduce_scatter", span="across"),
             ),
             "optimizer": ("the optimiser", *BANDWIDTH),
-            "rates not sustained": ("rates not sustained", *fitted("megatron", "sustained")),
+            "rates not sustained": ("rates not sustained", *fitted("megatron-26-04", "sustained")),
         },
     )
     lower = quantity(prediction.lower * tokens, "s")
@@ -403,7 +404,7 @@ def judged() -> Iterator[tuple[str, str, int, int, Share, int, Share, Share]]:
         )
 
 
-FITTED = [key for key in software.names() if software.get(key).fitted_on]
+FITTED = [key for key in software.names() if software.get(key).fitted_on not in ("", OTHERS)]
 
 
 class FittedSoftware:
@@ -461,6 +462,9 @@ KNOWN = {  # what is known of kinds of rows that are far off, by what they measu
     ("Qwen3 30B a3B", "B200"): "one sequence a microbatch; rows with four are as fast as expected",
     ("Qwen3 235B a22B", "H100"): "messages of experts between nodes, as above",
     ("Llama 3.1 405B", "H100"): "slower cards than an H100 is taken to be, no microbatches stated",
+    ("Nemotron 3 Ultra", "GB300"): "its layout, as stated, does not fit its devices",
+    ("deepseek-r1", "B200"): "no prompts' mean published, and answers from hundreds to 20 000",
+    ("deepseek-r1", "GB200"): "no prompts' mean published, as above",
     ("LLaMA 3 8B", "A100"): "contradicts its source, where a PCIe card is many times as fast",
     ("LLaMA 3 8B", "L40S"): "prompts, read at less than half the speed of weights of four bits",
     ("LLaMA 3 8B", "H100 PCIe"): "products with weights of four bits, expected at the rate of BF16",
@@ -726,7 +730,8 @@ class Coverage:
     rows = tuple(
         (
             f"{kind['work']}, {software.get(kind['software']).name}",
-            "mixtures" if kind["model"] == "mixture" else "others",
+            ("mixtures" if kind["model"] == "mixture" else "others")
+            + (", filled in" if kind["basis"] == "filled" else ""),
             kind["rows"],
             kind["low"],
             kind["high"],

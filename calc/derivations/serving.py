@@ -165,7 +165,7 @@ def fitted_to() -> dict[str, Any]:
     return {
         compared.row.id: compared
         for compared in published.compare(rows)
-        if compared.fitted and compared.error is not None
+        if compared.fitted and compared.error is not None and compared.row.number("batch")
     }
 
 

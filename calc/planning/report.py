@@ -91,8 +91,12 @@ def bases(plans: Sequence[tuple[str, Estimate]]) -> tuple[str, list[str]]:
     counted = ", ".join(
         f"{sum(plan.basis == word for _, plan in plans)} on {word}" for word in words
     )
-    alike = {str(plan.expected.main.alike): None for _, plan in plans if plan.expected is not None}
-    line = "; ".join([words[0] if len(words) == 1 else counted, *alike])
+    alike = {plan.expected.main.alike: None for _, plan in plans if plan.expected is not None}
+    medians = sorted(interval.median_error for interval in alike if interval is not None)
+    similar = [str(interval) for interval in alike]
+    if len(similar) > 1:
+        similar = [f"rows like each: medians of {medians[0]:.0%} to {medians[-1]:.0%}"]
+    line = "; ".join([words[0] if len(words) == 1 else counted, *similar])
     unlike = [(name, plan) for name, plan in plans if plan.basis != intervals.MEASURED]
     return line, [f"{name}: {stands_on(plan).partition('; ')[0]}." for name, plan in unlike]
 

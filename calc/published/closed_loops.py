@@ -16,6 +16,7 @@ elsewhere (mode disagg). What a row leaves open is read by one rule for all:
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from functools import cache
 
 from calc import formats
@@ -24,6 +25,7 @@ from calc.core.files import read_text
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import FOLDER, Row
 from calc.published.serving import bound, steady_parts
+from calc.steps.expectation import serving_pass
 from calc.steps.job import Formats, Job, Layout, Tokens
 
 FILE = FOLDER / "closed_loops.csv"
@@ -78,6 +80,7 @@ def predict(row: Row) -> Comparison:
         return steady_parts(job, load)
 
     prediction = if_measured(lower, parts)
+    prediction = replace(prediction, filled=serving_pass(job, load).filled)
     mixture = job.model.experts is not None
     return Comparison(row, job.machine.key, job.software.key, measured, prediction, mixture=mixture)
 

@@ -89,12 +89,15 @@ FORMATS = (  # in which products are computed; the first pattern that is found
 def machine(row: Row) -> Machine:
     """The machine that a row's device stands in: of rows across machines, the cloud's own."""
     text = row.device.lower()
-    usual = _usual(row, text)
-    if (row.number("num_devices") or 0) <= usual.domain:
+    usual, count = _usual(row, text), row.number("num_devices") or 0
+    if count <= usual.domain:
         return usual
     text = f"{text} {row['system'] or ''}".lower().replace("_", " ")
     clouds = (machines.get(key) for pattern, key in CLOUDS if re.search(pattern, text))
     same = (cloud for cloud in clouds if cloud.device.key == usual.device.key)
+    if not usual.publishes("ports"):  # a larger one of the same device, where there is one
+        wider = map(machines.get, machines.with_several(usual.device.key))
+        usual = next((wide for wide in wider if wide.domain >= count), usual)
     return next(same, usual)
 
 
@@ -193,19 +196,26 @@ def format_of(text: object) -> str | None:
 def layout(row: Row) -> dict[str, int]:
     """The degrees of parallelism that a row states: TP, PP, CP, EP, DP, VP, FSDP and others.
 
-    DEP is attention in DP beside experts in EP, each of that degree.
+    DEP is attention in DP beside experts in EP, each of that degree. A degree that counts the cores
+    of chips is that of the chips.
 
     >>> layout(Row("training", "", {"parallelism": "TP=4, PP=4, CP=2, VP=5, MBS=1, GA=64"}, {}))
     {'TP': 4, 'PP': 4, 'CP': 2, 'VP': 5, 'MBS': 1, 'GA': 64}
     >>> layout(Row("serving", "", {"parallelism": "DEP8,PP2"}, {}))
     {'DP': 8, 'EP': 8, 'PP': 2}
+    >>> cores = {"parallelism": "TP8 over 4 chips (8 cores)", "num_devices": 4}
+    >>> layout(Row("serving", "", cores, {}))
+    {'TP': 4}
     """
     degrees: dict[str, int] = {}
     for name, number in re.findall(DEGREES, str(row["parallelism"]).upper()):
         if int(number) < 1 and name != "FSDP":  # which nought turns off
             raise UnusableRowError(f"its parallelism states {name}{number}; a degree is 1 or more")
         degrees |= dict.fromkeys(("DP", "EP") if name == "DEP" else (name,), int(number))
+    if "TP" in degrees and (cores := re.search(CORES, str(row["parallelism"]))):
+        degrees["TP"] = degrees["TP"] * devices(row) // int(cores[1])
     return degrees
 
 
+CORES = r"(\d+) cores"
 DEGREES = r"\b(FSDP|DEP|TP|PP|CP|EP|DP|VP|MBS|GA)[ =]?(\d+)"

@@ -27,6 +27,8 @@ class Prediction:
     """What the software hides of the parts behind others."""
     missing: str = ""
     """The sentence that says why nothing is expected."""
+    filled: tuple[str, ...] = ()
+    """What was taken where a rate was not measured, or a condition not stated, in a clause each."""
 
     @property
     def expected(self) -> float | None:
@@ -55,6 +57,11 @@ class Comparison:
     """Whether its model is a mixture of experts."""
 
     @property
+    def filled(self) -> tuple[str, ...]:
+        """What its expectation was filled in with."""
+        return () if self.prediction is None else self.prediction.filled
+
+    @property
     def share_of_bound(self) -> float | None:
         """The lower bound over what was measured: 1 is a program that no program beats."""
         return None if self.prediction is None else self.prediction.lower / self.measured
@@ -72,7 +79,7 @@ class Comparison:
         work = {"training": "training", "serving": "serving", "closed_loop": "serving"}
         if self.error is None or self.row.group not in work:
             return None
-        return intervals.of(work[self.row.group], self.software, self.mixture)
+        return intervals.of(work[self.row.group], self.software, self.mixture, bool(self.filled))
 
     @property
     def inside(self) -> bool | None:
@@ -107,7 +114,8 @@ def prediction_of(step: StepTime, counted: float) -> Prediction:
     lower = step.lower.m_as("s") / counted
     if (parts := step.expected_parts) is None:
         return Prediction(lower, missing=step.not_expected)
-    return Prediction(lower, *parts.seconds(counted))
+    expected, hidden = parts.seconds(counted)
+    return Prediction(lower, expected, hidden, filled=parts.filled)
 
 
 def if_measured(lower: float, parts: Callable[[], tuple[dict[str, float], float]]) -> Prediction:

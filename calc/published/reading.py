@@ -47,7 +47,7 @@ OTHERS = (  # conditions that no prediction reads, and one that may be true or a
 FIELDS = (*NUMBERS, *TEXTS, *OTHERS, *CURVE, "measured")
 LARGEST, MOST = 1e15, 1e100  # that a count and a measured value may be: above what anybody runs
 UNITS = {  # that predictions read what is measured in, by patterns of its name
-    r"time": "s",
+    r"time(_to_first_token)?": "s",
     r"\w*tokens_per_s(_\w+)?": "token/s",
     r"\w*tflops(_\w+)?": "TFLOP/s",
     r"bandwidth|triad|busbw(_\w+)?": "GB/s",

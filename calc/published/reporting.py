@@ -115,6 +115,7 @@ CLASSES: dict[str, Callable[[Comparison], str]] = {
     "slices": _slices,
     "batch": _batch,
     "kind of model": lambda row: "mixtures" if row.mixture else "dense models",
+    "basis": lambda row: "something filled in" if row.filled else "all measured and stated",
     "date": _date,
 }
 
@@ -222,6 +223,7 @@ def _fact(row: Comparison) -> dict[str, object]:
         "measured": quantity(row.measured, "s") if prediction else None,
         **{name: None if time is None else quantity(time, "s") for name, time in times.items()},
         **values(row, "share_of_bound error inside mixture"),
+        "filled": "; ".join(row.filled),
         "reason": row.reason or getattr(prediction, "missing", ""),
         "source": row.row.source,
     }

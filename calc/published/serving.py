@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from calc import formats
 from calc.catalog.machines import NotMeasured
 from calc.catalog.software import software_of
 from calc.networks import transformer
-from calc.published import conditions
+from calc.published import conditions, datasets
+from calc.published.datasets import DataSet
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
 from calc.steps.expectation import NOT_SUSTAINED, serving_pass
@@ -43,11 +45,17 @@ WEIGHTS = (  # the format of a weight, or its size with scales; the first patter
 FULL_EXPERTS = 0.66
 """Share of its kernels' rates that a mixture keeps at the largest batch that fits, where slices do
 not share each expert; fitted to the 14 such rows of TensorRT-LLM on H200s, judged by all others."""
+BEGUN_WITH = "mlperf-inference-v4.1"
+"""The source whose logs name the format that weights began with, FP16, where NVIDIA ran FP8."""
 CHUNK = 8192  # tokens of prompts that a step reads at most
+MICROBATCH = (
+    512  # tokens of a prompt that a stage of llama.cpp computes at once [llama-cpp-pipeline]
+)
 FASTER = ("fp4", "fp8")  # formats whose peak bounds a row whose weights are in them
 NO_LENGTHS = "the lengths of its prompts and answers are not stated"
 ONE_USER = re.compile(r"decode_tokens_per_s(_per_user)?$")
-PREFILL = re.compile(r"prefill_tokens_per_s_(\d+)_prompt$")
+PREFILL = re.compile(r"prefill_tokens_per_s(_(\d+)_prompt)?$")
+FIRST = "time_to_first_token"  # of a prompt alone: the time to read it
 RATES = ("output_tokens_per_s", "tokens_per_s")
 RATES_OF_ONE = ("output_tokens_per_s_per_gpu", "output_tokens_per_s_per_chip")
 
@@ -60,12 +68,6 @@ class Served:
     fastest: str
     layout_is_stated: bool
 
-    def cache(self, tokens: float) -> float:
-        """Bytes of the cache of one sequence of this length."""
-        longest = reaching(self.job.model, tokens)
-        cache = transformer.kv_cache(longest, max(tokens, 1.0), self.job.formats.kv)
-        return float(cache.m_as("byte"))
-
     def lower(self, load: Tokens) -> float:
         """Seconds that a step takes at least, whichever format its products are in."""
         return max(least_parts(self.easiest(load), load).values())
@@ -77,7 +79,11 @@ class Served:
         may send less: all devices together are then one that reads each weight once.
         """
         job = self.job.with_context(load.longest)
-        if not self.layout_is_stated or job.layout.devices > job.measured_on.most_joined:
+        if (
+            not self.layout_is_stated
+            or job.layout.pipeline > 1
+            or job.layout.devices > job.measured_on.most_joined
+        ):
             job = replace(job, machine=job.device, layout=Layout(tensor=job.layout.devices))
         return replace(job, formats=replace(job.formats, dtype=self.fastest))
 
@@ -89,18 +95,90 @@ def predict(row: Row) -> Comparison:
     measured, load, per_step = _measured(row, served)
     lower = served.lower(load) / per_step
 
-    def parts() -> tuple[dict[str, float], float]:
-        if not load.reading and load.context == 1.0:
-            raise NotMeasured(NO_LENGTHS)
-        _check_layout(row, job, load)
-        parts, hidden = steady_parts(job, load)
-        if job.model.experts is not None and row.number("batch") is None and job.layout.tensor == 1:
-            parts[NOT_SUSTAINED] = (1 / FULL_EXPERTS - 1) * sum(parts.values())
-        return {name: time / per_step for name, time in parts.items()}, hidden / per_step
+    filled: list[str] = []
 
-    prediction = if_measured(lower, parts)
+    def parts() -> Timed:
+        options = _options(row, served, load, per_step)
+        timed = [_parts(row, *option) for option in options]
+        best = min(timed, key=_total)
+        taken, steady, _ = options[timed.index(best)]
+        filled.extend(serving_pass(taken, steady).filled)
+        if datasets.of(row) is not None:
+            filled.append("lengths are the means of its data set")
+        if len(options) > 1:
+            layout = f"DP{taken.layout.data} TP{taken.layout.tensor}"
+            filled.append(f"the layout is the fastest that fits, {layout}")
+        return best
+
+    prediction = replace(if_measured(lower, parts), filled=tuple(filled))
     mixture = job.model.experts is not None
     return Comparison(row, job.machine.key, job.software.key, measured, prediction, mixture=mixture)
+
+
+Timed = tuple[dict[str, float], float]
+"""Seconds of each part of a token, and what is hidden of them."""
+
+
+def _total(timed: Timed) -> float:
+    parts, hidden = timed
+    return sum(parts.values()) - hidden
+
+
+def _options(
+    row: Row, served: Served, load: Tokens, counted: float
+) -> list[tuple[Job, Tokens, float]]:
+    """The jobs that a row may be, their loads, and what these count, of open layouts all that fit.
+
+    Lengths that it leaves open are the means of the data set that it names.
+    """
+    job, data = served.job, datasets.of(row)
+    if data is None and not load.reading and load.context == 1.0:
+        raise NotMeasured(NO_LENGTHS)
+    if served.layout_is_stated:
+        _check_layout(row, job, load)
+        return [(job, load, counted)]
+    options = []
+    for layout in _layouts(job, load):
+        one = replace(job, layout=layout)
+        try:
+            own = load if data is None else _load_of(row, one, data)
+        except UnusableRowError:
+            continue  # it does not fit
+        if own.writing + own.prompts >= layout.data:
+            options.append((one, own, counted if data is None else float(own.writing)))
+    if not options:
+        raise NotMeasured("no layout that its row leaves open has a place for its weights")
+    return options
+
+
+def _layouts(job: Job, load: Tokens) -> Iterator[Layout]:
+    """Copies times slices, of a mixture also copies that share out its experts."""
+    devices, domain = int(job.layout.devices), job.measured_on.domain
+    for copies in range(1, devices + 1):
+        if devices % copies == 0 and devices // copies <= domain:
+            yield Layout(copies, devices // copies)
+            if job.model.experts is not None and 1 < copies <= domain:
+                yield Layout(copies, devices // copies, experts=copies)
+
+
+def _load_of(row: Row, job: Job, data: DataSet) -> Tokens:
+    """As many sequences of a data set as fit, and as keep the time of a token in its scenario."""
+    prompt, answer = data.prompt or UNSTATED_PROMPT, data.answer
+    load = _mixed(job, DEFAULT_BATCH * int(job.layout.devices), prompt, answer)
+    _, limit = data.limits.get(str(row["scenario"]), (math.inf, math.inf))
+    while load.writing > job.layout.data and _total(steady_parts(job, load)) > limit:
+        load = _mixed(job, 0.8 * float(load.writing), prompt, answer)
+    return load
+
+
+def _parts(row: Row, job: Job, load: Tokens, counted: float) -> Timed:
+    parts, hidden = steady_parts(job, load)
+    if job.model.experts is not None and row.number("batch") is None and job.layout.tensor == 1:
+        parts[NOT_SUSTAINED] = (1 / FULL_EXPERTS - 1) * sum(parts.values())
+    if (stages := int(job.layout.pipeline)) > 1 and load.reads:
+        pieces = math.ceil(load.prompt / MICROBATCH)  # which follow one another through the stages
+        counted *= pieces * stages / (pieces + stages - 1)
+    return {name: time / counted for name, time in parts.items()}, hidden / counted
 
 
 def bound(job: Job, load: Tokens) -> float:
@@ -144,6 +222,8 @@ def served_of(row: Row) -> Served:
     machine, model = conditions.machine(row), conditions.model(row)
     software = software_of(row.software)
     text = str(row["dtype_weights"]).lower()
+    if row["source_key"] == BEGUN_WITH and "tensorrt" in row.software.lower():
+        text = "fp8"
     size = next((size for pattern, size in WEIGHTS if re.search(pattern, text)), None)
     if row["dtype_weights"] is None:
         raise UnusableRowError("its dtype_weights, the format of its weights, is not stated")
@@ -161,14 +241,19 @@ def served_of(row: Row) -> Served:
     stated, devices = conditions.layout(row), conditions.devices(row)
     replicas = stated.get("DP", 1)
     layout = Layout(replicas, max(1, devices // replicas), experts=stated.get("EP", 1))
+    in_turn = "layer split" in str(row["parallelism"])
+    if in_turn:  # one device after another has its layers' turn
+        layout = Layout(pipeline=devices)
     sizes = Formats(dtype, weights, kv)
     job = Job(model, machine, layout, sizes, software)
-    return Served(job, fastest, "TP" in stated or "DP" in stated)
+    return Served(job, fastest, in_turn or not stated.keys().isdisjoint(("TP", "DP", "EP")))
 
 
 def _check_layout(row: Row, job: Job, load: Tokens) -> None:
     """Of a layout that contradicts the number of devices, or of sequences, nothing is expected."""
     layout, devices, replicas = conditions.layout(row), conditions.devices(row), job.layout.data
+    if job.layout.pipeline > 1:
+        return
     whole = layout.get("TP", devices // replicas) * replicas
     stated = max(whole, job.layout.experts) * (layout.get("PP", 1) if "TP" in layout else 1)
     if stated != devices:
@@ -184,13 +269,16 @@ def _measured(row: Row, served: Served) -> tuple[float, Tokens, float]:
     """Seconds for each token, the step that writes or reads them, and how many these are."""
     for name, value in row.measured.items():
         if match := PREFILL.fullmatch(name):
-            length = float(match[1])
+            length = float(match[2] or row.number("input_len") or 0.0)
             return 1 / value, Tokens(0.0, 0.0, length, length), length
     for name, value in row.measured.items():
         if ONE_USER.fullmatch(name):
             prompt, answer = row.number("input_len"), row.number("output_len")
             context = UNSTATED_CONTEXT if prompt is None else prompt + (answer or 0.0) / 2
             return 1 / value, Tokens(row.number("batch") or 1.0, context), 1.0
+    prompt, first = row.number("input_len"), row.measured.get(FIRST)
+    if prompt and first and row.number("batch") == 1:
+        return first / prompt, Tokens(0.0, 0.0, prompt, prompt), prompt
     rate = next((row.measured[name] for name in RATES if name in row.measured), None)
     if rate is None:
         of_one = next((row.measured[name] for name in RATES_OF_ONE if name in row.measured), None)
@@ -210,17 +298,30 @@ def load_of(row: Row, served: Served, filled: float | None = None) -> Tokens:
     if answer is None:  # the bound holds of prompts and answers as short as can be
         return Tokens(row.number("batch") or DEFAULT_BATCH * devices, 1.0)
     prompt = row.number("input_len") or min(UNSTATED_PROMPT, answer)
-    context = prompt + answer / 2
     batch = row.number("batch")
     if batch is None:
         if "max" not in str(row["batch"]) and "concurrency" not in str(row["batch"]):
             raise UnusableRowError("its batch is not stated")
         if match := re.search(r"concurrency (\d+)", str(row["batch"])):
             batch = float(match[1])
-    capacity = job.device.memory_capacity.m_as("byte") * devices
+    return _mixed(job, batch or DEFAULT_BATCH * devices, prompt, answer, filled)
+
+
+def _mixed(
+    job: Job, batch: float, prompt: float, answer: float, filled: float | None = None
+) -> Tokens:
+    """A batch that writes beside its share of prompts, of as many sequences as memory holds."""
+    context = prompt + answer / 2
+    capacity = job.device.memory_capacity.m_as("byte") * job.layout.devices
     room = capacity * (filled or job.software.memory_share) - job.weight_memory.m_as("byte")
-    fits = math.floor(room / served.cache(context)) if room > 0 else 0
+    fits = math.floor(room / cache(job, context)) if room > 0 else 0
     if fits < 1:
         raise UnusableRowError("its weights and one sequence do not fit into its devices' memory")
-    batch = min(batch or DEFAULT_BATCH * devices, float(fits))
+    batch = min(batch, float(fits))
     return Tokens(batch, context, batch * prompt / answer, prompt)
+
+
+def cache(job: Job, tokens: float) -> float:
+    """Bytes of the cache of one sequence of this length."""
+    size = transformer.kv_cache(reaching(job.model, tokens), max(tokens, 1.0), job.formats.kv)
+    return float(size.m_as("byte"))

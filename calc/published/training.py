@@ -67,7 +67,7 @@ def job_of(row: Row, layout: Layout | None = None) -> Job:
         raise NotMeasured(f"its layout cannot be: {contradiction}") from None
     dtype = conditions.dtype(row) or "bf16"
     trained = Adapters() if is_frozen(row) else ALL
-    machine, software = conditions.machine(row), software_of(row.software)
+    machine, software = conditions.machine(row), software_of(row.software, "other-training")
     return Job(model, machine, layout, Formats(dtype), software, trained)
 
 

@@ -836,19 +836,20 @@ def _asked(operation: Any, size: Any, machine: Any) -> tuple[Quantity, Machine]:
 
 
 Bound = tuple[Quantity, str]
+MOST_SPREAD = 1.2  # domains over the fewest: jobs leave a few devices of each free, and no more
 
 
 def _lower(operation: str, size: Quantity, devices: int, machine: Machine) -> Bound:
     """Within a domain its best algorithm; across, the longer of what is done in it and between."""
     if devices == 1:
         return quantity("0 s"), "nothing to send"
-    domains = math.ceil(devices / machine.domain)
+    domains = curves.domains_of(devices, machine)
     if domains == 1:
         return _in_domain(operation, size, devices, machine)
-    if devices % domains:
+    if domains > MOST_SPREAD * (fewest := math.ceil(devices / machine.domain)):
         raise InputError(
-            f"{devices} devices do not fill {domains} domains of {machine.name} evenly, each of"
-            f" {machine.domain} at most; give a multiple of {domains}"
+            f"{devices} devices do not fill {fewest} domains of {machine.name} evenly, each of"
+            f" {machine.domain} at most; give a multiple of {fewest}"
         )
     inside, ports = devices // domains, machine.ports
     inner, algorithm = quantity("0 s"), "rings across"

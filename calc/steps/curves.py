@@ -79,7 +79,7 @@ class Curve:
     @property
     def domains(self) -> int:
         """How many domains of its machine the devices fill."""
-        return _domains(self.devices, machines.get(self.machine))
+        return domains_of(self.devices, machines.get(self.machine))
 
     @property
     def latency(self) -> float:
@@ -253,9 +253,10 @@ def _like(
         if curve.span == span
         and len(curve.sizes) >= SIZES
         and curve.name != without
-        and machines.get(curve.machine).fabric == machine.fabric
         and (operation == "all_reduce" or not _summed_in_switch(curve))
     ]
+    alike = [curve for curve in known if machines.get(curve.machine).fabric == machine.fabric]
+    known = alike or known  # of a fabric that nobody measured, the share that others reach
     needed = ("bandwidth",) if span == "domain" else ("bandwidth", "ports")
     if not known or not all(map(machine.publishes, needed)):
         raise NotMeasured(
@@ -348,7 +349,7 @@ def _pace(operation: str, devices: int, machine: Machine) -> float:
     """
     if operation != "all_reduce":
         return traffic(operation, devices) / published(operation, devices, machine)
-    domains = _domains(devices, machine)
+    domains = domains_of(devices, machine)
     inside = devices // domains
     pace = 0.0
     if inside > 1:
@@ -360,8 +361,14 @@ def _pace(operation: str, devices: int, machine: Machine) -> float:
     return pace
 
 
-def _domains(devices: int, machine: Machine) -> int:
-    return math.ceil(devices / machine.domain)
+def domains_of(devices: int, machine: Machine) -> int:
+    """The fewest domains that so many devices fill with as many in each.
+
+    >>> domains_of(1024, machines.get("gb200-nvl72"))
+    16
+    """
+    fewest = math.ceil(devices / machine.domain)
+    return next(count for count in range(fewest, devices + 1) if devices % count == 0)
 
 
 def _summed_in_switch(curve: Curve) -> bool:
@@ -382,7 +389,7 @@ def published(operation: str, devices: int, machine: Machine) -> float:
     if devices <= machine.domain:
         mesh = machine.fabric == "mesh"
         return bandwidth * (devices - 1) / (machine.domain - 1) if mesh else bandwidth
-    inside = devices / _domains(devices, machine)
+    inside = devices / domains_of(devices, machine)
     ports = float(machine.ports.m_as("byte/s"))
     if operation == "all_to_all":
         return min(bandwidth, ports * (devices - 1) / (devices - inside))
@@ -490,7 +497,7 @@ def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> t
         ratios = [published(operation, devices, machine) / there]
     unequal = sum(abs(math.log(ratio)) for ratio in ratios)
     renamed = curve.operation != operation
-    apart = abs(math.log(curve.domains / _domains(devices, machine)))
+    apart = abs(math.log(curve.domains / domains_of(devices, machine)))
     long_alone = other and not curve.reaches(COMPARED_FROM)
     nearest = other, unequal, renamed, apart, long_alone
     return "all_to_all" in kinds and unlike, unlike, *nearest

@@ -17,9 +17,11 @@ from calc.catalog import constants, intervals, machines
 from calc.catalog.intervals import Interval
 from calc.catalog.kernel_shares import SOURCE, Surface, number_of
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
-from calc.catalog.software import Software
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import RECURRENT
+from calc.catalog.software import OTHERS, Software
 from calc.core.arrays import Number
-from calc.core.elementwise import different, largest, minimum, of_each, smallest, where
+from calc.core.elementwise import ceiling, different, largest, minimum, of_each, smallest, where
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity
@@ -49,8 +51,8 @@ class Parts(dict[str, Quantity], Reported):
 
     hidden: Quantity
     """Time of messages that pass behind other parts."""
-    alike: Interval | None = None
-    """How far published rows like it are off."""
+    like: tuple[str, bool] | None = None
+    """The work, and whether the model is a mixture, of published rows like it."""
 
     def __init__(self, launched: Sequence[Kernel], machine: Machine, program: Software) -> None:
         """The kernels of a pass, on a machine, by a program that has attention of its own."""
@@ -70,8 +72,8 @@ class Parts(dict[str, Quantity], Reported):
         return {kind: tuple(map(_rate, origins)) for kind, origins in rates.items()} | self._told
 
     @cached_property
-    def kin(self) -> str:
-        """Of what other devices some rates are, as a clause; "" where all are its own."""
+    def borrowed(self) -> tuple[str, ...]:
+        """The rates of kernels that are not the device's own, as clauses."""
         used = kernels.rates(self._launched, self._machine, self._program)
         rates = [rate for several in used.values() for rate in several]
         own = self._machine.device.key
@@ -80,8 +82,12 @@ class Parts(dict[str, Quantity], Reported):
         clauses = [f"kernels as on {device}" for device in others if device != own]
         if likely:
             clauses.append(f"{len(likely)} of {len(rates)} rates as usual shares of its peaks")
-        clauses += [f"messages as on {name}" for name in self._elsewhere]
-        return ", ".join(clauses)
+        return tuple(clauses)
+
+    @property
+    def kin(self) -> str:
+        """Of what other devices some rates are, as a clause; "" where all are its own."""
+        return ", ".join([*self.borrowed, *(f"messages as on {name}" for name in self._elsewhere)])
 
     @property
     def basis(self) -> str:
@@ -98,6 +104,20 @@ class Parts(dict[str, Quantity], Reported):
         whose = f" of {self._machine.name}" if not self.kin else f" ({self.kin})"
         alike = f"; {self.alike}" if self.alike is not None else ""
         return f"{self.basis}{whose} with {program}{alike}"
+
+    @property
+    def filled(self) -> tuple[str, ...]:
+        """What was taken where rates were not measured, in a clause each."""
+        others = f"{self._program.name} keeps of its rates what others usually do"
+        return (*self.borrowed, *((others,) if self._program.fitted_on == OTHERS else ()))
+
+    @cached_property
+    def alike(self) -> Interval | None:
+        """How far published rows like it are off."""
+        if self.like is None:
+            return None
+        work, mixture = self.like
+        return intervals.of(work, self._program.key, mixture, filled=bool(self.filled))
 
     @property
     def total(self) -> Quantity:
@@ -198,9 +218,15 @@ class Parts(dict[str, Quantity], Reported):
                 origin = Origin(f"{record.quantity} a {name}", (record.provenance.source,))
                 self.add("host", count * record.quantity, origin)
 
-    def add_rates_not_sustained(self, time: Quantity, experts: bool) -> None:
+    def add_rates_not_sustained(
+        self, time: Quantity, model: Transformer, reads: Any = False
+    ) -> None:
         """What the program takes beyond this time of kernels and messages at their best."""
-        name = "sustained_experts" if experts else "sustained"
+        name = "sustained" if model.experts is None else "sustained_experts"
+        if reads and "sustained_prompts" in self._program.records:
+            name = "sustained_prompts"
+        if is_unfused(model) and "sustained_unfused" in self._program.records:
+            name = "sustained_unfused"
         if (record := self._program.records.get(name)) is not None:
             origin = Origin(f"{record.quantity} sustained", (record.provenance.source,))
             self.add(NOT_SUSTAINED, (1 / record.quantity - 1) * time, origin)
@@ -310,10 +336,10 @@ def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
         among = max(1, slices // model.cache_heads)
         times, sent = 2 * model.caching_layers, load.writing * job.attended_size / slices
         parts.add_messages("caches", times, "all_to_all", sent, among)
-    parts.alike = intervals.of("serving", job.software.key, model.experts is not None)
+    parts.like = "serving", model.experts is not None
     best = parts.total
     parts.add_host(load.writing)
-    parts.add_rates_not_sustained(best, model.experts is not None)
+    parts.add_rates_not_sustained(best, model, tokens.reads)
     return parts
 
 
@@ -337,7 +363,7 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     one = replace(job, layout=Layout(tensor=tensor, experts=experts, context=context))
     kernels_of_one = kernels.training_step(one, replace(batch, sequences=sequences))
     parts = Parts(kernels_of_one, machine, program)
-    parts.alike = intervals.of("training", program.key, model.experts is not None)
+    parts.like = "training", model.experts is not None
     fullest = job.layers_of_a_stage / model.layers
     for kind, time in parts.items():
         alone = time if places is None else time[places]
@@ -358,7 +384,11 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
         parts.add_messages("context", 3 * layers, "all_gather", cached, among)
         parts.hidden = parts.hidden + _shorter(parts["context"], parts["attention"])
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens
-        sent = vectors / layout.tensor * model.active_experts
+        # Across domains a token is sent once to each that it reaches, as dispatchers do.
+        domains = ceiling(layout.experts * layout.expert_slices / machine.domain)
+        reached = transformer.experts_used(domains, 1 / domains, model.active_experts).m_as("")
+        copies = where(domains > 1, reached, float(model.active_experts))
+        sent = vectors / layout.tensor * copies
         sent = sent * (model.expert_inputs / model.width)
         routed = layers * model.layers_with("experts") / model.layers
         parts.add_messages("experts", 4 * routed, "all_to_all", sent, layout.experts)
@@ -376,8 +406,14 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     if "data" in parts:
         parts.hidden = parts.hidden + _shorter(parts["data"], program.hides_data * compute)
     parts["optimizer"] = (STATE_TRAFFIC * updated * BYTE / machine.memory_reached).to("s")
-    parts.add_rates_not_sustained(parts.total, model.experts is not None)
+    parts.add_rates_not_sustained(parts.total, model)
     return parts
+
+
+def is_unfused(model: Transformer) -> bool:
+    """Whether it is a mixture whose attention has sinks or states, for which few kernels exist."""
+    special = "sinks" in model.biases or model.layers_with(*RECURRENT) > 0
+    return model.experts is not None and special
 
 
 def _shorter(one: Quantity, other: Quantity) -> Quantity:

@@ -25,7 +25,7 @@ from calc.catalog.models.weights import Weights
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
 from calc.core.arrays import Number
-from calc.core.elementwise import ceiling, maximum, of_each, smallest
+from calc.core.elementwise import ceiling, maximum, of_each, smallest, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.report import Answer, Table
@@ -38,7 +38,7 @@ from calc.networks import transformer
 from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, Batch, Job, Tokens, input_size
 from calc.steps.measured import Measured, formats_of_attention, formats_of_product, surface
 
-LARGEST_TILE = 256 * 128
+LARGEST_TILE, LEAST_ROWS = 256 * 128, min(rows for rows, _ in TILES)
 FUSED = (  # matrices that one product multiplies with, since they have the same input
     ("query", "key", "value"),
     ("windowed query", "windowed key", "windowed value"),
@@ -146,7 +146,9 @@ class Kernel:
         bandwidth, rate = self.rates(machine, software)
         if self.shape is not None:
             units = machine.processors
-            time = gemm_time(*self.shape, rate, bandwidth, units, *self.sizes, self.products)
+            # Kernels made for a single row have no tiles whose other rows are empty.
+            own = where(self.shape[0] <= 1, float(LEAST_ROWS), 1.0)
+            time = gemm_time(*self.shape, rate * own, bandwidth, units, *self.sizes, self.products)
         elif self.kind == "attention":
             compute = (self.operations / rate).m_as("s")
             time = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START

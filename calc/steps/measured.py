@@ -108,10 +108,10 @@ def sums(machine: Machine, software: Software, devices: int) -> Sums | None:
     >>> sums(machines.get("dgx-h200"), software.get("sglang"), 8).devices
     8
     """
-    if software.key not in kernel_shares.programs() or devices > machine.domain:
+    measured, own = kernel_shares.programs(), software.sums or software.key
+    if own not in measured or devices > machine.domain:
         return None
-    measured = kernel_shares.programs()
-    for program in (software.key, *(name for name in measured if name != software.key)):
+    for program in (own, *(each for each in measured if each != own)):
         version = software.version if program == software.key else ""
         rows = engine_sums.of(machine.device.key, program, devices, version)
         if rows is not None:

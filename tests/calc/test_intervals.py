@@ -25,8 +25,8 @@ def test_a_class_of_few_rows_has_the_interval_of_the_next_wider_one() -> None:
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        ("serving,vllm,dense,many,2,0.1,0.9,1.1", "must be numbers"),
-        ("serving,vllm,dense,30,2,0.1,1.2,1.1", "low must be positive, and high above it"),
+        ("serving,vllm,dense,measured,many,2,0.1,0.9,1.1", "must be numbers"),
+        ("serving,vllm,dense,measured,30,2,0.1,1.2,1.1", "low must be positive, and high above it"),
     ],
 )
 def test_a_malformed_class_is_refused(tmp_path: Path, row: str, sentence: str) -> None:
@@ -43,7 +43,7 @@ def test_intervals_are_those_of_the_published_rows_and_hold_of_sources_kept_back
         names: (each.rows, each.low, each.high) for names, each in benchmark.made(known).items()
     }
     stored = {
-        (each.work, each.software, each.model): (each.rows, each.low, each.high)
+        (each.work, each.software, each.model, each.basis): (each.rows, each.low, each.high)
         for each in intervals.load()
     }
     assert made.keys() == stored.keys()

@@ -200,6 +200,7 @@ FABRICS = {
     "tpu-v5p-pod": (8960, 6 * 100),
     "tpu-v6e-pod": (256, 4 * 100),
     "tpu-v7-cube": (64, 6 * 100),
+    "tpu-v7-pod": (144 * 64, 6 * 100),
     "trn2": (16, 4 * 128),
     "gaudi3-8": (8, 7 * 3 * 200 / 8),
     **dict.fromkeys(("aws-p4d", "aws-p4de", "gcp-a2-ultra"), (8, 12 * 25)),

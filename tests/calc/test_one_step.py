@@ -29,6 +29,7 @@ from calc import (
     published,
     serving,
 )
+from calc.catalog import software
 from calc.catalog.models import Transformer
 from calc.laws.roofline import StepTime
 from calc.planning.capacity import device_counts
@@ -97,7 +98,7 @@ def _published(model: Transformer, machine: str, devices: int, of_step: Answer) 
     """The prediction of a row that measured this step."""
     conditions: dict[str, object] = {
         "device": machines.get(machine).device.name,
-        "software": "an engine of ours",  # which takes no time of its own
+        "software": "an engine of ours",  # of which what others keep is taken
         "model": model.name,
         "num_devices": devices,
         "dtype_weights": "bf16",
@@ -110,7 +111,8 @@ def _published(model: Transformer, machine: str, devices: int, of_step: Answer) 
     comparison = published.predict(row)
     if comparison.prediction is None or comparison.machine != machine:
         return of_step  # a device or a model whose name no published row writes so
-    return comparison.prediction.lower, comparison.prediction.expected
+    expected, kept = comparison.prediction.expected, software.get("other").sustained
+    return comparison.prediction.lower, None if expected is None else kept * expected
 
 
 def check(answers: Iterator[tuple[str, Answer]]) -> None:

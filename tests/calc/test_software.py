@@ -20,10 +20,11 @@ pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows to
     [
         ("vLLM 0.6.1.post2", "vllm"),
         ("TensorRT-LLM v1.0, PyTorch backend", "tensorrt-llm"),
-        ("26.02 NeMo Container", "megatron"),
+        ("26.02 NeMo Container", "megatron-26-04"),
+        ("26.08 NeMo Container", "megatron"),
         ("llm-foundry v0.4", "llm-foundry"),
         ("ollama 0.5", "llama-cpp"),
-        ("an engine of our own", ""),
+        ("an engine of our own", "other"),
     ],
 )
 def test_sources_write_names_in_their_own_way(written: str, key: str) -> None:
@@ -31,8 +32,14 @@ def test_sources_write_names_in_their_own_way(written: str, key: str) -> None:
 
 
 def test_what_the_data_do_not_say_costs_nothing() -> None:
-    unknown = software.software_of("an engine of our own")
-    assert (unknown.step, unknown.sequence, unknown.sustained, unknown.hides_data) == (0, 0, 1, 1)
+    none = software.UNKNOWN
+    assert (none.step, none.sequence, none.sustained, none.hides_data) == (0, 0, 1, 1)
+
+
+@pytest.mark.parametrize(("work", "share"), [("other", 0.85), ("other-training", 0.72)])
+def test_a_program_that_is_not_known_keeps_what_others_do(work: str, share: float) -> None:
+    other = software.software_of("an engine of our own", work)
+    assert (other.step, other.sustained, other.fitted_on) == (0, share, software.OTHERS)
 
 
 @pytest.mark.parametrize(

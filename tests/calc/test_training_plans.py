@@ -224,7 +224,7 @@ def test_a_choice_that_nobody_has_published_is_named() -> None:
         dtype="fp8",
         software="megatron",
     )
-    assert plan.run.recipe.name == "adam-mixed-fp32-gradients"
+    assert plan.run.recipe.name == "adam-mixed"
     assert "on 8192 tokens (parts of 4096 at least)" in plan.best.beyond_published
     assert plan.caveats[0] == plan.best.beyond_published
     assert plan.like_published is not None
