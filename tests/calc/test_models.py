@@ -384,9 +384,9 @@ def test_a_released_config_gives_the_model(
 
 
 def test_a_config_of_each_family_is_held() -> None:
-    """But of gemma, which stands among the counted ones, and of names for the same family."""
+    """But of gemma and GPT-2, which stand among the counted ones, and of another name."""
     held = {config["model_type"] for config in RELEASED.values()}
-    assert {*families.FAMILIES} - held == {"gemma", "llama4_text"}
+    assert {*families.FAMILIES} - held == {"gemma", "gpt2", "llama4_text"}
 
 
 def test_what_a_config_has_and_is_not_counted_is_noted(
@@ -423,8 +423,11 @@ MIXTRAL = CONFIGS["mixtral 8x7B"][0]
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (LLAMA | {"model_type": "mamba"}, r"model_type must be one of llama, .*; got 'mamba'$"),
-        ({"layers": 3}, r"model_type must be one of llama, .*; got None$"),
+        (
+            LLAMA | {"model_type": "mamba"},
+            r"model_type must be one of gpt2, llama, .*; got 'mamba'$",
+        ),
+        ({"layers": 3}, r"model_type must be one of gpt2, llama, .*; got None$"),
         (
             {k: v for k, v in LLAMA.items() if k not in ("hidden_size", "vocab_size")},
             "a configuration of llama must have hidden_size, vocab_size$",
@@ -477,7 +480,7 @@ MIXTRAL = CONFIGS["mixtral 8x7B"][0]
             r"layer_types must list full_attention or sliding_attention for each of its 2 layers",
         ),
         (LLAMA | {"sliding_window": "wide"}, "sliding_window must be a whole number above 0"),
-        (LLAMA | {"model_type": ["llama"]}, "model_type must be one of llama"),
+        (LLAMA | {"model_type": ["llama"]}, "model_type must be one of gpt2, llama"),
     ],
 )
 def test_a_config_that_cannot_be_read(

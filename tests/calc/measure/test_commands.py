@@ -141,7 +141,7 @@ def test_the_other_commands_take_the_file(
 ) -> None:
     work = ["--flops", "48 GFLOP", "--bytes", "48 GB", "--dtype", "fp64"]
     assert main(["roofline", str(machine), *work]) == 0
-    assert "bound by               memory" in capsys.readouterr().out
+    assert "bound by memory" in capsys.readouterr().out
     assert main(["show", str(machine)]) == 0
     assert "memory bandwidth" in capsys.readouterr().out
     assert main(["roofline", "none.toml", *work]) == 1

@@ -99,6 +99,8 @@ GIVEN = {  # an argument of each name, where it has no default
     "acceptance": 0.8,
     "ttft": "1 hour",
     "tpot": "1 hour",
+    "price": "1 USD/hour",
+    "points": [f"concurrency={n},ttft={n} s,tpot={n} s" for n in (1, 2, 4)],
 }
 
 GIVEN_TO = {  # what a function may be given instead
@@ -110,6 +112,14 @@ GIVEN_TO = {  # what a function may be given instead
         "rate": "1 request/hour",
         "prompt": 16,
         "generated": 16,
+    },
+    "calc.planning.service.several.plan_services": {
+        "machines": [CPU],
+        "rate": "1 request/hour",
+        "prompt": 16,
+        "generated": 16,
+        "ttft": "1 hour",
+        "tpot": "1 hour",
     },
     "calc.steps.throughput.of": {"model": "resnet-50", "dtype": "fp32"},
     "calc.planning.training.plan.plan_training": {
