@@ -497,13 +497,13 @@ def furthest() -> Iterator[Row]:
 
 # What `python -m benchmarks.peers` recorded.
 ANSWERS = recorded.rows("peers.csv")
-OTHERS = tuple(answer for answer in ANSWERS if answer["planner"] != "calc")
+PEERS = tuple(answer for answer in ANSWERS if answer["planner"] != "calc")
 
 
 def beside(name: str) -> Row:
     """A row, what was measured of one device, and what each planner predicts over that."""
     compared = row(name)
-    answers = [answer for answer in OTHERS if answer["row"] == name]
+    answers = [answer for answer in PEERS if answer["row"] == name]
     measured = float(answers[0]["measured"])
     return (
         of(compared),
@@ -532,8 +532,8 @@ class Peers:
 
     rows = tuple(beside(name) for name in dict.fromkeys(answer["row"] for answer in ANSWERS))
     questions = len(rows)
-    others = len({answer["planner"] for answer in OTHERS})
-    times = tuple(of_ours(answer) for answer in OTHERS if answer["seconds"])
+    others = len({answer["planner"] for answer in PEERS})
+    times = tuple(of_ours(answer) for answer in PEERS if answer["seconds"])
     quickest = min(times)
     slowest = max(times)
 

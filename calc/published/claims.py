@@ -115,6 +115,7 @@ MEASURED = {  # what they measure: the figure, and what makes it base units
     "request_throughput": ("requests", 1.0),
     "decode_tokens_per_s": ("user", 1.0),
     "decode_tokens_per_s_per_user": ("user", 1.0),
+    "time_to_first_token": ("ttft", 1.0),
     "mean_ttft_ms": ("ttft", 1e-3),
     "time_to_first_token.avg": ("ttft", 1e-3),
     "metrics.time_to_first_token_ms.successful.mean": ("ttft", 1e-3),

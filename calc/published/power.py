@@ -153,8 +153,8 @@ def watts(device: Machine | Accelerator | str, model: str | None = None) -> Watt
     NVIDIA H100 SXM5 80 GB, of 700 W by its design, 6 loads measured
     """
     asked = machines.of(device).device
-    measured = [draw for draw in draws() if draw.device is asked]
+    measured = [draw for draw in draws() if draw.device.key == asked.key]
     if model is not None:
         wanted = models.get(model)
-        measured = [draw for draw in measured if conditions.model(draw.row) is wanted]
+        measured = [draw for draw in measured if conditions.model(draw.row).key == wanted.key]
     return Watts(asked, tuple(measured))

@@ -276,10 +276,10 @@ def _rate(rate: Quantity | Surface) -> Origin:
 def if_measured(make: Callable[[], Parts], *given: object) -> Callable[[], Parts | str]:
     """The same, with the sentence of a rate that was not measured, or of given arrays, instead.
 
-    >>> job = Job.of("llama-3-8b", "tpu-v5p-pod", Layout(tensor=2))
+    >>> job = Job.of("llama-3-8b", "dgx-spark", Layout(tensor=2))
     >>> made = if_measured(lambda: serving_pass(job, Tokens(writing=1, context=1000)))
-    >>> made()[:38]
-    'all_reduce in the domain of Google TPU'
+    >>> made()[:43]
+    'all_reduce across the domains of NVIDIA DGX'
     """
 
     def made() -> Parts | str:

@@ -132,8 +132,9 @@ def in_words(row: Row, faster: float) -> str:
 
 
 def bounded(group: str, step: int) -> list[Comparison]:
+    """Rows that say all of their conditions, of which no length or layout had to be filled in."""
     of_group = [predict(row) for row in rows(group)[::step]]
-    return [row for row in of_group if row.prediction is not None]
+    return [row for row in of_group if row.prediction and not row.prediction.filled]
 
 
 def twice_the_bound(row: Comparison) -> float:

@@ -21,6 +21,7 @@ from calc import (
     roofline,
     runs,
 )
+from calc.catalog.software import software_of
 from calc.published.layouts import published_layouts
 from calc.steps.job import Batch, Formats, Job, Layout
 from calc.steps.layouts import Link, memory_per_device, training_step
@@ -153,7 +154,7 @@ def test_a_step_is_expected_as_a_published_run_was() -> None:
     row = published.row("nemo-24.07-15")
     assert row["parallelism"] == "TP4 PP4"
     layout = Layout(tensor=4, pipeline=4, microbatches=32, sharding=1)
-    job = Job.of("llama-2-70b", "dgx-h100", layout, Formats("fp8"), "megatron")
+    job = Job.of("llama-2-70b", "dgx-h100", layout, Formats("fp8"), software_of(row.software))
     found = training_step(job, Batch(4096))
     assert found.expected is not None
     each = 32 * 4096 / 16 / found.expected.m_as("s")

@@ -165,11 +165,11 @@ def test_a_step_and_a_workload_print_as_people_read_them() -> None:
     assert all(
         f"<th>{name}</th><td>{time}</td>" in step._repr_html_() for name, time in told.items()
     )
-    unmeasured = inference.prefill(asked[0], machines.get("tpu-v5p-pod"), 4096, devices=8)
+    unmeasured = inference.prefill(asked[0], machines.get("dgx-spark"), 4096, devices=8)
     assert (
         str(unmeasured)
         .splitlines()[-1]
-        .startswith("not expected     all_reduce in the domain of Google TPU v5p pod")
+        .startswith("not expected     all_reduce across the domains of NVIDIA DGX Spark")
     )
     square = roofline.gemm(4096, 4096, 4096)
     assert str(square) == "137.4 GFLOP and 100.7 MB: 1365 FLOP/byte"

@@ -113,6 +113,12 @@ GIVEN_TO = {  # what a function may be given instead
         "prompt": 16,
         "generated": 16,
     },
+    "calc.planning.service.break_even.break_even": {
+        "api": "groq-gpt-oss-20b",
+        "ttft": "1 hour",
+        "tpot": "1 hour",
+    },
+    "calc.planning.service.observed.observe": {"prompt": 16, "generated": 16},
     "calc.planning.service.several.plan_services": {
         "machines": [CPU],
         "rate": "1 request/hour",
