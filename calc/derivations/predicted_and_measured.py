@@ -420,6 +420,18 @@ class FittedSoftware:
     peer = quantity(9, "%")
 
 
+class ByLlamaCpp:
+    """Prompts and written tokens on cards to whose rows nothing is fitted."""
+
+    judged = tuple(
+        (compared.row.id.endswith(" prefill"), abs(compared.error))
+        for compared in expected_of("serving")
+        if compared.software == "llama-cpp" and not compared.fitted
+    )
+    prompts = middle(error for is_prompt, error in judged if is_prompt)
+    written = middle(error for is_prompt, error in judged if not is_prompt)
+
+
 LEFT_OUT = curves.left_out()
 
 

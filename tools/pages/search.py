@@ -89,7 +89,8 @@ def _units() -> Iterator[str]:
     lines = (ROOT / "calc/core/units.txt").read_text(encoding="utf-8").splitlines()
     for line in lines:
         name, *others = line.partition("#")[0].split(" = ")
-        yield from {word.strip() for word in (name, *others[1:]) if word.strip()}
+        words = (word.strip() for word in (name, *others[1:]))
+        yield from dict.fromkeys(word for word in words if word)
 
 
 def _lines(rows: Any) -> str:
