@@ -27,6 +27,7 @@ from calc.steps.job import Formats, Job, Layout
 
 UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
+MOST_PAID = 100_000  # USD/hour of a device, so that what is computed from it stays a number
 A_TOKEN = quantity(1, "token")
 WITHIN = quantity(1, "")  # the PUE of what is counted inside of the building alone
 
@@ -100,7 +101,7 @@ class Setup:
             kv=options.kv,
             dtype=_computed_in(model, machine, weights) if options.dtype is None else options.dtype,
             link=_link(machine, options.link),
-            price=None if price is None else amount("USD/s", "price", price, "3 USD/hour"),
+            price=None if price is None else price_of_device(price),
             software=_program(machine.device, program),
             pue=WITHIN if options.pue is None else power_usage(options.pue),
             grid=options.grid,
@@ -237,6 +238,16 @@ def _link(machine: Machine, bandwidth: QuantityLike | None) -> Quantity | None:
         alone = machine.domain == 1 and machine.device.publishes("link_bandwidth")
         return machine.device.link_bandwidth if alone else None
     return amount("byte/s", "link", bandwidth, "450 GB/s")
+
+
+def price_of_device(given: QuantityLike) -> Quantity:
+    """What one device costs for a time; more than anyone pays is refused."""
+    price = amount("USD/s", "price", given, "3 USD/hour")
+    if price.m_as("USD/hour") > MOST_PAID:
+        raise InputError(
+            f"price is of one device, at most {MOST_PAID} USD/hour; got {abbreviated(given)}"
+        )
+    return price
 
 
 def power_usage(given: QuantityLike) -> Quantity:

@@ -15,6 +15,7 @@ import pytest
 import calc
 from calc import constants, hardware, models, quantity
 from calc.commands import main
+from tests.calc.unexpected import UNEXPECTED
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -220,7 +221,7 @@ def test_the_parts_of_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     )
     told = run(capsys, *asked, "--parts")
     assert told == f"{made.table()}\n\n{made.expected}\n"
-    unmeasured = ("plan", "llama-3-70b", "tpu-v5p", *SERVER)
+    unmeasured = ("plan", "llama-3-70b", UNEXPECTED, *SERVER, "--dtype", "fp8")
     assert run(capsys, *unmeasured, "--parts") == run(capsys, *unmeasured)
 
 

@@ -22,6 +22,7 @@ from calc.catalog import grids
 from calc.commands import main
 from calc.commands.lookup import KINDS, functions
 from calc.commands.options import MEANING, option_of
+from tests.calc.unexpected import NO_RATE, UNEXPECTED
 
 ROOT = Path(__file__).resolve().parents[2]
 MANUAL = ROOT / "backmatter" / "command-line.qmd"
@@ -293,14 +294,15 @@ def test_the_expectation_of_a_plan_in_json_and_csv(capsys: pytest.CaptureFixture
 def test_each_point_of_a_grid_is_expected_as_if_it_were_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    several = told(capsys, f"plan llama-3-70b h100,tpu-v5p --batch 8,9999 --devices 2 {SERVER}")
-    alone = told(capsys, f"plan llama-3-70b h100 --batch 8 --devices 2 {SERVER}")
+    asked = f"--devices 2 --dtype fp8 {SERVER}"
+    several = told(capsys, f"plan llama-3-70b h100,{UNEXPECTED} --batch 8,9999 {asked}")
+    alone = told(capsys, f"plan llama-3-70b h100 --batch 8 {asked}")
     expected = [row["expected"] for row in several["rows"]]
     assert expected == [alone["rows"][0]["expected"], None, None, None]
     assert several["parts"] == []
     reasons = [row["not_expected"] for row in several["rows"][1:]]
     assert "does not fit" in reasons[0]
-    assert "of Google TPU v5p pod was not measured" in reasons[1]
+    assert NO_RATE in reasons[1]
 
 
 def test_a_grid_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,10 +19,12 @@ from calc.catalog.intervals import MEASURED, PEAKS
 from calc.commands import main
 from calc.planning.comparing.answer import EXPECTED, UPPER, Comparison
 from calc.planning.drawing import INK, write_drawing
+from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
 
 ASKED: dict[str, Any] = {"prompt": 1000, "generated": 200}
 BATCHES = numpy.arange(1, 800)
-PRICES = {"dgx-h100": "3 USD/hour", "tpu-v5p-pod": "2 USD/hour"}
+BOUNDED = ASKED | IN_FP8
+PRICES = {"dgx-h100": "3 USD/hour", UNEXPECTED: "2 USD/hour"}
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,8 @@ def found() -> Comparison:
 
 @pytest.fixture(scope="module")
 def mixed() -> Comparison:
-    """Sums were not measured on a torus, so that the bounds of both are compared."""
-    return compare("llama-3-70b", list(PRICES), **ASKED, price=PRICES)
+    """Nothing is expected of one of them, so that the bounds of both are compared."""
+    return compare("llama-3-70b", list(PRICES), **BOUNDED, price=PRICES)
 
 
 def test_each_entry_is_the_plan_of_its_devices_and_batch(found: Comparison) -> None:
@@ -60,9 +62,9 @@ def test_each_entry_is_the_plan_of_its_devices_and_batch(found: Comparison) -> N
 def test_the_best_batch_is_the_largest_that_keeps_the_limits(tpot: float, ttft: float) -> None:
     """On bounds, which rise with the batch, against every batch planned at once."""
     limits = {"tpot": f"{tpot} ms", "ttft": f"{ttft} ms"}
-    [entry] = compare("llama-3-70b", "tpu-v5p-pod", **ASKED, **limits).entries
+    [entry] = compare("llama-3-70b", UNEXPECTED, **BOUNDED, **limits).entries
     for count in (1, 2, 4, 8, 16, 32, 64):
-        every = plan("llama-3-70b", "tpu-v5p-pod", batch=BATCHES, devices=count, **ASKED)
+        every = plan("llama-3-70b", UNEXPECTED, batch=BATCHES, devices=count, **BOUNDED)
         kept = (
             every.fits
             & (every.time_per_token.upper.m_as("ms") <= tpot)
@@ -113,14 +115,15 @@ def test_the_front_by_brute_force(mixed: Comparison) -> None:
 
 
 def test_ranks_fall_in_what_is_asked_for() -> None:
+    places = [*PRICES, "gb200-nvl72"]
     for by, name, sign in (("cost", "cost_per_token", 1), ("throughput", "throughput", -1)):
-        asked = compare("llama-3-70b", [*PRICES, "gb200-nvl72"], **ASKED, price="3 USD/h", by=by)
+        asked = compare("llama-3-70b", places, **BOUNDED, price="3 USD/h", by=by)
         values = [sign * asked.value(asked.plan_of(each), name) for each in asked.planned]
         assert all(one <= next_ for one, next_ in pairwise(values))
 
 
 def test_what_has_no_price_stands_behind_and_says_so() -> None:
-    asked = compare("llama-3-70b", ["gb200-nvl72", *PRICES], **ASKED, price=PRICES)
+    asked = compare("llama-3-70b", ["gb200-nvl72", *PRICES], **BOUNDED, price=PRICES)
     assert [each.machine.key for each in asked.entries][-1] == "gb200-nvl72"
     assert any(each.startswith("NVIDIA GB200 NVL72: no cost is known") for each in asked.caveats)
     assert asked.by == "cost"
@@ -129,7 +132,9 @@ def test_what_has_no_price_stands_behind_and_says_so() -> None:
 
 def test_a_bound_is_never_held_against_an_expectation(found: Comparison, mixed: Comparison) -> None:
     assert (found.basis, mixed.basis) == (EXPECTED, UPPER)
-    assert any(each.startswith("Google TPU v5p pod: BOUND ONLY") for each in mixed.caveats)
+    assert any(
+        each.startswith("FP8 alone, 64: BOUND ONLY") and NO_RATE in each for each in mixed.caveats
+    )
     both = compare("llama-3-70b", ["dgx-h100", "mi300x-8"], **ASKED)
     assert any("Energies are not of one kind" in each for each in both.caveats)
     assert {row[2] for row in mixed.tables[0].rows[1:]} == {MEASURED, PEAKS}
@@ -137,8 +142,8 @@ def test_a_bound_is_never_held_against_an_expectation(found: Comparison, mixed: 
 
 def test_limits_are_kept_by_what_is_expected_wherever_it_is() -> None:
     """Beside a machine of which nothing is expected, the others keep theirs as alone."""
-    asked = ASKED | {"tpot": "40 ms", "price": "3 USD/hour"}
-    mixed = compare("llama-3-70b", ["dgx-h100", "tpu-v5p-pod"], **asked)
+    asked = BOUNDED | {"tpot": "40 ms", "price": "3 USD/hour"}
+    mixed = compare("llama-3-70b", ["dgx-h100", UNEXPECTED], **asked)
     alone = compare("llama-3-70b", "dgx-h100", **asked)
     [entry] = (each for each in mixed.entries if each.machine.key == "dgx-h100")
     assert mixed.plan_of(entry).batch == alone.best.batch
@@ -159,7 +164,7 @@ def test_ranks_that_intervals_cannot_tell_apart_say_so() -> None:
 def test_the_price_that_levels_levels(mixed: Comparison) -> None:
     told = next(each for each in mixed.what_would_change if each.startswith("At "))
     price = told.removeprefix("At ").split(" a device")[0]
-    level = compare("llama-3-70b", list(PRICES), **ASKED, price=PRICES | {"tpu-v5p-pod": price})
+    level = compare("llama-3-70b", list(PRICES), **BOUNDED, price=PRICES | {UNEXPECTED: price})
     one, other = (level.value(level.plan_of(each), "cost_per_token") for each in level.entries)
     assert (one / other).m_as("") == pytest.approx(1, rel=1e-3)
 

@@ -17,6 +17,7 @@ from calc import InputError, hardware, inference, machines, models, quantity
 from calc.catalog.machines import Machine
 from calc.core.records import DATA
 from calc.planning import Bounds, Plan, device_counts, plan
+from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
 
 H100 = hardware.H100
 KEYS = ("llama-3-8b", "llama-3-70b", "mixtral-8x7b", "deepseek-v3", "gemma-2-27b")
@@ -409,19 +410,17 @@ def test_a_table_of_points() -> None:
 
 
 def test_a_table_of_points_says_what_was_not_measured() -> None:
-    """Where a message is missing, no line has an expectation, and the assumptions name it."""
+    """Where a rate is missing, no line has an expectation, and the assumptions name it."""
     asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "devices": 8}
     made = plan("llama-3-70b", "mi300x", batch=[8, 16], **asked)
     alone = plan("llama-3-70b", "mi300x", batch=8, **asked)
     assert alone.expected is not None
     assert made.points[0]["expected"]["time_per_token"] == alone.expected.time_per_token
     assert made.assumptions == alone.assumptions
-    nothing = plan("llama-3-70b", "tpu-v5p", batch=[8, 16], **asked)
-    assert nothing.stands_on.startswith(
-        "BOUND ONLY, published peaks alone: all_reduce in the domain"
-    )
+    nothing = plan("llama-3-70b", UNEXPECTED, batch=[8, 16], **asked, **IN_FP8)
+    assert nothing.stands_on.startswith(f"BOUND ONLY, published peaks alone: the {NO_RATE}")
     assert all(row[2].startswith("≥") for row in nothing.tables[0].rows[1:])
-    assert any("of Google TPU v5p pod was not measured" in each for each in nothing.assumptions)
+    assert any(NO_RATE in each for each in nothing.assumptions)
 
 
 def test_formats_are_named_in_any_spelling_and_printed_in_one() -> None:
@@ -462,6 +461,7 @@ BAD = [
     ({"kv": 2}, "kv must be the size of an element, .* got 2"),
     ({"price": "3"}, r"price must be one positive quantity in USD/s .* got '3'"),
     ({"price": "-3 USD/hour"}, "price must be one positive quantity"),
+    ({"price": "1e308 USD/hour"}, "price is of one device, at most 100000 USD/hour; got '1e308"),
     ({"price": "3 EUR/hour"}, "price: cannot read '3 EUR/hour'"),
     ({"link": "3 GB"}, "link must be one positive quantity in byte/s"),
     ({"dtype": "fp3"}, "has no dense peak for 'fp3'"),

@@ -21,6 +21,7 @@ from calc.commands import main
 from calc.planning.service import ServicePlan, Steps, plan_services, read_trace
 from calc.planning.service.load import poisson
 from calc.planning.service.queue import Demand
+from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
 
 ASKED: dict[str, Any] = {
     "rate": "10 request/s",
@@ -332,11 +333,11 @@ def test_two_pools_need_something_to_send_and_a_way() -> None:
 
 
 def test_without_measured_rates_bounds_decide() -> None:
-    """Sums were not measured on a torus, and 70 billion parameters take several of its devices."""
-    asked = ASKED | {"rate": 0.2, "tpot": "200 ms"}
-    plan = plan_service("llama-3-70b", "tpu-v5p-pod", **asked)
+    asked = ASKED | IN_FP8 | {"rate": 0.2, "tpot": "200 ms"}
+    plan = plan_service("llama-3-70b", UNEXPECTED, **asked)
     expected = plan.design.pools[0].answers.expected
     assert not isinstance(expected, Steps)
+    assert NO_RATE in expected
     assert any("upper bound at published rates" in each for each in plan.assumptions)
     assert math.isfinite(plan.load.ttft)
 
@@ -399,15 +400,15 @@ SEVERAL |= {"ttft": "1 s", "tpot": "50 ms"}
 
 def test_several_machines_are_ranked_by_what_all_have() -> None:
     """Devices that nothing is expected of set the basis for all; each is as it is alone."""
-    places = ["tpu-v5p-pod", "dgx-h100"]
-    mixed = plan_services("qwen-3-32b", places, price="3 USD/hour", **SEVERAL)
-    alone = [plan_service("qwen-3-32b", place, price="3 USD/hour", **SEVERAL) for place in places]
+    places, asked = [UNEXPECTED, "dgx-h100"], SEVERAL | IN_FP8 | {"price": "3 USD/hour"}
+    mixed = plan_services("qwen-3-32b", places, **asked)
+    alone = [plan_service("qwen-3-32b", place, **asked) for place in places]
     assert {plan.devices for plan in mixed.plans} == {plan.devices for plan in alone}
     assert mixed.ranked_by == "cost, what published peaks allow at best"
     least = [plan.least_devices for plan in mixed.plans]
     assert least == sorted(least)
     assert {row["basis"] for row in mixed.rows()} == {MEASURED, PEAKS}
-    assert any("Google TPU v5p pod: BOUND ONLY" in each for each in mixed.caveats)
+    assert any("FP8 alone, 64: BOUND ONLY" in each for each in mixed.caveats)
 
 
 def test_prices_rank_and_who_serves_nobody_is_told() -> None:

@@ -328,6 +328,7 @@ def test_no_layout_is_found_in_a_sentence() -> None:
         ({"recipe": "sgd"}, "no recipe 'sgd'"),
         ({"dtype": "fp3"}, "fp3"),
         ({"price": "2 USD"}, "price must be one positive quantity in USD/s"),
+        ({"price": "1e308 USD/hour"}, "price is of one device, at most 100000 USD/hour"),
         ({"software": "photoshop"}, "photoshop"),
         ({"restart_time": "-1 s"}, "restart_time must be one positive quantity"),
     ],

@@ -21,7 +21,7 @@ from calc.core.row_file import Row
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
 from calc.networks import transformer
-from calc.planning.setup import A_TOKEN, amount, devices_text, power_usage
+from calc.planning.setup import A_TOKEN, amount, devices_text, power_usage, price_of_device
 from calc.planning.training import search
 from calc.planning.training.answer import TrainingPlan
 from calc.planning.training.candidate import best_of
@@ -146,7 +146,7 @@ def plan_training(
     if run.usable > 1:
         raise InputError(f"usable is a share of a device's memory, at most 1; got {usable}")
     transformer.forward_flops(network, run.length)  # refuses what is longer than the model reads
-    paid = None if price is None else amount("USD/s", "price", price, "3 USD/hour")
+    paid = None if price is None else price_of_device(price)
     published = runs.get(REFERENCE)
     fails, written = device_time_between_failures, storage_bandwidth
     if fails is None:
