@@ -608,6 +608,7 @@ def test_the_battery_is_of_all_commands_and_values() -> None:
         "completion",
         "plan-service",
         "mcp",
+        "observe",
     }  # which other tests are of
     assert {*COMMANDS} - slow - {*CHEAP} == set(), "a new command belongs to the battery"
     assert len(ODD) > 50
