@@ -28,7 +28,7 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     "dgx h100 power": ("reference/calc/machines.html#machines-dgx-h100", "10.2 kW"),
     "h100 ridge point": ("reference/devices/nvidia.html#h100-", "FLOP/byte"),
     "L2 of an MI300X": ("reference/devices/amd.html#mi300x-", "4 MiB of L2 cache each"),
-    "rtx 4090 vram": ("reference/devices/nvidia.html#rtx-4090-", "24 GiB"),
+    "rtx 4090 vram": ("reference/devices/nvidia-rtx.html#rtx-4090-", "24 GiB"),
     # a term
     "ttft": ("chapters/serving.html", "time to first token"),
     "TPOT": ("chapters/serving.html", "time per output token"),

@@ -38,7 +38,7 @@ def pages() -> dict[str, str]:
         own = [device for device in devices if vendor_of(device) == vendor]
         parts = [OF_A_VENDOR, *(part for device in own for part in _device(device))]
         name = "Devices of other vendors" if vendor == "Others" else f"Devices of {vendor}"
-        title = f"{name} {{#devices-{vendor.lower()} .unnumbered}}"
+        title = f"{name} {{#devices-{vendor.lower().replace(' ', '-')} .unnumbered}}"
         texts[f"{page_of(own[0])}.qmd"] = generated(title, SOURCE, "\n\n".join(parts))
     return texts
 
