@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from calc.derivations.predicted_and_measured import expected_of, system
 from calc.published import Comparison
-from figures.published_training import strips, told
+from figures.published_training import short, strips, told
 
 ROWS = expected_of("serving")
 FEW = 3  # a system of fewer rows shares a line with others of its program
@@ -25,5 +25,4 @@ def alt() -> str:
 
 def _name(row: Comparison) -> str:
     program, device = system(row)
-    name = program.replace("TensorRT-LLM", "TRT-LLM")  # whole, it is too wide for a phone
-    return f"{name}, {device if COUNTS[system(row)] >= FEW else 'others'}"
+    return short(program, device if COUNTS[system(row)] >= FEW else "others")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from math import nan
 from statistics import median
+from typing import Any, TypeAlias
 
 import numpy
 from matplotlib.axes import Axes
@@ -30,7 +32,10 @@ GENERATIONS = {  # a colour for the devices of a generation, whose names begin s
 }
 TICKS = (0.25, 0.5, 1, 2, 4)
 WIDEST = (0.2, 5.5)  # measured over expected; what is beyond is drawn at the edge
+SHORTER = {"TensorRT-LLM": "TRT-LLM", "up to ": "≤\N{NO-BREAK SPACE}", "another program": "other"}
 DOT = 3.2  # points
+Line: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
+System: TypeAlias = tuple[int, Sequence[Comparison]]  # its place from the top, and its rows
 
 
 def draw() -> Figure:
@@ -42,7 +47,14 @@ def alt() -> str:
 
 
 def _name(row: Comparison) -> str:
-    return ", ".join(system(row))
+    return short(*system(row))
+
+
+def short(program: str, device: str) -> str:
+    """A system by names that are not too wide for a phone."""
+    for whole, shorter in SHORTER.items():
+        program = program.replace(whole, shorter)
+    return f"{program}, {device}"
 
 
 def strips(rows: Sequence[Comparison], name: Callable[[Comparison], str]) -> Figure:
@@ -53,12 +65,16 @@ def strips(rows: Sequence[Comparison], name: Callable[[Comparison], str]) -> Fig
     height = 0.27 * len(systems)
     figure = style.figure(height=height + 1.1, narrow_height=2 * height + 1.9)
     ratios, shares = style.panels(figure, 2, sharey=not style.is_narrow())
-    for place, (label, of) in enumerate(systems.items()):
-        colour = _colour(label.split(", ")[-1])
-        ratio = [min(max(1 + (row.error or 0), WIDEST[0]), WIDEST[1]) for row in of]
-        _whisker(ratios, of, place)
-        _dots(ratios, ratio, place, colour)
-        _spread(shares, [row.share_of_bound or 0.0 for row in of], place, colour)
+    places = [
+        (place, _colour(label.split(", ")[-1]), of)
+        for place, (label, of) in enumerate(systems.items())
+    ]
+    whiskers = [line for place, _, of in places for line in _whisker(of, place)]
+    _lines(ratios, whiskers, color=style.INK, alpha=0.3, linewidth=1.2)
+    for colour in dict.fromkeys(colour for _, colour, _ in places):
+        own = [(place, of) for place, of_place, of in places if of_place == colour]
+        _dots(ratios, own, colour)
+        _spreads(shares, own, colour)
     label = "Measured / expected" if style.is_narrow() else "Measured over expected time"
     style.log_axis(ratios, "x", label)
     ratios.xaxis.set_major_locator(FixedLocator(TICKS))
@@ -96,37 +112,52 @@ def _colour(device: str) -> str:
     )
 
 
-def _whisker(axes: Axes, rows: Sequence[Comparison], place: int) -> None:
+def _lines(axes: Axes, lines: Iterable[Line], **look: Any) -> None:
+    """Many lines as one path, which makes a lighter drawing than a path for each."""
+    points = [point for line in lines for point in (*line, (nan, nan))]
+    axes.plot(*zip(*points, strict=True), **look)
+
+
+def _whisker(rows: Sequence[Comparison], place: int) -> tuple[Line, Line]:
     """From the bound to where nothing is hidden, over what is expected, in the median."""
     predictions = [row.prediction for row in rows if row.prediction]
     low = median(prediction.lower / (prediction.expected or 1.0) for prediction in predictions)
     high = median(
         (prediction.upper or 1.0) / (prediction.expected or 1.0) for prediction in predictions
     )
-    axes.plot([low, high], [place, place], color=style.INK, alpha=0.3, linewidth=1.2)
-    axes.plot([low, low], [place - 0.3, place + 0.3], color=style.INK, alpha=0.3, linewidth=1.2)
+    return ((low, place), (high, place)), ((low, place - 0.3), (low, place + 0.3))
 
 
-def _spread(axes: Axes, values: Sequence[float], place: int, colour: str) -> None:
+def _spreads(axes: Axes, systems: Sequence[System], colour: str) -> None:
     """All values, the middle half of them, and the median: dots twice would be a heavy page."""
-    low, first, middle, third, high = numpy.quantile(values, (0, 0.25, 0.5, 0.75, 1))
-    axes.plot([low, high], [place, place], color=colour, linewidth=1.2)
-    axes.plot([first, third], [place, place], color=colour, linewidth=6, alpha=0.6)
-    axes.plot([middle, middle], [place - 0.35, place + 0.35], color=style.INK, linewidth=1.4)
+    spreads = [
+        (place, numpy.quantile([row.share_of_bound or 0.0 for row in of], (0, 0.25, 0.5, 0.75, 1)))
+        for place, of in systems
+    ]
+    ranges = [((spread[0], place), (spread[4], place)) for place, spread in spreads]
+    halves = [((spread[1], place), (spread[3], place)) for place, spread in spreads]
+    medians = [((spread[2], place - 0.35), (spread[2], place + 0.35)) for place, spread in spreads]
+    _lines(axes, ranges, color=colour, linewidth=1.2)
+    _lines(axes, halves, color=colour, linewidth=6, alpha=0.6)
+    _lines(axes, medians, color=style.INK, linewidth=1.4)
 
 
-def _dots(axes: Axes, values: Sequence[float], place: int, colour: str) -> None:
+def _dots(axes: Axes, systems: Sequence[System], colour: str) -> None:
     """Dots as one path of short lines with round ends: many of them stay a light drawing.
 
     They are spread over the height of their line in five rows, so that dots alike do not hide. A
     path with a curve is one that matplotlib draws point by point, however many it has.
     """
-    vertices, codes = [(values[0], float(place))] * 3, [Path.MOVETO, Path.CURVE3, Path.CURVE3]
-    for count, value in enumerate(values):
-        y = place + 0.12 * (count * 2 % 5 - 2)
+    dots = [
+        (min(max(1 + (row.error or 0), WIDEST[0]), WIDEST[1]), place + 0.12 * (count * 2 % 5 - 2))
+        for place, of in systems
+        for count, row in enumerate(of)
+    ]
+    vertices, codes = [dots[0]] * 3, [Path.MOVETO, Path.CURVE3, Path.CURVE3]
+    for value, y in dots:
         vertices += [(value, y), (value * 1.003, y)]
         codes += [Path.MOVETO, Path.LINETO]
-    dots = PathPatch(
+    patch = PathPatch(
         Path(vertices, codes),
         fill=False,
         edgecolor=colour,
@@ -135,4 +166,4 @@ def _dots(axes: Axes, values: Sequence[float], place: int, colour: str) -> None:
         capstyle="round",
         snap=False,
     )
-    axes.add_patch(dots)
+    axes.add_patch(patch)

@@ -266,7 +266,11 @@ LIKELY = ".likely."  # in the key of a rate that is such a share
 
 
 def is_likely(rate: Quantity) -> bool:
-    """Whether a rate is the usual share of a peak, and was not measured."""
+    """Whether a rate is the usual share of a peak, and was not measured.
+
+    >>> is_likely(get("rtx-4090-1").likely("gemm", "bf16"))
+    True
+    """
     return rate.provenance is not None and LIKELY in rate.provenance.key
 
 

@@ -411,7 +411,12 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
 
 
 def is_unfused(model: Transformer) -> bool:
-    """Whether it is a mixture whose attention has sinks or states, for which few kernels exist."""
+    """Whether it is a mixture whose attention has sinks or states, for which few kernels exist.
+
+    >>> from calc import models
+    >>> is_unfused(models.get("qwen-3-next-80b-a3b"))
+    True
+    """
     special = "sinks" in model.biases or model.layers_with(*RECURRENT) > 0
     return model.experts is not None and special
 
