@@ -50,8 +50,7 @@ def _cancels(code: ast.expr, line: Line) -> bool:
     """Whether the printed digits of a difference would not show it."""
     if not (isinstance(code, ast.BinOp) and isinstance(code.op, ast.Sub)):
         return False
-    share = abs(line.evaluated(code) / line.evaluated(code.left))
-    return float(share) < 0.05
+    return bool(abs(line.evaluated(code)) < 0.05 * abs(line.evaluated(code.left)))
 
 
 def _operand(code: ast.expr, line: Line, outer: int, parts: list[str]) -> str:
