@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from calc import quantity
 from calc.derivations import show
-from calc.derivations.communication import GradientExchange, MeasuredAllReduce
+from calc.derivations.collectives import GradientExchange, MeasuredAllReduce
 from figures import style
 
 SIZES = 1e3, 2e10  # bytes

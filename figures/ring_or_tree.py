@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from calc import quantity
 from calc.derivations import show
-from calc.derivations.communication import Fitted, RingOrTree
+from calc.derivations.collectives import Fitted, RingOrTree
 from figures import style
 
 SIZES = 1e3, 1e12  # bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import collectives, constants, hardware, links, machines, memory, roofline, training
 from calc.core.units import quantity
-from calc.derivations.communication import Overlap
+from calc.derivations.collectives import Overlap
 from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.roofline import BatchSize, DecodeStep
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import collectives, constants, energy, hardware, machines, runs, training
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.derivations.communication import Overlap, TwoNetworks
+from calc.derivations.collectives import Overlap, TwoNetworks
 from calc.derivations.precision import with_digits_of
 from calc.derivations.quoting import Row
 

@@ -86,7 +86,7 @@ def test_a_ring_played_through(n: int) -> None:
 
 
 def test_the_ring_that_the_book_draws() -> None:
-    from calc.derivations.communication import RingOfFour
+    from calc.derivations.collectives import RingOfFour
 
     start, *steps = RingOfFour.steps()
     n = RingOfFour.devices
@@ -510,7 +510,7 @@ def test_a_pipeline_played_through(stages: int, groups: int, slices: int) -> Non
 
 @pytest.mark.parametrize("slices", [1, 2])
 def test_the_pipeline_that_the_book_draws(slices: int) -> None:
-    from calc.derivations.communication import PipelineSchedule
+    from calc.derivations.collectives import PipelineSchedule
 
     devices, microbatches = PipelineSchedule.devices, PipelineSchedule.microbatches
     slots = PipelineSchedule.slots(slices)

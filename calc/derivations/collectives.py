@@ -1,4 +1,4 @@
-"""What the chapter "Communication" quotes."""
+"""What the chapter "Collectives" quotes."""
 
 from __future__ import annotations
 
