@@ -26,7 +26,7 @@ from calc.catalog.software import OTHERS
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.quoting import Row, Rows, show
-from calc.published import Comparison, conditions, training as training_rows
+from calc.published import Comparison, conditions, reporting, training as training_rows
 from calc.published.prediction import ROUNDING
 from calc.published.reporting import Summary
 from calc.published.serving import FULL_EXPERTS, NO_LENGTHS
@@ -67,6 +67,7 @@ NAMES = {
 
 
 Share: TypeAlias = Quantity | None
+SERVED_MODEL = "meta-llama/Llama-3.1-70B-Instruct"
 Part: TypeAlias = tuple[str, Quantity, Share, str, str]
 
 
@@ -286,6 +287,110 @@ class PartsOfTraining:
     difference = percent(abs(compared.error))
 
 
+def of_one_model(compared: Compared) -> Row:
+    """Devices, batch, and a step: at least, expected, between what, measured, how far off."""
+    batch = compared.row.number("batch")
+
+    def step_of(seconds: float) -> Quantity:
+        return quantity(seconds * batch, "s").to("ms")
+
+    prediction, interval = compared.prediction, compared.interval
+    low, high = (step_of(prediction.expected * end) for end in (interval.low, interval.high))
+    return (
+        f"{conditions.devices(compared.row)} {device(compared)}",
+        round(batch),
+        step_of(prediction.lower),
+        step_of(prediction.expected),
+        f"{show(low, 'ms', 2)} to {show(high, 'ms', 2)}",
+        step_of(compared.measured),
+        signed(compared.error),
+    )
+
+
+def signed(error: float | None) -> Share:
+    """An error as readers see it, whole per cents."""
+    return None if error is None else quantity(round(100 * error), "%")
+
+
+class OneModel:
+    """Llama 3.1 70B in BF16 under vLLM, by device and batch: the sign of the error turns."""
+
+    _rows = tuple(
+        compared
+        for compared in expected_of("serving")
+        if compared.software == "vllm" and compared.row["model"] == SERVED_MODEL
+    )
+    rows = tuple(of_one_model(compared) for compared in _rows)
+    count = len(_rows)
+    slower = sum(compared.error > 0 for compared in _rows)
+    middle = middle(abs(compared.error) for compared in _rows)
+    largest = max((compared for compared in _rows), key=lambda row: row.row.number("batch"))
+    largest_batch = round(largest.row.number("batch"))
+    largest_error = signed(-largest.error)
+
+
+GROUPED = ("slices", "batch", "kind of model", "basis", "date")
+
+
+class ByClass:
+    """Signed errors of training and serving, as `calc validate --published` prints them."""
+
+    classes = reporting.classes(BOUNDED)
+    header = ("Work", "", "Rows", "Signed", "Median", "90th", "Inside")
+
+    @classmethod
+    def rows(cls, *titles: str) -> Rows:
+        """Work, class, rows; error signed, in the median and 90th percentile; inside 80 %."""
+        return tuple(
+            (
+                kind.of.split(" · ")[0],
+                class_name(title, kind.of.split(" · ")[1]),
+                kind.expected,
+                signed(kind.signed_error),
+                percent(kind.median_error),
+                percent(kind.largest_errors),
+                percent(kind.inside),
+            )
+            for title in titles
+            for kind in sorted(cls.classes[title], key=lambda kind: kind.of.split(" · ")[0])
+        )
+
+
+def class_name(title: str, name: str) -> str:
+    """A machine or a software by the name that readers know, any other class by its own."""
+    if title == "device":
+        return short_name(name)
+    if title == "software and version":
+        key, _, version = name.partition(" ")
+        return f"{software.get(key).name.removesuffix(' up to 26.04')} {version}".strip()
+    return name
+
+
+NEWEST = ("B200", "B300", "GB200", "GB300", "MI355X", "TPU v7")  # of an MI355X are no rows
+
+
+class Newest:
+    """Rows of the devices since Blackwell, in training and serving."""
+
+    _rows = tuple(
+        compared
+        for compared in (*expected_of("training"), *expected_of("serving"))
+        if device(compared) in NEWEST
+    )
+    count = len(_rows)
+    error = middle(abs(compared.error) for compared in _rows)
+    signed = middle(compared.error for compared in _rows)
+
+
+class EarlierBound:
+    """What newer rows showed of a bound of an earlier edition, which was an average."""
+
+    rows = 3158
+    faster = 102
+    mixtures = 95
+    remaining = 3
+
+
 class PublishedRows:
     """All rows, by what they measure."""
 
@@ -303,82 +408,23 @@ class PublishedRows:
             kind.faster_than_lower,
             kind.slower_than_upper,
             percent(kind.share_of_bound),
+            signed(kind.signed_error),
             percent(kind.median_error),
             percent(kind.largest_errors),
         )
         for kind in published.summary(COMPARED)
     )
-
-
-def shares(group: str) -> Rows:
-    """The share of the bound that a software reaches on a machine, and how far off we are."""
-    kinds = sums(with_lengths(group), lambda compared: "\t".join(system(compared)))
-    return tuple(
-        (
-            *kind.of.split("\t"),
-            kind.usable,
-            percent(kind.share_of_bound),
-            percent(kind.median_error),
-            percent(kind.slower_than_upper / kind.expected) if kind.expected else None,
-        )
-        for kind in kinds
-    )
+    without_lengths = sum(compared.prediction.missing == NO_LENGTHS for compared in BOUNDED)
 
 
 class Shares:
     """The share of the bound that programs reach: the headline."""
 
-    training = shares("training")
-    serving = shares("serving")
     of_training = middle(row.share_of_bound for row in with_lengths("training"))
     of_serving = middle(row.share_of_bound for row in with_lengths("serving"))
     dense = middle(row.share_of_bound for row in with_lengths("training") if not mixture(row))
     mixtures = middle(row.share_of_bound for row in with_lengths("training") if mixture(row))
-    few = FEW
     worth = (1 / of_serving).to("")
-
-
-BATCHES = ((1, "1"), (16, "2 to 16"), (128, "17 to 128"), (1e9, "more"))  # up to so many
-ALL = "as many as fit"
-
-
-def batch_of(compared: Comparison) -> str:
-    """The class of a serving row's batch, over all devices."""
-    batch = compared.row.number("batch")
-    if batch is None:
-        return ALL
-    return next(words for most, words in BATCHES if batch <= most)
-
-
-class Titan:
-    """The rows of torchtitan are of H100s that draw less power than those whose rates are known."""
-
-    limit = quantity(row("torchtitan-t1").row.number("power_cap_w"), "W")
-    power = hardware.get("h100").tdp
-
-
-class Batches:
-    """The share of the bound by batch: it is not the batch alone that decides."""
-
-    header = ("Engine", *(words for _, words in BATCHES), ALL)
-    rows = tuple(
-        (
-            software.get(key).name,
-            *(
-                percent(found[name].share_of_bound) if name in found else None
-                for name in (*(words for _, words in BATCHES), ALL)
-            ),
-        )
-        for key in ("vllm", "tensorrt-llm", "gpt-fast", "llama-cpp")
-        for found in (
-            {
-                kind.of: kind
-                for kind in sums(
-                    [row for row in with_lengths("serving") if row.software == key], batch_of
-                )
-            },
-        )
-    )
 
 
 def judged() -> Iterator[tuple[str, str, int, int, Share, int, Share, Share]]:
@@ -414,22 +460,10 @@ class FittedSoftware:
     numbers = sum(row[2] for row in rows)
     own = sum(row[3] for row in rows)
     others = sum(row[5] for row in rows)
-    of_kernels = len((kernels.START, kernels.SMALLER_TILE))
+    start = kernels.START
     of_a_sequence = software.get("vllm").records["sequence"].quantity
     of_full_mixtures = quantity(100 * FULL_EXPERTS, "%")
     peer = quantity(9, "%")
-
-
-class ByLlamaCpp:
-    """Prompts and written tokens on cards to whose rows nothing is fitted."""
-
-    judged = tuple(
-        (compared.row.id.endswith(" prefill"), abs(compared.error))
-        for compared in expected_of("serving")
-        if compared.software == "llama-cpp" and not compared.fitted
-    )
-    prompts = middle(error for is_prompt, error in judged if is_prompt)
-    written = middle(error for is_prompt, error in judged if not is_prompt)
 
 
 LEFT_OUT = curves.left_out()
@@ -529,25 +563,11 @@ def beside(name: str) -> Row:
     )
 
 
-def of_ours(answer: dict[str, str]) -> float:
-    """Processor time of an answer over that of ours to the same question."""
-    (ours,) = (
-        compared
-        for compared in ANSWERS
-        if (compared["row"], compared["planner"]) == (answer["row"], "calc")
-    )
-    return float(answer["seconds"]) / float(ours["seconds"])
-
-
 class Peers:
     """Other planners on published rows, each with its own defaults."""
 
     rows = tuple(beside(name) for name in dict.fromkeys(answer["row"] for answer in ANSWERS))
     questions = len(rows)
-    others = len({answer["planner"] for answer in PEERS})
-    times = tuple(of_ours(answer) for answer in PEERS if answer["seconds"])
-    quickest = min(times)
-    slowest = max(times)
 
 
 class Furthest:
@@ -557,34 +577,6 @@ class Furthest:
     prefill = row("llamacpp-xd-40 prefill").measured
     of_card = row("llamacpp-xd-37 prefill").row.measured["prefill_tokens_per_s_1024_prompt"]
     times = prefill * of_card
-
-
-def beyond() -> Iterator[Row]:
-    """Kinds of programs by the share of rows that are slower than with nothing hidden."""
-    for group in ("training", "serving"):
-        for experts in (False, True):
-            rows = [compared for compared in expected_of(group) if mixture(compared) == experts]
-            (summary,) = published.summary(rows)
-            yield (
-                f"{group}, {'mixtures of experts' if experts else 'models without experts'}",
-                summary.expected,
-                percent(summary.slower_than_upper / summary.expected),
-                percent(summary.median_error),
-                percent(summary.largest_errors),
-            )
-
-
-class Beyond:
-    """Rows that are slower than the sum of their parts."""
-
-    rows = tuple(beyond())
-    without_experts = middle(
-        abs(compared.error) for compared in expected_of("training") if not mixture(compared)
-    )
-    mixtures = middle(
-        abs(compared.error) for compared in expected_of("training") if mixture(compared)
-    )
-    no_lengths = sum(compared.prediction.missing == NO_LENGTHS for compared in BOUNDED)
 
 
 class Slide:
@@ -598,7 +590,6 @@ class Slide:
     weights = inference.weights_read(model, 1, "1 byte").to("GB")
     step = inference.decode(model, device, context, weight_size="1 byte").lower.to("ms")
     most = (quantity("1 token") / step).to("token/s")
-    most_by_hand = quantity("70 token/s")
 
 
 class Plan:
@@ -617,31 +608,6 @@ class Plan:
 
     bound = training.training_time(model.parameters, tokens, devices, peak, 1).to("day")
     days = (bound / _utilization).to("day")
-    days_by_hand = quantity("20 day")
-
-
-class SmallProduct:
-    """A small product, published: most of its time is no arithmetic."""
-
-    compared = row("azure-nd-h100-v5-gemm")
-    side = compared.row["m"]
-    rate = quantity(compared.row.measured["tflops"], "TFLOP/s")
-    start = kernels.START
-
-    measured = quantity(compared.measured, "s").to("µs")
-    lower = quantity(compared.prediction.lower, "s").to("µs")
-    share = percent(compared.share_of_bound)
-    expected = kernels.gemm_time(
-        side,
-        side,
-        side,
-        MACHINE.reached("gemm", "fp8"),
-        MACHINE.memory_reached,
-        MACHINE.processors,
-        "1 byte",
-        "1 byte",
-    ).to("µs")
-    by_hand = quantity("5 µs")
 
 
 # What `python -m experiments.record_closed_loops` recorded.
@@ -783,7 +749,6 @@ class OwnServer:
 
     share = percent(found.share_of_bound)
     times = 1 + found.error
-    share_by_hand = quantity(11, "%")
 
 
 class Choice:
@@ -794,6 +759,3 @@ class Choice:
     )
     host_gain = (PartsOfDecode.host / 2).to("ms")
     messages_gain = (PartsOfDecode.messages / 2).to("ms")
-    step = (Served.expected - messages_gain).to("ms")
-    gain = (messages_gain / Served.expected).to("%")
-    messages_by_hand = quantity("1.5 ms")
