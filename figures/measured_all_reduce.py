@@ -1,15 +1,14 @@
-"""Bus bandwidth of an all-reduce by size of the array, measured on five machines, and promised."""
+"""Bus bandwidth of an all-reduce by size of the array, measured on five machines."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy
 from matplotlib.figure import Figure
 
 from calc import quantity
 from calc.derivations import show
-from calc.derivations.collectives import GradientExchange, MeasuredAllReduce
+from calc.derivations.collectives import MeasuredAllReduce
 from figures import style
 
 SIZES = 1e3, 2e10  # bytes
@@ -58,13 +57,6 @@ def draw() -> Figure:
         )
         half = fitted.half.m_as("byte")
         axes.plot(half, dict(points)[half], "o", color=style.RED, markersize=6)
-    sizes = quantity(numpy.geomspace(*SIZES, 200), "byte")
-    promised = MeasuredAllReduce.bus(sizes, MeasuredAllReduce.by_wire(sizes))
-    colour = style.DEVICES["h100"]
-    axes.plot(sizes.m_as("byte"), promised.m_as("GB/s"), ":", color=colour, linewidth=1.6)
-    style.note(
-        axes, 1.2e3, 300, f"{show(GradientExchange.devices)} H100,\nby the wire", color=colour
-    )
     style.note(axes, 2.5e8, 30, "dots: half\nof the largest", color=style.RED, bold=True)
     return figure
 
@@ -77,6 +69,4 @@ def alt() -> str:
     )
     return f"""Log-log plot of the bus bandwidth of an all-reduce against the size of the array, a
     curve for each machine that was measured. Each rises in proportion to the size and bends to its
-    largest bandwidth, and a dot marks half of that: {"; ".join(halves)}. A dotted curve of
-    {show(GradientExchange.devices)} H100s by the latency of the wire alone lies above them on the
-    left and reaches half at {show(MeasuredAllReduce.half_by_wire, digits=2)}."""
+    largest bandwidth, and a dot marks half of that: {"; ".join(halves)}."""

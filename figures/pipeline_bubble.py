@@ -12,7 +12,7 @@ from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 
 from calc.derivations import show
-from calc.derivations.collectives import PipelineSchedule, Slot
+from calc.derivations.pipelines import PipelineSchedule, Slot
 from calc.derivations.quoting import words
 from figures import style
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
-from calc import collectives, constants, curves, hardware, links, machines, training
+from calc import (
+    collectives,
+    constants,
+    curves,
+    hardware,
+    machines,
+    parallelism,
+    published,
+    training,
+)
+from calc.catalog import engine_sums
+from calc.catalog.machines import Machine
 from calc.core.units import Quantity, quantity
-from calc.derivations.numbers_to_know import AnchorLatencies
+from calc.derivations.examples import DENSE, MIXTURE
+from calc.derivations.quoting import Row, Rows
 
 
 class GradientExchange:
@@ -18,20 +29,15 @@ class GradientExchange:
     h100 = hardware.get("h100")
     devices = 8
     link = h100.link_bandwidth
-    latency = constants.latency_nvlink  # of the wire
+    latency = constants.latency_nccl_step_nvlink
     measured_bandwidth = constants.bandwidth_ring_busbw_h100
 
     gradients = training.model_memory(parameters, each)
-    by_one_device = (2 * (devices - 1) * links.transfer_time(gradients, link, latency)).to("ms")
     traffic = collectives.all_reduce_traffic(gradients, devices)
     ring = collectives.ring_all_reduce(gradients, devices, link, latency)
-    rounds = 2 * (devices - 1)
-    latency_part = (rounds * latency).to("µs")
-    gain = (by_one_device / ring).to("")
     at_measured_bandwidth = collectives.ring_all_reduce(
         gradients, devices, measured_bandwidth, latency
     )
-    measured_share = (measured_bandwidth / link).to("%")
 
 
 class Exchange(NamedTuple):
@@ -62,59 +68,12 @@ class RingOfFour:
         return history
 
 
-class RingByLength:
-    """A longer ring hardly sends more bytes, and waits for more messages."""
+class Servers:
+    """Servers of H100s: what leaves one, and a step of a ring between them as NCCL counts it."""
 
     machine = machines.get("dgx-h100")
-    size = GradientExchange.gradients
-    bucket = quantity("25 MB")
-    node = machine.domain
     port = machine.ports.to("GB/s")
-    latency = AnchorLatencies.infiniband.to("µs")
-    shortest_length = 2
-    longest_length = 4096
-
-    lengths = (shortest_length, 8, 64, 512, longest_length)
-
-    @classmethod
-    def link(cls, n: int) -> tuple[Quantity, Quantity]:
-        """Bandwidth and latency of the slowest link of n devices: rings leave by all ports."""
-        if n <= cls.node:
-            return cls.machine.bandwidth, GradientExchange.latency
-        return min(cls.machine.bandwidth, cls.node * cls.port), cls.latency
-
-    @classmethod
-    def ring(cls, size: Quantity, n: int) -> Quantity:
-        """Time of an all-reduce on rings of n devices."""
-        time: Quantity = collectives.ring_all_reduce(size, n, *cls.link(n))
-        return time
-
-    @classmethod
-    def row(cls, n: int) -> tuple[int, Quantity, Quantity, Quantity, Quantity, Quantity]:
-        """Devices, what each sends, its time on the wire, all latencies, and the times in all."""
-        traffic = collectives.all_reduce_traffic(cls.size, n)
-        bandwidth, latency = cls.link(n)
-        return (
-            n,
-            traffic,
-            (traffic / bandwidth).to("ms"),
-            (2 * (n - 1) * latency).to("ms"),
-            cls.ring(cls.size, n).to("ms"),
-            cls.ring(cls.bucket, n).to("ms"),
-        )
-
-    longest_latencies = (2 * (longest_length - 1) * latency).to("ms")
-
-
-class LongestRing:
-    """On 4096 devices a large array takes a few times as long as on two, a bucket far longer."""
-
-    lengths = RingByLength.shortest_length, RingByLength.longest_length
-
-    shortest, longest = (RingByLength.ring(RingByLength.size, n) for n in lengths)
-    bucket_shortest, bucket_longest = (RingByLength.ring(RingByLength.bucket, n) for n in lengths)
-    slower = (longest / shortest).to("")
-    bucket_slower = (bucket_longest / bucket_shortest).to("")
+    latency = constants.latency_nccl_step_network
 
 
 class Fitted:
@@ -127,54 +86,26 @@ class Fitted:
         self.devices = self.curve.devices
         self.alpha = quantity(self.curve.time(self.small.m_as("byte")), "s").to("µs")
         self.beta = quantity(max(self.curve.bus_bandwidths), "byte/s").to("GB/s")
-        levels = math.ceil(math.log2(self.devices))
-        self.of_a_round = self.alpha / (2 * levels)
-        self.crossover = collectives.ring_crossover(self.devices, self.beta, self.of_a_round)
         self.half = quantity(self.curve.half_size, "byte").to("MB")
         self.half_by_fit = (self.alpha * self.beta * self.devices / (2 * (self.devices - 1))).to(
             "MB"
         )
 
-    def ring(self, size: Quantity) -> Quantity:
-        """On a ring, by the latency of a round."""
-        time: Quantity = collectives.ring_all_reduce(size, self.devices, self.beta, self.of_a_round)
-        return time
 
-    def trees(self, size: Quantity) -> Quantity:
-        """On two trees, by the latency of a round."""
-        time: Quantity = collectives.double_tree_all_reduce(
-            size, self.devices, self.beta, self.of_a_round
-        )
-        return time
+class NcclModel:
+    """NCCL's own cost of a short array: a base, and steps; without the base it is half of it."""
 
-    def measured(self, size: Quantity) -> Quantity:
-        """By the curve itself."""
-        return quantity(self.curve.time(size.m_as("byte")), "s")
+    base = constants.latency_nccl_base_ring
+    step = constants.latency_nccl_step_nvlink
+    step_simple = constants.latency_nccl_step_nvlink_large
+    steps = 2 * (GradientExchange.devices - 1)
 
-
-class RingOrTree:
-    """Trees win where latency decides: for short arrays, and for many devices."""
-
-    few = Fitted("allreduce-8xh100-dgxc")
-    many = Fitted("allreduce-128xgb200-two-racks-oci")
-    small = Fitted.small
-    large = GradientExchange.gradients
-
-    few_devices = few.devices
-    many_devices = many.devices
-    few_alpha = few.alpha
-    many_alpha = many.alpha
-    few_round = few.of_a_round
-    many_round = many.of_a_round
-    crossover_few = few.crossover
-    crossover_many = many.crossover
-    small_by_ring = many.ring(small).to("ms")
-    large_by_ring = many.ring(large).to("ms")
-    large_by_trees = many.trees(large).to("ms")
+    start = (base + steps * step).to("µs")
+    measured = Fitted("allreduce-8xh100-dgxc").alpha
 
 
 class MeasuredAllReduce:
-    """The latency of a library's collective is no wire's: half of its bandwidth takes 34 MB."""
+    """Half of a library's bandwidth takes tens of megabytes, and its start tens of microseconds."""
 
     names = (
         ("B200", "allreduce-8xb200-bekman"),
@@ -183,11 +114,6 @@ class MeasuredAllReduce:
         ("MI300X", "allreduce-azure-nd-mi300x-v5"),
         ("A100", "allreduce-azure-nd-a100-v4"),
     )
-    sizes = (
-        *(quantity(1, "kB"), quantity(64, "kB"), quantity(1, "MB"), RingByLength.bucket),
-        *(quantity(58, "MB"), quantity(1, "GB"), GradientExchange.gradients),
-    )
-    devices = GradientExchange.devices
 
     fitted = tuple((name, Fitted(curve)) for name, curve in names)
     alphas = tuple(link.alpha for _, link in fitted if link.curve.span == "domain")
@@ -196,33 +122,82 @@ class MeasuredAllReduce:
     halves = tuple(link.half for _, link in fitted)
     least_half = min(halves)
     most_half = max(halves)
-    half_by_wire = (
-        devices * links.half_performance_size(GradientExchange.link, GradientExchange.latency)
-    ).to("MB")
-    half_by_fit = RingOrTree.few.half_by_fit
-    half = RingOrTree.few.half
+    most_devices = max(link.devices for _, link in fitted)
+    half_by_fit = fitted[2][1].half_by_fit
+    half = fitted[2][1].half
+
+
+class EngineSums:
+    """Engines add up short arrays in a graph, several times as fast as NCCL does in a benchmark."""
+
+    machines = tuple(machines.get(key) for key in ("dgx-h200", "dgx-b200"))
+    devices = 8
+    engines = ("vllm", "sglang", "tensorrt-llm")
+    sizes = quantity("125 kB"), *(quantity(size, "MB") for size in (1, 8, 64))
+    batch = 64
+    width = DENSE.width
+
+    largest = sizes[-1]
+    batch_of_64 = (batch * width * quantity("2 byte")).to("MB")
 
     @classmethod
-    def bus(cls, size: Quantity, time: Quantity) -> Quantity:
-        """Bus bandwidth of an all-reduce among the GPUs of a server."""
-        bandwidth: Quantity = collectives.bus_bandwidth(size, time, cls.devices)
-        return bandwidth.to("GB/s")
+    def times(cls, machine: Machine, size: Quantity) -> tuple[Quantity, ...]:
+        """By NCCL's curve, and by each engine's newest kernels."""
+        found = collectives.time("all_reduce", size, cls.devices, machine)
+        times = [found.needed.to("µs")]
+        for engine in cls.engines:
+            kernel = engine_sums.of(machine.device.key, engine, cls.devices)
+            assert kernel is not None
+            times.append(quantity(kernel.time(size.m_as("byte")), "s").to("µs"))
+        return tuple(times)
 
     @classmethod
-    def by_wire(cls, size: Quantity) -> Quantity:
-        """Time on a ring, by the latency of the wire."""
-        time: Quantity = collectives.ring_all_reduce(
-            size, cls.devices, GradientExchange.link, GradientExchange.latency
+    def rows(cls) -> Rows:
+        """Each array on each machine, and how much longer NCCL takes than the best engine."""
+        rows: list[Row] = []
+        for machine in cls.machines:
+            for size in cls.sizes:
+                nccl, *others = cls.times(machine, size)
+                name = machine.device.key.upper()
+                rows.append((name, size, nccl, *others, (nccl / min(others)).to("")))
+        return rows
+
+
+class SumsOfStep:
+    """What a decode step's sums take among the GPUs of a B200 server, by NCCL and by an engine."""
+
+    sums = 2 * DENSE.layers
+
+    _nccl, *_engines = EngineSums.times(EngineSums.machines[1], EngineSums.batch_of_64)
+    by_nccl = (sums * _nccl).to("ms")
+    by_best = (sums * min(_engines)).to("ms")
+
+
+class SumsInSwitch:
+    """The same server with sums in its switches and without: an all-reduce gains, others do not."""
+
+    gather = quantity(published.row("h200-16gib-all_gather").measured["busbw"], "GB/s")
+    scatter = quantity(published.row("h200-16gib-reduce_scatter").measured["busbw"], "GB/s")
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """GPUs, the bus bandwidth with NVLS and on a ring, and the gain."""
+        pairs: list[tuple[str, float, float]] = [
+            (
+                f"{row['num_devices']} {row.device.removeprefix('NVIDIA ')}",
+                row.measured["busbw_default"],
+                row.measured["busbw_nvls_off"],
+            )
+            for row in map(published.row, ("allreduce-nvls-h200-6", "allreduce-nvls-b200-8"))
+        ]
+        switch, ring = (
+            published.row(f"h200-16gib-all_reduce{end}").measured["busbw"] for end in ("", "-2")
         )
-        return time
-
-    @classmethod
-    def row(cls, size: Quantity) -> tuple[Quantity, ...]:
-        """Size, time and bus bandwidth by the wire, and as measured, with the ratio of times."""
-        predicted = cls.by_wire(size)
-        measured = RingOrTree.few.measured(size)
-        bus = cls.bus(size, measured)
-        return size, predicted, measured, cls.bus(size, predicted), bus, measured / predicted
+        pairs.append(("8 H200", switch, ring))
+        return [
+            (name, quantity(switch, "GB/s"), quantity(ring, "GB/s"), switch / ring)
+            for name, switch, ring in sorted(pairs)
+        ]
 
 
 class FourCollectives:
@@ -266,51 +241,23 @@ class ShardedTraining:
     gather = collectives.all_gather_traffic(weights, devices)
     traffic = 3 * gather
     ratio = (traffic / GradientExchange.traffic).to("")
-    time = (traffic / GradientExchange.link).to("ms")
-
-
-class Experts:
-    """A mixture of experts sends its tokens across the machine four times for each layer."""
-
-    tokens = 8192
-    width = 4096
-    experts_per_token = 2
-    element = quantity("2 byte")
-    layers = 32
-    exchanges = 4
-    devices = GradientExchange.devices
-    many_devices = 64
-
-    size = (tokens * width * experts_per_token * element).to("MB")
-    by_nvlink = collectives.all_to_all(
-        size, devices, GradientExchange.link, GradientExchange.latency
-    )
-    across = collectives.time("all_to_all", size, many_devices, RingByLength.machine)
-    step_by_nvlink = (layers * exchanges * by_nvlink).to("ms")
-    step_across = (layers * exchanges * across.needed).to("ms")
 
 
 class TwoNetworks:
     """A server sends by a port for each GPU: summing inside first saves rounds, and not bytes."""
 
-    machine = RingByLength.machine
+    machine = Servers.machine
     size = GradientExchange.gradients
     per_node = machine.domain
     nodes = 8
-    port = RingByLength.port
+    port = Servers.port
 
     devices = per_node * nodes
     leaving = (per_node * port).to("GB/s")
     link_ratio = (GradientExchange.link / port).to("")
     shortfall = (1 - leaving / GradientExchange.link).to("%")
     rings = collectives.all_ports_all_reduce(
-        size, per_node, nodes, GradientExchange.link, port, RingByLength.latency
-    )
-    inner = GradientExchange.ring
-    outer = collectives.ring_all_reduce(size / per_node, nodes, port, RingByLength.latency)
-    latencies = GradientExchange.latency, RingByLength.latency
-    series = collectives.hierarchical_all_reduce(
-        size, per_node, nodes, GradientExchange.link, port, *latencies
+        size, per_node, nodes, GradientExchange.link, port, Servers.latency
     )
     time = collectives.chunked_hierarchical_all_reduce(
         size,
@@ -319,18 +266,10 @@ class TwoNetworks:
         inner_bandwidth=GradientExchange.link,
         inner_latency=GradientExchange.latency,
         outer_bandwidth=port,
-        outer_latency=RingByLength.latency,
+        outer_latency=Servers.latency,
     )
-    gain = (series / time).to("")
     rounds = 2 * (devices - 1)
     fewer_rounds = 2 * (per_node - 1) + 2 * (nodes - 1)
-    bucket = RingByLength.bucket
-    bucket_by_rings = collectives.all_ports_all_reduce(
-        bucket, per_node, nodes, GradientExchange.link, port, RingByLength.latency
-    )
-    bucket_in_series = collectives.hierarchical_all_reduce(
-        bucket, per_node, nodes, GradientExchange.link, port, *latencies
-    )
     found = collectives.time("all_reduce", size, devices, machine)
     expected = found.expected.to("ms")  # type: ignore[union-attr]
     measured_devices = found.measured[0].devices
@@ -350,106 +289,8 @@ class Overlap:
     peak = GradientExchange.h100.peak("bf16")
     compute = training.training_time(parameters, tokens, 1, peak, utilization).to("ms")
     communication = TwoNetworks.expected
-    full_overlap = collectives.step_time(compute, communication, 1, backward)
     efficiency = collectives.scaling_efficiency(compute, communication, 0).to("%")
     break_even = (tokens * (communication / (backward * compute))).to("token")
-    break_even_at_best = (tokens * (TwoNetworks.time / (backward * compute))).to("token")
-    most_devices = (batch / break_even).to("")
-
-
-class PipelineBubble:
-    """A pipeline fills and drains once a step; more microbatches, or thinner stages, hide that."""
-
-    stages = 8
-    example = 32
-    slices = 4
-
-    microbatches = (stages, 16, example, 64)
-
-    @classmethod
-    def row(cls, m: int) -> tuple[int, Quantity, Quantity, Quantity]:
-        """Microbatches, the bubble's share of the step, over the work, and with interleaving."""
-        return (
-            m,
-            collectives.bubble_fraction(cls.stages, m).to("%"),
-            collectives.bubble_overhead(cls.stages, m).to("%"),
-            collectives.bubble_fraction(cls.stages, m, cls.slices).to("%"),
-        )
-
-    fraction = collectives.bubble_fraction(stages, example).to("%")
-    overhead = collectives.bubble_overhead(stages, example).to("%")
-    few = collectives.bubble_fraction(stages, stages).to("%")
-
-
-class Slot(NamedTuple):
-    """One pass of one microbatch through a stage, in units of a device's work for a step."""
-
-    device: int
-    slice: int
-    microbatch: int
-    backward: bool
-    start: float
-    length: float
-
-
-class PipelineSchedule:
-    """Two thin stages on each device instead of a thick one leave half of the bubble."""
-
-    devices = 4
-    microbatches = 8
-    slices = 2
-
-    bubble = collectives.bubble_fraction(devices, microbatches).to("%")
-    bubble_interleaved = collectives.bubble_fraction(devices, microbatches, slices).to("%")
-    sooner = (1 - (1 - bubble) / (1 - bubble_interleaved)).to("%")
-
-    @classmethod
-    def order(cls, device: int, slices: int) -> list[tuple[bool, int, int]]:
-        """What a device does in turn: backward or not, through which slice, which microbatch.
-
-        It fills up with forward passes until the first gradient can be back, and then takes one
-        forward and one backward pass in turn, each for a group of as many microbatches as there
-        are devices before the next slice gets them.
-        """
-        devices, passes = cls.devices, cls.microbatches * slices
-        turns = []
-        for place in range(passes):
-            group, within = divmod(place, devices * slices)
-            turns.append((within // devices, group * devices + within % devices))
-        forward = [(False, part, batch) for part, batch in turns]
-        backward = [(True, slices - 1 - part, batch) for part, batch in turns]
-        ahead = devices - 1 - device
-        if slices > 1:
-            ahead = min(passes, 2 * ahead + (slices - 1) * devices)
-        pairs = zip(forward[ahead:], backward, strict=False)
-        in_turn = [turn for pair in pairs for turn in pair]
-        return [*forward[:ahead], *in_turn, *backward[passes - ahead :]]
-
-    @classmethod
-    def slots(cls, slices: int) -> list[Slot]:
-        """One forward and one backward pass in turn (1F1B), of which the second takes twice."""
-        forward = 1 / (3 * cls.microbatches * slices)
-        last = cls.devices * slices - 1
-        waiting = [cls.order(device, slices) for device in range(cls.devices)]
-        free = [0.0] * cls.devices
-        ended: dict[tuple[bool, int, int], float] = {}
-        times = []
-        while any(waiting):
-            for device, order in enumerate(waiting):
-                while order:
-                    backward, part, batch = order[0]
-                    stage = part * cls.devices + device
-                    before = backward, stage + 1 if backward else stage - 1, batch
-                    if backward and stage == last:
-                        before = False, stage, batch
-                    if before not in ended and (backward or stage):
-                        break
-                    start = max(free[device], ended.get(before, 0.0))
-                    length = 2 * forward if backward else forward
-                    times.append(Slot(device, part, batch, backward, start, length))
-                    free[device] = ended[backward, stage, batch] = start + length
-                    order.pop(0)
-        return times
 
 
 class TwoBandwidths:
@@ -462,6 +303,33 @@ class TwoBandwidths:
     bus = collectives.bus_bandwidth(GradientExchange.gradients, GradientExchange.ring, devices)
 
 
+class Thresholds:
+    """Tokens that hide an exchange: a device's FLOP/s over its bandwidth, and a mixture's share."""
+
+    devices = TwoNetworks.devices
+    utilization = Overlap.utilization
+    size = GradientExchange.gradients
+    slices = 8
+    block = 3 * DENSE.width * DENSE.feed_forward_width
+
+    @classmethod
+    def row(cls, machine: Machine) -> Row:
+        """The machine, its rates, the tokens of a dense model and of a mixture, and sums of TP."""
+        rate = cls.utilization * machine.device.peak("bf16")
+        expected = collectives.time("all_reduce", cls.size, cls.devices, machine).needed
+        busbw = collectives.bus_bandwidth(cls.size, expected, cls.devices).to("GB/s")
+        dense = parallelism.data_parallel_tokens(cls.devices, rate, busbw).to("token")
+        mixture = dense * (MIXTURE.parameters / MIXTURE.active_parameters)
+        most = parallelism.tensor_parallel_limit(cls.block, DENSE.width, rate, machine.bandwidth)
+        sums = ((cls.slices - 1) / (most - 1)).to("%")
+        return machine.device.name, rate.to("TFLOP/s"), busbw, dense, mixture, sums
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Servers of two generations, and a rack."""
+        return [cls.row(machines.get(key)) for key in ("dgx-h200", "dgx-b200", "gb200-nvl72")]
+
+
 class PairByPcie:
     """Problem 1: two GPUs on PCIe send the array once each."""
 
@@ -472,7 +340,6 @@ class PairByPcie:
     gradients = training.model_memory(parameters, GradientExchange.each)
     found = collectives.time("all_reduce", gradients, machine.domain, machine)
     time = found.lower.to("ms")
-    by_hand = (quantity("2 GB") / quantity("60 GB/s")).to("ms")
 
 
 class BenchmarkLine:
@@ -486,27 +353,12 @@ class BenchmarkLine:
     bus = collectives.bus_bandwidth(size, time, devices)
     bus_of_gather = bus / 2
     share = (bus / GradientExchange.link).to("%")
-    by_hand = 2 * printed
-
-
-class BubbleBudget:
-    """Problem 3: a bubble of a tenth needs nine times as many microbatches as p - 1."""
-
-    stages = PipelineBubble.stages
-    budget = 0.1
-    slices = PipelineBubble.slices
-    whole = 16
-
-    for_each_other_stage = 1 / budget - 1
-    microbatches = (stages - 1) * for_each_other_stage
-    interleaved = microbatches / slices
-    at_whole = collectives.bubble_fraction(stages, whole, slices).to("%")
-    by_hand = (stages - 1) / budget
 
 
 class FasterStep:
-    """Problem 4: hiding the exchange beats paying for a wider network."""
+    """Problem 3: hiding the exchange beats paying for a wider network."""
 
+    parameters = Overlap.parameters
     tokens = quantity("2048 token")
 
     compute = training.training_time(
@@ -521,7 +373,7 @@ class FasterStep:
         inner_bandwidth=GradientExchange.link,
         inner_latency=GradientExchange.latency,
         outer_bandwidth=2 * TwoNetworks.port,
-        outer_latency=RingByLength.latency,
+        outer_latency=Servers.latency,
     )
     wider = communication * (wider_floor / TwoNetworks.time)
     efficiency_wider = collectives.scaling_efficiency(compute, wider, 0).to("%")
@@ -529,9 +381,6 @@ class FasterStep:
         compute, communication, 1, Overlap.backward
     ).to("%")
     efficiency_larger_batch = Overlap.efficiency
-    compute_by_hand = quantity("220 ms")
-    exchange_by_hand = quantity("90 ms")
-    by_hand = (compute_by_hand / (compute_by_hand + exchange_by_hand)).to("%")
 
 
 class OnePort:
@@ -541,11 +390,11 @@ class OnePort:
     port = TwoNetworks.port
     per_node = TwoNetworks.per_node
 
-    planned = collectives.ring_all_reduce(TwoNetworks.size, devices, port, RingByLength.latency)
+    planned = collectives.ring_all_reduce(TwoNetworks.size, devices, port, Servers.latency)
     planned_tokens = (Overlap.tokens * (planned / Overlap.compute)).to("token")
     tokens = (Overlap.tokens * (TwoNetworks.rings / Overlap.compute)).to("token")
     ratio = (planned / TwoNetworks.rings).to("")
-    by_hand = (quantity("28 GB") / port).to("ms")
+    idle = per_node - 1
 
 
 class RackOrServers:
@@ -564,24 +413,4 @@ class RackOrServers:
         Overlap.parameters, Overlap.tokens, 1, peak, Overlap.utilization
     ).to("ms")
     break_even = (Overlap.tokens * (exchange / (Overlap.backward * compute))).to("token")
-    step = collectives.step_time(compute, exchange, 1, Overlap.backward)
-    step_gain = (Overlap.full_overlap / step).to("")
     by_hand = quantity("1200 token")
-
-
-class CubeOfChips:
-    """Problem 7: a torus sends along all of its axes at once, or along one at a third of that."""
-
-    machine = machines.get("tpu-v5p-pod")
-    devices = TwoNetworks.devices
-    side = 4
-    links = 2 * len(machine.sides)
-
-    link = (machine.bandwidth / links).to("GB/s")
-    found = collectives.time("all_reduce", TwoNetworks.size, devices, machine)
-    time = found.lower.to("ms")
-    one_axis = (2 * collectives.bidirectional_ring_all_gather(TwoNetworks.size, devices, link)).to(
-        "ms"
-    )
-    ratio = (one_axis / time).to("")
-    by_hand = (quantity("28 GB") / machine.bandwidth).to("ms")

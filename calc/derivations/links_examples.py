@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from calc import constants, curves, hardware, links, training
-from calc.core.units import Quantity, quantity
-from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
-from calc.derivations.quoting import Quoted, approximately, between, show
+from calc import constants, curves, hardware, links
+from calc.catalog import engine_sums
+from calc.core.units import quantity
+from calc.derivations.examples import MIXTURE
+from calc.derivations.numbers_to_know import AnchorBandwidths
+from calc.derivations.quoting import approximately, show
 
 
 class LongLink:
@@ -16,89 +18,61 @@ class LongLink:
     small = quantity("1 kB")
     large = quantity("1 GB")
 
-    times = (large / small).to("")
     bandwidth_bytes = bandwidth.to("GB/s")
     small_transmission = (small / bandwidth).to("µs")
     small_total = links.transfer_time(small, bandwidth, latency)
     large_transmission = (large / bandwidth).to("ms")
     large_total = links.transfer_time(large, bandwidth, latency)
     small_effective = links.effective_bandwidth(small, bandwidth, latency)
-    small_share = (small_effective / bandwidth).to("%")
-    round_trip = 2 * latency
-    small_answered = links.effective_bandwidth(small, bandwidth, round_trip)
     large_effective = links.effective_bandwidth(large, bandwidth, latency)
-    large_share = (large_effective / bandwidth).to("%")
     half_size = links.half_performance_size(bandwidth, latency)
-    half_time = links.transfer_time(half_size, bandwidth, latency)
-
-    faster = links.transfer_time(small, 2 * bandwidth, latency)
-    small_gain_of_bandwidth = (small_total / faster).to("")
-    nearer = links.transfer_time(small, bandwidth, latency / 2)
-    small_gain_of_latency = (small_total / nearer).to("")
-    faster_large = links.transfer_time(large, 2 * bandwidth, latency)
-    large_gain_of_bandwidth = (large_total / faster_large).to("")
-    nearer_large = links.transfer_time(large, bandwidth, latency / 2)
-    large_gain_of_latency = (large_total / nearer_large).to("")
-
-    sizes = (small, quantity("100 kB"), quantity("1 MB"), half_size, quantity("100 MB"), large)
-
-    @classmethod
-    def row(cls, size: Quantity) -> tuple[Quantity, ...]:
-        """Size, time on the wire and in all, effective bandwidth, its share, and with an answer."""
-        total = links.transfer_time(size, cls.bandwidth, cls.latency)
-        effective = links.effective_bandwidth(size, cls.bandwidth, cls.latency)
-        answered = links.effective_bandwidth(size, cls.bandwidth, cls.round_trip)
-        share = (effective / cls.bandwidth).to("%")
-        return size, size / cls.bandwidth, total, effective, share, answered
 
 
 class FourLinks:
     """The faster a link, the larger a message must be to notice; distance asks for most."""
 
+    kernel = engine_sums.of("h100", "sglang", 2)
+    assert kernel is not None
     nvlink = AnchorBandwidths.nvlink
-    nvlink_latency = AnchorLatencies.nvlink
+    nvlink_latency = quantity(kernel.time(kernel.smallest), "s").to("µs")
     pcie = AnchorBandwidths.pcie_coded
-    pcie_latency = AnchorLatencies.pcie.to("µs")
+    pcie_latency = constants.latency_p2p_pcie_gen5
     infiniband = AnchorBandwidths.infiniband
-    infiniband_latency = AnchorLatencies.infiniband.to("µs")
+    infiniband_latency = constants.latency_rdma_round_trip / 2  # from host to host
 
-    nvlink_half = links.half_performance_size(nvlink, nvlink_latency)
     pcie_half = links.half_performance_size(pcie, pcie_latency)
-    infiniband_half = links.half_performance_size(infiniband, infiniband_latency)
-    span = (LongLink.half_size / pcie_half).to("")
-    rows = (
-        ("NVLink 4", nvlink_latency, nvlink, nvlink_half),
-        ("PCIe Gen5 x16", pcie_latency, pcie, pcie_half),
-        ("InfiniBand NDR", infiniband_latency, infiniband, infiniband_half),
-        ("The long link", LongLink.latency, LongLink.bandwidth_bytes, LongLink.half_size),
+    rows = tuple(
+        (name, latency, bandwidth, links.half_performance_size(bandwidth, latency))
+        for name, latency, bandwidth in (
+            ("NVLink 4", nvlink_latency, nvlink),
+            ("PCIe Gen5 x16", pcie_latency, pcie),
+            ("InfiniBand NDR", infiniband_latency, infiniband),
+            ("The long link", LongLink.latency, LongLink.bandwidth_bytes),
+        )
     )
 
 
 class LinksOfToday:
     """From a chip beside it to another rack, a device sees bandwidths an order apart."""
 
+    nvlink_step = constants.latency_nccl_step_nvlink
     nvlink_most = constants.latency_nccl_step_nvlink_large
-    pcie_most = constants.latency_nccl_step_pcie_large
+    rdma = approximately(FourLinks.infiniband_latency)
+    network_step = constants.latency_nccl_step_network
     network_most = constants.latency_nccl_step_network_large
     peer_idle = constants.latency_p2p_pcie_gen5
     peer_loaded = constants.latency_p2p_pcie_gen5_loaded
     nvlink_5 = constants.bandwidth_nvlink_5
     cxl_latency = constants.latency_cxl_memory
-    switch_port = constants.latency_quantum2_port
     round_trip = constants.latency_rdma_round_trip
 
     infiniband_xdr = constants.bandwidth_infiniband_xdr.to("GB/s")
     nvlink_per_xdr = nvlink_5 / infiniband_xdr
     cxl_per_dram = cxl_latency / constants.latency_dram_beside_cxl
-    nvlink_step = Quoted(f"≈ {between(constants.latency_nccl_step_nvlink, nvlink_most)}")
-    pcie_step = Quoted(f"≈ {between(constants.latency_nccl_step_pcie, pcie_most)}")
-    network_step = Quoted(f"≈ {between(constants.latency_nccl_step_network, network_most)}")
-    c2c_bit = constants.energy_nvlink_bit
-    pcie_bit = constants.energy_pcie5_bit
     rows = (
-        ("NVLink 3", constants.bandwidth_nvlink_3, nvlink_step),
-        ("NVLink 4", constants.bandwidth_nvlink_4, nvlink_step),
-        ("NVLink 5", nvlink_5, nvlink_step),
+        ("NVLink 3", constants.bandwidth_nvlink_3, None),
+        ("NVLink 4", constants.bandwidth_nvlink_4, FourLinks.nvlink_latency),
+        ("NVLink 5", nvlink_5, None),
         ("NVLink 6, announced", constants.bandwidth_nvlink_6, None),
         ("NVLink-C2C", constants.bandwidth_nvlink_c2c, None),
         (
@@ -111,26 +85,31 @@ class LinksOfToday:
             constants.bandwidth_ici_link_v5p,
             approximately(constants.latency_ici_hop),
         ),
-        ("PCIe Gen4 x16", constants.bandwidth_pcie4_x16, pcie_step),
-        ("PCIe Gen5 x16", AnchorBandwidths.pcie_coded, pcie_step),
+        ("PCIe Gen4 x16", constants.bandwidth_pcie4_x16, None),
+        ("PCIe Gen5 x16", AnchorBandwidths.pcie_coded, peer_idle),
         ("PCIe Gen6 x16", constants.bandwidth_pcie6_x16, None),
         ("CXL 2.0 x16", constants.bandwidth_cxl_x16, cxl_latency),
-        ("InfiniBand NDR", AnchorBandwidths.infiniband, network_step),
-        ("InfiniBand XDR", infiniband_xdr, network_step),
-        ("Ethernet, 400 Gbit/s", constants.bandwidth_ethernet_400.to("GB/s"), network_step),
-        ("Ethernet, 800 Gbit/s", constants.bandwidth_ethernet_800.to("GB/s"), network_step),
+        (
+            "InfiniBand NDR",
+            AnchorBandwidths.infiniband,
+            approximately(FourLinks.infiniband_latency),
+        ),
+        ("InfiniBand XDR", infiniband_xdr, None),
+        ("Ethernet, 400 Gbit/s", constants.bandwidth_ethernet_400.to("GB/s"), None),
+        ("Ethernet, 800 Gbit/s", constants.bandwidth_ethernet_800.to("GB/s"), None),
     )
 
 
 class WireAndLibrary:
-    """A collective starts later than its wire, and wants arrays a hundred times as large."""
+    """A collective starts later than its link, and wants arrays tens of times as large."""
 
     curve = curves.get("allreduce-8xh100-dgxc")
 
     devices = curve.devices
     start = quantity(curve.time(1e3), "s").to("µs")
     half = quantity(curve.half_size, "byte").to("MB")
-    ratio = (half / FourLinks.nvlink_half).to("")
+    nvlink_half = links.half_performance_size(FourLinks.nvlink, FourLinks.nvlink_latency)
+    ratio = (half / nvlink_half).to("")
 
 
 class SmallWindow:
@@ -143,57 +122,40 @@ class SmallWindow:
     product = links.bandwidth_delay_product(bandwidth, round_trip)
     rate = links.windowed_bandwidth(window, round_trip, bandwidth)
     share = (rate / bandwidth).to("%")
-    connections = (product / window).to("")
-
-
-class WindowInTime:
-    """A sender that waits for one packet's acknowledgement leaves the link empty till it comes.
-
-    It comes a round trip after the last byte is sent, so that a window that never stops is what is
-    in flight on a full link, and a packet more.
-    """
-
-    bandwidth = LongLink.bandwidth
-    latency = LongLink.latency
-    packet = quantity("2.5 MB")
-
-    transmission = (packet / bandwidth).to("ms")
-    waiting = SmallWindow.round_trip
-    cycle = transmission + waiting
-    share = (links.effective_bandwidth(packet, bandwidth, waiting) / bandwidth).to("%")
-    window = SmallWindow.product + packet
-    packets = (window / packet).to("")
+    of_infiniband = links.bandwidth_delay_product(
+        FourLinks.infiniband, constants.latency_rdma_round_trip
+    ).to("kB")
 
 
 class ManySmallFiles:
-    """A data set of small files, asked for one by one, takes the time of its round trips."""
+    """A data set of small files, asked for one by one, takes the time of its first bytes."""
 
     count = 1_000_000
     image = quantity("100 kB")
     shard_count = 1000
+    bandwidth_bits = quantity("100 Gbit/s")
+    first_byte = quantity("30 ms")
 
     dataset = (count * image).to("GB")
-    fetch = links.transfer_time(image, LongLink.bandwidth, SmallWindow.round_trip)
+    fetch = links.transfer_time(image, bandwidth_bits, first_byte)
+    one_by_one_rate = links.effective_bandwidth(image, bandwidth_bits, first_byte).to("MB/s")
     one_by_one = (count * fetch).to("h")
-    one_stream = links.transfer_time(dataset, LongLink.bandwidth, SmallWindow.round_trip)
+    one_stream = links.transfer_time(dataset, bandwidth_bits, first_byte)
     loss = (one_by_one / one_stream).to("")
     shard = (dataset / shard_count).to("MB")
-    by_shards = shard_count * links.transfer_time(shard, LongLink.bandwidth, SmallWindow.round_trip)
-    in_flight = (fetch / (image / LongLink.bandwidth)).to("")
+    by_shards = shard_count * links.transfer_time(shard, bandwidth_bits, first_byte)
+    in_flight = (fetch / (image / bandwidth_bits)).to("")
 
 
-class Checkpoint:
-    """A checkpoint is one long message: bandwidth alone decides what it costs."""
+class LoadedModel:
+    """A model's weights are one long message: bandwidth alone decides when a server can start."""
 
-    parameters = quantity("7B param")
-    parts = training.recipe("adam-mixed").parts
-    interval = quantity("30 min")
+    ports = 8
 
-    per_parameter = parts["master weight"] + parts["momentum"] + parts["variance"]
-    size = training.model_memory(parameters, per_parameter)
-    by_long_link = links.transfer_time(size, LongLink.bandwidth, LongLink.latency)
-    by_infiniband = links.transfer_time(size, FourLinks.infiniband, FourLinks.infiniband_latency)
-    share_of_interval = (by_long_link / interval).to("%")
+    weights = MIXTURE.checkpoint.to("GB")
+    by_store = (weights / ManySmallFiles.bandwidth_bits).to("s")
+    by_ports = (weights / (ports * FourLinks.infiniband)).to("s")
+    by_pcie = (weights / ports / FourLinks.pcie).to("s")
 
 
 class AsSold:
@@ -239,25 +201,11 @@ class WeightsByInfiniband:
 
     time = links.transfer_time(weights, FourLinks.infiniband, FourLinks.infiniband_latency)
     latency_share = (FourLinks.infiniband_latency / time).to("%")
-    by_hand = (weights / quantity("50 GB/s")).to("ms")
     as_if_bytes = (weights / quantity("400 GB/s")).to("ms")
 
 
-class RemoteCall:
-    """Problem 2: a message below the half-performance size gets a third of the link."""
-
-    size = quantity("64 kB")
-
-    time = links.transfer_time(size, FourLinks.infiniband, FourLinks.infiniband_latency)
-    effective = links.effective_bandwidth(size, FourLinks.infiniband, FourLinks.infiniband_latency)
-    share = (effective / FourLinks.infiniband).to("%")
-    of_half_size = (size / FourLinks.infiniband_half).to("%")
-    by_hand = quantity(100 / 3, "%")
-    latency_share = (FourLinks.infiniband_latency / time).to("%")
-
-
 class LineAcrossTheAtlantic:
-    """Problem 3: a fast link over a long way is filled by a large window or by many connections."""
+    """Problem 2: a fast link over a long way is filled by a large window or by many connections."""
 
     bandwidth = quantity("100 Gbit/s")
     distance = constants.length_atlantic
@@ -268,11 +216,10 @@ class LineAcrossTheAtlantic:
     rate = links.windowed_bandwidth(window, round_trip, bandwidth)
     share = (rate / bandwidth).to("%")
     connections = (product / window).to("")
-    by_hand = 16 * quantity("16 MB/s")
 
 
 class ThousandTensors:
-    """Problem 4: coalescing beats twice the bandwidth and half the latency."""
+    """Problem 3: coalescing beats twice the bandwidth and half the latency."""
 
     count = 1000
     tensor = quantity("100 kB")
@@ -280,24 +227,22 @@ class ThousandTensors:
 
     total = (count * tensor).to("MB")
     buckets = (total / bucket).to("")
-    link = FourLinks.infiniband
-    latency = FourLinks.infiniband_latency
+    link = FourLinks.pcie
+    latency = FourLinks.pcie_latency
     now = (count * links.transfer_time(tensor, link, latency)).to("ms")
     twice_the_bandwidth = (count * links.transfer_time(tensor, 2 * link, latency)).to("ms")
     half_the_latency = (count * links.transfer_time(tensor, link, latency / 2)).to("ms")
     coalesced = (buckets * links.transfer_time(bucket, link, latency)).to("ms")
     gain = (now / coalesced).to("")
-    by_hand = count * quantity("5 us")
 
 
 class BothWays:
-    """Problem 5: a plan that takes both directions of a link for one."""
+    """Problem 4: a plan that takes both directions of a link for one."""
 
     moved = quantity("6.4 GB")
     compute = quantity("80 ms")
 
     planned = (moved / AsSold.pcie_both_ways).to("ms")
-    by_hand = 2 * planned
     time = links.transfer_time(moved, AsSold.pcie_coded).to("ms")
     exposed = time - compute
     hidden = (AsSold.pcie_coded * compute).to("GB")

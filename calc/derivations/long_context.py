@@ -1,4 +1,4 @@
-"""What the chapter "Communication" quotes of long contexts."""
+"""What the chapter "Training at scale" quotes of long contexts."""
 
 from __future__ import annotations
 
@@ -95,15 +95,3 @@ class LongRuns:
     cut = quantity(_run.row.measured["model_tflops_per_gpu_with_cp"], "TFLOP/s")
     whole = quantity(_run.row.measured["model_tflops_per_gpu_without_cp"], "TFLOP/s")
     error = quantity(-100 * _run.error, "%")
-
-
-class RingBlockProblem:
-    """Problem: from how many tokens on Llama 3 8B hides its ring through a port."""
-
-    group = 4
-    hand_rate = quantity("650 TFLOP/s")
-    ring_of = 32
-
-    hand = (hand_rate / RingOfBlocks.port / group * quantity("1 byte/FLOP")).to("")
-    block = context_parallelism.ring_block(RingOfBlocks.rate, RingOfBlocks.port, group)
-    whole = (ring_of * block).to("")

@@ -19,7 +19,6 @@ from calc import (
 )
 from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.precision import rounded, with_digits_of
 from calc.derivations.quoting import Row, Rows, show
@@ -374,7 +373,8 @@ class Failures:
     most = 250000
     many = 131072
 
-    checkpointed = Checkpoint.per_parameter
+    parts = training.recipe("adam-mixed").parts
+    checkpointed = parts["master weight"] + parts["momentum"] + parts["variance"]
     between = (observed_time / interruptions).to("h")
     of_a_device = (between * devices).to("year")
     of_a_gpu_itself = of_a_device / of_gpus

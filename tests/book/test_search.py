@@ -42,7 +42,7 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     "GEMM": ("chapters/", "GEMM"),
     "allreduce": ("chapters/collectives.html", "all-reduce"),
     "quantization": ("chapters/", "quantisation"),
-    "pipeline bubble": ("chapters/collectives.html", "pipeline bubble"),
+    "pipeline bubble": ("chapters/training-at-scale.html", "pipeline bubble"),
     "utilization": ("chapters/", "utilisation"),
     # a section of the book
     "6ND": ("chapters/training-time.html", ""),

@@ -510,7 +510,7 @@ def test_a_pipeline_played_through(stages: int, groups: int, slices: int) -> Non
 
 @pytest.mark.parametrize("slices", [1, 2])
 def test_the_pipeline_that_the_book_draws(slices: int) -> None:
-    from calc.derivations.collectives import PipelineSchedule
+    from calc.derivations.pipelines import PipelineSchedule
 
     devices, microbatches = PipelineSchedule.devices, PipelineSchedule.microbatches
     slots = PipelineSchedule.slots(slices)

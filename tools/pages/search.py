@@ -39,7 +39,7 @@ WORDS = {  # by which a section is looked for, too
     "chapters/roofline.qmd": "memory-bound compute-bound roofline model",
     "chapters/serving.qmd": "LLM inference serving throughput latency",
     "chapters/collectives.qmd": "NCCL collectives cost of an all-reduce",
-    "chapters/collectives.qmd#sec-ring-or-tree": "all-reduce time",
+    "chapters/collectives.qmd#sec-measured-collectives": "all-reduce time",
     "chapters/fine-tuning.qmd": "LoRA QLoRA finetune one GPU card",
     "chapters/littles-law.qmd#sec-arrivals-times-waiting": "littles law L = λ W",
     "chapters/number-formats.qmd#sec-range-wall": "bf16 vs fp16 against range overflow BF16 FP16",
@@ -193,7 +193,7 @@ def _answers() -> Iterator[dict[str, Any]]:
         row = Fact.computed("bytes of a parameter", recipe.bytes_per_parameter, "memory optimizer")
         yield _about(key.replace("-", " "), key, "chapters/fine-tuning.qmd", [row])
     for machine in (machines.get("dgx-h100"), machines.get("dgx-b200")):
-        place = "chapters/collectives.qmd#sec-ring-or-tree"
+        place = "chapters/collectives.qmd#sec-measured-collectives"
         yield _about(machine.name, "all-reduce", place, _of_collectives(machine))
     yield from (_of_plan(model, device) for model in SERVED for device in ON)
 

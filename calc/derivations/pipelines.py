@@ -1,0 +1,103 @@
+"""What the chapter "Training at scale" quotes of pipelines."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from calc import collectives
+from calc.core.units import Quantity
+
+
+class PipelineBubble:
+    """A pipeline fills and drains once a step; more microbatches, or thinner stages, hide that."""
+
+    stages = 8
+    example = 32
+    slices = 4
+
+    microbatches = (stages, 16, example, 64)
+
+    @classmethod
+    def row(cls, m: int) -> tuple[int, Quantity, Quantity, Quantity]:
+        """Microbatches, the bubble's share of the step, over the work, and with interleaving."""
+        return (
+            m,
+            collectives.bubble_fraction(cls.stages, m).to("%"),
+            collectives.bubble_overhead(cls.stages, m).to("%"),
+            collectives.bubble_fraction(cls.stages, m, cls.slices).to("%"),
+        )
+
+    fraction = collectives.bubble_fraction(stages, example).to("%")
+    overhead = collectives.bubble_overhead(stages, example).to("%")
+    few = collectives.bubble_fraction(stages, stages).to("%")
+
+
+class Slot(NamedTuple):
+    """One pass of one microbatch through a stage, in units of a device's work for a step."""
+
+    device: int
+    slice: int
+    microbatch: int
+    backward: bool
+    start: float
+    length: float
+
+
+class PipelineSchedule:
+    """Two thin stages on each device instead of a thick one leave half of the bubble."""
+
+    devices = 4
+    microbatches = 8
+    slices = 2
+
+    bubble = collectives.bubble_fraction(devices, microbatches).to("%")
+    bubble_interleaved = collectives.bubble_fraction(devices, microbatches, slices).to("%")
+    sooner = (1 - (1 - bubble) / (1 - bubble_interleaved)).to("%")
+
+    @classmethod
+    def order(cls, device: int, slices: int) -> list[tuple[bool, int, int]]:
+        """What a device does in turn: backward or not, through which slice, which microbatch.
+
+        It fills up with forward passes until the first gradient can be back, and then takes one
+        forward and one backward pass in turn, each for a group of as many microbatches as there
+        are devices before the next slice gets them.
+        """
+        devices, passes = cls.devices, cls.microbatches * slices
+        turns = []
+        for place in range(passes):
+            group, within = divmod(place, devices * slices)
+            turns.append((within // devices, group * devices + within % devices))
+        forward = [(False, part, batch) for part, batch in turns]
+        backward = [(True, slices - 1 - part, batch) for part, batch in turns]
+        ahead = devices - 1 - device
+        if slices > 1:
+            ahead = min(passes, 2 * ahead + (slices - 1) * devices)
+        pairs = zip(forward[ahead:], backward, strict=False)
+        in_turn = [turn for pair in pairs for turn in pair]
+        return [*forward[:ahead], *in_turn, *backward[passes - ahead :]]
+
+    @classmethod
+    def slots(cls, slices: int) -> list[Slot]:
+        """One forward and one backward pass in turn (1F1B), of which the second takes twice."""
+        forward = 1 / (3 * cls.microbatches * slices)
+        last = cls.devices * slices - 1
+        waiting = [cls.order(device, slices) for device in range(cls.devices)]
+        free = [0.0] * cls.devices
+        ended: dict[tuple[bool, int, int], float] = {}
+        times = []
+        while any(waiting):
+            for device, order in enumerate(waiting):
+                while order:
+                    backward, part, batch = order[0]
+                    stage = part * cls.devices + device
+                    before = backward, stage + 1 if backward else stage - 1, batch
+                    if backward and stage == last:
+                        before = False, stage, batch
+                    if before not in ended and (backward or stage):
+                        break
+                    start = max(free[device], ended.get(before, 0.0))
+                    length = 2 * forward if backward else forward
+                    times.append(Slot(device, part, batch, backward, start, length))
+                    free[device] = ended[backward, stage, batch] = start + length
+                    order.pop(0)
+        return times
