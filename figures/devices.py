@@ -17,9 +17,9 @@ from calc.derivations.hardware_tables import AcceleratorTables, dtype_of_two_byt
 from figures import style
 
 GROUPS = {  # of the registry, and their mark
-    "o": AcceleratorTables.gpus.devices,
-    "s": AcceleratorTables.cloud.devices,
-    "^": AcceleratorTables.edge.devices,
+    "o": AcceleratorTables.gpus,
+    "s": AcceleratorTables.cloud,
+    "^": AcceleratorTables.edge,
 }
 RIDGES = (10, 30, 100, 300, 1000)  # FLOP/byte, of the diagonals
 GIGA_PER_TERA = 1000

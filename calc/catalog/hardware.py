@@ -46,6 +46,9 @@ FIELDS = {
     "host_link": "bandwidth to the host, each way",
     "units": "units that work side by side",
     "clock": "clock of these units, at most",
+    "registers": "register file of each unit",
+    "shared_memory": "shared memory of each unit",
+    "tensor_memory": "tensor memory of each unit",
     "special_functions": "rate of special functions, such as exponentials",
     "tdp": "thermal design power",
 }
@@ -63,6 +66,9 @@ UNITS = {  # what each is measured in: the data file's own unit may be any of th
     "host_link": "byte/s",
     "units": "",
     "clock": "1/s",
+    "registers": "byte",
+    "shared_memory": "byte",
+    "tensor_memory": "byte",
     "special_functions": "FLOP/s",
     "tdp": "W",
     "peak": "FLOP/s",
@@ -74,8 +80,9 @@ DTYPES = {  # what a device may have a rate for, and the operations that it is c
     **dict.fromkeys(("int32", "int16", "int8", "int4"), "OP"),
 }
 DATA_FILE = DATA / "accelerators.toml"
+INSIDE = ("units", "clock", "registers", "shared_memory", "tensor_memory", "special_functions")
 # Of a device without links; of one that is not taken apart; of one whose host stands in a machine.
-MAY_BE_LEFT_OUT = ("link_bandwidth", "units", "clock", "special_functions", "host_link")
+MAY_BE_LEFT_OUT = ("link_bandwidth", *INSIDE, "host_link")
 ONE_WAY = ("link_bandwidth", "host_link")
 INHERITED = ("kind", "source", "checked")
 ANNOUNCED = "announced"  # the kind of a device that nobody can have yet
@@ -158,6 +165,33 @@ class Accelerator:
         1.83 GHz
         """
         return self._read("clock")
+
+    @property
+    def registers(self) -> Quantity:
+        """Register file of each unit.
+
+        >>> print(get("h100").registers)
+        256 KiB
+        """
+        return self._read("registers")
+
+    @property
+    def shared_memory(self) -> Quantity:
+        """Memory of each unit that a program manages: shared memory, a local data share.
+
+        >>> print(get("mi355x").shared_memory)
+        160 KiB
+        """
+        return self._read("shared_memory")
+
+    @property
+    def tensor_memory(self) -> Quantity:
+        """Memory of each unit in which its matrix units add up, where that is not its registers.
+
+        >>> print(get("b200").tensor_memory)
+        256 KiB
+        """
+        return self._read("tensor_memory")
 
     @property
     def special_functions(self) -> Quantity:

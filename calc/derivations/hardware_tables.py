@@ -1,4 +1,4 @@
-"""What the chapter "Hardware cheat sheet" quotes."""
+"""What the chapter "Devices" quotes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from calc import constants, energy, hardware, roofline, training
+from calc import constants, energy, hardware, machines, roofline, training
+from calc.catalog import kernel_shares
 from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
 from calc.core.units import Quantity, quantity
-from calc.derivations.quoting import Quoted, Row, approximately, show
+from calc.derivations.quoting import Cell, Quoted, Row, Rows, approximately, show
 
 # How the key of a device begins tells its table; whatever begins otherwise is a GPU.
 CLOUD = ("tpu", "trainium", "inferentia", "gaudi", "cerebras", "groq")
 EDGE = ("jetson", "phone", "snapdragon", "apple", "xeon", "epyc", "ryzen")
+DESK = ("rtx-4", "rtx-5", "gb10", "arc")
+OLD = ("v100", "t4", "tpu-v4")  # which "How it was" has
 # What a reader of these tables seldom meets, or what has no rates: the library's page has all.
 IN_THE_LIBRARY_ALONE = (
     *("a100-40gb", "gh200", "a10g", "mi250x", "mi350x", "arc-pro-b60"),
@@ -28,7 +32,15 @@ IN_THE_LIBRARY_ALONE = (
     *("apple-m4", "apple-m4-pro", "ryzen-ai-max-395"),
     *("apple-m1", "apple-m1-max", "apple-m2", "apple-m5", "snapdragon-8-gen-3"),
 )
-MEMORY_FIELDS = ("memory_capacity", "memory_bandwidth", "on_chip_memory", "link_bandwidth", "tdp")
+MEMORY = ("memory_capacity", "memory_bandwidth", "on_chip_memory", "link_bandwidth", "tdp")
+PEAKS: dict[str, tuple[str, ...]] = {  # columns; formats that share one have one rate, or the best
+    "TF32": ("tf32",),
+    "16 bits": ("bf16", "fp16"),
+    "FP8": ("fp8",),
+    "FP6": ("fp6",),
+    "FP4": ("fp4",),
+    "INT8": ("int8",),
+}
 
 
 def short_names(devices: Sequence[Accelerator]) -> dict[str, str]:
@@ -81,82 +93,215 @@ def _per_watt(device: Accelerator) -> Row:
     )
 
 
-class _Group:
-    """Devices of one kind, by year: what each holds, moves and draws, its peaks, its ridges."""
+def _read_in(device: Accelerator) -> str:
+    """The source of most of its fields, and how many of all were read in accounts of theirs."""
+    published = [record for record in device.all_records() if record.published is not None]
+    sources = Counter(record.provenance.source for record in published)
+    second_hand = sum("ccount of it" in record.provenance.note for record in published)
+    source = f"[@{sources.most_common(1)[0][0]}]"
+    return f"{source}; {second_hand} of {len(published)} second-hand" if second_hand else source
 
-    def __init__(self, devices: Sequence[Accelerator]) -> None:
-        self.devices = sorted(devices, key=lambda device: (device.year, device.memory_bandwidth))
-        columns = self._columns()
-        self.names = short_names(self.devices)
-        self.header = ["Device", *columns]
-        self.peak_header = [*self.header, "FP32, vector"]
-        self.memory_rows = [
-            (
-                self.names[device.key],
-                device.year,
-                *(
-                    getattr(device, field) if device.publishes(field) else None
-                    for field in MEMORY_FIELDS
-                ),
-            )
-            for device in self.devices
-        ]
-        self.peak_rows: list[Row] = []
-        self.ridge_rows: list[Row] = []
-        for device in self.devices:
-            dtypes = [
-                next((dtype for dtype in shared if dtype in device.dtypes), None)
-                for shared in columns.values()
-            ]
-            rates = [dtype and device.peak(dtype) for dtype in dtypes]
-            bandwidth = device.memory_bandwidth
-            if not any(rates):  # of a device whose rates nobody publishes
-                continue
-            peaks = [rate and _number(rate, "TFLOP/s", 3, rate) for rate in rates]
-            ridges = [
-                rate and _number(rate / bandwidth, "FLOP/byte", 2, rate, bandwidth)
-                for rate in rates
-            ]
-            self.peak_rows.append((self.names[device.key], *peaks, _vector_rate(device)))
-            self.ridge_rows.append((self.names[device.key], *ridges))
 
-    def _columns(self) -> dict[str, tuple[str, ...]]:
-        """Data types that any device has; two share a column where no device tells them apart."""
-        dtypes = [d for d in hardware.DTYPES if any(d in device.dtypes for device in self.devices)]
-        columns: dict[str, tuple[str, tuple[str, ...]]]
-        columns = {dtype: (dtype.upper(), (dtype,)) for dtype in dtypes}
-        for title, pair in (("16 bits", ("fp16", "bf16")), ("FP8, FP6", ("fp8", "fp6"))):
-            both = [device for device in self.devices if set(pair) <= set(device.dtypes)]
-            if both and all(device.peak(pair[0]) == device.peak(pair[1]) for device in both):
-                columns |= dict.fromkeys(pair, (title, pair))
-        return dict(columns.values())
+def _memory_row(device: Accelerator, fields: Sequence[str] = MEMORY) -> Row:
+    name, year, where = short_names([device])[device.key], device.year, _read_in(device)
+    values = [getattr(device, field) if device.publishes(field) else None for field in fields]
+    return (name, year, *values, where)
+
+
+def _peak_row(device: Accelerator) -> Row:
+    """Dense peaks, FP32 without matrix units, and the ridge points of 16 bits and of FP8."""
+    best = [
+        max((device.peak(dtype) for dtype in dtypes if dtype in device.dtypes), default=None)
+        for dtypes in PEAKS.values()
+    ]
+    peaks = [rate and _number(rate, "TFLOP/s", 3, rate) for rate in best]
+    bandwidth = device.memory_bandwidth
+    ridges = [
+        rate and _number(rate / bandwidth, "FLOP/byte", 2, rate, bandwidth)
+        for rate in (best[1], best[2])
+    ]
+    return (short_names([device])[device.key], *peaks, _vector_rate(device), *ridges)
+
+
+def _announced_row(device: Accelerator) -> Row:
+    links = device.link_bandwidth if device.publishes("link_bandwidth") else None
+    peaks = [device.peak(dtype) for dtype in ("bf16", "fp8", "fp4")]
+    where = _read_in(device)
+    return (device.name, device.memory_capacity, device.memory_bandwidth, links, *peaks, where)
+
+
+def _of_registry() -> tuple[Accelerator, ...]:
+    devices = [hardware.get(key) for key in hardware.names() if key not in IN_THE_LIBRARY_ALONE]
+    return tuple(sorted(devices, key=lambda device: (device.year, device.memory_bandwidth)))
 
 
 class AcceleratorTables:
-    """Devices that readers meet stand in three groups of tables, what is announced in a fourth."""
+    """Devices that readers meet: of data centres, of desks and the edge, and what is announced."""
 
-    _devices = tuple(
-        hardware.get(key) for key in hardware.names() if key not in IN_THE_LIBRARY_ALONE
-    )
+    _devices = _of_registry()
     devices = len(hardware.names())
 
-    header = ("Device", "Year", "Capacity", "Bandwidth", "On chip", "Links", "Power")
-    gpus = _Group([device for device in _devices if not device.key.startswith(CLOUD + EDGE)])
-    cloud = _Group([device for device in _devices if device.key.startswith(CLOUD)])
-    edge = _Group([device for device in _devices if device.key.startswith(EDGE)])
-    announced_header = ("Device", "Capacity", "Bandwidth", "Links", "BF16, dense", "FP8", "FP4")
-    announced = tuple(
-        (
-            device.name,
-            device.memory_capacity,
-            device.memory_bandwidth,
-            device.link_bandwidth if device.publishes("link_bandwidth") else None,
-            *(
-                device.peak(dtype) if dtype in device.dtypes else None
-                for dtype in ("bf16", "fp8", "fp4")
-            ),
+    cloud = tuple(device for device in _devices if device.key.startswith(CLOUD))
+    edge = tuple(device for device in _devices if device.key.startswith(EDGE))
+    gpus = tuple(device for device in _devices if not device.key.startswith(CLOUD + EDGE))
+    data_centre = tuple(
+        device for device in _devices if not device.key.startswith(DESK + EDGE + OLD)
+    )
+    small = tuple(device for device in _devices if device.key.startswith(DESK + EDGE))
+
+    header = ("Device", "Year", "Capacity", "Bandwidth", "On chip", "Links", "Power", "Read in")
+    peak_header = ("Device", *PEAKS, "FP32, vector", "Ridge, 16 bits", "Ridge, FP8")
+    small_header = ("Device", "Year", "Capacity", "Bandwidth", "Power", "Read in")
+    announced_header = ("Device", "Capacity", "Bandwidth", "Links", "BF16", "FP8", "FP4", "Read in")
+    memory_rows: Rows = tuple(map(_memory_row, data_centre))
+    peak_rows: Rows = tuple(map(_peak_row, data_centre))
+    small_rows: Rows = tuple(
+        _memory_row(device, ("memory_capacity", "memory_bandwidth", "tdp")) for device in small
+    )
+    small_peak_rows: Rows = tuple(_peak_row(device) for device in small if device.dtypes)
+    announced: Rows = tuple(map(_announced_row, map(hardware.get, hardware.announced())))
+
+
+def own(machine: Machine, kind: str, name: str) -> Quantity | None:
+    """A rate that was measured on a machine's device, and not on one that is like it."""
+    record = machine.rates.get(kind, {}).get(name)
+    if record is None or "easured on a" in record.provenance.note:
+        return None
+    measured = machines.get(record.provenance.key.partition(".")[0])
+    return record.quantity if measured.device is machine.device else None
+
+
+def in_engines(device: Accelerator, form: str, size: int) -> Quantity | None:
+    """The rate of a square product by the fastest kernel of the engines whose kernels were
+    measured."""
+    rate = kernel_shares.RATES.get(form, "bf16")
+    if rate not in device.dtypes:
+        return None
+    peak = device.peak(rate)
+    roof = (quantity(2 * size**3, "FLOP") / peak).m_as("s")
+    found = [
+        kernel_shares.of("product", device.key, program, form)
+        for program in kernel_shares.programs()
+    ]
+    shares = [surface.share(size, roof) for surface in found if surface]
+    return max(shares) * peak if shares else None
+
+
+def _share(rate: Quantity | None, peak: Quantity | None) -> Quoted | None:
+    return None if rate is None or peak is None else show((rate / peak).to("%"), digits=2)
+
+
+def _reached_row(key: str) -> Row:
+    """Rates that were measured, each with its share of the published peak."""
+    machine = machines.get(key)
+    device = machine.device
+    bf16, fp8 = (own(machine, "gemm", dtype) for dtype in ("bf16", "fp8"))
+    fp4 = in_engines(device, "nvfp4", ReachedRates.size)
+    memory = [own(machine, "memory", name) for name in ("read", "copy", "triad")]
+    fastest = max((rate for rate in memory if rate is not None), default=None)
+    measured = {"BF16": bf16, "FP8": fp8, "FP4": fp4}
+    cells: list[Cell] = []
+    for form, rate in measured.items():
+        peak = device.peak(form) if form.lower() in device.dtypes else None
+        if rate is not None and form == "FP4":  # read off a surface
+            cells += [approximately(rate.to("TFLOP/s"), 2), _share(rate, peak)]
+        else:
+            cells += [rate and rate.to("TFLOP/s"), _share(rate, peak)]
+    cells += [fastest and fastest.to("TB/s"), _share(fastest, device.memory_bandwidth)]
+    sources = dict.fromkeys(
+        record.provenance.source
+        for kind in ("gemm", "memory")
+        for name, record in machine.rates.get(kind, {}).items()
+        if own(machine, kind, name) is not None
+    )
+    name = short_names([device])[device.key]
+    return (name, *cells, " ".join(f"[@{source}]" for source in sources))
+
+
+class ReachedRates:
+    """What programs were measured to reach: products by format, and memory."""
+
+    size = 8192
+    """Side of the square product at which engines' kernels are read."""
+    header = (
+        *("Device", "BF16", "of peak", "FP8", "of peak", "NVFP4", "of peak"),
+        *("Memory", "of peak", "Read in"),
+    )
+    keys = (
+        *("dgx-a100", "dgx-h100", "gh200-1", "dgx-h200", "dgx-b200", "gb200-nvl72", "hgx-b300"),
+        *("gb300-nvl72", "rtx-pro-6000-8", "mi300x-8", "mi325x-8", "mi355x-8"),
+        *("gaudi3-8", "tpu-v6e-pod", "tpu-v7-pod"),
+    )
+
+
+class ReachedTable:
+    """The rows of what is reached, and their ends."""
+
+    rows: Rows = tuple(map(_reached_row, ReachedRates.keys))
+    _products = tuple(
+        (own(machine, "gemm", "bf16"), machine.device.peak("bf16"))
+        for machine in map(machines.get, ReachedRates.keys)
+    )
+    _shares = tuple((rate / peak).to("%") for rate, peak in _products if rate is not None)
+
+    devices = len(_shares)
+    least = min(_shares)
+    most = max(_shares)
+
+
+def _inside_row(device: Accelerator) -> Row:
+    name = short_names([device])[device.key]
+    fields = [
+        getattr(device, field) if device.publishes(field) else None
+        for field in (*hardware.INSIDE, "on_chip_memory")
+    ]
+    units, clock = fields[:2]
+    per_clock = None
+    if units and clock:
+        per_clock = (device.peak("bf16") / quantity(1, "FLOP") / clock / units).m_as("")
+    return (name, *fields[:5], per_clock and float(f"{per_clock:.3g}"), *fields[5:])
+
+
+class InsideDevices:
+    """What a device is made of: its units, and what each of them holds and does."""
+
+    header = (
+        *("Device", "Units", "Clock", "Registers", "Shared memory", "Tensor memory"),
+        *("BF16 FLOP a clock", "Exponentials", "Last level"),
+    )
+    rows: Rows = tuple(
+        _inside_row(hardware.get(key))
+        for key in (
+            *("a100", "h100", "h200", "b200", "gb200", "b300", "gb300"),
+            *("mi300x", "mi325x", "mi355x"),
         )
-        for device in map(hardware.get, hardware.announced())
+    )
+
+
+def _joined_row(key: str) -> Row:
+    machine = machines.get(key)
+    values = [
+        getattr(machine, field).to("GB/s") if machine.publishes(field) else None
+        for field in ("bandwidth", "ports", "host_link")
+    ]
+    sums = "yes" if machine.sums_in_switch else "no"
+    return (machine.name, machine.domain, machine.fabric, *values, sums, f"[@{machine.source}]")
+
+
+class JoinedDevices:
+    """How devices are joined to each other, to the network and to their host."""
+
+    header = (
+        *("Machine", "Devices", "Fabric", "To others", "Port", "Host link", "Sums in switch"),
+        "Read in",
+    )
+    rows: Rows = tuple(
+        _joined_row(key)
+        for key in (
+            *("dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "hgx-b300", "gb200-nvl72"),
+            *("gb300-nvl72", "mi300x-8", "mi325x-8", "mi355x-8", "gaudi3-8", "trn2", "trn3"),
+            *("tpu-v5p-pod", "tpu-v6e-pod", "tpu-v7-pod"),
+        )
     )
 
 
@@ -184,21 +329,16 @@ class CheatSheet:
     tpu_peak = tpu.peak("bf16")
     h100_link = h100.link_bandwidth
     tpu_link = tpu.link_bandwidth
-    peak_ratio = tpu_peak / h100_peak
-    peak_gap = h100_peak / tpu_peak
     bandwidth_ratio = tpu.memory_bandwidth / h100.memory_bandwidth
     h100_ridge = h100.ridge_point("bf16")
     tpu_ridge = tpu.ridge_point("bf16")
-    reuse = (tpu_ridge / h100_ridge).to("%")
     h100_both_ways = 2 * h100_link
     tpu_both_ways = 2 * tpu_link
     tpu_link_in_bits = tpu_link.to("Gbit/s")
     link_ratio = tpu_link / h100_link
-    link_ratio_by_hand = (4800 / 8) / (900 / 2)
     link_ratio_mixed = tpu_link / h100_both_ways
     link_ratio_bits_as_bytes = quantity(tpu_link_in_bits.magnitude, "GB/s") / h100_both_ways
     tpu_one_link = tpu_link / tpu_links
-    one_peer_ratio = h100_link / tpu_one_link
 
     rows = tuple(
         (title, first, second, show((second / first).m_as(""), digits=3))
@@ -215,20 +355,24 @@ class CheatSheet:
     )
 
 
-class TunedProducts:
-    """The best products that a search over shapes found, as shares of the peak in BF16."""
+class OddCells:
+    """Published rates on which pages differ, or that look like slips."""
 
-    # Bekman 2026, its table of MAMF: an MI300X and a Gaudi 2.
-    least = quantity("51.4%")
-    most = quantity("96.9%")
+    _b300 = hardware.get("b300")
+    _gaudi = hardware.get("gaudi3")
+    _tpu_train = hardware.get("tpu-8t")
+    _tpu_serve = hardware.get("tpu-8i")
 
+    b300_fp4 = _b300.peak("fp4").to("PFLOP/s")
+    board_fp4 = quantity("105 PFLOP/s")
+    gaudi_clock = quantity("1.75 GHz")
 
-class HalfPrecisionOfGaudi:
-    """Gaudi 3 is made for BF16; FP16 it does at a fraction of that rate."""
-
-    gaudi = hardware.get("gaudi3")
-
-    share = (gaudi.peak("fp16") / gaudi.peak("bf16")).to("%")
+    board_each = board_fp4 / 8
+    gaudi_bf16 = _gaudi.peak("bf16")
+    gaudi_reported = _gaudi.clock
+    gaudi_fp16 = (_gaudi.peak("fp16") / gaudi_bf16).to("%")
+    tpu_train = round((_tpu_train.peak("fp8") / _tpu_train.peak("bf16")).m_as(""))
+    tpu_serve = round((_tpu_serve.peak("fp8") / _tpu_serve.peak("bf16")).m_as(""))
 
 
 class OnePeer:
@@ -244,14 +388,12 @@ class RoundedPeak:
 
     h100 = hardware.get("h100")
     printed = h100.peak("fp16")
-    bandwidth = h100.memory_bandwidth
     sms = constants.count_sm_h100
     operations_per_clock = constants.count_flop_per_clock_sm_h100
     clock = constants.frequency_h100_boost
 
     from_clock = (sms * operations_per_clock * clock * quantity("1 FLOP")).to("TFLOP/s")
     in_white_paper = quantity(round(from_clock.magnitude, 1), "TFLOP/s")
-    ridge_printed = roofline.ridge_point(printed, bandwidth)
 
 
 class SoldCapacity:
@@ -262,31 +404,6 @@ class SoldCapacity:
 
     decimal = capacity.to("GB")
     kept_back = (capacity - reported).to("MiB")
-
-
-class PeakPerWatt:
-    """A peak over a power says what a joule of arithmetic costs at best, and nothing of memory."""
-
-    h100 = hardware.get("h100")
-    h200 = hardware.get("h200")
-    l4 = hardware.get("l4")
-    pcie = hardware.get("h100-pcie")
-
-    pcie_power = pcie.tdp
-    h100_power = h100.tdp
-    h100_efficiency = energy.energy_efficiency(h100.peak("fp16"), h100.tdp).to("TFLOP/J")
-    l4_efficiency = energy.energy_efficiency(l4.peak("fp16"), l4.tdp).to("TFLOP/J")
-    pcie_efficiency = energy.energy_efficiency(pcie.peak("fp16"), pcie.tdp).to("TFLOP/J")
-    h100_energy_of_flop = (h100.tdp / h100.peak("fp16")).to("pJ/FLOP")
-    h100_bytes = (h100.memory_bandwidth / h100.tdp).to("GB/J")
-    h200_bytes = (h200.memory_bandwidth / h200.tdp).to("GB/J")
-    l4_bytes = (l4.memory_bandwidth / l4.tdp).to("GB/J")
-    h200_gain = h200_bytes / h100_bytes
-
-    rows = tuple(
-        _per_watt(hardware.get(key))
-        for key in ("v100", "t4", "a100", "h100", "h100-pcie", "l4", "h200", "b200", "phone-npu")
-    )
 
 
 class Spread:
@@ -302,7 +419,6 @@ class Spread:
     old_ridge = hardware.get("v100").ridge_point("fp16")
     fast_ridge_fp4 = fast.ridge_point("fp4")
     ridge_growth = fast_ridge / old_ridge
-    ridge_growth_smallest = fast_ridge_fp4 / old_ridge
 
 
 class WholeRack:
@@ -310,6 +426,7 @@ class WholeRack:
 
     gpu = hardware.get("gb200")
     gpus = constants.count_gpu_nvl72
+    gpu_bandwidth = gpu.memory_bandwidth
 
     peak = (gpus * gpu.peak("fp4")).to("PFLOP/s")
     bandwidth = (gpus * gpu.memory_bandwidth).to("TB/s")
@@ -350,9 +467,6 @@ class AdvertisedOrin:
 
     sparse = orin.sparse_peak("int8")
     of_other_units = advertised - sparse
-    overstated = advertised / dense
-    ridge = orin.ridge_point("int8")
-    by_hand = quantity((275 - 105) / 2, "TOP/s")
 
 
 class MoreMemory:
@@ -363,14 +477,11 @@ class MoreMemory:
     parameters = quantity("70B param")
 
     weights = training.model_memory(parameters, quantity("2 byte/param"))
-    h100_capacity = h100.memory_capacity.to("GB")
     h200_capacity = h200.memory_capacity.to("GB")
     left = (h200_capacity - weights).to("GB")
     decode_gain = h200.memory_bandwidth / h100.memory_bandwidth
     decode_gain_by_hand = 4.8 / 3.4
     one_for_two = (h200.memory_bandwidth / (2 * h100.memory_bandwidth)).to("%")
-    prefill_gain = h200.peak("fp16") / h100.peak("fp16")
-    h100_ridge = h100.ridge_point("fp16")
     h200_ridge = h200.ridge_point("fp16")
     a100_ridge = hardware.get("a100").ridge_point("fp16")
 
@@ -385,12 +496,17 @@ class OneKilowatt:
 
     weights = training.model_memory(parameters, quantity("1 byte/param"))
     l4_cards = math.floor((budget / l4.tdp).m_as(""))
-    l4_bandwidth = (l4_cards * l4.memory_bandwidth).to("TB/s")
     l4_peak = (l4_cards * l4.peak("fp8")).to("TFLOP/s")
-    h200_bandwidth = hardware.get("h200").memory_bandwidth
-    b200_bandwidth = b200.memory_bandwidth
     b200_peak = b200.peak("fp8").to("TFLOP/s")
     l4_token = (weights / l4.memory_bandwidth).to("ms")
     b200_token = (weights / b200.memory_bandwidth).to("ms")
-    token_ratio = l4_token / b200_token
     token_ratio_by_hand = 8 / 0.3
+
+
+class PeakPerWatt:
+    """A peak over a power says what a joule of arithmetic costs at best, and nothing of memory."""
+
+    rows = tuple(
+        _per_watt(hardware.get(key))
+        for key in ("a100", "h100", "l4", "h200", "b200", "mi355x", "phone-npu")
+    )

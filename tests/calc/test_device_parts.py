@@ -58,6 +58,9 @@ MEASURED_IN = {
     "link_bandwidth": "GB/s",
     "units": "",
     "clock": "GHz",
+    "registers": "KiB",
+    "shared_memory": "KiB",
+    "tensor_memory": "KiB",
     "special_functions": "TFLOP/s",
     "host_link": "GB/s",
     "tdp": "W",
@@ -866,7 +869,6 @@ PARTS: dict[str, dict[str, Any]] = {
         "link_bandwidth": links(36, 50),
         "host_link": 1800 / 2,
     },
-    "rubin-cpx": {"memory_bandwidth": bus(8, 2e3), "memory_capacity": 128e9 / 2**30},
     "mi455x": {
         "peak": {"fp16": 5e3, "bf16": 5e3, "int8": 5e3, "fp4": 40.3e3 / 2}
         | dict.fromkeys(("fp8", "fp6"), 20.1e3 / 2),
@@ -878,6 +880,18 @@ PARTS: dict[str, dict[str, Any]] = {
         "clock": 2.400,
     },
 }
+HOLDS = {  # KiB of each unit: what a program manages, and what matrix units add up in
+    **dict.fromkeys(("a100",), (164, 0)),
+    **dict.fromkeys(("h100", "h200"), (228, 0)),
+    **dict.fromkeys(("b200", "gb200", "b300", "gb300"), (228, 128 * 512 * 4 / 1024)),
+    **dict.fromkeys(("mi300x", "mi325x"), (64, 0)),
+    "mi355x": (160, 0),
+}
+for key, (shared, tensor) in HOLDS.items():
+    vectors = 4 * 128 if key.startswith("mi") else 65536 * 4 / 1024
+    PARTS[key] |= {"registers": vectors, "shared_memory": shared}
+    PARTS[key] |= {"tensor_memory": tensor} if tensor else {}
+PARTS["b300"]["peak"]["fp64"] = 10 / 8  # of the board's eight
 
 
 def fields() -> dict[tuple[str, str], Quantity]:

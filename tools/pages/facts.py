@@ -24,6 +24,9 @@ FIELDS = {  # of a device, by words with which they are asked for
     "tdp": "TDP power watts",
     "clock": "frequency",
     "units": "SM SMs CU cores",
+    "registers": "registers register file SM",
+    "shared_memory": "shared memory SM LDS",
+    "tensor_memory": "tensor memory TMEM SM",
     "special_functions": "SFU exp",
 }
 LINKS = {"NVIDIA": "NVLink", "AMD": "Infinity Fabric xGMI", "Google": "ICI", "AWS": "NeuronLink"}

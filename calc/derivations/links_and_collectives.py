@@ -1,0 +1,170 @@
+"""What the look-up page "Links and collectives" quotes."""
+
+from __future__ import annotations
+
+from calc import collectives, constants, curves, machines
+from calc.catalog import engine_sums
+from calc.catalog.kernel_shares import number_of
+from calc.core.units import Quantity, quantity
+from calc.derivations.quoting import Cell, Row, Rows, show
+from calc.steps.curves import Curve
+
+SIZES = tuple(map(quantity, ("64 KiB", "1 MiB", "16 MiB", "256 MiB", "4 GiB")))
+
+
+def _rented_row(key: str) -> Row:
+    machine = machines.get(key)
+    values = [
+        getattr(machine, field).to("GB/s") if machine.publishes(field) else None
+        for field in ("bandwidth", "ports", "host_link")
+    ]
+    record = machine.records.get("ports") or next(iter(machine.records.values()))
+    checked = str(record.provenance.checked)
+    return (machine.name, machine.domain, *values, checked, f"[@{record.provenance.source}]")
+
+
+class RentedMachines:
+    """Machines by their names in clouds: the wire and the ports of one device."""
+
+    header = (
+        *("Machine", "Devices", "Wire", "Port", "Host link"),
+        *("Held against its source", "Read in"),
+    )
+    rows: Rows = tuple(
+        _rented_row(key)
+        for key in (
+            *("dgx-h100", "dgx-h200", "dgx-b200", "hgx-b300", "gb200-nvl72", "gb300-nvl72"),
+            *("aws-p5", "aws-p5en", "aws-p6-b200", "gcp-a3-high", "gcp-a3-mega"),
+            *("gcp-a3-ultra", "gcp-a4", "azure-nd-h100-v5", "azure-nd-h200-v5"),
+            *("azure-nd-gb200-v6", "mi300x-8", "mi325x-8", "mi355x-8", "gaudi3-8"),
+            *("trn2", "trn3", "tpu-v5p-pod", "tpu-v6e-pod", "tpu-v7-pod"),
+        )
+    )
+
+
+def _at(curve: Curve, size: Quantity) -> Quantity | None:
+    """Bus bandwidth at a size within what was measured."""
+    length = size.m_as("byte")
+    if not curve.sizes[0] <= length <= curve.sizes[-1]:
+        return None
+    moved = curves.traffic(curve.operation, curve.devices) * length
+    return quantity(moved / curve.time(length), "byte/s").to("GB/s")
+
+
+def _curve_row(name: str) -> Row:
+    """Where it was measured, its shortest time, what sizes reach, and the half of its best."""
+    curve = curves.get(name)
+    machine = machines.get(curve.machine)
+    where = f"{curve.devices} in {machine.name.removeprefix('NVIDIA ').removeprefix('AMD ')}"
+    if curve.span == "across":
+        where += f", {curve.nodes} nodes"
+    short = curve.sizes[0] <= SHORT
+    base = show(quantity(curve.times[0], "s"), "µs", 2) if short else None
+    reached: list[Cell] = [
+        None if (bandwidth := _at(curve, size)) is None else show(bandwidth, "GB/s", 3)
+        for size in SIZES
+    ]
+    half = show(quantity(curve.half_size, "byte"), "MB", 2) if short else None
+    best = show(quantity(max(curve.bus_bandwidths), "byte/s"), "GB/s", 3)
+    return (where, base, *reached, best, half, f"[@{curve.source}]")
+
+
+SHORT = 128 * 1024
+"""Bytes from which on a curve must begin for its start and its half to be told."""
+
+
+class MeasuredCurves:
+    """Measured all-reduces, and what else was measured."""
+
+    header = (
+        *("Devices", "Shortest", "64 KiB", "1 MiB", "16 MiB", "256 MiB", "4 GiB", "ServerOfH100s"),
+        *("Half of it at", "Read in"),
+    )
+    all_reduce: Rows = tuple(
+        map(
+            _curve_row,
+            (
+                *("allreduce-8xh100-dgxc", "allreduce-azure-nd-h100-v5"),
+                *("allreduce-azure-nd-h200-v5", "allreduce-8xb200-bekman"),
+                *("allreduce-azure-nd-mi300x-v5", "allreduce-72xgb200-coreweave"),
+                *("allreduce-16xh100-xe9680", "allreduce-32xh100-xe9680"),
+                *("allreduce-64xh100-of-64", "allreduce-80xh100-cnode3"),
+                *("allreduce-32xb200-bekman", "allreduce-128xgb200-two-racks-oci"),
+                *("allreduce-144xgb200-coreweave", "allreduce-1440xgb200-coreweave"),
+            ),
+        )
+    )
+    others: Rows = tuple(
+        (curves.get(name).operation.replace("_", "-"), *_curve_row(name))
+        for name in (
+            *("alltoall-8xh100-cnode3", "alltoall-8xb200-hgx-vultr", "alltoall-80xh100-cnode3"),
+            *("allgather-8xh100-cnode3", "allgather-16gpu-dwsflex-gke"),
+            *("allgather-16xb200-hgx-vultr", "reducescatter-8xh100-cnode3"),
+            "reducescatter-8xb200-hgx-vultr",
+        )
+    )
+
+
+class ServerOfH100s:
+    """The ends of what the tables of curves say of eight GPUs of a server."""
+
+    _h100 = curves.get("allreduce-8xh100-dgxc")
+
+    wire = machines.get("dgx-h100").bandwidth
+    start = quantity(_h100.times[0], "s").to("µs")
+    half = quantity(_h100.half_size, "byte").to("MB")
+    small = quantity("1 MiB")
+    at_1_mib = collectives.bus_bandwidth(small, quantity(_h100.time(2**20), "s"), _h100.devices).to(
+        "GB/s"
+    )
+    nccl_base = constants.latency_nccl_base_ring.to("µs")
+
+
+def _engine_row(device: str, program: str) -> Row:
+    """Sums by the newest version of an engine, among two, four and eight."""
+    newest: dict[int, engine_sums.Sums] = {}
+    for sums in engine_sums.load():
+        if (sums.device, sums.program) == (device, program):
+            known = newest.get(sums.devices)
+            if known is None or number_of(sums.version) >= number_of(known.version):
+                newest[sums.devices] = sums
+    version = newest[8].version if 8 in newest else next(iter(newest.values())).version
+    times = [
+        show(quantity(newest[count].time(size), "s"), "µs", 2) if count in newest else None
+        for size in (2**16, 2**20)
+        for count in (2, 4, 8)
+    ]
+    return (device.upper(), f"{program} {version}", *times)
+
+
+class EngineSums:
+    """Sums of short arrays by engines' own kernels, in a graph."""
+
+    header = (*("GPUs", "Engine", "64 KiB, 2", "4", "8", "1 MiB, 2", "4", "8"),)
+    rows: Rows = tuple(
+        _engine_row(device, program)
+        for device in ("h100", "h200", "b200", "gb200")
+        for program in ("vllm", "sglang", "tensorrt-llm")
+    )
+
+
+def _latency_row(title: str, latency: Quantity) -> Row:
+    provenance = latency.provenance
+    assert provenance is not None
+    kind = "" if provenance.kind == "measured" else provenance.kind
+    return (title, latency.to("µs"), kind or "measured", f"[@{provenance.source}]")
+
+
+class BaseLatencies:
+    """One way or there and back, as the title says: what was measured or is sold."""
+
+    header = ("From one to another", "Latency", "Kind", "Read in")
+    rows: Rows = (
+        _latency_row("Read of another GPU over PCIe 5.0", constants.latency_p2p_pcie_gen5),
+        _latency_row("The same, if all GPUs read", constants.latency_p2p_pcie_gen5_loaded),
+        _latency_row("Hop between TPUs", constants.latency_ici_hop),
+        _latency_row("RDMA through one switch, round trip", constants.latency_rdma_round_trip),
+        _latency_row("InfiniBand HDR, adapter", constants.latency_infiniband_hdr),
+        _latency_row("Quantum-2 switch, port to port", constants.latency_quantum2_port),
+        _latency_row("Memory behind CXL", constants.latency_cxl_memory),
+    )

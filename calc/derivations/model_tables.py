@@ -1,0 +1,75 @@
+"""What the look-up page "Models" quotes."""
+
+from __future__ import annotations
+
+from calc import formats, models, transformer
+from calc.catalog.models import Transformer
+from calc.core.units import Quantity, quantity
+from calc.derivations.quoting import Row, Rows, show
+
+LONG = 32_768
+"""Tokens at which caches and operations are compared."""
+
+
+def _size(model: Transformer, bits: Quantity) -> Quantity:
+    return (model.parameters * bits / quantity("1 param")).to("GB")
+
+
+def _size_row(key: str) -> Row:
+    """What its parameters are, and what they take if all are stored in one format."""
+    model = models.get(key)
+    sizes = [_size(model, formats.get(form).size) for form in ("bf16", "fp8-e4m3", "nvfp4")]
+    shares = [show(size, "GB", 3) for size in sizes]
+    counts = [
+        show((count / quantity("1e9 param")).to(""), digits=3)
+        for count in (model.parameters, model.active_parameters)
+    ]
+    return (model.name, model.year, *counts, model.layers, *shares)
+
+
+def _token_row(key: str) -> Row:
+    """What a token costs: operations without attention and at a long context, and its cache."""
+    model = models.get(key)
+    work = [transformer.forward_flops(model, context) for context in (0, LONG)]
+    each = transformer.kv_cache_per_token(model)
+    caches = [
+        transformer.kv_cache(model, LONG, element).to("GB") for element in ("2 byte", "1 byte")
+    ]
+    return (
+        model.name,
+        *(show(operations, "GFLOP/token", 3) for operations in work),
+        show(each, "kB/token", 3),
+        *(show(cache, "GB", 2) for cache in caches),
+        show(transformer.state_memory(model), "MB", 2)
+        if model.caching_layers < model.layers
+        else None,
+        model.context // 1024,
+    )
+
+
+class ModelTables:
+    """Published models, the newest first."""
+
+    keys = (
+        *("kimi-k3", "glm-5-2", "minimax-m3", "nemotron-3-ultra-550b-a55b"),
+        *("nemotron-3-super-120b-a12b", "qwen-3-5-397b-a17b", "qwen-3-5-122b-a10b"),
+        *("qwen-3-5-35b-a3b", "qwen-3-5-27b", "gemma-4-31b", "gemma-4-26b-a4b", "kimi-k2-5"),
+        *("deepseek-v3-2", "mimo-v2-flash", "minimax-m2", "nemotron-3-nano-30b-a3b"),
+        *("nemotron-nano-9b-v2", "granite-4-h-small", "qwen-3-next-80b-a3b", "gpt-oss-120b"),
+        *("gpt-oss-20b", "glm-4-5", "glm-4-5-air", "qwen-3-235b-a22b", "qwen-3-30b-a3b"),
+        *("qwen-3-32b", "qwen-3-8b", "llama-4-maverick", "llama-4-scout", "gemma-3-27b"),
+        *("mistral-small-3", "deepseek-v3", "llama-3-1-70b", "llama-3-1-8b", "llama-3-405b"),
+        *("qwen-2-5-72b", "qwen-2-5-7b", "mixtral-8x22b"),
+    )
+    long = LONG
+
+    size_header = (
+        *("Model", "Year", "Parameters (10⁹)", "Active (10⁹)", "Layers"),
+        *("in BF16", "in FP8", "in NVFP4"),
+    )
+    token_header = (
+        *("Model", "Work", "at 32k", "Cache, BF16", "of 32k, BF16", "of 32k, FP8"),
+        *("States", "Context (2¹⁰)"),
+    )
+    size_rows: Rows = tuple(map(_size_row, keys))
+    token_rows: Rows = tuple(map(_token_row, keys))
