@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from calc import collectives, constants, energy, hardware, machines, runs, training
+from calc import collectives, constants, energy, hardware, machines, published, runs, training
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.collectives import Overlap, TwoNetworks
+from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.precision import with_digits_of
-from calc.derivations.quoting import Row
+from calc.derivations.quoting import Row, Rows
+from calc.published import conditions
 
 
 class FirstEstimate:
@@ -30,11 +32,9 @@ class PublishedRuns:
     """The equation gives the work that reports print, and for PaLM two thirds of the time."""
 
     palm = runs.get("palm-540b")
-    llama2 = runs.get("llama-2-70b")
     palm_mfu = palm.mfu
     palm_mfu_with_attention = palm.mfu_with_attention
     palm_hfu = palm.hfu
-    llama3_mfu = runs.get("llama-3-1-405b").mfu
     all = tuple(run for run in map(runs.get, runs.names()) if run.publishes("work"))
 
     palm_overall = training.mfu(
@@ -43,9 +43,6 @@ class PublishedRuns:
     palm_ratio = palm.device_time / training.training_time(
         palm.parameters, palm.tokens, 1, palm.device_peak, palm.mfu
     )
-    llama2_overall = training.mfu(
-        llama2.parameters, llama2.tokens, 1, llama2.device_peak, llama2.device_time
-    ).to("%")
 
     @staticmethod
     def work_row(run: runs.Run) -> Row:
@@ -95,7 +92,6 @@ class Cluster:
     mfu = FirstEstimate.mfu
     sequences = 1024
     context = 4096
-    numbers = (64, 128, 256, 512, 1024)
     before = 512
     after = 1024
 
@@ -132,20 +128,6 @@ class Cluster:
         time: Quantity = cls.steps * step
         return time
 
-    @classmethod
-    def row(cls, devices: int) -> Row:
-        """A step's parts, the run between its bounds, and what the last doubling gained."""
-        hidden, added = cls.run_time(devices, 1), cls.run_time(devices, 0)
-        return (
-            devices,
-            cls.arithmetic(devices).to("ms"),
-            cls.all_reduce(devices).to("ms"),
-            hidden.to("h"),
-            cls.run_time(devices // 2, 1) / hidden,
-            added.to("h"),
-            cls.run_time(devices // 2, 0) / added,
-        )
-
 
 class LastDoubling:
     """The last doubling before the batch is used up costs little more than it saves."""
@@ -159,18 +141,152 @@ class LastDoubling:
     cost = 2 / gain
     overlapped_before = Cluster.run_time(before, 1).to("h")
     overlap_saves = (1 - overlapped_before / time_before).to("%")
-    efficiency = collectives.scaling_efficiency(
-        Cluster.arithmetic(after), Cluster.all_reduce(after), 0
-    ).to("%")
-    by_hand = quantity("965 ms") / quantity("530 ms")
+    arithmetic = Cluster.arithmetic(before).to("ms")
+    exchange = Cluster.all_reduce(before).to("ms")
 
 
-class EnergyOfRun:
-    """A run that was published in device-hours has an energy, at most."""
+class PublishedSteps:
+    """Steps as vendors publish them: the larger the peak of a format, the less of it is reached."""
 
-    device_time = runs.get("llama-2-70b").device_time
+    bf16, fp8 = map(published.row, ("dgxc-25.02-llama3.1-70b-4", "dgxc-25.02-llama3.1-70b-10"))
+    devices = int(bf16.number("num_devices") or 0)
+    mixture_bf16, mixture_fp8 = map(published.row, ("mbridge-25.11-12", "mbridge-25.11-13"))
+    shown = (
+        (bf16, "BF16"),
+        (fp8, "FP8"),
+        (published.row("mbridge-26.06-7"), "FP8"),
+        (published.row("mbridge-26.06-4"), "FP8"),
+        (published.row("mbridge-26.06-6"), "NVFP4"),
+        (published.row("deepseek-v3-rate"), "FP8"),
+        (mixture_bf16, "BF16"),
+        (published.row("mbridge-26.08-2"), "MXFP8"),
+        (published.row("mbridge-26.08"), "MXFP8"),
+        (published.row("tpu7x-deepseek-v3-4"), "FP8"),
+    )
 
-    energy = energy.energy_of_run(hardware.get("a100").tdp, device_time).to("MWh")
+    rate = quantity(bf16.measured["tokens_per_s"], "token/s")
+    reported = quantity(bf16.measured["mfu"], "%")
+    faster = quantity(bf16.measured["step_time"] / fp8.measured["step_time"], "")
+    faster_mixture = quantity(
+        mixture_fp8.measured["tokens_per_s_per_gpu"]
+        / mixture_bf16.measured["tokens_per_s_per_gpu"],
+        "",
+    )
+
+    @staticmethod
+    def of_a_device(row: published.Row) -> Quantity:
+        """Tokens of one device per second."""
+        for name in ("tokens_per_s_per_gpu", "tokens_per_s_per_chip"):
+            if name in row.measured:
+                return quantity(row.measured[name], "token/s")
+        return quantity(row.measured["tokens_per_s"] / (row.number("num_devices") or 1), "token/s")
+
+    @classmethod
+    def reached(cls, row: published.Row) -> Quantity:
+        """Useful operations of one device per second."""
+        work = training.training_flops(conditions.model(row).active_parameters, "1 token")
+        return (work * cls.of_a_device(row) / quantity("1 token")).to("TFLOP/s")
+
+    @classmethod
+    def share(cls, row: published.Row) -> Quantity:
+        """Its part of the dense peak of the format, six operations for each parameter."""
+        peak = conditions.machine(row).device.peak(conditions.dtype(row) or "bf16")
+        return (cls.reached(row) / peak).to("%")
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Each step: model, format, devices, tokens, operations, and their part of the peak."""
+        return [
+            (
+                conditions.model(row).name,
+                written,
+                f"{int(row.number('num_devices') or 0)} "
+                + row.device.removeprefix("NVIDIA ").removeprefix("DGX-").split(" (")[0],
+                cls.of_a_device(row),
+                cls.reached(row),
+                cls.share(row),
+            )
+            for row, written in cls.shown
+        ]
+
+
+class OfMixtures:
+    """A mixture computes with its active parameters, and stores and exchanges all of them."""
+
+    model = MIXTURE
+    total = model.parameters
+    active = model.active_parameters
+    run = runs.get("deepseek-v3")
+    tokens = run.tokens
+    hours = run.device_time
+    experts = model.expert_parameters
+    width = 64  # devices that share the experts, as the run did
+    node = machines.get("dgx-h100").domain
+
+    work = training.training_flops(active, tokens)
+    overall = training.mfu(active, tokens, 1, run.device_peak, hours).to("%")
+    overall_fp8 = (overall / 2).to("%")
+    if_dense = (total / active).to("")
+    state = training.model_memory(total, training.recipe("adam-mixed").bytes_per_parameter).to("TB")
+    exchanged = ((total - experts + experts * node / width) / active).to("")
+
+
+class TokensToHide:
+    """Tokens of a device that hide the sum of gradients: more with each generation."""
+
+    parameters = DENSE.parameters
+    mfu = FirstEstimate.mfu
+    mfu_fp8 = quantity(30, "%")  # of a peak that is twice as high
+    many = 1152  # whole servers and whole racks
+    cases = (
+        ("dgx-h100", "bf16"),
+        ("dgx-h100", "fp8"),
+        ("dgx-b200", "bf16"),
+        ("dgx-b200", "fp8"),
+        ("gb300-nvl72", "bf16"),
+        ("gb300-nvl72", "fp8"),
+    )
+
+    @classmethod
+    def of(cls, key: str, dtype: str) -> Quantity:
+        """Tokens whose backward pass takes as long as the sum at published bandwidth."""
+        machine = machines.get(key)
+        gradients = (cls.parameters * constants.size_gradient_fp16).to("GB")
+        exchange = collectives.time("all_reduce", gradients, cls.many, machine).lower
+        mfu = cls.mfu if dtype == "bf16" else cls.mfu_fp8
+        one_token = training.training_time(
+            cls.parameters, "1 token", 1, machine.device.peak(dtype), mfu
+        )
+        return (exchange / (Cluster.behind * one_token) * quantity("1 token")).to("token")
+
+    @classmethod
+    def row(cls, key: str, dtype: str) -> Row:
+        """Tokens of a dense model there, and of the mixture without and with EP."""
+        dense = cls.of(key, dtype)
+        return (
+            machines.get(key).name,
+            dtype.upper(),
+            dense,
+            dense * OfMixtures.if_dense,
+            dense * OfMixtures.exchanged,
+        )
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """The machines of the examples."""
+        return [cls.row(key, dtype) for key, dtype in cls.cases]
+
+
+class OpenRuns:
+    """Of the peak over all hours that were paid for, open runs since 2025 reach a quarter or so."""
+
+    peak = hardware.get("h100").peak("bf16")  # a GH200 has the same
+    # Parameters, tokens and hours as accounts of the three reports state them.
+    apertus = training.mfu("70.6B param", "15T token", 1, peak, "6e6 h").to("%")
+    olmo = training.mfu("32.2B param", "6T token", 1024, peak, "56 day").to("%")
+    smollm = training.mfu("3.08B param", "11.2T token", 384, peak, "24 day").to("%")
+    olmo_rate = quantity("1900 token/s")
+    olmo_steady = training.mfu("32.2B param", "1900 token", 1, peak, "1 s").to("%")
 
 
 class WeekOfTraining:
@@ -183,7 +299,6 @@ class WeekOfTraining:
     mfu = FirstEstimate.mfu
 
     time = training.training_time(parameters, tokens, devices, h100.peak("bf16"), mfu)
-    by_hand = (quantity("4.2e22 FLOP") / quantity("100 PFLOP/s")).to("day")
 
 
 class ImpossibleReport:
@@ -197,21 +312,21 @@ class ImpossibleReport:
 
     mfu = training.mfu(parameters, tokens, devices, a100.peak("bf16"), time).to("%")
     shortest = training.training_time(parameters, tokens, devices, a100.peak("bf16"), 1)
-    by_hand = (quantity("4.2e22 FLOP") / quantity("20 PFLOP/s")).to("day")
 
 
 class FromTheLog:
     """Tokens per second are all that a log must print for its utilisation to be known."""
 
     h100 = hardware.get("h100")
-    parameters = quantity("70B param")
-    devices = 512
+    parameters = DENSE.parameters
+    devices = PublishedSteps.devices
     throughput = quantity("400000 token/s")
 
     mfu = training.mfu(
         parameters, (throughput * quantity("1 s")).to("token"), devices, h100.peak("bf16"), "1 s"
     ).to("%")
-    by_hand = (quantity("160 PFLOP/s") / quantity("500 PFLOP/s")).to("%")
+    published = PublishedSteps.share(PublishedSteps.bf16)
+    of_published = (throughput / PublishedSteps.rate).to("%")
 
 
 class BudgetOfAMonth:
@@ -224,8 +339,6 @@ class BudgetOfAMonth:
     work = (devices * hardware.get("h100").peak("bf16") * mfu * time).to("FLOP")
     parameters = training.compute_optimal_parameters(work)
     tokens = training.compute_optimal_tokens(parameters)
-    work_by_hand = (1000 * quantity("400 TFLOP/s") * quantity("2.5e6 s")).to("FLOP")
-    by_hand = training.compute_optimal_parameters(work_by_hand)
 
 
 class SparsePeak:
@@ -241,4 +354,3 @@ class SparsePeak:
     planned = training.training_time(parameters, tokens, devices, advertised, mfu)
     time = training.training_time(parameters, tokens, devices, h100.peak("bf16"), mfu)
     needed = (mfu * (time / planned)).to("%")
-    by_hand = (quantity("6e23 FLOP") / (500 * quantity("400 TFLOP/s"))).to("day")

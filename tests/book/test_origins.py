@@ -120,11 +120,13 @@ def test_a_law_is_told_in_numbers() -> None:
 def test_a_name_means_what_its_class_has_said_so_far() -> None:
     """Of one that is given another value later, and of a module that an attribute is called as."""
     from calc.derivations.quantization import Clipping
-    from calc.derivations.training_time import EnergyOfRun
+    from calc.derivations.training_time import FirstEstimate
 
     found = card(show(Clipping.decibels_per_bit))
     assert found["Clipping.decibels_per_bit"]["call"].endswith('print(-quantity("-6.02059991"))\n')
-    assert "energy.energy_of_run(" in card(show(EnergyOfRun.energy))["EnergyOfRun.energy"]["call"]
+    assert (
+        "energy.energy_of_run(" in card(show(FirstEstimate.energy))["FirstEstimate.energy"]["call"]
+    )
 
 
 def test_copied_calls_give_the_printed_value() -> None:
