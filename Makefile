@@ -74,7 +74,9 @@ lock:
 	"$(PYTHON)" -m venv "$$scratch" && \
 	"$$scratch/bin/python" -m pip install --quiet --quiet uv && \
 	$(COMPILE) --extra book --extra test -o tools/requirements/test.txt && \
-	$(COMPILE) --extra book --constraint tools/requirements/test.txt -o tools/requirements/book.txt
+	$(COMPILE) --extra book --constraint tools/requirements/test.txt -o tools/requirements/book.txt && \
+	echo uv | "$$scratch/bin/uv" pip compile - --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-header -o tools/requirements/uv.txt
 
 clean:
 	rm -rf _book .press-cache _freeze .quarto build dist

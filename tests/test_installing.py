@@ -29,6 +29,7 @@ def installer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]
     monkeypatch.setitem(inside, "wait_for_others", lambda: None)
     monkeypatch.setitem(inside, "environment_works", lambda: True)
     monkeypatch.setitem(inside, "pip_install", lambda *words: told.extend(words))
+    monkeypatch.setitem(inside, "install_locked", lambda lock: told.append(str(lock)))
     return {"main": names["main"], "told": told}
 
 
