@@ -1,0 +1,583 @@
+"""What the chapter "Decision tables" quotes: thresholds, and what published rows say of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cache
+from statistics import median, quantiles
+
+import calc
+from calc import (
+    collectives,
+    constants,
+    context_parallelism,
+    cost,
+    inference,
+    parallelism,
+    published,
+    software,
+    transformer,
+)
+from calc.catalog import intervals
+from calc.catalog.machines import Machine
+from calc.core.errors import InputError
+from calc.core.units import Quantity, quantity
+from calc.derivations import examples
+from calc.derivations.quoting import Quoted, Row, Rows, show
+from calc.planning.serving import Plan
+from calc.published import closed_loops, conditions
+from calc.steps import curves, kernels
+from calc.steps.job import Formats, Job, Layout, Tokens
+
+NAMES = {
+    "dgx-h100": "DGX H100",
+    "dgx-h200": "DGX H200",
+    "dgx-b200": "DGX B200",
+    "gb300-nvl72": "GB300 NVL72",
+    "mi355x-8": "MI355X, 8",
+    "tpu-v7-pod": "TPU v7",
+}
+
+
+def rounded(value: Quantity | float, digits: int = 2) -> Quoted:
+    """What is no surer than that."""
+    return Quoted(str(show(value, digits=digits)))
+
+
+def span(values: Iterable[float]) -> Quoted:
+    """The least and the most of several ratios."""
+    ends = sorted(values)
+    return Quoted(f"{show(ends[0], digits=2)}–{show(ends[-1], digits=2)}")
+
+
+class HowFarOff:
+    """Where 80 % of published rows lie that are like what the tables expect."""
+
+    _serving = intervals.of("serving", "vllm", mixture=False)
+    serving_rows = _serving.rows
+    shorter = quantity(100 * (1 - _serving.low), "%")
+    longer = quantity(100 * (_serving.high - 1), "%")
+    inside = quantity(100 * curves.off("domain"), "%")
+    across = quantity(100 * curves.off("across"), "%")
+
+
+class TokensThatHide:
+    """How many tokens a device needs in a step before its messages hide behind its arithmetic."""
+
+    large = quantity("1 GB")  # of a bucket: beyond it a collective is no faster
+    devices = 512
+    experts_in = 64
+    gradient = quantity("2 byte/param")
+    backward = quantity("4 FLOP/(param·token)")
+    dense, mixture = examples.DENSE, examples.MIXTURE
+
+    total_per_active = (mixture.parameters / mixture.active_parameters).to("")
+    layer = mixture.active_parameters / mixture.layers
+
+    @classmethod
+    def tokens(cls, machine: Machine, devices: int) -> Quantity | None:
+        """Of data parallelism, a step, or of full sharding, a microbatch: the two are the same."""
+        try:
+            time = collectives.time("all_reduce", cls.large, devices, machine).needed
+        except InputError:  # ports that are not published
+            return None
+        rate = machine.likely("gemm", "bf16")
+        tokens: Quantity = (time / cls.large * cls.gradient * rate / cls.backward).to("token")
+        return tokens
+
+    @classmethod
+    def slices(cls, machine: Machine, bandwidth: Quantity) -> Quantity:
+        """Devices up to which TP hides its sums behind the feed-forward network."""
+        network = quantity(3 * cls.dense.width * cls.dense.feed_forward_width, "param")
+        rate = machine.likely("gemm", "bf16")
+        return parallelism.tensor_parallel_limit(network, cls.dense.width, rate, bandwidth)
+
+    @classmethod
+    def exchange(cls, machine: Machine, bandwidth: Quantity) -> Quantity:
+        """Time of a token's way to its experts and back, over that of a layer's arithmetic."""
+        sent = parallelism.expert_traffic(
+            1, cls.mixture.width, cls.mixture.active_experts, cls.experts_in, "1 byte", "2 byte"
+        )
+        work = constants.work_inference * cls.layer * quantity("1 token")
+        share: Quantity = (sent / bandwidth / (work / machine.likely("gemm", "fp8"))).to("")
+        return share
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Machine; DP or FSDP inside and across, and of a mixture; limits of TP, EP and CP."""
+        lines: list[Row] = []
+        for machine in examples.MACHINES:
+            across = machine.ports if machine.publishes("ports") else None
+            outside = cls.tokens(machine, cls.devices)
+            links = (machine.bandwidth, across)
+            dash = Quoted("–")
+            lines.append(
+                (
+                    NAMES[machine.key],
+                    rounded(cls.tokens(machine, 8) or 0),
+                    dash if outside is None else rounded(outside),
+                    dash if outside is None else rounded(outside * cls.total_per_active),
+                    Quoted(
+                        " / ".join(
+                            str(int(cls.slices(machine, link))) if link else "–" for link in links
+                        )
+                    ),
+                    Quoted(
+                        " / ".join(
+                            str(rounded(cls.exchange(machine, link))) if link else "–"
+                            for link in links
+                        )
+                    ),
+                    rounded(cls.ring(machine, across or machine.bandwidth)),
+                )
+            )
+        return lines
+
+    @classmethod
+    def ring(cls, machine: Machine, bandwidth: Quantity) -> Quantity:
+        """Tokens of a device from which ring attention hides keys and values, under a mask."""
+        share = cls.dense.heads / cls.dense.kv_heads
+        rate = machine.likely("attention", "forward")
+        return 2 * context_parallelism.ring_block(rate, bandwidth, share)
+
+
+class PublishedCuts:
+    """How published training runs are cut, and what they reach."""
+
+    devices = ("h100", "b200", "b300", "gb200", "gb300")
+    _rows = tuple(
+        row for row in published.compare(published.rows("training")) if row.share_of_bound
+    )
+
+    @classmethod
+    def shares(cls, device: str, mixture: bool, dtype: str) -> list[published.Comparison]:
+        """Rows of a device, a kind of model and a format."""
+        return [
+            row
+            for row in cls._rows
+            if calc.machines.get(row.machine).device.key == device
+            and row.mixture == mixture
+            and conditions.format_of(row.row["dtype"]) == dtype
+        ]
+
+    @classmethod
+    def reached(cls, device: str, mixture: bool, dtype: str) -> Quoted:
+        """The middle half of their shares of the bound."""
+        shares = [row.share_of_bound or 0 for row in cls.shares(device, mixture, dtype)]
+        low, _, high = quantiles(shares, n=4)
+        ends = (show(quantity(100 * share, "%"), digits=2) for share in (low, high))
+        return Quoted(" – ".join(map(str, ends)))
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Device and kind; rows; how many have TP 1; usual degrees; share of the bound."""
+        lines: list[Row] = []
+        for mixture in (False, True):
+            for device in cls.devices:
+                for dtype in ("bf16", "fp8"):
+                    alike = cls.shares(device, mixture, dtype)
+                    stated = [cuts for row in alike if (cuts := conditions.layout(row.row))]
+                    if len(alike) < 5:
+                        continue
+                    usual = (
+                        str(int(median(cuts.get(degree, 1) for cuts in stated)))
+                        for degree in ("TP", "PP", "EP")
+                    )
+                    lines.append(
+                        (
+                            "mixture" if mixture else "dense",
+                            f"{device.upper()}, {dtype.upper()}",
+                            len(alike),
+                            Quoted(
+                                f"{sum(cuts.get('TP', 1) == 1 for cuts in stated)} of {len(stated)}"
+                            ),
+                            Quoted(" / ".join(usual)) if stated else Quoted("–"),
+                            cls.reached(device, mixture, dtype),
+                        )
+                    )
+        return lines
+
+
+class PrecisionByBatch:
+    """What fewer bits gain in decode, by batch and device."""
+
+    model = examples.DENSE
+    devices = 4
+    load = examples.CHAT
+    batches = (1, 16, 64, 256)
+    formats = (
+        ("dgx-h200", "FP8", {"weights": "fp8", "dtype": "fp8"}),
+        ("dgx-h200", "INT4 weights", {"weights": "int4"}),
+        ("dgx-b200", "FP8", {"weights": "fp8", "dtype": "fp8"}),
+        ("dgx-b200", "NVFP4", {"weights": "nvfp4", "dtype": "fp4"}),
+        ("gb300-nvl72", "FP8", {"weights": "fp8", "dtype": "fp8"}),
+        ("gb300-nvl72", "NVFP4", {"weights": "nvfp4", "dtype": "fp4"}),
+        ("mi355x-8", "FP8", {"weights": "fp8", "dtype": "fp8"}),
+        ("mi355x-8", "MXFP4", {"weights": "mxfp4", "dtype": "fp4"}),
+        ("tpu-v7-pod", "FP8", {"weights": "fp8", "dtype": "fp8"}),
+    )
+
+    @classmethod
+    def plan(cls, machine: str, batch: int, options: dict[str, str]) -> Plan:
+        """Of the dense model under the load of a chat."""
+        return calc.plan(
+            cls.model,
+            machine,
+            batch=batch,
+            devices=cls.devices,
+            prompt=cls.load.prompt,
+            generated=cls.load.generated,
+            weights=options.get("weights"),
+            dtype=options.get("dtype"),
+        )
+
+    @classmethod
+    def time(cls, machine: str, batch: int, options: dict[str, str]) -> Quantity:
+        """What is expected of a token."""
+        expected = cls.plan(machine, batch, options).expected
+        assert expected is not None
+        time = expected.get("time_per_token")
+        assert time is not None
+        return time
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Machine, format, rows up to which weights bind, and the gain over BF16 by batch."""
+        lines: list[Row] = []
+        for key, name, options in cls.formats:
+            machine = calc.machines.get(key)
+            size = calc.formats.element_size("weights", options["weights"])
+            rate = machine.likely("gemm", options.get("dtype", "bf16"))
+            filled = (rate * size / (2 * machine.memory_reached)).m_as("FLOP")
+            gains = (
+                rounded((cls.time(key, batch, {}) / cls.time(key, batch, options)).m_as(""))
+                for batch in cls.batches
+            )
+            lines.append((NAMES[key], name, rounded(filled), *gains))
+        return lines
+
+
+TRAINED = (("bf16", "fp8"), ("fp8", "fp4"))
+
+
+@cache
+def trained_pairs() -> dict[tuple[str, str, str], list[float]]:
+    """Throughput of published training in fewer bits over that in more, alike in all else."""
+    alike: dict[tuple[object, ...], dict[str, float]] = defaultdict(dict)
+    for row in published.rows("training"):
+        try:
+            device, model = conditions.machine(row).device.key, conditions.model(row).key
+        except InputError:
+            continue
+        cut = tuple(sorted(conditions.layout(row).items()))
+        rates = (row.measured.get(name) for name in ("tokens_per_s_per_gpu", "tokens_per_s"))
+        rate, dtype = next(filter(None, rates), None), conditions.format_of(row["dtype"])
+        if rate and dtype:
+            asked = (row["num_devices"], row["seq_len"])
+            alike[(device, model, row.source, cut, *asked)].setdefault(dtype, rate)
+    pairs: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for key, by_format in alike.items():
+        for more, fewer in TRAINED:
+            if more in by_format and fewer in by_format:
+                pairs[str(key[0]), more, fewer].append(by_format[fewer] / by_format[more])
+    return pairs
+
+
+@cache
+def served() -> tuple[tuple[published.Row, float], ...]:
+    """Closed loops with the tokens that a device writes in a second."""
+    return tuple(_served())
+
+
+def _served() -> Iterator[tuple[published.Row, float]]:
+    for row in closed_loops.rows():
+        try:
+            devices = closed_loops.job_of(row).layout.devices
+            if row["mode"] == "disagg":
+                readers = closed_loops.job_of(row, "readers_").layout.devices
+                devices = devices * row["servers"] + readers * row["readers"]
+        except InputError:  # what the source does not say
+            continue
+        _, answer = closed_loops.mean_lengths(row)
+        whole = row.measured["ttft"] + answer * row.measured["tpot"]
+        yield row, float(row["clients"] * answer / whole / devices)
+
+
+def program(row: published.Row) -> str:
+    """What served, without its version."""
+    return str(row["software"]).split()[0]
+
+
+def ratios(field: str, first: str, second: str) -> dict[tuple[str, str], list[float]]:
+    """Tokens a device of the second over those of the first, in loops alike in all else."""
+    fixed = ("input", "output", "clients", "tensor", "data", "format", "software")
+    alike: dict[tuple[object, ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row, rate in served():
+        told = {name: program(row) if name == "software" else row[name] for name in fixed}
+        value = told.pop(field)
+        if row["mode"] == "agg":
+            alike[(row["machine"], row["model"], *told.values())][value].append(rate)
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for key, by_value in alike.items():
+        if by_value.get(first) and by_value.get(second):
+            machine, model = str(key[0]), str(key[1])
+            found[machine, model].append(median(by_value[second]) / median(by_value[first]))
+    return found
+
+
+def measured_row(machine: str, model: str, what: str, values: list[float]) -> Row:
+    """The middle and the ends of measured ratios."""
+    name = calc.models.get(model).name
+    return NAMES[machine], name, what, rounded(median(values)), span(values), len(values)
+
+
+class MeasuredFormats:
+    """What fewer bits were measured to gain."""
+
+    @staticmethod
+    def rows() -> Rows:
+        """Training, then serving."""
+        trained: list[Row] = [
+            (
+                f"training, {device.upper()}",
+                "several",
+                f"{fewer.upper()} over {more.upper()}",
+                rounded(median(values)),
+                span(values),
+                len(values),
+            )
+            for (device, more, fewer), values in sorted(trained_pairs().items())
+            if len(values) >= 5
+        ]
+        written = [
+            measured_row(machine, model, "NVFP4 over FP8", values)
+            for (machine, model), values in sorted(ratios("format", "fp8", "nvfp4").items())
+            if len(values) >= 5
+        ]
+        return [*trained, *written]
+
+
+class MeasuredSoftware:
+    """How far engines were apart, alike in all else."""
+
+    pairs = (("tensorrt-llm", "vllm"), ("sglang", "vllm"), ("sglang", "tensorrt-llm"))
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Machine, model, which over which, and the ratios."""
+        return [
+            measured_row(
+                machine,
+                model,
+                f"{software.get(second).name} over {software.get(first).name}",
+                values,
+            )
+            for first, second in cls.pairs
+            for (machine, model), values in sorted(ratios("software", first, second).items())
+            if len(values) >= 5
+        ]
+
+
+class MeasuredPools:
+    """Servers apart over servers that do all, each at its best, by the limit on a token."""
+
+    limits = (quantity("20 ms"), quantity("30 ms"), quantity("50 ms"), quantity("100 ms"))
+
+    @classmethod
+    def best(cls, limit: float) -> dict[tuple[str, ...], dict[str, float]]:
+        """Most tokens of a device within the limit, by what is served and how."""
+        most: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
+        for row, rate in served():
+            if row.measured["tpot"] <= limit:
+                names = ("machine", "model", "format", "input", "output")
+                modes = most[tuple(str(row[name]) for name in names)]
+                modes[row["mode"]] = max(modes.get(row["mode"], 0), rate)
+        return most
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Machine, model, format and lengths; the ratio at each limit."""
+        by_limit = [cls.best(limit.m_as("s")) for limit in cls.limits]
+        keys = [key for key, modes in by_limit[-1].items() if len(modes) == 2]
+        lines: list[Row] = []
+        for key in sorted(keys):
+            machine, model, form, prompt, answer = key
+            cells = (
+                rounded(modes["disagg"] / modes["agg"]) if len(modes) == 2 else Quoted("–")
+                for modes in (best.get(key, {}) for best in by_limit)
+            )
+            name = f"{calc.models.get(model).name}, {form.upper()}"
+            lines.append((NAMES[machine], name, Quoted(f"{prompt} + {answer}"), *cells))
+        return lines
+
+
+class CachesOrWeights:
+    """From how many tokens in flight caches outweigh weights, and what shorter caches gain."""
+
+    models = (
+        (examples.DENSE, "1 byte"),
+        (examples.MIXTURE, "1 byte"),
+        (examples.HYBRID, "2 byte"),
+        (examples.HAND, "2 byte"),
+    )
+    gain = 1.25  # from which it is worth a test of quality
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Model, bytes of weights and of a cached token, and both thresholds."""
+        lines: list[Row] = []
+        for model, size in cls.models:
+            weights = inference.weight_memory(model, size)
+            token = transformer.kv_cache_per_token(model)
+            # (W + C) / (W + C / 2) is g where C = W (g - 1) / (1 - g / 2)
+            share = (cls.gain - 1) / (1 - cls.gain / 2)
+            lines.append(
+                (
+                    model.name,
+                    rounded(weights.to("GB")),
+                    rounded(token.to("kB/token"), 3),
+                    rounded((share * weights / token).to("token")),
+                    rounded((weights / token).to("token")),
+                )
+            )
+        return lines
+
+
+class GraphOrNot:
+    """What a launch may cost the host before the device waits for it."""
+
+    steps = (
+        (examples.HAND, "dgx-h200", 1, "bf16", "2 byte"),
+        (examples.HYBRID, "dgx-h200", 1, "bf16", "2 byte"),
+        (examples.DENSE, "dgx-h200", 4, "fp8", "1 byte"),
+        (examples.DENSE, "dgx-b200", 4, "fp8", "1 byte"),
+        (examples.MIXTURE, "dgx-b200", 8, "fp8", "1 byte"),
+    )
+    batches = (1, 64)
+    context = 1536
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Model, devices, launches of a step, and time of a launch by batch."""
+        lines: list[Row] = []
+        for model, key, devices, dtype, size in cls.steps:
+            job = Job(
+                model,
+                calc.machines.get(key),
+                Layout(tensor=devices),
+                Formats(dtype, quantity(size), quantity("2 byte")),
+            )
+            load = Tokens(writing=1, context=cls.context)
+            launches = sum(kernel.launches for kernel in kernels.step(job, load))
+            sizes = {"dtype": dtype, "weight_size": size}
+            steps = (
+                inference.decode(model, job.machine, cls.context, batch, devices, **sizes)
+                for batch in cls.batches
+            )
+            each = (rounded((step.lower / launches).to("µs")) for step in steps)
+            lines.append((model.name, f"{devices} of a {NAMES[key]}", rounded(launches), *each))
+        return lines
+
+
+class Buckets:
+    """Below which size a collective mostly starts, and above which it mostly sends."""
+
+    smallest = quantity("64 kB")
+    largest = quantity("1 GB")
+    most = quantity(80, "%")
+
+    @classmethod
+    def size(cls, machine: Machine, devices: int, share: float) -> Quantity | None:
+        """The smallest array that moves at this share of the best bandwidth."""
+        try:
+            best = collectives.time("all_reduce", cls.largest, devices, machine).needed
+        except InputError:
+            return None
+        wanted = (cls.largest / best).m_as("byte/s") * share
+        low, high = 1e3, cls.largest.m_as("byte")
+        while high / low > 1.05:
+            middle = (low * high) ** 0.5
+            array = quantity(middle, "byte")
+            time = collectives.time("all_reduce", array, devices, machine).needed
+            low, high = (low, middle) if middle / time.m_as("s") >= wanted else (middle, high)
+        return quantity(high, "byte").to("MB")
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Machine, devices, the smallest array's time, and the sizes of half and of most."""
+        lines: list[Row] = []
+        for machine in examples.MACHINES:
+            for devices in (8, 512):
+                half, most = (
+                    cls.size(machine, devices, share) for share in (0.5, cls.most.m_as(""))
+                )
+                if half is not None and most is not None:
+                    start = collectives.time("all_reduce", cls.smallest, devices, machine).needed
+                    cells = (rounded(start.to("µs")), rounded(half), rounded(most))
+                    lines.append((NAMES[machine.key], devices, *cells))
+        return lines
+
+
+class DraftsOrNot:
+    """What a trained head gains, by batch and context."""
+
+    model, machine, devices = examples.DENSE, "dgx-h200", 8
+    drafted = 3
+    acceptance = quantity(70, "%")
+    batches = (1, 32, 128, 512)
+    contexts = (1024, 8192, 32768)
+
+    tokens = inference.speculative_tokens(acceptance, drafted)
+
+    @classmethod
+    def gain(cls, batch: int, context: int) -> Quoted:
+        """At the roofs that kernels were measured to reach; a head costs one layer of the model."""
+        machine = calc.machines.get(cls.machine)
+        weights = inference.weight_memory(cls.model, "1 byte")
+        cached = batch * quantity(context, "token") * transformer.kv_cache_per_token(cls.model)
+        if weights + cached > cls.devices * machine.device.memory_capacity:
+            return Quoted("–")
+        memory = (weights + cached) / (cls.devices * machine.memory_reached)
+        work = 2 * cls.model.multiplied_parameters.m_as("param") * batch
+        compute = quantity(work, "FLOP") / (cls.devices * machine.likely("gemm", "fp8"))
+        plain, check = max(memory, compute), max(memory, (cls.drafted + 1) * compute)
+        head = cls.drafted * plain / cls.model.layers
+        return rounded((cls.tokens * plain / (check + head)).m_as(""))
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Context, and the gain by batch."""
+        return [
+            (show(quantity(context, "token")), *(cls.gain(batch, context) for batch in cls.batches))
+            for context in cls.contexts
+        ]
+
+
+class BuyOrRent:
+    """From which share of all hours a bought device costs less than a rented one."""
+
+    rent = constants.price_h200
+    power = calc.machines.get("dgx-h200").power / 8
+    electricity = constants.price_electricity_us_industry
+    pue = constants.pue_average
+    space = quantity("1800 USD/(kW·year)")
+    interest = quantity("8 %/year")
+    lifetimes = tuple(quantity(years, "year") for years in (3, 4, 5))
+    purchases = tuple(quantity(price, "USD") for price in (30000, 40000, 50000))
+
+    @classmethod
+    def share(cls, purchase: Quantity, lifetime: Quantity) -> Quantity:
+        """With electricity, space and interest on the half of the purchase that is still owed."""
+        plain = cost.price_of_ownership(purchase, lifetime, cls.power, cls.electricity, cls.pue)
+        owed = purchase / 2 * cls.interest
+        price = (plain + owed + cls.power * cls.space).to("USD/h")
+        return cost.break_even_utilization(price, cls.rent).to("%")
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Purchase, and the share by lifetime."""
+        return [
+            (show(price), *(rounded(cls.share(price, lifetime)) for lifetime in cls.lifetimes))
+            for price in cls.purchases
+        ]
