@@ -1,8 +1,8 @@
 """Bring an environment in line with a list here: `python install.py book|test|torch`.
 
-`book` and `test` are locks, for `.venv`, which uv brings in a sixth of pip's time. `torch` are pins,
-for `.venv-torch`: its wheels differ by where they come from, for processors or for GPUs, so they
-have no hashes here, and pip brings them, whose settings say where from.
+`book` and `test` are locks, for `.venv`, which uv brings in a sixth of pip's time. `torch` are
+pins, for `.venv-torch`: its wheels differ by where they come from, for processors or for GPUs, so
+they have no hashes here, and pip brings them, whose settings say where from.
 
 The Makefile runs this before anything else; where nothing has changed it costs a tenth of a second.
 It runs on whatever Python the reader has, so it is written to load on an old one, and to say so.
@@ -128,7 +128,7 @@ def pip_install(*arguments: str) -> None:
 
 
 def install_locked(lock: Path) -> None:
-    """By uv, or else by pip: the files are the same, and only pip knows a mirror of its settings."""
+    """By uv, or else by pip: the same files, and only pip knows a mirror of its settings."""
     options = ("install", "--quiet", "--require-hashes", "-r", str(lock))
     uv = str(VENV / "bin" / "uv")
     if subprocess.run([uv, "pip", *options, "--python", str(VENV_PYTHON)]).returncode:
