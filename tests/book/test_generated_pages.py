@@ -171,6 +171,7 @@ def test_what_a_chapter_numbers_has_its_equation_and_units(
     assert "| returns |" in entries[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", LIBRARY)
 def test_an_example_runs_by_itself(
     page: str, wanted: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

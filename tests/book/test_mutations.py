@@ -30,6 +30,7 @@ def test_one_number_changes(tmp_path: Path) -> None:
         assert mutant.new in after[mutant.line - 1]
 
 
+@pytest.mark.slow
 def test_a_test_that_fails_anyway_notices_nothing(tmp_path: Path) -> None:
     failing = tmp_path / "tests" / "calc" / "test_constants.py"
     failing.parent.mkdir(parents=True)
@@ -38,6 +39,7 @@ def test_a_test_that_fails_anyway_notices_nothing(tmp_path: Path) -> None:
         list(mutations.survivors([], tmp_path, quick=True))
 
 
+@pytest.mark.slow
 def test_as_things_stand_every_table_has_its_row() -> None:
     rows = mutations.published()
     assert rows.keys() == test_published.TABLES.keys()

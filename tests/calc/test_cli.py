@@ -53,6 +53,7 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert "640 pJ" in run(capsys, "list", "constants")
 
 
+@pytest.mark.slow
 def test_show_everything_that_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     for name in (*hardware.names(), *models.names(), *constants.names(), *calc.laws()):
         assert run(capsys, "show", name)

@@ -164,6 +164,7 @@ def test_a_model_and_the_run_that_trained_it(capsys: pytest.CaptureFixture[str])
     assert "gpt-3-175b" in refused(capsys, "show gpt-3")
 
 
+@pytest.mark.slow
 def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
     everything = {
         *(("constant", name) for name in constants.names()),

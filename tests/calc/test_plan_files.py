@@ -65,6 +65,7 @@ def planned_again(made: Any, called: Any) -> dict[str, Any]:
     return options
 
 
+@pytest.mark.slow
 @given(
     st.fixed_dictionaries(
         {
@@ -98,6 +99,7 @@ def test_a_training_plan_is_made_again_of_its_text(
     planned_again(made, plan_training)
 
 
+@pytest.mark.slow
 @given(
     st.fixed_dictionaries(
         {"prompt": COUNTS, "generated": COUNTS},
@@ -139,6 +141,7 @@ SERVED: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_a_service_is_planned_again_of_its_text(tmp_path: Path) -> None:
     lengths = {"rate": 20, "prompt": 500, "generated": 50, "generated_spread": 0.5, "seed": 3}
     trace = tmp_path / "1,2=3.csv"

@@ -398,6 +398,7 @@ SEVERAL: dict[str, Any] = {"rate": 10, "prompt": 1000, "generated": 200, "pools"
 SEVERAL |= {"ttft": "1 s", "tpot": "50 ms"}
 
 
+@pytest.mark.slow
 def test_several_machines_are_ranked_by_what_all_have() -> None:
     """Devices that nothing is expected of set the basis for all; each is as it is alone."""
     places, asked = [UNEXPECTED, "dgx-h100"], SEVERAL | IN_FP8 | {"price": "3 USD/hour"}

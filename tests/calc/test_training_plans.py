@@ -131,6 +131,7 @@ def test_a_deadline_takes_the_fewest_devices() -> None:
         small(devices=None, deadline="1 s")
 
 
+@pytest.mark.slow
 def test_a_budget_takes_the_devices_of_the_shortest_run_that_it_pays() -> None:
     paid = small(devices=None, budget="2.3 USD", price="2 USD/hour")
     assert paid.cost is not None

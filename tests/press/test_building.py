@@ -317,6 +317,7 @@ def test_a_killed_build_leaves_the_last_good_book_and_the_next_one_works(write_b
     assert not list(root.glob("._book*"))
 
 
+@pytest.mark.slow
 def test_an_interrupted_build_says_so_and_leaves_nothing(write_book: Write, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     code = f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(600)"
@@ -375,6 +376,7 @@ def test_a_torn_file_of_the_cache_is_made_again(torn: str, write_book: Write) ->
     assert press("render", root).stdout.startswith("Nothing has changed")
 
 
+@pytest.mark.slow
 def test_the_second_of_two_builds_waits_and_says_so(write_book: Write) -> None:
     root = write_book("# A\n\n```{python}\nimport time\ntime.sleep(2)\n```\n")
     command = [sys.executable, "-m", "press", "render", str(root)]
@@ -415,6 +417,7 @@ def test_a_read_only_folder_is_one_sentence(which: str, write_book: Write) -> No
     assert files_below(root / "_book") == before
 
 
+@pytest.mark.slow
 def test_a_terminal_is_told_what_takes_so_long(write_book: Write) -> None:
     root = write_book("# A\n")
     for said in (b"Rendering the book (can take a minute) ...\r\n", b""):  # then nothing changed
@@ -651,6 +654,7 @@ def test_a_build_of_all_formats_stands_for_one(write_book: Write) -> None:
     assert render(root).startswith("Rendered"), "the PDF is of yesterday"
 
 
+@pytest.mark.slow
 def test_one_format_alone(write_book: Write) -> None:
     root = write_book("# A\n")
     assert press("render", "--to", "pdf", root).returncode == 0
@@ -689,6 +693,7 @@ def test_a_page_whose_cells_stand_in_the_pdf_alone_has_no_notebook(write_book: W
     assert ["as a notebook" in page for page in pages] == [False, True]
 
 
+@pytest.mark.slow
 def test_a_part_of_many_chapters_follows_without_an_empty_page(write_book: Write) -> None:
     listed = "".join(f"        - {number}.qmd\n" for number in range(27))
     part = f"- index.qmd\n    - part: Many\n      chapters:\n{listed}"

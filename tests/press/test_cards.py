@@ -153,6 +153,7 @@ def test_an_open_card_is_easy_to_use(page: Page, theme: str) -> None:
     assert axe_violations(page) == []
 
 
+@pytest.mark.slow
 def test_without_scripts_a_value_is_text(browser: Browser, site: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -482,6 +482,7 @@ def tiered(cases: Iterable[str]) -> list[object]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", tiered(HANGING))
 def test_a_cell_has_a_time_limit(what: str, write_book: Write) -> None:
     code, line, name = HANGING[what]
@@ -556,6 +557,7 @@ def test_a_chapter_has_a_limit_of_memory(what: str, write_book: Write) -> None:
     assert re.match("index.qmd:3: this cell (fails with Mem|ended its|takes longer)", problem)
 
 
+@pytest.mark.slow
 def test_pipes_and_devices_are_not_read(write_book: Write) -> None:
     root = write_book("# A\n", {"data/x.csv": "1"})
     os.mkfifo(root / "pipe")
@@ -580,6 +582,7 @@ def test_a_linked_folder_outside_is_not_read(write_book: Write, tmp_path: Path) 
 ENDLESS = "[a](b" * 3000  # pandoc tries every way to read it
 
 
+@pytest.mark.slow
 def test_pandoc_has_a_time_limit(write_book: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pandoc, "TIME_LIMIT", 1.5)
     root = write_book("# A\n\nText.\n", {"b.qmd": f"# B\n\n{ENDLESS}\n"},
@@ -665,6 +668,7 @@ LEAVING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", LEAVING)
 def test_no_process_is_left_when_press_has_ended(
     what: str, write_book: Write, marked: dict[str, str]
@@ -676,6 +680,7 @@ def test_no_process_is_left_when_press_has_ended(
         assert not processes(marked["TMPDIR"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("where", ["cell", "pandoc"])
 def test_an_interrupt_ends_press_at_once(
@@ -869,6 +874,7 @@ sys.exit(main(["render", sys.argv[1]]))
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_when_the_pdf_comes_is_called_so(write_book: Write) -> None:
     root = write_book("# A\n", settings=SETTINGS.replace("  html: default\n", ""))
     done = subprocess.run(
@@ -882,6 +888,7 @@ def test_a_disk_that_is_full_when_the_pdf_comes_is_called_so(write_book: Write) 
 # ---- Cells that harm themselves
 
 
+@pytest.mark.slow
 def test_a_cell_that_forks_gives_what_its_process_gives(write_book: Write) -> None:
     code = "import os\npid = os.fork()\nprint('parent' if pid else 'child')\nif pid:\n    os.wait()"
     root = write_book(

@@ -80,6 +80,7 @@ def test_the_reference_is_true(kind: str) -> None:
     assert_allclose(reference(a, b, c, z)[0, columns], expected, rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_the_claim_of_mixed_precision() -> None:
     """complex64 recursion with a complex128 division: not below 1e-4 from n = 112 on."""
     rows = {

@@ -299,6 +299,7 @@ def test_a_file_that_cannot_be_there(tmp_path: Path) -> None:
 # --- other processes ---
 
 
+@pytest.mark.slow
 def test_any_executor_gives_the_same_rows(
     table: polars.DataFrame, workers: ProcessPoolExecutor
 ) -> None:
