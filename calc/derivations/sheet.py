@@ -2,141 +2,164 @@
 
 from __future__ import annotations
 
-from calc import constants, formats, hardware, links, transformer
+from calc import collectives, constants, formats, hardware, links, machines, training, transformer
 from calc.core.units import quantity
+from calc.derivations import examples
+from calc.derivations.decisions import Buckets, PublishedCuts, TokensThatHide, rounded
 from calc.derivations.hardware_tables import short_names
-from calc.derivations.memory_hierarchy import HumanScale
 from calc.derivations.numbers_to_know import (
     AnchorBandwidths,
     AnchorLatencies,
-    EnergyOfArithmetic,
-    EnergyOfMovement,
     LightInFibre,
     MemoryPerParameter,
     WorkPerToken,
 )
-from calc.derivations.quoting import Quoted, approximately, show
+from calc.derivations.quoting import Quoted, Row, Rows, show
 
 
 class OnePage:
     """The numbers to have on the desk."""
 
-    arithmetic = (
-        ("INT8 add", constants.energy_int8_add),
-        ("INT8 multiply", EnergyOfArithmetic.int8_multiply),
-        ("INT32 add", constants.energy_int32_add),
-        ("FP16 add", constants.energy_fp16_add),
-        ("FP16 multiply", EnergyOfArithmetic.fp16_multiply),
-        ("FP32 add", constants.energy_fp32_add),
-        ("FP32 multiply", EnergyOfArithmetic.fp32_multiply),
+    devices = tuple(
+        map(hardware.get, ("h100", "h200", "b200", "gb200", "b300", "gb300", "mi355x", "tpu-v7"))
     )
-    words = (
-        ("register file", EnergyOfMovement.register),
-        ("SRAM, 8 KB", EnergyOfMovement.sram_8kb_word),
-        ("SRAM, 1 MB", EnergyOfMovement.sram_1mb_word),
-        ("HBM2, 7 nm", approximately(EnergyOfMovement.hbm2_word, 3)),
-        ("DRAM", EnergyOfMovement.dram),
-        ("SSD, by its power", EnergyOfMovement.ssd_estimate),
-        ("network, by its optics", EnergyOfMovement.network_estimate),
-    )
-    energies = tuple(
-        (operation, energy, place, fetch)
-        for (operation, energy), (place, fetch) in zip(arithmetic, words, strict=True)
-    )
-    latencies = (
-        ("Register", AnchorLatencies.register),
-        ("L1 of a CPU core", AnchorLatencies.l1_cpu),
-        ("L2 of a CPU core", AnchorLatencies.l2_cpu),
-        ("L1 of a GPU", AnchorLatencies.hopper_l1),
-        ("DRAM of a host", AnchorLatencies.dram),
-        ("L2 of a GPU", AnchorLatencies.hopper_l2),
-        ("HBM, round figure", AnchorLatencies.hbm3),
-        ("HBM, measured on Hopper", AnchorLatencies.hopper_global_revised),
-        ("NVLink", AnchorLatencies.nvlink),
-        ("PCIe Gen5", AnchorLatencies.pcie),
-        ("InfiniBand, GPU to GPU", AnchorLatencies.infiniband),
-        ("NVMe SSD", AnchorLatencies.ssd),
-    )
-    devices = ("a100", "h100", "h200", "b200", "mi300x", "tpu-v5p")
-    ratios = (
-        (
-            "Energy: HBM word / FP16 multiply, on an A100",
-            EnergyOfMovement.a100_hbm_word_per_fp16_multiply,
-        ),
-        ("Energy: HBM2 word / FP16 multiply, 7 nm", EnergyOfMovement.hbm2_word_per_fp16_multiply),
-        ("Latency: HBM / L1 of a GPU, measured", AnchorLatencies.hopper_global_per_l1),
-        ("Latency: another host / HBM, round figures", AnchorLatencies.network_per_hbm),
-        ("Latency: SSD / L1 of a CPU", AnchorLatencies.ssd_per_l1),
-        ("Bandwidth: HBM / NVLink", AnchorBandwidths.hbm_per_nvlink),
-        ("Bandwidth: HBM / PCIe", AnchorBandwidths.hbm_per_pcie),
-    )
+    shown = ("bf16", "fp8", "fp4")
     bandwidths = (
-        ("NVLink 4, of an H100", AnchorBandwidths.nvlink),
-        ("NVLink 5, of a B200", constants.bandwidth_nvlink_5),
+        ("NVLink 4", AnchorBandwidths.nvlink),
+        ("NVLink 5", constants.bandwidth_nvlink_5),
+        ("MI355X, all links", machines.get("mi355x-8").bandwidth),
+        ("TPU v7, all links", machines.get("tpu-v7-pod").bandwidth),
         ("PCIe Gen5 x16, raw", AnchorBandwidths.pcie_raw),
-        ("PCIe Gen6 x16, net", constants.bandwidth_pcie6_x16),
+        ("PCIe Gen5 x16, coded", AnchorBandwidths.pcie_coded),
         ("InfiniBand NDR, a port", AnchorBandwidths.infiniband),
         ("InfiniBand XDR, a port", constants.bandwidth_infiniband_xdr.to("GB/s")),
         ("DRAM of a DGX H100", AnchorBandwidths.server_dram),
-        ("NVMe SSD, Gen4, reading", AnchorBandwidths.nvme_gen4),
         ("NVMe SSD, Gen5, reading", constants.bandwidth_nvme_gen5),
     )
+    latencies = (
+        ("L1 of a GPU", AnchorLatencies.hopper_l1),
+        ("L2 of a GPU, near", AnchorLatencies.hopper_l2),
+        ("HBM, from a GPU", AnchorLatencies.hopper_global_revised),
+        ("DRAM of a host", AnchorLatencies.dram),
+        ("GPU to GPU over PCIe", constants.latency_p2p_pcie_gen5),
+        ("Host to host, RDMA, there and back", constants.latency_rdma_round_trip),
+        ("NVMe SSD", AnchorLatencies.ssd),
+        ("Kernel of a CUDA graph", machines.get("dgx-h100").gap.to("µs")),
+    )
+    four_bits = quantity("4.5 bit/param")  # of NVFP4, with a scale for each sixteen
+    with_gradients = training.recipe("adam-mixed-fp32-gradients").bytes_per_parameter
     model = (
-        ("Serve in INT8", MemoryPerParameter.int8_per_parameter, MemoryPerParameter.int8_serving),
-        ("Serve in FP16", MemoryPerParameter.fp16_per_parameter, MemoryPerParameter.fp16_serving),
         (
-            "Train with Adam",
+            "Serve in NVFP4",
+            four_bits.to("byte/param"),
+            training.model_memory(MemoryPerParameter.parameters, four_bits),
+        ),
+        ("Serve in FP8", MemoryPerParameter.int8_per_parameter, MemoryPerParameter.int8_serving),
+        ("Serve in BF16", MemoryPerParameter.fp16_per_parameter, MemoryPerParameter.fp16_serving),
+        (
+            "Train with Adam, mixed",
             MemoryPerParameter.mixed_per_parameter,
             MemoryPerParameter.mixed_training,
+        ),
+        (
+            "with gradients in FP32",
+            with_gradients,
+            training.model_memory(MemoryPerParameter.parameters, with_gradients),
         ),
         ("Forward", constants.work_inference, WorkPerToken.inference_per_token),
         ("Train", constants.work_training, WorkPerToken.training_per_token),
     )
-    cache = transformer.kv_cache_per_token("llama-3-70b").to("KiB/token")
-    context = quantity("8192 token")
-    cache_in_context = (cache * context).to("GiB")
     kilometre = quantity("1 km")
     light = (
         ("A kilometre", kilometre, links.round_trip_time(kilometre)),
-        ("A millisecond", LightInFibre.campus_reach, LightInFibre.campus_budget),
         ("US coast to coast", LightInFibre.coast_to_coast, LightInFibre.coast_to_coast_round_trip),
         ("Atlantic", LightInFibre.atlantic, LightInFibre.atlantic_round_trip),
         ("Pacific", LightInFibre.pacific, LightInFibre.pacific_round_trip),
     )
-
-    @classmethod
-    def latency_rows(cls) -> list[tuple[str, Quoted, Quoted]]:
-        """Latency and the human scale, by level."""
-        rows = (HumanScale.row(name, latency) for name, latency in cls.latencies)
-        return [(name, latency, felt) for name, latency, _, felt in rows]
+    prices = (
+        ("H100", constants.price_h100),
+        ("H200", constants.price_h200),
+        ("B200", constants.price_b200),
+    )
+    runs = (
+        ("dense, BF16, H100", "h100", False, "bf16"),
+        ("dense, FP8, GB200", "gb200", False, "fp8"),
+        ("mixture, FP8, GB200", "gb200", True, "fp8"),
+        ("mixture, FP8, GB300", "gb300", True, "fp8"),
+    )
 
     @classmethod
     def device_rows(cls) -> list[tuple[Quoted | str | float | None, ...]]:
-        """Dense peaks in TFLOP/s, memory, its bandwidth in TB/s, and the ridge point at 16 bits."""
+        """Dense peaks in TFLOP/s, and what the best GEMM in BF16 was measured to reach."""
         rows = []
-        for device in map(hardware.get, cls.devices):
-            half = "bf16" if "bf16" in device.dtypes else "fp16"
+        for device in cls.devices:
             peaks = [
                 device.peak(dtype).m_as("TFLOP/s") if dtype in device.dtypes else None
-                for dtype in (half, "fp8")
+                for dtype in cls.shown
             ]
-            vector = device.peaks["vector_peak"].get("fp32")
-            rows.append(
-                (
-                    short_names([device])[device.key],
-                    *peaks,
-                    vector and vector.quantity.m_as("TFLOP/s"),
-                    show(device.memory_capacity),
-                    device.memory_bandwidth.m_as("TB/s"),
-                    show(device.ridge_point(half).m_as("FLOP/byte"), digits=3),
-                )
+            rates = machines.of(device).rates.get("gemm", {})
+            reached = (
+                rounded(rates["bf16"].quantity.m_as("TFLOP/s"), 4) if "bf16" in rates else None
             )
+            rows.append((short_names([device])[device.key], *peaks, reached))
         return rows
+
+    @classmethod
+    def memory_rows(cls) -> list[tuple[Quoted | str | float | None, ...]]:
+        """Memory, its bandwidth in TB/s, the ridge point at 16 bits, and the links each way."""
+        return [
+            (
+                short_names([device])[device.key],
+                show(device.memory_capacity),
+                device.memory_bandwidth.m_as("TB/s"),
+                show(device.ridge_point("bf16").m_as("FLOP/byte"), digits=3),
+                machines.of(device).bandwidth.m_as("GB/s"),
+            )
+            for device in cls.devices
+        ]
+
+    @staticmethod
+    def collective_rows() -> Rows:
+        """All-reduces by machine and devices: the shortest, and what moves at half bandwidth."""
+        rows: list[Row] = []
+        for key, name in (("dgx-h200", "DGX H200"), ("dgx-b200", "DGX B200")):
+            machine = machines.get(key)
+            for devices in (8, 512):
+                start = collectives.time("all_reduce", Buckets.smallest, devices, machine).needed
+                half = Buckets.size(machine, devices, 0.5)
+                tokens = TokensThatHide.tokens(machine, devices)
+                assert half is not None
+                assert tokens is not None
+                cells = (rounded(start.to("µs")), rounded(half), rounded(tokens))
+                rows.append((f"{name}, {devices}", *cells))
+        return rows
+
+    @staticmethod
+    def cache_rows() -> Rows:
+        """The running examples: parameters, those of a token, and the cache of a token."""
+        named = (examples.HAND, examples.DENSE, examples.MIXTURE, examples.HYBRID)
+        return [
+            (
+                model.name,
+                rounded(model.parameters.to("Gparam")),
+                rounded(model.active_parameters.to("Gparam")),
+                rounded(transformer.kv_cache_per_token(model).to("kB/token"), 3),
+            )
+            for model in named
+        ]
+
+    @classmethod
+    def plan_rows(cls) -> Rows:
+        """Shares of the bound that published training reached."""
+        return [
+            (name, PublishedCuts.reached(device, mixture, dtype))
+            for name, device, mixture, dtype in cls.runs
+        ]
 
     @staticmethod
     def format_rows() -> list[tuple[str, float, float, float]]:
         """Largest value, smallest normal one, and the step at one, by format."""
-        names = ("fp32", "tf32", "bf16", "fp16", "fp8-e5m2", "fp8-e4m3", "fp4-e2m1")
+        names = ("fp32", "bf16", "fp16", "fp8-e5m2", "fp8-e4m3", "fp4-e2m1")
         forms = [formats.get(name) for name in names]
         return [
             (form.name, form.max, form.smallest_normal, form.epsilon)

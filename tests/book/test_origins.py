@@ -102,12 +102,12 @@ def test_cells_of_a_table_know_their_expression_or_their_datum() -> None:
 def test_cells_that_a_loop_made_know_their_data_and_their_sum() -> None:
     from calc.derivations.sheet import OnePage
 
-    found = card(table([""] * 7, OnePage.device_rows()))
+    found = card(table([""] * 5, OnePage.memory_rows()))
     cells = {key: found[each["same"]] for key, each in found.items() if "same" in each}
     assert (
-        cells["OnePage.device_rows[1][1]"]["title"] == "BF16 dense peak of NVIDIA H100 SXM5 80 GB"
+        cells["OnePage.memory_rows[0][1]"]["title"] == "memory capacity of NVIDIA H100 SXM5 80 GB"
     )
-    assert cells["OnePage.device_rows[1][6]"]["sum"] == "989\xa0TFLOP/s ÷ 3.35\xa0TB/s"
+    assert cells["OnePage.memory_rows[0][3]"]["sum"] == "989\xa0TFLOP/s ÷ 3.35\xa0TB/s"
 
 
 def test_a_law_is_told_in_numbers() -> None:
