@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import constants, published, scaling
 from calc.core.units import Quantity, quantity
-from calc.derivations.roofline import A100Roofline
+from calc.derivations.quoting import Row, Rows
 
 
 class FixedWork:
@@ -80,9 +80,7 @@ class PartOfStep:
 
     share = quantity(30, "%")
     faster = 4
-    relu_share = A100Roofline.relu_share_of_time
     promised = 1.5
-    by_hand = 1.4
     usual = quantity(20, "%")
     shares = (quantity(5, "%"), usual, quantity(50, "%"), quantity(80, "%"))
     some = 2
@@ -91,7 +89,6 @@ class PartOfStep:
     usual_most = (scaling.amdahl_limit(1 - usual) - 1).to("%")
     gain = scaling.amdahl(1 - share, faster)
     most = scaling.amdahl_limit(1 - share)
-    relu_gain = scaling.amdahl_limit(1 - relu_share)
 
     @classmethod
     def row(cls, share: Quantity) -> tuple[Quantity, Quantity, Quantity, Quantity]:
@@ -99,46 +96,6 @@ class PartOfStep:
         rest = 1 - share
         little, more = scaling.amdahl(rest, cls.some), scaling.amdahl(rest, cls.much)
         return share, little, more, scaling.amdahl_limit(rest)
-
-
-class MeasuredScaling:
-    """A serial fraction that grows with the machine is not serial work."""
-
-    few = 8
-    few_speedup = 7.7
-    more = 64
-    more_speedup = 45
-    most = 512
-    most_speedup = 90
-
-    few_fraction = scaling.serial_fraction(few_speedup, few)
-    more_fraction = scaling.serial_fraction(more_speedup, more)
-    most_fraction = scaling.serial_fraction(most_speedup, most)
-    promised = scaling.amdahl(few_fraction, most)
-    measured = ((few, few_speedup), (more, more_speedup), (most, most_speedup))
-    few_by_hand = quantity(0.6, "%")
-    most_by_hand = quantity(0.9, "%")
-
-
-class TurningBack:
-    """Two measured fractions give contention and coherency, and where more devices do harm."""
-
-    coherency = (MeasuredScaling.most_fraction - MeasuredScaling.more_fraction) / (
-        MeasuredScaling.most - MeasuredScaling.more
-    )
-    contention = MeasuredScaling.more_fraction - coherency * MeasuredScaling.more
-    few_speedup = scaling.universal_scalability(MeasuredScaling.few, contention, coherency)
-    best = scaling.most_useful_processors(contention, coherency)
-    best_speedup = scaling.universal_scalability(best, contention, coherency)
-    beyond = 1024
-    beyond_speedup = scaling.universal_scalability(beyond, contention, coherency)
-
-    @classmethod
-    def row(cls, devices: int, speedup: float) -> tuple[int, float, Quantity, Quantity]:
-        """A measured speedup, the serial fraction that it implies, and what the law makes of it."""
-        fraction = scaling.serial_fraction(speedup, devices).to("%")
-        by_law = scaling.universal_scalability(devices, cls.contention, cls.coherency)
-        return devices, speedup, fraction, by_law
 
 
 class MeasuredTraining:
@@ -155,6 +112,55 @@ class MeasuredTraining:
     many_microbatches = int(many["micro_batches"])
 
 
+class PublishedScaling:
+    """Published runs on more and more devices: one serial fraction predicts them, agreement not."""
+
+    families = (
+        ("Llama 3.1 405B", ("mlperf-405b-2", "mlperf-405b-4", "mlperf-405b-5")),
+        ("DeepSeek-V3", tuple(f"mlperf-deepseek-v3-{count}" for count in (512, 2048, 8192))),
+    )
+
+    @staticmethod
+    def speedups(ids: tuple[str, ...]) -> list[tuple[int, int, float, float]]:
+        """Devices, sequences, devices over the fewest, and tokens a second over theirs."""
+        runs = [published.row(id_) for id_ in ids]
+        rates = [row.measured["tokens_per_s_per_gpu"] for row in runs]
+        counts = [int(row["num_devices"]) for row in runs]
+        return [
+            (count, int(row["global_batch_seqs"]), count / counts[0], more * rate / rates[0])
+            for row, rate, count in zip(runs, rates, counts, strict=True)
+            for more in [count / counts[0]]
+        ]
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Each run, its serial fraction, and what the largest implies of the others."""
+        rows: list[Row] = []
+        for name, ids in cls.families:
+            runs = cls.speedups(ids)
+            _, _, most, gained = runs[-1]
+            serial = scaling.serial_fraction(gained, most)
+            coherency = (most / gained - 1) / (most * (most - 1))
+            for devices, sequences, more, speedup in runs[1:]:
+                fraction = scaling.serial_fraction(speedup, more).to("%")
+                one = scaling.amdahl(serial, more)
+                agreeing = scaling.universal_scalability(more, 0, coherency)
+                rows.append((name, devices, sequences, speedup, fraction, one, agreeing))
+        return rows
+
+    _few, _middle, _most = speedups(families[1][1])
+    fewest, middle, most = _few[0], _middle[0], _most[0]
+    times = most // fewest
+    speedup = _most[3]
+    middle_speedup = _middle[3]
+    fraction = scaling.serial_fraction(speedup, times)
+    limit = scaling.amdahl_limit(fraction)
+    by_fraction = scaling.amdahl(fraction, middle / fewest)
+    coherency = (times / speedup - 1) / (times * (times - 1))
+    by_agreement = scaling.universal_scalability(middle / fewest, 0, coherency)
+    turning = fewest * scaling.most_useful_processors(0, coherency)
+
+
 class TenPercentSerial:
     """10 % serial: at most 10 times as fast, or 230.5 times the work on 256 processors."""
 
@@ -163,7 +169,6 @@ class TenPercentSerial:
 
     limit = scaling.amdahl_limit(serial)
     scaled = scaling.gustafson(serial, processors)
-    scaled_by_hand = 230
 
 
 class DoubledCluster:
@@ -181,8 +186,6 @@ class DoubledCluster:
         of_parallel_run, processors
     )
     parallel = quantity(95, "%")
-    step_by_hand = quantity(52.5, "%")
-    gain_by_hand = 1.9
 
 
 class LoaderOrDevices:
@@ -197,11 +200,6 @@ class LoaderOrDevices:
     serial_share = scaling.serial_fraction_of_parallel_run(serial, processors)
     halved_gain = scaling.amdahl(1 - serial_share, 2)
     halved = now * halved_gain
-    parallel_by_hand = quantity(1.5, "%")
-    now_by_hand = quantity(6.5, "%")
-    halved_by_hand = quantity(4, "%")
-    doubled_by_hand = quantity(5.75, "%")
-    halved_gain_by_hand = 1.6
 
 
 class Sketch:

@@ -1,0 +1,270 @@
+"""What the chapter "Expert traffic" quotes."""
+
+from __future__ import annotations
+
+from calc import constants, curves, experts, machines, models, parallelism, published, training
+from calc.catalog.machines import Machine
+from calc.core.units import Quantity, quantity
+from calc.derivations.examples import MIXTURE
+from calc.derivations.quoting import Cell, Row, Rows
+
+FP8, BF16 = quantity("1 byte"), quantity("2 byte")
+
+
+class TokenBytes:
+    """A token's vector goes to k experts and k results come back, in every layer."""
+
+    models = tuple(
+        models.get(key) for key in ("deepseek-v3", "kimi-k2.5", "qwen3-235b-a22b", "gpt-oss-120b")
+    )
+    width = MIXTURE.width
+    chosen = MIXTURE.active_experts
+    experts = MIXTURE.experts
+
+    there = (chosen * width * FP8).to("kB")
+    back = (chosen * width * BF16).to("kB")
+    both = there + back
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Each mixture: experts, width, bytes of a token in a layer there and back."""
+        return [
+            (
+                model.name,
+                f"{model.active_experts} of {model.experts}",
+                model.width,
+                model.expert_width,
+                (model.active_experts * model.width * FP8).to("kB"),
+                (model.active_experts * model.width * BF16).to("kB"),
+            )
+            for model in cls.models
+        ]
+
+
+class OnceToEachServer:
+    """Experts of one server need a token once, if NVLink passes it on."""
+
+    servers = 8
+    limit = 4
+
+    reached = experts.devices_reached(TokenBytes.chosen, servers)
+    saved = (1 - limit / reached).to("%")
+
+
+class TwoFabrics:
+    """The same exchange among 64 GPUs of servers and of a rack."""
+
+    devices = 64
+    few = 128
+    many = 4096
+    utilization = quantity(40, "%")
+    machines = tuple(machines.get(key) for key in ("dgx-h200", "dgx-b200", "gb300-nvl72"))
+
+    @classmethod
+    def exchanges(cls, machine: Machine, tokens: int) -> tuple[Quantity, Quantity]:
+        """Least and expected time of dispatch in FP8 and combine in BF16, one after the other."""
+        sizes = (
+            experts.exchange(
+                machine, tokens, TokenBytes.width, TokenBytes.chosen, cls.devices, size
+            )
+            for size in (FP8, BF16)
+        )
+        least, expected = (sum(times) for times in zip(*sizes, strict=True))
+        return least, expected
+
+    @classmethod
+    def layer(cls, machine: Machine, tokens: int) -> Quantity:
+        """Arithmetic of a layer's forward pass at the share of the BF16 peak."""
+        work = training.inference_flops(MIXTURE.active_parameters) * tokens / MIXTURE.layers
+        time: Quantity = work / (cls.utilization * machine.device.peak("bf16"))
+        return time.to("ms")
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Machine, tokens, both exchanges at least and expected, and the layer's arithmetic."""
+        rows: list[Row] = []
+        for machine in cls.machines:
+            for tokens in (cls.few, cls.many):
+                least, expected = cls.exchanges(machine, tokens)
+                name = machine.name.partition(",")[0]
+                arithmetic = cls.layer(machine, tokens).to("µs")
+                rows.append((name, tokens, least.to("µs"), expected.to("µs"), arithmetic))
+        return rows
+
+
+class OpeningLayer:
+    """On servers a layer's exchange takes several times its arithmetic, in a rack less than it."""
+
+    servers, _, rack = TwoFabrics.machines
+
+    by_servers = TwoFabrics.exchanges(servers, TwoFabrics.many)[0].to("ms")
+    arithmetic = TwoFabrics.layer(servers, TwoFabrics.many)
+    by_rack = TwoFabrics.exchanges(rack, TwoFabrics.many)[0].to("ms")
+    arithmetic_of_rack = TwoFabrics.layer(rack, TwoFabrics.many)
+
+
+class WidthThatHides:
+    """Wider experts hide their exchange; more tokens, more experts and a wider model do not."""
+
+    width = MIXTURE.expert_width
+    utilization = TwoFabrics.utilization
+
+    @classmethod
+    def needed(cls, machine: Machine, devices: int, crossing: float) -> Quantity:
+        """Width of an expert whose products take as long as its bytes over the slowest link."""
+        within = devices <= machine.domain
+        bandwidth = machine.bandwidth if within else machine.ports
+        rate = cls.utilization * machine.device.peak("bf16")
+        needed: Quantity = (crossing * (FP8 + BF16) * rate / (6 * bandwidth)).to("FLOP")
+        return quantity(needed.m_as("FLOP"), "")
+
+    @classmethod
+    def row(cls, name: str, machine: Machine, devices: int, crossing: float) -> Row:
+        """The domain, what crosses its slowest link, the width that hides it, and the ratio."""
+        needed = cls.needed(machine, devices, crossing)
+        share = quantity(100 * crossing, "%")
+        return name, devices, share, needed, (needed / cls.width).to("")
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Servers, with and without a limit of nodes, and a rack."""
+        server, newer, rack = TwoFabrics.machines
+        return [
+            cls.row("8 × H200 and NDR", server, 64, 7 / 8),
+            cls.row("the same, 4 servers a token at most", server, 64, 4 / 8 * 7 / 8),
+            cls.row("one server of 8 × H200", server, 8, 7 / 8),
+            cls.row("8 × B200 and NDR", newer, 64, 7 / 8),
+            cls.row("one server of 8 × B200", newer, 8, 7 / 8),
+            cls.row("GB300 NVL72", rack, 64, 63 / 64),
+        ]
+
+
+class MeasuredAllToAll:
+    """An all-to-all keeps the rate of NVLink in a domain and falls to the port beyond it."""
+
+    names = (
+        ("8 H100, one server", "alltoall-8xh100-cnode3"),
+        ("16 H100, two servers", "alltoall-16xh100-cnode3"),
+        ("80 H100, ten servers", "alltoall-80xh100-cnode3"),
+        ("8 B200, one server", "alltoall-8xb200-hgx-vultr"),
+        ("64 GB300, one rack", "alltoall-64xgb300-oci"),
+        ("128 GB300, two racks", "alltoall-128xgb300-oci"),
+    )
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Devices, the largest array, and the bus bandwidth reached at most."""
+        rows: list[Row] = []
+        for name, key in cls.names:
+            curve = curves.get(key)
+            most = quantity(max(curve.bus_bandwidths), "byte/s").to("GB/s")
+            rows.append((name, quantity(curve.sizes[-1], "byte").to("GB"), most))
+        return rows
+
+    rack = quantity(max(curves.get("alltoall-64xgb300-oci").bus_bandwidths), "byte/s").to("GB/s")
+    racks = quantity(max(curves.get("alltoall-128xgb300-oci").bus_bandwidths), "byte/s").to("GB/s")
+
+
+class Kernels:
+    """Kernels made for experts' exchange, as their authors measured them."""
+
+    names = (
+        ("DeepEP V1, normal, 4096 tokens", "deepep-v1-normal-2"),
+        ("DeepEP V1, normal, 4096 tokens", "deepep-v1-normal-4"),
+        ("DeepEP V2, 8192 tokens", "deepep-v2-2"),
+        ("DeepEP V2, 8192 tokens", "deepep-v2-3"),
+    )
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Library, devices, and bandwidth of dispatch and combine."""
+        rows: list[Row] = []
+        for name, key in cls.names:
+            row = published.row(key)
+            reached = (row.measured[f"{way}_bandwidth"] for way in ("dispatch", "combine"))
+            device = row.device.removeprefix("NVIDIA ").partition(" (")[0]
+            rates = (quantity(rate, "GB/s") for rate in reached)
+            rows.append((name, f"{row['num_devices']} {device}", *rates))
+        return rows
+
+    @staticmethod
+    def low_latency(devices: int) -> Row:
+        """Devices, published times of 128 tokens' dispatch and combine, and what is expected."""
+        cells: list[Cell] = [devices]
+        machine = machines.get("dgx-h100")
+        [row] = [
+            row
+            for row in published.rows("collective")
+            if row.id.startswith("deepep-v1-lowlat") and row.number("num_devices") == devices
+        ]
+        for way, size in (("dispatch", FP8), ("combine", BF16)):
+            sent = machine, TwoFabrics.few, TokenBytes.width, TokenBytes.chosen, devices, size
+            measured = quantity(row.measured[f"{way}_latency"], "us").to("µs")
+            expected = experts.exchange(*sent)[1].to("µs")
+            error = quantity(round((measured / expected - 1).m_as("%")), "%")
+            cells += [measured, expected, error]
+        return tuple(cells)
+
+    devices = (8, 16, 64, 256)
+    start_up = constants.latency_expert_exchange
+
+
+class TrainingRows:
+    """What training pays for its exchanges, by published rows of one model on four machines."""
+
+    rows_of = ("mbridge-26.08", "mbridge-26.08-2", "mbridge-26.04.01-18", "mbridge-25.09-15")
+    found = tuple(published.predict(published.row(key)) for key in rows_of)
+
+    @staticmethod
+    def row(place: int) -> Row:
+        """Devices, layout, rate measured and expected, error, and the exchanges' expected share."""
+        comparison = TrainingRows.found[place]
+        row, prediction = comparison.row, comparison.prediction
+        assert prediction is not None
+        assert prediction.parts is not None
+        assert prediction.expected is not None
+        assert comparison.error is not None
+        layout = " ".join(
+            cut for cut in str(row["parallelism"]).split() if cut[:2] in {"TP", "PP", "EP"}
+        )
+        device = row.device.removeprefix("DGX-")
+        expected = quantity(1 / prediction.expected, "token/s")
+        share = quantity(100 * prediction.parts["experts"] / prediction.expected, "%")
+        error = quantity(round(100 * comparison.error), "%")
+        rate = quantity(row.measured["tokens_per_s_per_gpu"], "token/s")
+        return f"{row['num_devices']} {device}", layout, rate, expected, error, share
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """All of them."""
+        return [cls.row(place) for place in range(len(cls.found))]
+
+
+class Balance:
+    """Chance evens out with tokens; preference does not."""
+
+    tokens = TwoFabrics.many
+    devices = TwoFabrics.devices
+
+    mean = tokens * devices * TokenBytes.chosen // TokenBytes.experts
+    of_chance = (experts.fullest_load(mean, TokenBytes.experts) / mean - 1).to("%")
+    few_mean = TwoFabrics.few * devices * TokenBytes.chosen // TokenBytes.experts
+    of_few = (experts.fullest_load(few_mean, TokenBytes.experts) / few_mean - 1).to("%")
+
+
+class StepOfMixture:
+    """Problem 2: what all layers of a step send, forward and backward."""
+
+    tokens = TwoFabrics.many
+    layers = 58
+    passes = 2
+
+    sent = (
+        parallelism.expert_traffic(
+            tokens, TokenBytes.width, TokenBytes.chosen, TwoFabrics.devices, FP8, BF16
+        )
+        * layers
+        * passes
+    ).to("GB")
+    by_port = (sent * (7 / 8) / (63 / 64) / TwoFabrics.machines[0].ports).to("s")
+    by_rack = (sent / TwoFabrics.machines[2].bandwidth).to("s")
