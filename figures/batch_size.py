@@ -15,7 +15,7 @@ from calc.derivations.roofline import BatchOfRequests, BatchSize
 from figures import style
 
 BATCH = numpy.geomspace(1, 4096, 200)
-COLOUR = style.DEVICES["a100"]
+COLOUR = style.BLUE
 LINES = ((0, (5, 2)), (0, (1.5, 1.5)))  # of the contexts
 
 
@@ -55,7 +55,7 @@ def alt() -> str:
         )
 
     return f"""Plots over the batch size, from {show(BATCH[0])} to {show(BATCH[-1])}, on logarithmic
-    axes, on an A100. In the first panel the intensity of a layer of width {show(BatchSize.width)},
+    axes, on an H200. In the first panel the intensity of a layer of width {show(BatchSize.width)},
     weights alone, grows in proportion to the batch and crosses the ridge point of
     {show(BatchSize.ridge_point, digits=3)} at a batch of
     {show(BatchSize.critical_batch, digits=3)}. In the second its time stays that of reading the

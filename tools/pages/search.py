@@ -46,7 +46,7 @@ WORDS = {  # by which a section is looked for, too
     "chapters/training-at-scale.qmd#sec-device-memory": "ZeRO stage 3 ZeRO-3 zero stage FSDP",
     "chapters/training-at-scale.qmd#sec-designing-a-run": "how many GPUs to train",
     "chapters/cost-and-carbon.qmd#sec-carbon": "carbon of training CO2 emissions carbon training",
-    "chapters/iron-law.qmd#sec-launch": "CUDA graph node kernel launch overhead",
+    "chapters/roofline.qmd#sec-launch": "CUDA graph node kernel launch overhead",
 }
 KINDS = {  # of a constant, by the beginning of its key
     "bandwidth": "bandwidth",
