@@ -44,19 +44,10 @@ def services() -> dict[str, Any]:
     """All that the file holds."""
     plan = planned("dgx-h100")
     pools = plan.design
-    like_readers = (
-        design.pools[0]
-        for design in plan.designs
-        if len(design.pools) == 1 and design.pools[0].group == pools.pools[0].group
-    )
-    one = next(like_readers)
-    replicas = Design((replace(one, count=pools.devices // one.group.devices),))
-    assert replicas.devices == pools.devices
+    replicas = next(design for design in plan.designs if design.keeps and len(design.pools) == 1)
     return {
         "devices": {
-            "mixed": min(
-                design.devices for design in plan.designs if design.keeps and len(design.pools) == 1
-            ),
+            "mixed": replicas.devices,
             "fp8": planned("dgx-h100", weights="fp8", dtype="fp8").devices,
             "cached": planned("dgx-h100", hit_rate=DesignedService.hits).devices,
             "patient": planned("dgx-h100", tpot=DesignedService.patient_tpot).devices,

@@ -10,7 +10,7 @@ from figures import style
 
 CURVES = (
     ("two pools", (21.3, 9.0), style.BLUE, GoodputByLoad.pools),
-    ("replicas", (27.6, 18.5), style.ORANGE, GoodputByLoad.replicas),
+    ("replicas", (28.6, 21.5), style.ORANGE, GoodputByLoad.replicas),
 )
 
 

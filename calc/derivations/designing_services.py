@@ -81,7 +81,7 @@ class DesignedService:
 
 
 class GoodputByLoad:
-    """The same GPUs as two pools, and as replicas that do all, under other loads."""
+    """The service as two pools, and as replicas that do all, under other loads."""
 
     rates = (11, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29)
     until = quantity("21 request/s")

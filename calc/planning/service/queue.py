@@ -273,14 +273,16 @@ class Replica:
         steps = self.steps
         pieces, read = self._pieces(tokens, sequences)
         positions = demand.looked_at * (tokens / demand.computed) ** 2
-        step = steps.time(sequences, sequences * demand.length, read)
+        written = sequences if self.mixes else 0
+        step = steps.time(written, written * demand.length, read)
         return float(pieces * step + steps.attended * positions)
 
     def _service(self, demand: Demand, sequences: int) -> float:
         """Time that a prompt keeps others waiting: its share of a step that is full."""
         steps = self.steps
+        written = sequences if self.mixes else 0
         room = max(1, self.chunk - self._beside(sequences))
-        full = steps.time(sequences, sequences * demand.length, room)
+        full = steps.time(written, written * demand.length, room)
         return float(demand.computed / room * full + steps.attended * demand.looked_at)
 
 

@@ -125,7 +125,7 @@ def _pools(
     sent = _transfer(service, replicas) if job == "decode" else 0.0
     limits = service.percentile, *limits_of(service, job)
     for answers, replica in replicas:
-        copies = [replica]
+        copies = [replace(replica, request=0.0)]  # where its prompt was read it was known already
         if job == "prefill":  # nobody waits for a token beside it
             copies = [replace(replica, writes=False, chunk=max(CHUNKS[-1], replica.chunk))]
         elif job == "both":
@@ -164,7 +164,7 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
         if draft is not None:
             drafting = _answers(draft, group, most, slots)
             steps = with_draft(steps, drafting.decided_by, service.drafted, service.written)
-        yield answers, Replica(steps, memory, chunks[0], slots)
+        yield answers, Replica(steps, memory, chunks[0], slots).run_by(setup.software)
 
 
 def _answers(setup: Setup, group: Group, tokens: int, sequences: int) -> Answers:
