@@ -4,7 +4,9 @@
     python -m benchmarks.intervals --write    writes calc/data/intervals.csv too
 
 A class's factors are quantiles of measured over expected at 10 and 90 %, with the correction for
-how many rows there are that makes them hold for one row more (split conformal). Nothing is fitted.
+how many rows there are that makes them hold for one row more (split conformal). Rows of few sources
+are alike, and say little of a source that nobody saw: their interval includes that of the next
+wider class. Nothing is fitted.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean, median
 
 from calc import published
@@ -33,6 +35,7 @@ from calc.core.formatting import columns
 from calc.published import closed_loops
 
 FEWEST, FEWEST_SOURCES = 20, 2
+ENOUGH_SOURCES = 5  # for an interval of their own, which else is as wide as that of a wider class
 MOST_OF_A_SOURCE = 25
 THIRDS = 5  # random ones that are kept back
 
@@ -72,11 +75,18 @@ def made(known: Iterable[Residual]) -> dict[Class, Interval]:
     for residual in known:
         for names in classes(*residual.names):
             members[names].append(residual)
-    return {
-        names: _interval(names, rows)
-        for names, rows in sorted(members.items())
-        if len(rows) >= FEWEST and len({row.source for row in rows}) >= FEWEST_SOURCES
-    }
+    intervals: dict[Class, Interval] = {}
+    for names, rows in sorted(members.items(), key=lambda item: sum(map(bool, item[0]))):
+        sources = len({row.source for row in rows})
+        if len(rows) < FEWEST or sources < FEWEST_SOURCES:
+            continue
+        own = _interval(names, rows)
+        wider = next((intervals[name] for name in classes(*names)[1:] if name in intervals), own)
+        if sources < ENOUGH_SOURCES:
+            low, high = min(own.low, wider.low), max(own.high, wider.high)
+            own = replace(own, low=low, high=high)
+        intervals[names] = own
+    return dict(sorted(intervals.items()))
 
 
 def _interval(names: Class, rows: Sequence[Residual]) -> Interval:

@@ -97,6 +97,11 @@ class Surface:
         """The format of the published peak of which it has a share."""
         return RATES.get(self.format, "bf16")
 
+    @property
+    def sustained(self) -> float:
+        """The share of the largest of kernels, whatever it is of shorter ones at a higher clock."""
+        return math.exp(self.logarithms[-1])
+
     def __str__(self) -> str:
         return (
             f"{self.program} {self.version} on {self.device}, {self.kernel} in {self.format}:"

@@ -183,9 +183,9 @@ class Machine:
         That share is the median of what other machines reached of theirs: of the same vendor's
         where three of these were measured. Of a peak that is not published nothing is likely.
 
-        >>> rate = get("rtx-4090-1").likely("gemm", "bf16")
+        >>> rate = get("rtx-5090-2").likely("gemm", "bf16")
         >>> print(rate, rate.provenance.kind)
-        132.7 TFLOP/s estimate
+        168.3 TFLOP/s estimate
         """
         if self.has_reached(kind, hardware.dtype_of(name) or name if kind == "gemm" else name):
             return self.reached(kind, name)
@@ -268,7 +268,7 @@ LIKELY = ".likely."  # in the key of a rate that is such a share
 def is_likely(rate: Quantity) -> bool:
     """Whether a rate is the usual share of a peak, and was not measured.
 
-    >>> is_likely(get("rtx-4090-1").likely("gemm", "bf16"))
+    >>> is_likely(get("rtx-5090-2").likely("gemm", "bf16"))
     True
     """
     return rate.provenance is not None and LIKELY in rate.provenance.key

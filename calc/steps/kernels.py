@@ -177,7 +177,12 @@ class Kernel:
     def roof(self, machine: Machine, surface: Surface) -> Number:
         """Seconds of a launch at published peaks, of operations or bytes, whichever is longer."""
         device = machine.device
-        peak = device.peak(surface.rate if surface.rate in device.dtypes else self.dtype)
+        dtype = surface.rate if surface.rate in device.dtypes else self.dtype
+        peak = device.peak(dtype)
+        own = surface.device != device.key and self.shape is not None
+        if own and machine.has_reached("gemm", dtype):
+            # Its kin may throttle where it does not: what it reached of its peak itself is known.
+            peak = machine.reached("gemm", dtype) / surface.sustained
         compute = self.operations.m_as("FLOP") / peak.m_as("FLOP/s")
         moved = (self.traffic if self.moved is None else self.moved).m_as(
             "byte"

@@ -179,8 +179,8 @@ def test_an_upgrade_has_its_price_or_its_gain() -> None:
 
 
 def test_a_rate_that_was_not_measured_is_a_share_that_says_of_whom() -> None:
-    rate = machines.get("rtx-4090-1").likely("gemm", "bf16")
-    peak = hardware.get("rtx-4090").peak("bf16")
+    rate = machines.get("rtx-5090-2").likely("gemm", "bf16")
+    peak = hardware.get("rtx-5090").peak("bf16")
     assert 0.5 < (rate / peak).m_as("") < 1
     assert rate.provenance is not None
     assert rate.provenance.kind == "estimate"
