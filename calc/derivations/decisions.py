@@ -166,8 +166,8 @@ class PublishedCuts:
         """The middle half of their shares of the bound."""
         shares = [row.share_of_bound or 0 for row in cls.shares(device, mixture, dtype)]
         low, _, high = quantiles(shares, n=4)
-        ends = (show(quantity(100 * share, "%"), digits=2) for share in (low, high))
-        return Quoted(" – ".join(map(str, ends)))
+        ends = (str(show(100 * share, digits=2)) for share in (low, high))
+        return Quoted(f"{'–'.join(ends)}%")
 
     @classmethod
     def rows(cls) -> Rows:
@@ -424,24 +424,28 @@ class CachesOrWeights:
     gain = 1.25  # from which it is worth a test of quality
 
     @classmethod
-    def rows(cls) -> Rows:
-        """Model, bytes of weights and of a cached token, and both thresholds."""
-        lines: list[Row] = []
+    def thresholds(cls) -> Iterator[tuple[str, Quantity, Quantity, Quantity, Quantity]]:
+        """Model, bytes of weights and of a cached token, and tokens that gain and outweigh."""
+        # (W + C) / (W + C / 2) is g where C = W (g - 1) / (1 - g / 2)
+        share = (cls.gain - 1) / (1 - cls.gain / 2)
         for model, size in cls.models:
             weights = inference.weight_memory(model, size)
             token = transformer.kv_cache_per_token(model)
-            # (W + C) / (W + C / 2) is g where C = W (g - 1) / (1 - g / 2)
-            share = (cls.gain - 1) / (1 - cls.gain / 2)
-            lines.append(
-                (
-                    model.name,
-                    rounded(weights.to("GB")),
-                    rounded(token.to("kB/token"), 3),
-                    rounded((share * weights / token).to("token")),
-                    rounded((weights / token).to("token")),
-                )
+            yield model.name, weights, token, share * weights / token, weights / token
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """The same, as a table prints them."""
+        return [
+            (
+                name,
+                rounded(weights.to("GB")),
+                rounded(token.to("kB/token"), 3),
+                rounded(gains.to("token")),
+                rounded(outweighs.to("token")),
             )
-        return lines
+            for name, weights, token, gains, outweighs in cls.thresholds()
+        ]
 
 
 class GraphOrNot:

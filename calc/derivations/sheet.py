@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from calc import collectives, constants, formats, hardware, links, machines, training, transformer
+from calc.catalog.hardware import Accelerator
 from calc.core.units import quantity
 from calc.derivations import examples
-from calc.derivations.decisions import Buckets, PublishedCuts, TokensThatHide, rounded
+from calc.derivations.decisions import (
+    NAMES,
+    Buckets,
+    CachesOrWeights,
+    PublishedCuts,
+    TokensThatHide,
+    rounded,
+)
 from calc.derivations.hardware_tables import short_names
 from calc.derivations.numbers_to_know import (
     AnchorBandwidths,
     AnchorLatencies,
     LightInFibre,
     MemoryPerParameter,
-    WorkPerToken,
 )
 from calc.derivations.quoting import Quoted, Row, Rows, show
 
@@ -66,8 +73,6 @@ class OnePage:
             with_gradients,
             training.model_memory(MemoryPerParameter.parameters, with_gradients),
         ),
-        ("Forward", constants.work_inference, WorkPerToken.inference_per_token),
-        ("Train", constants.work_training, WorkPerToken.training_per_token),
     )
     kilometre = quantity("1 km")
     light = (
@@ -88,6 +93,11 @@ class OnePage:
         ("mixture, FP8, GB300", "gb300", True, "fp8"),
     )
 
+    @staticmethod
+    def name(device: Accelerator) -> str:
+        """As short as a column of three is narrow."""
+        return short_names([device])[device.key].removesuffix(" NVL72")
+
     @classmethod
     def device_rows(cls) -> list[tuple[Quoted | str | float | None, ...]]:
         """Dense peaks in TFLOP/s, and what the best GEMM in BF16 was measured to reach."""
@@ -101,7 +111,7 @@ class OnePage:
             reached = (
                 rounded(rates["bf16"].quantity.m_as("TFLOP/s"), 4) if "bf16" in rates else None
             )
-            rows.append((short_names([device])[device.key], *peaks, reached))
+            rows.append((cls.name(device), *peaks, reached))
         return rows
 
     @classmethod
@@ -109,7 +119,7 @@ class OnePage:
         """Memory, its bandwidth in TB/s, the ridge point at 16 bits, and the links each way."""
         return [
             (
-                short_names([device])[device.key],
+                cls.name(device),
                 show(device.memory_capacity),
                 device.memory_bandwidth.m_as("TB/s"),
                 show(device.ridge_point("bf16").m_as("FLOP/byte"), digits=3),
@@ -148,6 +158,22 @@ class OnePage:
             for model in named
         ]
 
+    @staticmethod
+    def cut_rows() -> Rows:
+        """By machine: devices up to which TP hides, and how long experts' messages take."""
+        return [
+            (NAMES[machine.key], *(row[place] for place in (4, 5)))
+            for machine, row in zip(examples.MACHINES, TokensThatHide.rows(), strict=True)
+        ]
+
+    @staticmethod
+    def flight_rows() -> Rows:
+        """By model: tokens in flight from which FP8 caches gain, and outweigh weights."""
+        return [
+            (name, *(rounded(tokens.to("Mtoken")) for tokens in (gains, outweighs)))
+            for name, _, _, gains, outweighs in CachesOrWeights.thresholds()
+        ]
+
     @classmethod
     def plan_rows(cls) -> Rows:
         """Shares of the bound that published training reached."""
@@ -157,12 +183,12 @@ class OnePage:
         ]
 
     @staticmethod
-    def format_rows() -> list[tuple[str, float, float, float]]:
-        """Largest value, smallest normal one, and the step at one, by format."""
+    def format_rows() -> Rows:
+        """Largest value, and the step at one, by format."""
         names = ("fp32", "bf16", "fp16", "fp8-e5m2", "fp8-e4m3", "fp4-e2m1")
         forms = [formats.get(name) for name in names]
         return [
-            (form.name, form.max, form.smallest_normal, form.epsilon)
+            (form.name, show(form.max, digits=5 if form.max < 1e6 else 2), show(form.epsilon))
             for form in forms
             if isinstance(form, formats.Float)
         ]
