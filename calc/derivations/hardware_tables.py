@@ -155,11 +155,47 @@ class AcceleratorTables:
     announced_header = ("Device", "Capacity", "Bandwidth", "Links", "BF16", "FP8", "FP4", "Read in")
     memory_rows: Rows = tuple(map(_memory_row, data_centre))
     peak_rows: Rows = tuple(map(_peak_row, data_centre))
+    _old = tuple(hardware.get(key) for key in (*OLD, "a100"))
+    old_rows: Rows = tuple(map(_memory_row, _old))
+    old_peak_rows: Rows = tuple(map(_peak_row, _old))
     small_rows: Rows = tuple(
         _memory_row(device, ("memory_capacity", "memory_bandwidth", "tdp")) for device in small
     )
     small_peak_rows: Rows = tuple(_peak_row(device) for device in small if device.dtypes)
     announced: Rows = tuple(map(_announced_row, map(hardware.get, hardware.announced())))
+
+
+def _generation_row(device: Accelerator) -> Row:
+    name = short_names([device])[device.key]
+    two = dtype_of_two_bytes(device) or ""
+    narrow = next(dtype for dtype in ("fp4", "fp8", two) if dtype in device.dtypes)
+    peaks = [device.peak(dtype).to("TFLOP/s") for dtype in (two, narrow)]
+    ridges = [show(device.ridge_point(dtype), digits=2) for dtype in (two, narrow)]
+    memory = (device.memory_bandwidth.to("TB/s"), device.memory_capacity.to("GiB"))
+    return (name, device.year, *peaks, narrow.upper(), *memory, device.link_bandwidth, *ridges)
+
+
+class Generations:
+    """Of one vendor's largest modules: what grew, and what hardly moved."""
+
+    _devices = tuple(
+        hardware.get(key) for key in ("v100", "a100", "h100", "h200", "b200", "b300", "gb300")
+    )
+    _first, _last = _devices[0], _devices[-1]
+
+    header = (
+        *("Device", "Year", "Two bytes", "Narrowest", "which is", "Bandwidth", "Capacity"),
+        *("Links", "Ridge, two bytes", "Ridge, narrowest"),
+    )
+    rows: Rows = tuple(map(_generation_row, _devices))
+    peak = _last.peak("fp16") / _first.peak("fp16")
+    bandwidth = (_last.memory_bandwidth / _first.memory_bandwidth).to("")
+    capacity = (_last.memory_capacity / _first.memory_capacity).to("")
+    links = (_last.link_bandwidth / _first.link_bandwidth).to("")
+    _ridges = tuple(device.ridge_point("fp16") for device in _devices)
+    least_ridge = min(_ridges)
+    most_ridge = max(_ridges)
+    ridge_span = most_ridge / least_ridge
 
 
 def own(machine: Machine, kind: str, name: str) -> Quantity | None:

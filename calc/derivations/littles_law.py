@@ -101,9 +101,6 @@ class MemoryConcurrency:
     words_per_sm = per_sm / word
     vectors_per_sm = per_sm / vector
     occupancy_by_vectors = (vectors_per_sm / threads).to("%")
-    by_hand = quantity("1.2 MB")
-    per_sm_by_hand = quantity("9.2 kB")
-    words_by_hand = 2300
     one_at_a_time = (word / latency).to("MB/s")
 
 
@@ -129,11 +126,12 @@ class Conversations:
     context = quantity("4096 token")
     answer_time = quantity("10 s")
     many_context = quantity("32768 token")
+    used = quantity("90%")
 
     weights = training.model_memory(
         parameters, training.recipe("inference-fp16").bytes_per_parameter
     )
-    left = (hardware.get("h100").memory_capacity - weights).to("GB")
+    left = (used * hardware.get("h100").memory_capacity - weights).to("GB")
     per_token = transformer.kv_bytes_per_token(
         layers, heads, head_width, head_width, element_size
     ).to("KiB/token")
@@ -149,7 +147,7 @@ class Everywhere:
     """One product, six systems."""
 
     link = AnchorBandwidths.infiniband
-    link_latency = AnchorLatencies.infiniband.to("µs")
+    link_latency = (constants.latency_rdma_round_trip / 2).to("µs")
     ssd = AnchorBandwidths.nvme_gen4
     ssd_latency = AnchorLatencies.ssd.to("µs")
 
@@ -213,8 +211,7 @@ class SmallReads:
     in_flight = queueing.bytes_in_flight(bandwidth, latency).to("kB")
     reads = in_flight / size
     one_at_a_time = (size / latency).to("MB/s")
-    by_hand = quantity("300 kB")
-    reads_by_hand = 75
+    reads_by_hand = 7e9 * 45e-6 / 4e3
 
 
 class FasterOrLarger:
