@@ -328,7 +328,11 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         or not isinstance(table.get("name"), str)
         or not isinstance(table.get("year"), int)
     ):
-        raise InputError(f"{path}: {key} must be a table with a name and a year")
+        raise InputError(
+            f"{path}: {key} must be a table with a name and a year, as [mine] with a line"
+            ' name = "My accelerator" and one year = 2026; the page "The command line" of the book'
+            " shows all that it holds at least"
+        )
     known = [
         "name",
         "year",

@@ -155,13 +155,14 @@ class Check(Reported):
     def title(self) -> list[str]:
         """The verdict, what it stands on, and where the claim stands among published rows."""
         share = self.hardest.share
-        verdict = f"possible: {share:.0%} of the bound"
+        taken = ", with what is easiest where it says nothing" if self.unsaid else ""
+        verdict = f"possible: {share:.0%} of the bound{taken}"
         if not self.possible:
             verdict = f"impossible: {share:.3g} times the bound"
         standing = (
             [
-                f"{self.percentile:.0f} % of the {len(self.near)} published rows most like it are"
-                " further from theirs"
+                f"of the {len(self.near)} published rows most like it {self.percentile:.0f} % reach"
+                " a smaller share of their bounds"
             ]
             if self.percentile is not None
             else []
@@ -298,7 +299,7 @@ def check(claim: str | Mapping[str, Any], about: str = "") -> Check:
     - `about`: what the claim leaves out, as "on 4 H100, fp8", where a result names no device
 
     >>> print(check("Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users").title[0])
-    possible: 22% of the bound
+    possible: 22% of the bound, with what is easiest where it says nothing
     >>> print(check("Llama 3.1 70B in bf16 on 4 H100: 200 token/s for each of 64 users").title[0])
     impossible: 2.07 times the bound
     """

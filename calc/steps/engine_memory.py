@@ -620,7 +620,7 @@ def _too_large(answer: EngineMemory) -> str:
     would = (
         f"no number of slices up to {TENSORS[-1]} holds it: take smaller formats"
         if fewest is None
-        else f"tensor={fewest} would hold it"
+        else f"tensor={fewest} would hold it, or a shorter context less"
     )
     return (
         f"{answer.model.name} does not fit on {count} with a sequence of {answer.context} tokens:"
