@@ -294,6 +294,5 @@ class SmallFlash:
     mask = sparsity.bitmask_storage(0, _count, "1 byte")
     left = flash - mask
     level = (1 - left / int8).to("%")
-    level_by_hand = quantity(50, "%")
     bitmask_share = (1 / (PrunedAndQuantized.bitmask / PrunedAndQuantized.dense)).to("%")
     csr_share = (1 / (PrunedAndQuantized.csr / PrunedAndQuantized.dense)).to("%")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from polars import col
 
 from calc import roofline
-from calc.codesign.accuracy import INPUT_KINDS, overflow_onset
+from calc.codesign.accuracy import INPUT_KINDS
 from calc.codesign.kernel_speed import FLOP_PER_ENTRY, bytes_per_entry
 from calc.codesign.resolvent_numpy import scaled_minors
 from calc.codesign.resolvent_problem import Problem
@@ -63,7 +63,6 @@ class OverflowingMinors:
     last = _gone[-1]
     median_in_128 = _median(_gone_in_128)
     longer = median_in_128 / median
-    more_exponents = math.log(numpy.finfo(float).max) / math.log(numpy.finfo(numpy.float32).max)
     growth = float(numpy.median(_rows["growth"]))
     log_max = math.log(numpy.finfo(numpy.float32).max)
     predicted = log_max / growth
@@ -187,14 +186,10 @@ class KernelSpeed:
     most_compiled_gain = max(_gain_of_complex64("numba", *size) for size in SIZES)
     eager_time = quantity(timed("kernel_seconds", "torch", batch, n), "s").to("ms")
     numba_time = quantity(timed("kernel_seconds", "numba", batch, n), "s").to("ms")
-    call_time = quantity(timed("seconds", "numba", batch, n), "s").to("ms")
     eager_gain = _gain_of_complex64("torch", batch, n)
     compiled_gain = _gain_of_complex64("numba", batch, n)
     one_column = timed("kernel_seconds", "solve_banded", batch, n) / timed(
         "kernel_seconds", "numba", batch, n
-    )
-    sixteen_rows = timed("kernel_seconds", "numba", batch, n) / timed(
-        "kernel_seconds", "numba", 1, n
     )
 
     @classmethod
@@ -230,46 +225,12 @@ class PairOfHalves:
     largest = float(numpy.finfo(numpy.float16).max)
     log_max = math.log(largest)
     length = log_max / OverflowingMinors.growth
-    step_by_hand = 0.8
-    by_hand = 14
-
-
-class ConstantChain:
-    """Problem: the growth of a chain of equal entries from its characteristic equation."""
-
-    a = 2
-    z_imaginary = 2
-    size_by_hand = 2.8
-    by_hand = 89
-    _row = complex(a, -z_imaginary)
-    root = abs((_row + (_row**2 - 4) ** 0.5) / 2)
-    growth = math.log(root)
-    length = OverflowingMinors.log_max / growth
-    _ones = [1.0] * 199
-    onset = int(overflow_onset([float(a)] * 200, _ones, _ones, z_imaginary * 1j).length)
 
 
 class AbsoluteThreshold:
     """Problem: one threshold on absolute errors, and inputs whose results differ in size."""
 
-    threshold = 1e-6
     damping = 0.1
     bound = 1 / damping
-    by_hand = 1e-6
     absolute = worst("absolute", "complex64", ("small",))
     relative = worst("relative", "complex64", ("small",))
-
-
-class ChainOfFour:
-    """Problem: at the middle of its spectrum the first determinant of a chain of four is zero."""
-
-    by_hand = 1
-    determinant = float(numpy.linalg.det(numpy.eye(4, k=1) + numpy.eye(4, k=-1)))
-
-
-class TwoOffers:
-    """Problem: complex64 in the eager loop, or compiling it in complex128."""
-
-    by_hand = quantity("50 ms")
-    narrower = KernelSpeed.eager_time / KernelSpeed.eager_gain
-    both = timed("speedup", "numba", 16, 4096, "complex64")

@@ -72,15 +72,12 @@ class Scaled:
     # 0.35 of 32, 16, 24, 32, 64, 96, 160 and 320 channels, to multiples of eight.
     model = _mobilenet_v2((16, 8, 8, 16, 24, 32, 56, 112), 144)
     side = 72
-    narrow = 8
-    wide = 48
     limit = quantity("512 kB")
     published_parameters = quantity("0.75M param")
 
     plain = convolution.peak_memory(model)
     peak = convolution.peak_memory(model, in_place=True)
     published = constants.size_peak_mobilenet_v2_0_35
-    by_hand = quantity(5000 * 56, "byte").to("kB")
 
 
 class Schedules:
@@ -125,7 +122,6 @@ class VisualWakeWords:
     model = Schedules.visual
     all_outputs = Schedules.all_outputs(model)
     peak = convolution.peak_memory(model).to("kB")
-    sum_over_peak = all_outputs / peak
     least_error = -max(Schedules.row(*case)[-1] for case in Schedules.cases)
     largest_error = -min(Schedules.row(*case)[-1] for case in Schedules.cases)
 
@@ -274,24 +270,6 @@ class PhoneDecode:
         )
 
 
-class LargerOnThePhone:
-    """Problem: what one measurement on a phone says of a larger model there."""
-
-    file = constants.size_file_llama_3_2_3b_spinquant
-    smaller_file = constants.size_file_llama_3_2_1b_spinquant
-    smaller_measured = constants.frequency_tokens_llama_3_2_1b_spinquant_oneplus_12
-    published = constants.frequency_tokens_llama_3_2_3b_spinquant_oneplus_12
-
-    vocabulary = LARGER_LLAMA.vocabulary
-    embedding = _embedding(LARGER_LLAMA)
-    read = (file - embedding).to("GB")
-    reached = (smaller_measured * PhoneDecode.spinquant_read).to("GB/s")
-    rate = (reached / read).to("1/s")
-    error = (rate / published - 1).to("%")
-    files_ratio_by_hand = 2.5
-    by_hand = (smaller_measured / files_ratio_by_hand).to("1/s")
-
-
 class SumForAPeak:
     """Problem: a plan that buys memory for the sum of all layers."""
 
@@ -300,9 +278,6 @@ class SumForAPeak:
     all_outputs = Schedules.all_outputs(model)
     peak = convolution.peak_memory(model).to("kB")
     published = constants.size_workspace_ic.to("kB")
-    map_by_hand = quantity("16 kB")
-    maps = 3
-    by_hand = maps * map_by_hand
 
 
 class ReferenceNetwork:
@@ -366,9 +341,6 @@ class LargestBatch:
     fp32 = _largest(budget)
     fp16 = _largest(budget, "fp16")
     training = _largest(budget, mode="training")
-    held_by_hand = quantity("800 kB")
-    left_by_hand = quantity("250 kB")
-    training_by_hand = round(left_by_hand / quantity("7 kB"))
     in_mebibytes = ReferenceNetwork.total.to("MiB")
     in_megabytes = ReferenceNetwork.total.to("MB")
     unit_error = (quantity("1 MiB") / quantity("1 MB") - 1).to("%")

@@ -66,7 +66,6 @@ class PromisedFactors:
     second = 2
     third = 2
     fourth = 1.5
-    told = 10
     product = first * second * third * fourth
     first_share = quantity("60%")
     second_share = quantity("20%")
@@ -81,7 +80,6 @@ class PromisedFactors:
     combined = scaling.combined_speedup(levers)
     rest = 1 - first_share - second_share - third_share - fourth_share
     all_free = scaling.amdahl_limit(rest)
-    by_hand = 20
 
 
 class MeasuredStep:
@@ -196,8 +194,6 @@ class PartsOfABatch:
     )
     batch = first + last
     weight = 1 / 2
-    overweight = weight * batch
-    by_hand = 30
 
 
 class OffloadingTime:
@@ -221,8 +217,6 @@ class OffloadingTime:
     wanted = quantity("5%")
     sequences = (time / wanted / (step / SevenBillion.sequences)).to("")
     whole = ceil(sequences.m_as(""))
-    sequence_by_hand = quantity("0.4 s")
-    by_hand = 50
     rows = (
         ("link, gradients out and weights back", moved, link, link_time),
         ("memory of the host, the update", touched, host, host_time),
@@ -231,16 +225,6 @@ class OffloadingTime:
     float32_offloaded = quantity(
         measured("offload", "fp32", "offloaded_bytes_per_parameter"), "byte/param"
     )
-
-
-class ForgottenHost:
-    """Problem: a plan for offloading that counts the link and not the update on the host."""
-
-    per_parameter = quantity("28 byte/param")
-    touched_by_hand = quantity("200 GB")
-    by_hand = quantity("0.7 s")
-    planned = (OffloadingTime.link_time / OffloadingTime.step).to("%")
-    host_share = (OffloadingTime.host_time / OffloadingTime.step).to("%")
 
 
 class PaddedShape:
@@ -286,24 +270,6 @@ class StoredRun:
     ridge = roofline.ridge_point(RUN.peak, RUN.bandwidth).to("FLOP/byte")
 
 
-class EightDevices:
-    """Problem: eight devices, a small serial fraction and a ring."""
-
-    step = quantity("100 ms")
-    serial = quantity("5%")
-    gradients = quantity("14 GB")
-    devices = 8
-    bandwidth = hardware.H100.link_bandwidth
-    _predicted = codesign.predict_scaling(step, serial, gradients, devices, bandwidth, "600 ns")
-    amdahl = _predicted.amdahl
-    speedup = _predicted.speedup
-    ring = _predicted.all_reduce.to("ms")
-    serial_by_hand = quantity("5 ms")
-    parallel_by_hand = quantity("12 ms")
-    ring_by_hand = quantity("55 ms")
-    by_hand = 1.4
-
-
 class WhichFirst:
     """Problem: products three times as fast, or the optimizer four times."""
 
@@ -317,5 +283,3 @@ class WhichFirst:
     )
     second = both / products
     share_after = (MeasuredStep.optimizer * products).to("%")
-    products_by_hand = 2
-    optimizer_by_hand = 1.2
