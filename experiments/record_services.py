@@ -2,7 +2,7 @@
 
     python -m experiments.record_services
 
-Writes calc/data/computed/services.toml, which `calc.derivations.designing_services` reads: what a
+Writes calc/data/computed/services.toml, which `calc.derivations.service_under_load` reads: what a
 planner and a simulation take seconds for would else be computed wherever the chapter is quoted.
 """
 
@@ -16,7 +16,7 @@ import tomli_w
 
 from calc import plan_service
 from calc.core.records import DATA
-from calc.derivations.designing_services import (
+from calc.derivations.service_under_load import (
     MACHINES,
     AskedService,
     DesignedService,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.serving_in_practice import EAGLE, EAGLE_3, DraftsByBatch, DraftsShort
+from calc.derivations.drafts_and_pools import EAGLE, EAGLE_3, DraftsByBatch, DraftsShort
 from figures import style
 
 BATCHES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128)

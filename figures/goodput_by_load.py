@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.designing_services import AskedService, GoodputByLoad, KeptWithPools
+from calc.derivations.service_under_load import AskedService, GoodputByLoad, KeptWithPools
 from figures import style
 
 CURVES = (

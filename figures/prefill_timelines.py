@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 
 from calc import quantity
 from calc.derivations import show
-from calc.derivations.serving_in_practice import Chunks, Timeline
+from calc.derivations.drafts_and_pools import Chunks, Timeline
 from figures import style
 
 ARRIVES = Timeline.before * Timeline.step

@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator
 
 from calc import machines
 from calc.derivations import show
-from calc.derivations.designing_services import MACHINES, AskedService, ServiceFrontier, paid
+from calc.derivations.service_under_load import MACHINES, AskedService, ServiceFrontier, paid
 from figures import style
 
 COLORS = dict(zip(MACHINES, (style.ORANGE, style.BLUE, style.GREEN, style.PURPLE), strict=True))

@@ -11,7 +11,7 @@ from matplotlib.ticker import MultipleLocator, PercentFormatter
 from calc import quantity, queueing
 from calc.core.formatting import listed
 from calc.derivations import show
-from calc.derivations.serving import PromptQueue, busiest
+from calc.derivations.service_under_load import PromptQueue, busiest
 from figures import style
 
 SERVICE = quantity(1, "s")  # the unit of all waits

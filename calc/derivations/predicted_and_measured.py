@@ -168,7 +168,6 @@ class Served:
     expected = quantity(prediction.expected * batch, "s").to("ms")
     measured = quantity(compared.measured * batch, "s").to("ms")
     share = percent(compared.share_of_bound)
-    difference = percent((measured / expected).m_as("") - 1)
 
     context = 1.5 * compared.row.number("output_len")  # by the rule for prompts of no stated length
     no_overlap = inference.decode(
@@ -283,7 +282,6 @@ class PartsOfTraining:
     )
     lower = quantity(prediction.lower * tokens, "s")
     measured = quantity(compared.measured * tokens, "s")
-    share = percent(compared.share_of_bound)
     difference = percent(abs(compared.error))
 
 

@@ -35,7 +35,7 @@ def recorded(name: str) -> Any:
 
 
 def test_the_cheapest_of_the_plans_is_as_it_was_recorded() -> None:
-    from calc.derivations.designing_services import DesignedService
+    from calc.derivations.service_under_load import DesignedService
     from experiments import record_services
 
     plan = record_services.planned("dgx-h100", tpot=DesignedService.patient_tpot)
@@ -67,7 +67,7 @@ def test_servers_under_load_are_recorded_as_they_are_simulated() -> None:
 
 
 def test_loads_are_those_that_are_drawn() -> None:
-    from calc.derivations.designing_services import GoodputByLoad
+    from calc.derivations.service_under_load import GoodputByLoad
 
     for loads in (GoodputByLoad.pools, GoodputByLoad.replicas):
         assert tuple(load["rate"] for load in loads) == GoodputByLoad.rates

@@ -1,20 +1,23 @@
-"""What the chapter "Serving" quotes of chunks, prefixes, pools and measured drafts."""
+"""What the chapter "Drafts and pools" quotes: drafts, chunks, and two pools."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from statistics import median
+from typing import Any
 
-from calc import hardware, inference, machines, models, queueing, roofline, serving, transformer
-from calc.core.units import Quantity, quantity
-from calc.derivations import recorded
+from calc import hardware, inference, machines, models, serving, transformer
+from calc.catalog.models import Transformer
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.examples import MIXTURE
 from calc.derivations.precision import rounded
-from calc.derivations.quoting import Row
-from calc.derivations.serving import OneNode
+from calc.derivations.quoting import Row, Rows
+from calc.derivations.service_under_load import Prefixes
+from calc.derivations.serving import OneGpu, OneNode, expected as expected_token, step
 from calc.laws.roofline import StepTime
-from calc.steps.job import Job, Layout
+from calc.steps.job import Formats, Job, Layout
 
 SERVER = machines.get("dgx-h100")
+H200 = hardware.get("h200")
 NODE = Job(OneNode.model, SERVER, Layout(tensor=OneNode.devices))
 
 
@@ -71,34 +74,6 @@ class Timeline:
     sent = (cache / ports).m_as("ms")
 
 
-class Prefixes:
-    """What a prefix cache finds, by its size, in a public trace of conversations."""
-
-    per_token = transformer.kv_cache_per_token(OneNode.model)
-    links = 8
-    port = SERVER.ports.to("GB/s")
-    hits_of_deepseek = quantity("56.3%")
-    rate_of_deepseek = quantity("73700 token/s")
-
-    points = tuple(
-        (float(row["tokens"]), float(row["hit_rate"])) for row in recorded.rows("prefix_hits.csv")
-    )
-    requests = 12031
-    most = quantity(100 * points[-1][1], "%")
-    gain = quantity(1 / (1 - points[-1][1]), "")
-    computed = serving.computed_rate(rate_of_deepseek, hits_of_deepseek)
-    read_rate = (quantity(OneNode.prompt, "token") / OneNode.first).to("token/s")
-    made = serving.cache_rate(per_token, read_rate).to("GB/s")
-    carried = (links * port).to("GB/s")
-
-    @classmethod
-    def row(cls, place: int) -> Row:
-        """Tokens in the cache, their memory for Llama 3 70B, and the share found."""
-        tokens, share = cls.points[place]
-        cached = quantity(tokens, "token")
-        return cached, (cached * cls.per_token).to("GB"), quantity(100 * share, "%")
-
-
 class Pools:
     """Prompts and answers on devices of their own: how many of each, and what moves between."""
 
@@ -146,30 +121,159 @@ class MixedOrApart:
     gain = (apart_rate / mixed_rate).to("")
 
 
-class FirstTokens:
-    """Goodput of a pool that reads: the load at which nine in ten first tokens keep a limit."""
+class Speculation:
+    """Llama 3 8B drafts for Llama 3 70B: a gain for few users, a loss for many."""
 
-    limit = quantity("300 ms")
-    beyond = quantity("10%")
-    service = MixedOrApart.first
+    large = OneNode.model
+    draft = OneGpu.model
+    devices = 8
+    drafted = 4
+    acceptance = quantity("70%")
+    many = 256
 
-    kept = (1 - beyond).to("%")
-    utilization = queueing.utilization_within(service, limit, beyond).to("%")
-    goodput = (utilization * quantity("1 request") / service).to("request/s")
-    tight = quantity("150 ms")
+    cost = (step(draft, devices, 1).lower / step(large, devices, 1).lower).to("")
+    tokens = inference.speculative_tokens(acceptance, drafted)
+    smaller = draft.multiplied_parameters / large.multiplied_parameters
+    operations = inference.speculative_operations(acceptance, drafted, smaller)
+    expected_cost = (expected_token(draft, devices, 1) / expected_token(large, devices, 1)).to("")
+    expected_gain = inference.speculative_speedup(acceptance, drafted, expected_cost)
+
+    @classmethod
+    def speedup(cls, sequences: QuantityLike) -> Any:
+        """With the roofs of checking and drafting, which the law of one stream leaves out."""
+        plain = step(cls.large, cls.devices, sequences)
+        compute = plain.parts["compute"] * (cls.drafted + 1)
+        check = replace(plain, parts=plain.parts | {"compute": compute})
+        draft = step(cls.draft, cls.devices, sequences).lower
+        return (cls.tokens * plain.lower / (check.lower + cls.drafted * draft)).m_as("")
+
+
+class FullMemory:
+    """Drafts for a full memory, at the roofs: what a head gains, and a model of its own."""
+
+    acceptance = Speculation.acceptance
+    drafted = Speculation.drafted
+    tokens = Speculation.tokens
+    cases = (
+        (models.get("llama-3-1-70b"), 8, 2048, 1),
+        (models.get("llama-3-1-70b"), 8, 2048, 256),
+        (models.get("llama-3-1-70b"), 8, 8192, 256),
+        (models.get("llama-3-1-70b"), 8, 8192, 0),
+        (models.get("llama-3-8b"), 1, 2048, 0),
+    )
+
+    @classmethod
+    def row(cls, place: int) -> Row:
+        """Model, devices, context, batch; the gain by a head, and by a model of 8B parameters."""
+        model, devices, context, batch = cls.cases[place]
+        batch = batch or int(inference.largest_batch(model, H200, context, devices))
+        small = None if model is OneGpu.model else cls.gain(place, batch, OneGpu.model)
+        return (model.name, devices, context, batch, cls.gain(place, batch, head_of(model)), small)
+
+    @classmethod
+    def gain(cls, place: int, batch: int, draft: Transformer) -> Quantity:
+        """Tokens of a pass over the time of its check and its drafts, in steps."""
+        model, devices, context, _ = cls.cases[place]
+        plain = inference.decode(model, H200, context, batch, devices)
+        compute = plain.parts["compute"] * (cls.drafted + 1)
+        check = replace(plain, parts=plain.parts | {"compute": compute}).lower
+        passes = cls.drafted * inference.decode(draft, H200, context, batch, devices).lower
+        gain: Quantity = (cls.tokens * plain.lower / (check + passes)).to("")
+        return gain
+
+
+def head_of(model: Transformer) -> Transformer:
+    """A head that drafts: one layer of the model and its output matrix."""
+    return replace(model, layers=1)
+
+
+class FullMemoryGain:
+    """What the table is quoted for."""
+
+    few = FullMemory.row(0)[4]
+    short = FullMemory.row(1)[4]
+    long = FullMemory.row(3)[4]
+    long_batch = FullMemory.row(3)[3]
+    small = FullMemory.row(3)[5]
+    published = 2.51  # MagicDec, of Llama 3.1 8B at 32 to 256 requests
+
+
+class DraftsOfMixtures:
+    """Multi-token prediction of mixtures, as measured: tokens a second without and with it."""
+
+    cases = (
+        ("DeepSeek-V3", "SGLang, eight H200s, TP8", "1 request", 1.8, "[@sglang-deepseek-mtp]"),
+        ("DeepSeek-V3", "SGLang, eight H200s, TP8", "32 requests", 1.5, "[@sglang-deepseek-mtp]"),
+        (
+            "DeepSeek-V3",
+            "SGLang, 16 H200s, EP, contexts of 65 536",
+            "2 a GPU",
+            81.5 / 60.4,
+            "[@lmsys2025mtp]",
+        ),
+        ("DeepSeek-V3.2", "vLLM, eight B300s, TP8", "1 request", 234 / 125, "[@vllm-tops-aa]"),
+    )
+    of_overlap = 60.4 / 51
+    of_drafts = 81.5 / 60.4
+    at_scale = quantity(14.2, "%")
+    lowest = min(case[3] for case in cases)
+    highest = max(case[3] for case in cases)
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Model, server, requests, the gain with its source."""
+        return [
+            (f"{model} {source}", server, requests, quantity(gain, ""))
+            for model, server, requests, gain, source in cls.cases
+        ]
+
+
+class CheckOfAMixture:
+    """A check of two tokens in place of one wakes more experts: by kernels on eight H200s."""
+
+    job = Job(MIXTURE, machines.get("dgx-h200"), Layout(tensor=8), Formats("fp8", "fp8"))
+    tokens = inference.speculative_tokens(quantity("85%"), 1)
+
+    @classmethod
+    def gain(cls, sequences: int) -> Quantity:
+        """With one drafted token of no cost, at an acceptance of 85 %."""
+        plain, check = (
+            expected(serving.mixed_step(cls.job, sequences, 2048, 0, drafted=ahead))
+            for ahead in (0, 1)
+        )
+        return serving.drafting_gain(cls.tokens, plain, check)
+
+
+class ChecksOfAMixture:
+    """By kernels, at batches of the published gains."""
+
+    one = CheckOfAMixture.gain(1).to("")
+    many = CheckOfAMixture.gain(32).to("")
+
+
+class SpeculationAtScale:
+    """The gain by the roofs for one request."""
+
+    gain_alone = quantity(Speculation.speedup(1), "")
+
+
+class DraftLength:
+    """Problem 3: how many tokens to draft."""
+
+    acceptance = quantity("70%")
+    cost = quantity("0.11")
+
+    best = quantity(
+        max(range(1, 20), key=lambda drafted: inference.speculative_speedup(0.7, drafted, 0.11)), ""
+    )
+    best_gain = inference.speculative_speedup(acceptance, best, cost)
+    eight = inference.speculative_speedup(acceptance, 8, cost)
 
 
 class MeasuredDrafts:
     """What published drafts yield in a pass, and what of it arrives as speed."""
 
     rows = (
-        ("Draft model of 77M", "T5 11B, translation", 3.6, 3.4, "[@leviathan2023fast]"),
-        ("Draft model of 68M", "Vicuna 13B", 2.27, 1.93, "[@li2025eagle3]"),
-        ("n-gram of the prompt", "Vicuna 13B", 1.63, 1.58, "[@li2025eagle3]"),
-        ("Medusa", "Vicuna 13B", 2.59, 2.07, "[@li2025eagle3]"),
-        ("EAGLE", "Vicuna 13B", 3.98, 3.07, "[@li2025eagle3]"),
-        ("EAGLE-2", "Vicuna 13B", 4.83, 4.26, "[@li2025eagle3]"),
-        ("EAGLE-3", "Vicuna 13B", 6.65, 5.58, "[@li2025eagle3]"),
         ("EAGLE-3", "Llama 3.3 70B", 5.63, 4.11, "[@li2025eagle3]"),
         ("Multi-token prediction", "DeepSeek-V3", 1.875, 1.8, "[@deepseek2024v3]"),
     )
@@ -180,8 +284,6 @@ class MeasuredDrafts:
     depth = 4
     acceptance = quantity("70%")
 
-    low_tokens = inference.speculative_tokens(low_acceptance, 1)
-    high_tokens = inference.speculative_tokens(high_acceptance, 1)
     chain = inference.speculative_tokens(acceptance, depth)
     tree = serving.tree_tokens(acceptance, branches, depth)
 
@@ -221,15 +323,10 @@ class DraftsByBatch:
     few = batches[0]
     most = batches[-1]
     tokens = quantity(EAGLE_3.tokens, "")
-    tokens_eagle = quantity(EAGLE.tokens, "")
     first = quantity(EAGLE_3.gains[0], "")
     last = quantity(EAGLE_3.gains[-1], "")
     first_eagle = quantity(EAGLE.gains[0], "")
     last_eagle = quantity(EAGLE.gains[-1], "")
-    bound_from = serving.last_batch_for_drafts(
-        roofline.critical_batch_by_weights(hardware.get("h100").ridge_point("bf16"), "2 byte"),
-        drafted,
-    )
 
     @classmethod
     def times(cls, head: Head, sequences: int) -> tuple[StepTime, StepTime, StepTime]:
@@ -272,71 +369,6 @@ class DraftsShort:
     error_many = (many / DraftsByBatch.last - 1).to("%")
     rest_few = DraftsByBatch.rest(EAGLE_3, DraftsByBatch.few)
     rest_many = DraftsByBatch.rest(EAGLE_3, DraftsByBatch.most)
-    rest_few_eagle = DraftsByBatch.rest(EAGLE, DraftsByBatch.few)
-    rest_many_eagle = DraftsByBatch.rest(EAGLE, DraftsByBatch.most)
-
-
-class DraftsOfAMixture:
-    """Tokens that are checked together wake experts: a mixture gains less, and may lose."""
-
-    model = models.get("qwen3-30b-a3b")
-    context = DraftsByBatch.context
-    # Of EAGLE-3 in SGLang on so many H100s: sequences, tokens checked of each, tokens that a pass
-    # yields, and tokens a second without and with drafts, as users measured them.
-    four = tuple(
-        (4, *row)
-        for row in (
-            *((1, 4, 2.017, 218.89, 170.35), (1, 8, 2.216, 218.89, 185.28)),
-            *((1, 16, 2.542, 218.89, 185.64), (1, 64, 3.034, 218.89, 193.31)),
-            *((4, 16, 2.556, 507.49, 476.37), (8, 16, 2.578, 677.14, 673.14)),
-            *((32, 16, 2.560, 1128.30, 927.11), (64, 16, 2.553, 1237.84, 1307.95)),
-        )
-    )
-    two = tuple(
-        (2, *row)
-        for row in (
-            *((1, 4, 1.86, 222.47, 159.78), (1, 8, 2.20, 222.47, 172.99)),
-            *((1, 4, 1.99, 222.47, 207.62), (1, 16, 2.52, 222.47, 191.90)),
-            *((1, 12, 2.42, 222.47, 171.54), (1, 60, 3.2, 222.47, 177.5)),
-            *((4, 4, 1.86, 566.21, 447.90), (4, 8, 2.27, 566.21, 426.46)),
-        )
-    )
-    measured = (*four, *two)
-    places = tuple(range(len(measured)))
-
-    @classmethod
-    def gain(cls, place: int) -> tuple[float, float, float]:
-        """How many times a step is longer that checks, the gain of kernels, and as measured."""
-        devices, sequences, checked, tokens, without, with_drafts = cls.measured[place]
-        job = Job(cls.model, SERVER, Layout(tensor=devices))
-        plain, check = (
-            expected(serving.mixed_step(job, sequences, cls.context, 0, drafted=ahead))
-            for ahead in (0, checked - 1)
-        )
-        gain = serving.drafting_gain(tokens, plain, check).m_as("")
-        return (check / plain).m_as(""), gain, with_drafts / without
-
-    @classmethod
-    def row(cls, place: int) -> Row:
-        """Devices, sequences, tokens checked, tokens a pass, longer, gain of kernels, measured."""
-        return *cls.measured[place][:4], *cls.gain(place)
-
-
-class DraftsOfAMixtureInAll:
-    """What is measured falls short of kernels that check, with drafts for nothing."""
-
-    checked = DraftsOfAMixture.measured[2][2]
-    longer = quantity(DraftsOfAMixture.gain(2)[0], "")
-    yielded = quantity(DraftsOfAMixture.measured[2][3], "")
-    gain = quantity(DraftsOfAMixture.gain(2)[1], "")
-    rows = len(DraftsOfAMixture.measured)
-    gained = sum(DraftsOfAMixture.gain(place)[2] > 1 for place in DraftsOfAMixture.places)
-    error = quantity(
-        median(
-            gain / real - 1 for _, gain, real in map(DraftsOfAMixture.gain, DraftsOfAMixture.places)
-        ),
-        "",
-    ).to("%")
 
 
 def served_by(servers: int, readers: int, ratio: Quantity) -> Quantity:
@@ -355,7 +387,6 @@ class PoolProblem:
     servers = 12
 
     ratio = serving.pool_ratio(times_as_long, 1, prefill_rate, decode_rate)
-    ratio_by_hand = 1.6
     exact = servers * ratio / (1 + ratio)
     readers = int(exact.magnitude)
     writers = servers - readers

@@ -1,0 +1,409 @@
+"""What the chapter "A service under load" quotes.
+
+Plans and simulations take seconds: they are recorded by `python -m experiments.record_services`.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any, ClassVar
+
+from calc import machines, published, queueing, serving, transformer
+from calc.catalog.models import Transformer
+from calc.core.units import Quantity, quantity
+from calc.derivations import recorded
+from calc.derivations.examples import AGENT, CHAT, DENSE, MIXTURE, REASONING, SUMMARY, Agent, Load
+from calc.derivations.quoting import Row, Rows
+from calc.derivations.serving import OneNode
+from calc.planning import plan
+from calc.planning.expectation import Expectation
+from calc.planning.service.goodput import Goodput
+from calc.published import conditions
+
+RECORDED = recorded.settings("services.toml")
+SERVER = machines.get("dgx-h100")
+
+
+def busiest(servers: int, wait: float) -> float:
+    """The utilisation at which a hundredth of requests wait so many service times, by halving."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        tail = queueing.waiting_tail("1 s", middle, servers, "1%").m_as("s")
+        low, high = (middle, high) if tail < wait else (low, middle)
+    return low
+
+
+class PromptQueue:
+    """Prompts are read one after another: at 95 % the first token waits a hundred times as long."""
+
+    service = OneNode.first
+    calm = quantity("80%")
+    busy = quantity("95%")
+    beyond = quantity("1%")
+    limit = 5
+    some_servers = 4
+    many_servers = 16
+    servers = (1, some_servers, many_servers)
+
+    one_in = 1 / beyond
+    more_load = (busy / calm - 1).to("%")
+    calm_mean = queueing.single_server_time(service, calm).to("ms")
+    busy_mean = queueing.single_server_time(service, busy).to("ms")
+    busy_tail = queueing.single_server_tail(service, busy, beyond).to("s")
+    worse = (busy_mean / calm_mean).to("")
+    alike = queueing.single_server_wait(service, busy, 0).to("ms")
+    mixed = queueing.single_server_wait(service, busy, 2).to("ms")
+    wait_one = (queueing.waiting_tail(service, busy, 1, beyond) / service).to("")
+    wait_sixteen = (queueing.waiting_tail(service, busy, many_servers, beyond) / service).to("")
+
+
+class Slots:
+    """One step serves all slots: answers slow down long before no slot is free."""
+
+    slots = OneNode.largest
+    calm = quantity("80%")
+    busy = quantity("95%")
+    fullest = quantity("99%")
+    loads = (calm, busy, quantity("98%"), fullest)
+    hardly_any = quantity("0.1%")
+
+    # The step's lower bound is a straight line of the batch up to the largest.
+    written = (OneNode.answer_full - OneNode.answer_alone) / (slots - 1)
+    own_time = (OneNode.first + written).to("ms")
+    shared_time = (OneNode.answer_alone - written).to("s")
+    alone = shared_time + own_time
+    prompt_share = (OneNode.first / own_time).to("%")
+    busy_rate = busy * OneNode.both_rate
+    busy_time = queueing.batch_time(busy, slots, shared_time, own_time)
+    busy_slowdown = (busy_time / alone).to("")
+    _requests = slots * quantity("1 request")
+    free = (1 - busy_rate * busy_time / _requests).to("%")
+    by_erlang = queueing.waiting_probability(busy, slots).to("%")
+    # The same requests, if only their last tokens came here.
+    _load = queueing.server_utilization(busy_rate, shared_time + slots * written, _requests)
+    elsewhere = queueing.batch_time(_load, slots, shared_time, written)
+
+    @classmethod
+    def row(cls, load: Quantity) -> tuple[Quantity | None, ...]:
+        """Load, arrivals, requests in the batch, time of an answer, who waits and how long."""
+        chain = (load, cls.slots, cls.shared_time, cls.own_time)
+        rate, time = load * OneNode.both_rate, queueing.batch_time(*chain)
+        present = queueing.requests_in_flight(rate, time).m_as("request")
+        waiting = queueing.batch_waiting_probability(*chain).to("%")
+        wait = queueing.batch_waiting_time(*chain).to("ms")
+        waited = (waiting, wait) if waiting > cls.hardly_any else (None, None)
+        return load.to("%"), rate.to("request/s"), quantity(present, ""), time, *waited
+
+
+class FirstTokenPromise:
+    """Problem 2: the rate at which 99 of 100 prompts wait no longer than half a second."""
+
+    service = OneNode.first
+    limit = quantity("500 ms")
+    nodes = 4
+
+    _multiple = (limit / service).m_as("")
+    utilization = quantity(busiest(1, _multiple), "").to("%")
+    rate = (utilization * OneNode.read_rate).to("request/s")
+    apart = nodes * rate
+    _utilization_together = quantity(busiest(4, _multiple), "")
+    together = (_utilization_together * nodes * OneNode.read_rate).to("request/s")
+
+
+class Prefixes:
+    """What a prefix cache finds, by its size, in a public trace of conversations."""
+
+    per_token = transformer.kv_cache_per_token(OneNode.model)
+    links = 8
+    port = SERVER.ports.to("GB/s")
+    hits_of_deepseek = quantity("56.3%")
+    rate_of_deepseek = quantity("73700 token/s")
+
+    points = tuple(
+        (float(row["tokens"]), float(row["hit_rate"])) for row in recorded.rows("prefix_hits.csv")
+    )
+    most = quantity(100 * points[-1][1], "%")
+    gain = quantity(1 / (1 - points[-1][1]), "")
+    computed = serving.computed_rate(rate_of_deepseek, hits_of_deepseek)
+    read_rate = (quantity(OneNode.prompt, "token") / OneNode.first).to("token/s")
+    made = serving.cache_rate(per_token, read_rate).to("GB/s")
+    carried = (links * port).to("GB/s")
+
+    @classmethod
+    def row(cls, place: int) -> Row:
+        """Tokens in the cache, their memory for Llama 3 70B, and the share found."""
+        tokens, share = cls.points[place]
+        cached = quantity(tokens, "token")
+        return cached, (cached * cls.per_token).to("GB"), quantity(100 * share, "%")
+
+
+class AgentSession:
+    """A session of the running example reads its own past at each turn, nearly all from a cache."""
+
+    session = AGENT
+    prompts = sum(
+        AGENT.shared + turn * (AGENT.prompt + AGENT.generated) + AGENT.prompt
+        for turn in range(AGENT.turns)
+    )
+    new = AGENT.shared + AGENT.turns * AGENT.prompt
+    found = quantity(100 * (1 - new / prompts), "%")
+    gain = prompts / new
+    turns = AGENT.turns
+    context = quantity(AGENT.context, "token")
+
+
+AGENTS = "[@inferencex-agent-hits]"
+
+
+class HitsByLoad:
+    """What public sources say that prefix caches find, by load."""
+
+    cases = (
+        ("chat, one hour of Kimi's service", "any size of cache", "36.5 %", "[@qin2025mooncake]"),
+        ("chat and API, DeepSeek's service", "on disks", "56.3 %", "[@deepseek-open-infra-day6]"),
+        ("coding agents, traces of May 2026", "contexts cut at 131 072", "66–70 %", AGENTS),
+        ("coding agents, the same traces", "any size, a session", "86 %", AGENTS),
+        ("coding agents, traces of April 2026", "any size, a session", "97 %", AGENTS),
+        ("Claude Code, calls after the first", "the provider's", "85–97 %", "[@dynamo2026agentic]"),
+    )
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Load and source, cache, share of the prompts' tokens that is found."""
+        return [(f"{load} {source}", cache, found) for load, cache, found, source in cls.cases]
+
+
+def expectation(model: Transformer, **asked: Any) -> Expectation:
+    """What is expected of vLLM on eight H200s."""
+    planned = plan(model, "dgx-h200", devices=8, software="vllm", **asked)
+    assert planned.expected is not None
+    return planned.expected
+
+
+class Tiers:
+    """Where a session of an agent may wait, and what it takes to come back."""
+
+    machine = machines.get("dgx-h200")
+    devices = 8
+    host = quantity("2 TB")  # of a server with eight H200s: an input
+    host_rate = 8 * quantity("64 GB/s")  # PCIe Gen5 of each GPU, one way
+    disk = quantity("30 TB")  # of its SSDs: an input
+    disk_rate = quantity("50 GB/s")  # of eight of them: an input
+
+    @classmethod
+    def row(cls, model: Transformer, size: str) -> Row:
+        """Model, bytes of a session, how many memory, host and disks hold, and ways back."""
+        session = (transformer.kv_cache_per_token(model) * AgentSession.context).to("GB")
+        weights = model.parameters * quantity(f"{size}/param")
+        memory = cls.machine.device.memory_capacity * cls.devices - weights
+        return (
+            model.name,
+            session,
+            int((memory / session).m_as("")),
+            int((cls.host / session).m_as("")),
+            int((cls.disk / session).m_as("")),
+            (session / cls.host_rate).to("ms"),
+            (session / cls.disk_rate).to("ms"),
+            cls.computed(model, size),
+        )
+
+    @classmethod
+    def computed(cls, model: Transformer, size: str) -> Quantity:
+        """The time in which vLLM is expected to read the session anew."""
+        small = {"weights": "fp8", "dtype": "fp8"} if size == "1 byte" else {}
+        found = expectation(model, prompt=AGENT.context, generated=1, batch=1, **small)
+        return found.time_to_first_token.to("s")
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """The dense example in BF16 and the mixture in FP8."""
+        return [cls.row(DENSE, "2 byte"), cls.row(MIXTURE, "1 byte")]
+
+
+class ByLoad:
+    """The same server with 64 requests at work, by what they ask."""
+
+    batch = 64
+
+    @classmethod
+    def row(cls, load: Load) -> Row:
+        """Load, lengths, an answer's time, requests a second, prompt's share of the time."""
+        past = cls.past(load)
+        reading, writing = (
+            expectation(
+                DENSE, prompt=load.prompt + found, generated=load.generated, batch=cls.batch
+            )
+            for found in (0, past)
+        )
+        read = reading.time_to_first_token
+        answer = (load.generated * writing.time_per_token).to("s")
+        rate = quantity(cls.batch, "request") / (read + answer)
+        return (
+            load.name,
+            quantity(load.prompt + past, "token"),
+            quantity(load.generated, "token"),
+            writing.time_per_token.to("ms"),
+            (read + answer).to("s"),
+            rate.to("request/s"),
+            (read / (read + answer)).to("%"),
+        )
+
+    @staticmethod
+    def past(load: Load) -> int:
+        """Tokens that a session's average turn finds in a cache."""
+        if not isinstance(load, Agent):
+            return 0
+        return load.shared + load.turns // 2 * (load.prompt + load.generated)
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Each of the book's loads."""
+        return [cls.row(load) for load in (CHAT, REASONING, SUMMARY, AGENT)]
+
+
+class ColdStart:
+    """A new replica reads its weights first."""
+
+    weights = (MIXTURE.parameters * quantity("1 byte/param")).to("GB")
+    link = quantity("25 GB/s")  # of storage: an input
+    from_storage = (weights / link).to("s")
+    from_host = (weights / Tiers.host_rate).to("s")
+
+
+class AskedService:
+    """What is asked: so many requests a second, and limits that 99 % of them keep."""
+
+    rate = quantity("20 request/s")
+    prompt = OneNode.prompt
+    answer = OneNode.answer
+    ttft = quantity("2 s")
+    tpot = quantity("50 ms")
+    percentile = quantity(99, "%")
+
+
+MACHINES = ("dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200")
+
+
+def devices_of(machine: str) -> int:
+    """Of the design on a machine, in all its pools."""
+    return sum(pool["devices"] for pool in RECORDED["machines"][machine]["pools"])
+
+
+def paid(machine: str) -> Quantity:
+    """Device time of a written token there."""
+    throughput = quantity(RECORDED["machines"][machine]["throughput"], "token/s")
+    time: Quantity = (devices_of(machine) / throughput).to("h/Mtoken")
+    return time
+
+
+class DesignedService:
+    """A service of Llama 3 70B within limits: machines, pools and what else saves devices."""
+
+    _h100s = RECORDED["machines"]["dgx-h100"]
+    devices = devices_of("dgx-h100")
+    reading, writing = (pool["devices"] for pool in _h100s["pools"])
+    mixed = RECORDED["devices"]["mixed"]
+    least = _h100s["least_devices"]
+    # Requests that are drawn longer than the model's context are cut to it.
+    drawn_answer = quantity(RECORDED["drawn_answer"], "token")
+
+    # Problem 6: what saves more, by hand and as planned.
+    half_of_all = devices / 2
+    half_of_reading = devices - reading / 2
+    short_numbers = RECORDED["devices"]["fp8"]
+    hits = quantity(50, "%")
+    cached = RECORDED["devices"]["cached"]
+    patient_tpot = quantity("100 ms")
+    patient = RECORDED["devices"]["patient"]
+
+    @classmethod
+    def row(cls, key: str) -> Row:
+        """A machine: devices, their pools, both times as simulated, and what a token takes."""
+        design = RECORDED["machines"][key]
+        return (
+            machines.get(key).device.key.upper(),
+            devices_of(key),
+            ", ".join(f"{pool['copies']}×{pool['group']}" for pool in design["pools"]),
+            quantity(design["ttft"], "s"),
+            quantity(design["tpot"], "s").to("ms"),
+            paid(key),
+            design["least_devices"],
+        )
+
+
+class GoodputByLoad:
+    """The service as two pools, and as replicas that do all, under other loads."""
+
+    rates = (11, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29)
+    until = quantity("21 request/s")
+
+    copies = RECORDED["copies"]
+    pools: ClassVar[list[dict[str, float]]] = RECORDED["loads"]["pools"]
+    replicas: ClassVar[list[dict[str, float]]] = RECORDED["loads"]["replicas"]
+
+
+def kept(loads: list[dict[str, float]]) -> Quantity:
+    """The share of requests that keeps both limits at the service's rate, as simulated."""
+    rate = AskedService.rate.m_as("request/s")
+    (load,) = (load for load in loads if load["rate"] == rate)
+    return quantity(100 * load["simulated"] / rate, "%")
+
+
+class KeptWithPools:
+    """What the two designs keep at the rate of the question, and how far the closed form is off."""
+
+    apart = kept(GoodputByLoad.pools)
+    mixed = kept(GoodputByLoad.replicas)
+    error = quantity(
+        100
+        * max(
+            abs(load["closed_form"] / (load["simulated"] or 1) - 1)
+            for load in (*GoodputByLoad.pools, *GoodputByLoad.replicas)
+            if load["rate"] <= GoodputByLoad.until.m_as("request/s")
+        ),
+        "%",
+    )
+
+
+class ServiceFrontier:
+    """Below some limit on the time of a token each millisecond costs more than the last."""
+
+    limits = quantity([16, 18, 20, 22, 25, 30, 35, 40, 50, 70, 100, 140, 200], "ms")
+    tight = quantity("20 ms")
+
+    @staticmethod
+    def of(key: str) -> Quantity:
+        """Device time of a written token by the limit on TPOT."""
+        return quantity(RECORDED["machines"][key]["frontier"], "h/Mtoken")
+
+    _of_h100s = of("dgx-h100")
+    more_for_tight = (_of_h100s[limits == tight][0] / _of_h100s[limits == AskedService.tpot][0]).to(
+        ""
+    )
+
+
+class PublishedGoodput:
+    """MLPerf's rates within limits, beside what is planned for the same devices."""
+
+    _rows = tuple(
+        Goodput(row, row.measured["output_tokens_per_s"], tuple(RECORDED["published"][row.id]))
+        for row in published.rows("serving")
+        if row.id in RECORDED["published"]
+    )
+    count = len(_rows)
+    error = quantity(100 * median(abs(error) for row in _rows for error in row.errors), "%")
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Devices and scenario; the published rate; errors of the plan for either spread."""
+        return [
+            (
+                f"{conditions.devices(goodput.row)}"
+                f" {conditions.machine(goodput.row).device.key.upper()}",
+                goodput.scenario,
+                quantity(goodput.measured, "token/s"),
+                *(quantity(round(100 * error), "%") for error in goodput.errors),
+            )
+            for goodput in cls._rows
+        ]
