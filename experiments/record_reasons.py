@@ -1,4 +1,4 @@
-"""Try the reasons that the chapter "Hardware-aware optimisation" gives for its outliers.
+"""Try the reasons that the chapter "Your own machine" gives for its outliers.
 
     OPENBLAS_NUM_THREADS=1 python -m experiments.record_reasons
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from statistics import correlation, median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from calc import constants, gemms, hardware, machines, memory, models, roofline
-from calc.core.units import quantity
-from calc.derivations.quoting import Row
+from calc import constants, gemms, hardware, kernel_shares, machines, memory, models, roofline
+from calc.core.units import Quantity, quantity
+from calc.derivations.examples import MIXTURE
+from calc.derivations.quoting import Quoted, Row, show
 from calc.published import products
 from calc.published.products import Product
-
-if TYPE_CHECKING:
-    import numpy
-    from numpy.typing import NDArray
 
 H100 = machines.get("dgx-h100")
 A100 = machines.get("dgx-a100")
@@ -26,6 +23,7 @@ SIDE = 4096  # columns, and length of the sums, of the example that figures draw
 TILE = 256, 128
 ONE_TILE, BEST = "waves of one tile", "best tile and split"
 ROOFLINE, FITTED = "roofline, published", "two numbers fitted"
+STARTED = "roofline, measured, and start"
 STEP = 1.05  # from which one more row counts as a step
 
 
@@ -105,6 +103,144 @@ class TileOnSM:
             )
 
 
+class OperandBytes:
+    """Tensor cores doubled, shared memory did not: a pair of SMs halves what each must read."""
+
+    h100 = hardware.get("h100")
+    b200 = hardware.get("b200")
+    rows = 128
+    columns = 256
+    lanes = 128
+    cells = 512
+    width = constants.bytes_per_clock_shared_memory_sm
+    header = ("Step", "A100", "H100", "B200")
+
+    rate_h100 = (h100.peak("bf16") / h100.units / h100.clock).to("FLOP/cycle")
+    rate_b200 = (b200.peak("bf16") / b200.units / b200.clock).to("FLOP/cycle")
+    tensor_memory = (lanes * cells * quantity("4 byte")).to("KiB")
+    sums = gemms.accumulator_size(rows, columns).to("KiB")
+    pair = quantity("2 FLOP")
+    of_h100 = ((rows + columns) * ELEMENT * rate_h100 / (pair * rows * columns)).to("byte/cycle")
+    of_b200 = ((rows + columns) * ELEMENT * rate_b200 / (pair * rows * columns)).to("byte/cycle")
+    of_pair = ((rows + columns / 2) * ELEMENT * rate_b200 / (pair * rows * columns)).to(
+        "byte/cycle"
+    )
+    table = (
+        (
+            "Products",
+            "`mma.sync`, by a warp, in order",
+            "`wgmma`, by four warps, asynchronous",
+            "`tcgen05.mma`, started by one thread, asynchronous",
+        ),
+        (
+            "Loads",
+            "`cp.async`, by every thread",
+            "TMA: one thread, a whole box; multicast in a cluster",
+            "TMA, as before",
+        ),
+        ("Sums", "registers", "registers", "tensor memory (TMEM)"),
+        ("Who shares inputs", "–", "blocks of a cluster", "a pair of SMs on one tile (2-CTA)"),
+        ("Scales of blocks", "in software", "in software", "in the tensor core"),
+    )
+
+
+class FormatsReached:
+    """What large products reach by format, as three programs were measured."""
+
+    side = 8192
+    header = ("Format", "Device", "Peak", "SGLang", "vLLM", "TensorRT-LLM")
+    programs = ("sglang", "vllm", "tensorrt-llm")
+    names = (
+        ("bf16", "BF16"),
+        ("fp8", "FP8, a scale a tensor or row"),
+        ("fp8-block", "FP8, blocks of 128"),
+        ("nvfp4", "NVFP4"),
+    )
+    devices = ("h100", "b200", "b300")
+    worst_error = quantity(15, "%")
+    versions = "SGLang 0.5.14, vLLM 0.24.0 (0.19.0 for its blocks), TensorRT-LLM 1.3.0rc20"
+
+    @classmethod
+    def rate(cls, format: str, device: str, program: str) -> Quantity | None:
+        """What a large product reaches, None where none was measured."""
+        surface = kernel_shares.of("product", device, program, format)
+        if surface is None:
+            return None
+        peak = hardware.get(device).peak(surface.rate)
+        return peak * surface.share(cls.side, 2 * cls.side**3 / peak.m_as("FLOP/s"))
+
+    @classmethod
+    def over_bf16(cls, *formats: str) -> list[Quantity]:
+        """The gain of formats over BF16 in the same program on the same device, least first."""
+        return sorted(
+            (rate / wide).to("")
+            for device in cls.devices
+            for program in cls.programs
+            for format in formats
+            if (rate := cls.rate(format, device, program)) is not None
+            and (wide := cls.rate("bf16", device, program)) is not None
+        )
+
+    @classmethod
+    def rows(cls) -> Iterator[Row]:
+        for key, name in cls.names:
+            for key_of_device in cls.devices:
+                rates = [cls.rate(key, key_of_device, program) for program in cls.programs]
+                if any(rates):
+                    dtype = kernel_shares.RATES.get(key, "bf16")
+                    peak = hardware.get(key_of_device).peak(dtype)
+                    reached = (rate and show(rate, "TFLOP/s", 2) for rate in rates)
+                    yield name, key_of_device.upper(), show(peak, "TFLOP/s"), *reached
+
+
+class FormatsGain:
+    """Half the bits gain less than twice the rate."""
+
+    fp8 = FormatsReached.over_bf16("fp8", "fp8-block")
+    nvfp4 = FormatsReached.over_bf16("nvfp4")
+    fp8_least, fp8_most = fp8[0], fp8[-1]
+    nvfp4_least, nvfp4_most = nvfp4[0], nvfp4[-1]
+
+
+class ExpertsReached:
+    """A device's experts in one grouped kernel: few tokens each read weights, many compute."""
+
+    held = 32
+    tokens = (1, 16, 64, 256, 1024)
+    version = "0.24.0"
+    header = ("Tokens of an expert", "Roof, H100", "Reached", "Roof, B200", "Reached")
+    width: Any = MIXTURE.width
+    hidden: Any = MIXTURE.expert_width
+    weights = (held * 3 * width * hidden * quantity("1 byte")).to("GB")
+
+    @classmethod
+    def rows(cls) -> Iterator[Row]:
+        for count in cls.tokens:
+            routed = cls.held * count
+            moved = kernel_shares.bytes_of_experts(
+                routed / MIXTURE.active_experts,
+                routed,
+                cls.width,
+                cls.hidden,
+                cls.weights.m_as("byte"),
+            )
+            cells: list[Quoted | str] = []
+            for key in ("h100", "b200"):
+                device = hardware.get(key)
+                surface = kernel_shares.of("experts", key, "vllm", "fp8-block")
+                assert surface is not None
+                work = 6 * routed * cls.width * cls.hidden
+                roof = max(
+                    work / device.peak("fp8").m_as("FLOP/s"),
+                    moved / device.memory_bandwidth.m_as("byte/s"),
+                )
+                cells += [
+                    show(quantity(roof, "s").to("us"), "us", 2),
+                    percent(surface.share(count, roof)),
+                ]
+            yield count, *cells
+
+
 class Sawtooth:
     """One more row: what one tile predicts, and what was measured."""
 
@@ -153,14 +289,11 @@ class PaddedVocabulary:
     model: Any = models.get("gpt-2")
     tokens = model.vocabulary
     multiple = 64
-    columns_of_tile = 128
     claim = 0.25
 
     padded = gemms.padded(tokens, multiple)
-    tiles = gemms.tiles(1, tokens, 1, columns_of_tile)
     wasted = (padded / tokens - 1).to("%")
     least = gemms.aligned_elements(ELEMENT)
-    whole_line = gemms.aligned_elements(ELEMENT, "128 byte")
 
 
 class FewTiles:
@@ -181,7 +314,6 @@ class FewTiles:
     split = gemms.fastest_time(m, n, k, RATE, BANDWIDTH, UNITS, start=begin).to("us")
     found = measured("dgx-h100", n, k)[m].time
     sums = gemms.split_k_traffic(m, n, parts).to("MB")
-    weights = (k * n * ELEMENT).to("MB")
     stages = TileOnSM.stages
     short = 512
     fill = gemms.pipeline_efficiency(short, TileOnSM.step, stages).to("%")
@@ -192,14 +324,21 @@ class GemmsHeld:
     """Published products beside what tiles, waves and splits say."""
 
     header = ("Set", "Products", "Roofline", "and start", "One tile", "Best tile", "Fitted")
-    ways = (ROOFLINE, "roofline, measured, and start", ONE_TILE, BEST, FITTED)
+    ways = (ROOFLINE, STARTED, ONE_TILE, BEST, FITTED)
     count = sum(len(products.measured(machine)) for machine in products.names())
     begin = products.start("dgx-h100")
     rate = RATE
     rate_fp8 = H100.reached("gemm", "fp8")
     bandwidth = BANDWIDTH
 
+    gains = tuple(
+        median(products.errors(name, STARTED)) - median(products.errors(name, BEST))
+        for name in products.sets()
+    )
+    least_gain = round(100 * min(gains))
+    most_gain = round(100 * max(gains))
     h100 = quantity(median(products.errors("cuBLAS by NVIDIA, H100", BEST)), "").to("%")
+    h100_start = quantity(median(products.errors("cuBLAS by NVIDIA, H100", STARTED)), "").to("%")
     h100_roofline = quantity(median(products.errors("cuBLAS by NVIDIA, H100", ROOFLINE)), "").to(
         "%"
     )
@@ -269,33 +408,14 @@ class GemmQuestions:
     n = 5120
     tiles = gemms.tiles(m, n, *TILE)
     by_waves = (tiles / UNITS).to("")
-    waves = math.ceil(by_waves.m_as(""))
     efficiency = gemms.wave_efficiency(tiles, UNITS).to("%")
-    hand_rows = 8
-    hand_columns = 40
-    hand_units = 130
-    hand_waves = hand_rows * hand_columns / hand_units
     wider = 5376
     wider_tiles = gemms.tiles(m, wider, *TILE)
     wider_efficiency = gemms.wave_efficiency(wider_tiles, UNITS).to("%")
 
-    one_in = GroupedExperts.experts // GroupedExperts.active
     experts_tokens = 512
     tokens_each = experts_tokens * GroupedExperts.active / GroupedExperts.experts
-    hand_tokens = 17
     filled = gemms.tile_efficiency(tokens_each, GroupedExperts.n, GroupedExperts.tile, 128).to("%")
-
-    small_n = FewTiles.n
-    small_k = FewTiles.k
-    bytes_read = FewTiles.weights
-    hand_bytes = quantity("33 MB")
-    hand_bandwidth = quantity("3 TB/s")
-    hand_reading = (hand_bytes / hand_bandwidth).to("us")
-    hand_time = hand_reading + quantity("2.5 us")
-    reading = (bytes_read / BANDWIDTH).to("us")
-    bound = (reading + FewTiles.begin).to("us")
-    found = measured("dgx-h100", small_n, small_k)[1].time
-    ratio = found / bound
 
 
 class SparsePlan:
@@ -303,12 +423,9 @@ class SparsePlan:
 
     side = SIDE
     advertised = hardware.H100.sparse_peak("bf16")
-    hand_operations = quantity("140 GFLOP")
-    hand_rate = quantity("800 TFLOP/s")
 
     operations = roofline.gemm(side, side, side, ELEMENT).operations.to("GFLOP")
     planned = (operations / advertised).to("us")
-    hand_time = (hand_operations / hand_rate).to("us")
     time = gemms.fastest_time(
         side, side, side, RATE, BANDWIDTH, UNITS, start=products.start("dgx-h100")
     ).to("us")
@@ -340,19 +457,3 @@ class GemmCurve:
             for m, product in sorted(measured(machine).items())
             if cls.rows[0] <= m <= cls.rows[-1] + 1
         ]
-
-
-class GemmMap:
-    """How much of an H100's best rate a shape leaves, by rows and columns."""
-
-    k = SIDE
-    rows = tuple(round(16 * 2 ** (step / 4)) for step in range(4 * 9 + 1))
-    columns = tuple(round(128 * 2 ** (step / 4)) for step in range(4 * 7 + 1))
-
-    @classmethod
-    def share(cls, m: NDArray[numpy.float64], n: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
-        """Of the best measured rate, for arrays of rows and of columns."""
-        begin = products.start("dgx-h100")
-        time = gemms.fastest_time(m, n, cls.k, RATE, BANDWIDTH, UNITS, start=begin)
-        share: NDArray[numpy.float64] = 2 * m * n * cls.k / RATE.m_as("FLOP/s") / time.m_as("s")
-        return share

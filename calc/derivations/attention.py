@@ -1,0 +1,310 @@
+"""What the chapter "Attention" quotes: intensities, roofs, and kernels that others measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from calc import attention, formats, hardware, kernel_shares, models, transformer
+from calc.core.units import Quantity, quantity
+from calc.derivations.examples import DENSE, HAND, HYBRID, MIXTURE
+from calc.derivations.quoting import Row, show
+from calc.published import reading
+
+H100, B200 = hardware.get("h100"), hardware.get("b200")
+PROMPT = 8192
+ELEMENT = formats.BF16.size
+SPARSE = models.get("deepseek-v3-2")
+
+
+def percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+class Opening:
+    """Products are 2.3 times as fast on a B200, exponentials hardly."""
+
+    products = (B200.peak("bf16") / H100.peak("bf16")).to("")
+    exponentials = (B200.special_functions / H100.special_functions).to("")
+
+
+class Intensities:
+    """A prompt is compute-bound, a token that is written memory-bound, unless it has latents."""
+
+    context = PROMPT
+    heads = MIXTURE.heads
+    latent = MIXTURE.kv_latent
+    rotary = MIXTURE.rotary_width
+    header = ("Attention", "Queries that share what is read", "Intensity")
+
+    prefill = transformer.fused_attention_intensity(context, context, 8)
+    grouped = transformer.fused_attention_intensity(1, context, 8)
+    absorbed = attention.latent_intensity(1, context, heads, latent, rotary)
+    drafted = attention.latent_intensity(2, context, heads, latent, rotary)
+    of_one_in_eight = attention.latent_intensity(1, context, heads // 8, latent, rotary)
+    ridge_h100 = H100.ridge_point("bf16")
+    ridge_b200 = B200.ridge_point("bf16")
+    rows = (
+        ("Prefill of 8 192 tokens, 8 heads share keys", 8 * context, prefill),
+        ("Decode, each head its own keys", 1, transformer.fused_attention_intensity(1, context)),
+        ("Decode, 8 heads share keys", 8, grouped),
+        ("Decode, latents, 128 heads", heads, absorbed),
+        ("the same, checking one draft", 2 * heads, drafted),
+        ("the same, TP over 8 devices", heads // 8, of_one_in_eight),
+    )
+
+
+class FusedAttention:
+    """What fusing attention can gain if both versions run at their roofs."""
+
+    width = 64
+    wide = 128
+    crossings = 4
+    more_crossings = 8
+    low_claim = 2
+    high_claim = 12
+    published = 7.6
+
+    a100_more_bound = transformer.attention_fusion_gain(
+        hardware.get("a100").ridge_point("fp16"), width, more_crossings
+    )
+    h100_wide_bound = transformer.attention_fusion_gain(H100.ridge_point("fp16"), wide, crossings)
+    quarter = quantity(25, "%")
+    step = 1 / (1 - quarter.m_as("") + quarter.m_as("") / h100_wide_bound)
+
+
+class Exponentials:
+    """The third roof, and what kernels reach that others measured."""
+
+    devices = ("h100", "h200", "b200", "b300", "gb300")
+    programs = ("sglang", "vllm", "tensorrt-llm")
+    width = DENSE.heads * DENSE.head_width  # of all heads together
+    header = (
+        *("Device", "Heads of", "Exponentials over products", "In turn", "Overlapped"),
+        *("SGLang", "vLLM", "TensorRT-LLM"),
+    )
+    special = 16  # a clock in an SM, of Hopper and of a B200
+
+    h100 = transformer.exponentials_over_products(
+        H100.peak("bf16"), H100.special_functions, 128
+    ).to("%")
+    b200 = transformer.exponentials_over_products(
+        B200.peak("bf16"), B200.special_functions, 128
+    ).to("%")
+    b300 = transformer.exponentials_over_products(
+        hardware.get("b300").peak("bf16"), hardware.get("b300").special_functions, 128
+    ).to("%")
+    by_clock = hardware.peak_from_clock(B200.clock, B200.units, quantity(special, "FLOP/cycle"))
+    b200_by_clock = transformer.exponentials_over_products(B200.peak("bf16"), by_clock, 128).to("%")
+    b200_fp8 = transformer.exponentials_over_products(
+        B200.peak("fp8"), B200.special_functions, 128
+    ).to("%")
+
+    @classmethod
+    def reached(cls, device: str, program: str, width: int) -> kernel_shares.Surface:
+        """The measured surface of this device and program, for heads of a width."""
+        narrow = "-narrow" if width <= FusedAttention.width else ""
+        surface = kernel_shares.of("prompts", device, program, f"bf16{narrow}")
+        assert surface is not None
+        return surface
+
+    @classmethod
+    def rows(cls) -> Iterator[Row]:
+        for name in cls.devices:
+            device = hardware.get(name)
+            peak = device.peak("bf16")
+            roof = 2 * cls.width * PROMPT**2 / peak.m_as("FLOP/s")
+            for width in (FusedAttention.wide, FusedAttention.width):
+                ratio = transformer.exponentials_over_products(
+                    peak, device.special_functions, width
+                ).m_as("")
+                shares = (
+                    percent(cls.reached(name, program, width).share(PROMPT, roof))
+                    for program in cls.programs
+                )
+                yield (
+                    device.name.removeprefix("NVIDIA ").split(",")[0],
+                    width,
+                    percent(ratio),
+                    percent(1 / (1 + ratio)),
+                    percent(min(1.0, 1 / ratio)),
+                    *shares,
+                )
+
+    worst_error = quantity(11, "%")
+    versions = "SGLang 0.5.14, vLLM 0.24.0 and TensorRT-LLM 1.3.0rc20"
+
+
+def measured(name: str, rate: str = "tflops") -> Quantity:
+    """The published rate of a kernel."""
+    return quantity(reading.row(name).measured[rate], "TFLOP/s")
+
+
+class FlashGenerations:
+    """Each FlashAttention hides what held the one before, on the device that it was written for."""
+
+    header = ("Version", "What it takes off the path", "Device", "Best rate", "Of the peak")
+    fa4 = quantity("1605 TFLOP/s")
+
+    fa4_share = (fa4 / B200.peak("bf16")).to("%")
+    fa2_h100 = measured("azure-nd-h100-v5-attn-2")
+    fa2_a100 = measured("azure-nd-a100-v4-attn-2")
+    fa3 = measured("fa3-peak", "tflops_fp16")
+    fa2_share = (fa2_h100 / H100.peak("bf16")).to("%")
+    rows = (
+        ("1 [@dao2022flashattention]", "scores in memory", "A100", None, None),
+        (
+            "2 [@dao2023flashattention2]",
+            "rescaling, idle SMs",
+            "A100",
+            fa2_a100,
+            show((fa2_a100 / hardware.get("a100").peak("bf16")).to("%"), digits=2),
+        ),
+        ("2, on the next device", "", "H100", fa2_h100, show(fa2_share, digits=2)),
+        (
+            "3 [@shah2024flashattention]",
+            "waiting for softmax: products of one block beside exponentials of another",
+            "H100",
+            fa3,
+            show((fa3 / H100.peak("bf16")).to("%"), digits=2),
+        ),
+        (
+            "4 [@zadouri2026flashattention4]",
+            "exponentials: a share of them as polynomials on other units",
+            "B200",
+            fa4,
+            show(fa4_share, digits=2),
+        ),
+    )
+
+
+class Decode:
+    """A token that is written reads all of the cache, in too few blocks unless it is split."""
+
+    requests = 1
+    context = PROMPT
+    sms = int(H100.units)
+    header = ("Context", "Requests", "At peak", "H100", "B200", "B300")
+    points = ((1024, 1), (1024, 64), (8192, 1), (8192, 64), (131072, 1), (131072, 8))
+    devices = ("h100", "b200", "b300")
+    program = "vllm"
+    version = "0.24.0"
+
+    groups = HAND.kv_heads
+    bytes_of_token = (transformer.kv_cache_per_token(HAND) * quantity("1 token") / HAND.layers).to(
+        "kB"
+    )
+    read = (bytes_of_token * context).to("MB")
+    at_peak = (read / H100.memory_bandwidth).to("us")
+    busy = quantity(groups / sms, "").to("%")
+    parts = math.ceil(sms / groups)
+    part = context // parts
+    sums = (parts * HAND.heads * (HAND.head_width + 2) * quantity("4 byte")).to("MB")
+    sums_share = (2 * sums / read).to("%")
+
+    @classmethod
+    def rows(cls) -> Iterator[Row]:
+        for context, requests in cls.points:
+            moved = requests * context * cls.bytes_of_token
+            shares = []
+            for device in cls.devices:
+                surface = kernel_shares.of("caches", device, cls.program, "bf16")
+                assert surface is not None
+                roof = (moved / hardware.get(device).memory_bandwidth).m_as("s")
+                shares.append(percent(surface.share(context, roof)))
+            yield (
+                context,
+                requests,
+                show((moved / H100.memory_bandwidth).to("us"), digits=2),
+                *shares,
+            )
+
+
+class Latents:
+    """Absorbed for few queries, expanded for many."""
+
+    header = ("Queries", "Absorbed", "Expanded", "Fewer operations")
+    queries = (1, 4, 64, 171, 1024, 8192)
+    shape = (PROMPT, MIXTURE.heads, MIXTURE.kv_latent, MIXTURE.rotary_width)
+    widths = (MIXTURE.head_width, MIXTURE.value_width)
+
+    crossover = attention.latent_crossover(100_000, MIXTURE.kv_latent, *widths)
+    absorbed = attention.absorbed_flops(1, *shape, *widths)
+    expanded = attention.expanded_flops(1, *shape, *widths)
+    dearer = expanded / absorbed
+    flashmla = measured("flashmla")
+    flashmla_share = (flashmla / H100.peak("bf16")).to("%")
+    cache = transformer.kv_cache_per_token(MIXTURE)
+    dense_cache = transformer.kv_cache_per_token(DENSE)
+
+    @classmethod
+    def rows(cls) -> Iterator[Row]:
+        for count in cls.queries:
+            absorbed = attention.absorbed_flops(count, *cls.shape, *cls.widths).to("TFLOP")
+            expanded = attention.expanded_flops(count, *cls.shape, *cls.widths).to("TFLOP")
+            fewer = "absorbed" if absorbed < expanded else "expanded"
+            yield count, show(absorbed, "TFLOP", 2), show(expanded, "TFLOP", 2), fewer
+
+
+class KeptTokens:
+    """What a token reads of a long context, by kind of attention."""
+
+    long = 131072
+    header = ("Model", "Attention", "Read at 8 192", "Read at 131 072", "Growth")
+    chosen = SPARSE.index_topk
+    models = (
+        (DENSE, "8 heads share keys"),
+        (MIXTURE, "latents"),
+        (SPARSE, "latents, of chosen tokens"),
+        (HYBRID, "few layers; states in the rest"),
+    )
+
+    saved = transformer.cache_read(MIXTURE, long) / transformer.cache_read(SPARSE, long)
+    index = (
+        attention.index_flops(long, SPARSE.layers, SPARSE.index_heads, SPARSE.index_head_width)
+        * quantity("1 token")
+    ).to("TFLOP")
+    full = (
+        MIXTURE.layers * attention.absorbed_flops(1, long, *Latents.shape[1:], *Latents.widths)
+    ).to("TFLOP")
+    sparse = (
+        MIXTURE.layers * attention.absorbed_flops(1, chosen, *Latents.shape[1:], *Latents.widths)
+    ).to("TFLOP")
+    less_work = full / (index + sparse)
+
+    @classmethod
+    def rows(cls) -> Iterator[Row]:
+        for model, kind in cls.models:
+            states = transformer.state_memory(model) * 2  # read and written
+            short, long = (
+                (transformer.cache_read(model, length) + states).to("GB")
+                for length in (PROMPT, cls.long)
+            )
+            yield (
+                model.name,
+                kind,
+                show(short, "GB", 2),
+                show(long, "GB", 2),
+                show(long / short, digits=2),
+            )
+
+
+class AttentionQuestions:
+    """The chapter's problems."""
+
+    tensor_parallel = 8
+    requests = 32
+    context = 32768
+
+    cache = (requests * context * transformer.kv_cache_per_token(DENSE) * quantity("1 token")).to(
+        "GB"
+    )
+    of_device = (cache / tensor_parallel).to("GB")
+    time = (of_device / B200.memory_bandwidth).to("ms")
+    fp8_time = (time / 2).to("ms")
+
+    b300_fp8 = transformer.exponentials_over_products(
+        hardware.get("b300").peak("fp8"), hardware.get("b300").special_functions, 64
+    ).to("%")
+    b300_overlapped = (1 / b300_fp8).to("%")
+    fewest = math.ceil(B200.units / HAND.kv_heads)
