@@ -6,27 +6,27 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from calc import (
-    collectives,
     compare,
     constants,
     cost,
-    curves,
     energy,
     hardware,
     inference,
     machines,
     models,
-    parallelism,
+    published,
     quantity,
     runs,
     training,
     transformer,
 )
 from calc.core.units import Quantity, QuantityLike
+from calc.derivations.examples import CHAT, DENSE
 from calc.derivations.quoting import Row, Rows, show
 from calc.laws.roofline import StepTime
 from calc.planning import Plan, plan
 from calc.planning.expectation import Expectation
+from calc.published import closed_loops
 
 
 def _year(fact: Quantity) -> int:
@@ -168,7 +168,6 @@ class TokenJoules:
     floor_alone = alone.floor
     over_floor_alone = (alone.total / alone.floor).to("")
     over_floor_read = (read.total / read.floor).to("")
-    arithmetic_alone = (alone.arithmetic / alone.total).to("%")
     arithmetic_read = (read.arithmetic / read.total).to("%")
     moved_alone = ((alone.memory + alone.way) / alone.total).to("%")
     computed = joules(
@@ -232,10 +231,112 @@ class RentOrBuy:
 
     price = cost.price_of_ownership(purchase, lifetime, RunPrice.power, electricity).to("USD/h")
     utilization = cost.break_even_utilization(price, rent).to("%")
+    # What the equation leaves out: half of the purchase is tied up on average, and space is rented.
+    interest = quantity("8 %/year")
+    space = quantity("1800 USD/(kW·year)")
+    tied = (purchase / 2 * interest).to("USD/h")
+    housed = (RunPrice.power * space).to("USD/h")
+    price_all = price + tied + housed
+    utilization_all = cost.break_even_utilization(price_all, rent).to("%")
     price_short = cost.price_of_ownership(purchase, short, RunPrice.power, electricity)
     price_long = cost.price_of_ownership(purchase, long, RunPrice.power, electricity)
     utilization_short = cost.break_even_utilization(price_short, rent).to("%")
     utilization_long = cost.break_even_utilization(price_long, rent).to("%")
+
+
+@dataclass(frozen=True)
+class Paced:
+    """One published loop: how fast a client reads, and what a written token costs and takes."""
+
+    row: published.Row
+    rent: Quantity
+
+    @property
+    def pace(self) -> Quantity:
+        """Tokens that one client sees in a second."""
+        return quantity(1 / self.row.measured["tpot"], "token/s")
+
+    @property
+    def rate(self) -> Quantity:
+        """Tokens that all clients are written in a second, their prompts read in between."""
+        written = closed_loops.mean_lengths(self.row)[1]
+        cycle = self.row.measured["ttft"] + (written - 1) * self.row.measured["tpot"]
+        return quantity(self.row["clients"] * written / cycle, "token/s")
+
+    @property
+    def price(self) -> Quantity:
+        """What a written token costs, with the reading of its prompt."""
+        return cost.cost_per_token(self.row["tensor"], self.rent, self.rate).to("USD/Mtoken")
+
+    @property
+    def energy(self) -> Quantity:
+        """What an answer takes of servers at full power."""
+        of_a_token = cost.energy_per_token(self.row["tensor"], RunPrice.power, self.rate)
+        return (of_a_token * quantity(closed_loops.mean_lengths(self.row)[1], "token")).to("W*h")
+
+
+class Interactivity:
+    """A faster token costs more, and which device is the cheapest depends on the pace."""
+
+    tokens = CHAT.prompt
+    paces = (20, 50, 100)
+    cases = (
+        ("H200, FP8", "dgx-h200", "fp8", constants.price_h200),
+        ("B200, FP8", "dgx-b200", "fp8", constants.price_b200),
+        ("B200, NVFP4", "dgx-b200", "nvfp4", constants.price_b200),
+    )
+    loops = tuple(
+        row
+        for row in closed_loops.rows()
+        if (row["model"], row["software"], row["mode"]) == (DENSE.key, "tensorrt-llm", "agg")
+        and row["input"] == row["output"] == CHAT.prompt
+    )
+
+    @classmethod
+    def cheapest(cls, machine: str, dtype: str, rent: Quantity, pace: float) -> Paced | None:
+        """The cheapest loop whose clients see at least that pace."""
+        paced = [
+            Paced(row, rent)
+            for row in cls.loops
+            if (row["machine"], row["format"]) == (machine, dtype)
+            and row.measured["tpot"] * pace <= 1
+        ]
+        return min(paced, key=lambda loop: loop.price.m, default=None)
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Price at each pace, by device and format."""
+        return [
+            (
+                title,
+                rent,
+                *(
+                    loop.price if (loop := cls.cheapest(machine, dtype, rent, pace)) else None
+                    for pace in cls.paces
+                ),
+            )
+            for title, machine, dtype, rent in cls.cases
+        ]
+
+
+class EnergyOfAnAnswer:
+    """Counted at full power, an answer of a 70B takes about what Google counts for a prompt."""
+
+    google = quantity("0.24 W*h")
+    accelerators = quantity(58, "%")
+    host = quantity(25, "%")
+    idle = quantity(10, "%")
+    building = quantity(8, "%")
+    pace = 50
+
+    loop = Interactivity.cheapest("dgx-h200", "fp8", constants.price_h200, pace)
+    assert loop is not None
+    clients = loop.row["clients"]
+    devices = loop.row["tensor"]
+    written = closed_loops.mean_lengths(loop.row)[1]
+    servers = loop.energy
+    at_the_meter = cost.facility_energy(servers).to("W*h")
+    google_accelerators = (google * accelerators).to("W*h")
 
 
 class SevenBillionRun:
@@ -253,9 +354,6 @@ class SevenBillionRun:
     facility = cost.facility_energy(used).to("MWh")
     world = cost.carbon(facility).to("t")
     france = cost.carbon(facility, CarbonAccounts.france).to("t")
-    price_by_hand = quantity("66000 USD")
-    world_by_hand = quantity("30 t")
-    france_by_hand = quantity("4 t")
 
 
 class PriceOfARequest:
@@ -278,7 +376,6 @@ class PriceOfARequest:
     prompt_share = (of_prompt / together).to("%")
     tokens_ratio = prompt // answer
     price_ratio = (of_prompt / prompt / (of_answer / answer)).to("%")
-    together_by_hand = quantity("55 USD")
 
 
 class ShorterNumbers:
@@ -300,8 +397,6 @@ class ShorterNumbers:
     short_alone = cost.cost_per_token(1, TokenPrice.rent, short.throughput).to("USD/Mtoken")
     short_full = inference.decode(model, device, context, most_short, kv_size=key)
     short_together = cost.cost_per_token(1, TokenPrice.rent, short_full.throughput).to("USD/Mtoken")
-    gain_alone = (TokenPrice.price_alone / small_alone).to("")
-    gain_by_hand = 3.4
 
 
 class BaseLoad:
@@ -319,7 +414,6 @@ class BaseLoad:
     peak_rented = cost.run_cost(by_day - by_night, day, RentOrBuy.rent)
     mixed = cost.run_cost(by_night, "24 h", RentOrBuy.price) + peak_rented
     saved = (1 - mixed / all_rented).to("%")
-    mixed_by_hand = quantity("1400 USD")
     peak_share = (day / quantity("24 h")).to("%")
 
 
@@ -327,7 +421,6 @@ class OneCall:
     """A plan on half of a server: what published rates bound, and what measured ones expect."""
 
     model = models.get("llama-3-70b")
-    devices = (2, 4, 8, 16, 32, 64)
     some = 4
     batch = 32
     prompt = 1000
@@ -411,50 +504,17 @@ class PartsOfAToken:
         ]
 
 
-def _measured_sum(name: str, size: Quantity) -> Quantity:
-    """The time of an all-reduce of this size on the curve of that name."""
-    return quantity(curves.get(name).time(size.m_as("byte")), "s").to("us")
-
-
 class MoreDevices:
-    """Eight devices are faster than two by more than twice; across servers latency slows them."""
+    """Eight devices are faster than two by more than twice, and each token costs more."""
 
-    machine = machines.get("dgx-h100")
-    rack = machines.get("gb200-nvl72")
     fewest = OneCall.plan().devices
-    node = machine.domain
-    domain = rack.domain
-    across = 2 * node
-    most = OneCall.devices[-1]
-    sums = 2 * OneCall.model.layers
-    vectors = parallelism.stage_traffic(OneCall.batch, OneCall.model.width, 1)
+    node = machines.get("dgx-h100").domain
 
     time, price = OneCall.token()
     time_node, price_node = OneCall.token(node)
-    time_across, price_across = OneCall.token(across)
     faster = (time / time_node).to("")
     dearer = (price_node / price - 1).to("%")
-    dearest = (price_across / price_node).to("")
-    sum_node = collectives.time("all_reduce", vectors, node, machine)
-    sum_across = collectives.time("all_reduce", vectors, across, machine)
-    sum_least = sum_across.lower.to("us")
-    sum_node_time = sum_node.expected
-    _of_the_node = OneCall.expected(node).passes["each token"]
-    sum_node_vllm = (_of_the_node["tensor"] / sums).to("us")
-    sum_node_nvidia = _measured_sum("allreduce-8xh100-dgxc", vectors)
-    sum_node_azure = _measured_sum("allreduce-azure-nd-h100-v5", vectors)
-    sum_across_time = sum_across.expected
-    bound_most = OneCall.plan(devices=most).time_per_token.upper.to("ms")
-    time_in_rack = OneCall.expected(node, key="gb200").time_per_token.to("ms")
-    time_in_rack_across = OneCall.expected(across, key="gb200").time_per_token.to("ms")
-    sum_in_rack = collectives.time("all_reduce", vectors, across, rack).expected
-
-    @classmethod
-    def least_sums(cls, devices: int) -> Quantity:
-        """What the all-reduces of a token take on H100s by published bandwidth alone."""
-        time = collectives.time("all_reduce", cls.vectors, devices, cls.machine).lower
-        least: Quantity = (cls.sums * time).to("ms")
-        return least
+    dearer_written = (node / fewest / faster - 1).to("%")  # if decode were all that is paid for
 
 
 class PromisedPace:
@@ -465,7 +525,7 @@ class PromisedPace:
     half = 4
     four_bits = quantity("4.25 bit")
 
-    time_whole, price_whole = OneCall.token(whole)
+    _, price_whole = OneCall.token(whole)
     time_byte, _ = OneCall.token(half, "INT8")
     time_half_whole, _ = OneCall.token(half)
     time_quarter, price_quarter = OneCall.token(half, "4.25 bit")
@@ -475,7 +535,6 @@ class PromisedPace:
     margin_byte = (1 - time_byte / promise).to("%")
     margin_half = (1 - time_half_whole / promise).to("%")
     margin = (1 - time_quarter / promise).to("%")
-    time_by_hand = quantity("9 ms")
 
 
 class FewestDevices:
@@ -498,6 +557,4 @@ class FewestDevices:
     fewest_dearer = (h200_cost / h100_cost - 1).to("%")
     h200_requests = int(one["batch"].magnitude)
     pair_cost = pair.expected.cost_per_token
-    dearer = pair_cost / h100_cost
-    dearer_by_hand = 1.05
     pays = (h200_price * h100_cost / pair_cost).to("USD/h")

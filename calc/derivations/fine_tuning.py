@@ -9,7 +9,8 @@ import numpy
 
 from calc import cost, finetuning, hardware, links, models, plan_training, rollouts, training
 from calc.core.units import Quantity, quantity
-from calc.derivations.quoting import Rows
+from calc.derivations.examples import MIXTURE
+from calc.derivations.quoting import Row, Rows
 from calc.published import finetuning as measured_tuning, rollouts as measured_rollouts
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.rollouts import Lengths
@@ -132,6 +133,8 @@ class DoesItFit:
     logits = held.loss.to("GB")
     entry = finetuning.loss_memory(1, 1)
     fused = finetuning.memory(LARGE, adapters, batch, loss="fused").total.to("GB")
+    free = (1 - total / middle_card).to("%")
+    free_fused = (1 - fused / middle_card).to("%")
     streamed = finetuning.layers_memory(LARGE, "qlora").to("GB")
     stream = links.transfer_time(2 * streamed, link).to("s")
     compute = finetuning.step(Job.of(LARGE, card, trained=adapters), batch).lower.to("s")
@@ -160,6 +163,37 @@ def _thousands(tokens: int) -> str:
     return f"{tokens / 1000:.1f}k" if tokens < 10000 else f"{tokens / 1000:.0f}k"
 
 
+class TunedMixtures:
+    """A mixture is tuned with the memory of all its experts, and the work of those that are met."""
+
+    keys = ("qwen-3-30b-a3b", "gpt-oss-120b", MIXTURE.key)
+    ways = ("adam-mixed", "adam-8bit")
+    card = hardware.get("h200").memory_capacity
+    used = quantity(80, "%")  # of a card's memory, for state alone
+
+    total = _sum(finetuning.states(MIXTURE, "adam-mixed")).to("TB")
+    cards = math.ceil((total / (card * used)).m_as(""))
+    frozen = finetuning.memory(MIXTURE, finetuning.Adapters("lora", 16)).weights.to("GB")
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """A mixture: parameters, work of a token, and bytes by recipe."""
+        rows: list[Row] = []
+        for model in map(models.get, cls.keys):
+            states = [_sum(finetuning.states(model, recipe)) for recipe in cls.ways]
+            held = [
+                finetuning.memory(model, finetuning.Adapters(method, 16))
+                for method in ("lora", "qlora")
+            ]
+            work = training.training_flops(model.active_parameters, "1 token").to("GFLOP")
+            tuned = [
+                (kept.weights + kept.adapters + kept.gradients + kept.optimizer).to("GB")
+                for kept in held
+            ]
+            rows.append((model.name, model.parameters, work, *states, *tuned))
+        return rows
+
+
 class MeasuredTuning:
     """Peaks and rates of others, beside what the laws say."""
 
@@ -174,6 +208,7 @@ class MeasuredTuning:
 
     least = min(run.memory_error for run in runs).to("%")
     most = max(run.memory_error for run in runs).to("%")
+    worst = -least
     slowest = max(run.throughput_error for run in compiled if run.throughput_error is not None)
     nearest = min(run.throughput_error for run in compiled if run.throughput_error is not None)
 
@@ -213,6 +248,37 @@ class StepOfLora:
     gain = (full.lower / lora.lower).to("")
 
 
+class ByMethod:
+    """What learning from preferences and rewards keeps beside the model that is trained."""
+
+    small = SMALL
+    trained = training.recipe("adam-mixed").bytes_per_parameter
+    frozen = quantity("2 byte/param")  # in BF16
+    # A method, models that are trained, frozen ones beside them, and copies that engines hold.
+    methods = (
+        ("Supervised", 1, 0, 0),
+        ("DPO", 1, 1, 0),
+        ("DPO, reference scored beforehand", 1, 0, 0),
+        ("GRPO, rewards by a program, no reference", 1, 0, 1),
+        ("GRPO with a reference", 1, 1, 1),
+        ("PPO: critic, reference and reward model", 2, 2, 1),
+    )
+
+    ppo = 2 * trained + 3 * frozen
+    grpo = trained + frozen
+    ppo_over_grpo = (ppo / grpo).to("")
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """A method: its models, bytes for each parameter, and all of them for the small model."""
+        rows: list[Row] = []
+        for name, trained, frozen, engines in cls.methods:
+            each = trained * cls.trained + (frozen + engines) * cls.frozen
+            whole = training.model_memory(cls.small.parameters, each).to("GB")
+            rows.append((name, trained, frozen, engines, each, whole))
+        return rows
+
+
 class Rollouts:
     """The longest answer of a step takes several times as long as the average one."""
 
@@ -237,8 +303,25 @@ class Rollouts:
     tail = step.tail
     trained = (step.scoring + step.training).to("s")
     total = step.total
+    scoring = step.scoring
+    update = step.update
+    with_reference = (step.total + step.scoring).to("s")
     step_price = cost.run_cost(devices, total, price)
     token_price = (step_price / step.tokens).to("USD/Mtoken")
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Who works in which part of the step, and for how long at the bounds of this loop."""
+        step = cls.step
+        optimizing = (step.training).to("s")
+        return [
+            ("Generation, if all answers were of average length", "engines", cls.even),
+            ("The tail: waiting for the longest", "engines", (cls.generation - cls.even).to("s")),
+            ("Probabilities of the tokens under the policy", "policy", cls.scoring),
+            ("The same under the reference, where one is used", "reference", cls.scoring),
+            ("Forward, recomputation, backward, update", "policy", optimizing),
+            ("New weights to the engines", "links", cls.update.to("s")),
+        ]
 
     @classmethod
     def drawn(cls, bars: int) -> list[float]:
@@ -330,7 +413,6 @@ class StateOfThirteen:
     mixed_total = mixed.to("GB")
     pure_total = pure.to("GB")
     eight_bit_total = eight_bit.to("GB")
-    eight_bit_by_hand = quantity("78 GB")
 
 
 class HiddenStream:
@@ -342,7 +424,6 @@ class HiddenStream:
 
     stream = DoesItFit.stream
     tokens = (stream * peak / (work * parameters)).to("token")
-    by_hand = quantity("1200 token")
 
 
 class LongestOfMany:
@@ -355,7 +436,6 @@ class LongestOfMany:
     of_few = quantity(lengths.longest(few), "token")
     of_many = quantity(lengths.longest(many), "token")
     longer = (of_many / of_few - 1).to("%")
-    hand = quantity(2 / 4.7, "").to("%")  # two averages more, on top of 4.7
 
 
 class WhichCut:
@@ -364,7 +444,6 @@ class WhichCut:
     trained_share = (Rollouts.trained / Rollouts.total).to("%")
     without_tail = (Rollouts.total / (Rollouts.total - Rollouts.generation + Rollouts.even)).to("")
     twice_training = (Rollouts.total / (Rollouts.total - Rollouts.trained / 2)).to("")
-    by_hand = 2.4
 
 
 class AllOrAdapters:
@@ -392,6 +471,3 @@ class AllOrAdapters:
     adapters_time = adapters.duration.to("h")
     adapters_cost = adapters.cost
     whole_cost = whole.cost
-    dearer = (whole_cost / adapters_cost).to("")
-    adapters_by_hand = quantity("2 h")
-    dearer_by_hand = 1.5

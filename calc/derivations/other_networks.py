@@ -64,7 +64,6 @@ class OneImage:
     bound = answer.bound
     rate = answer.rate
     intensity = intensity(answer)
-    ridge_point = device.ridge_point("fp16")
     measured = constants.frequency_images_vit_l_rtx_4090
     reached = share(measured, rate)
 
@@ -101,10 +100,6 @@ class MeasuredImages:
         return rows
 
 
-def _traffic(answer: Throughput) -> Quantity:
-    return sum((kernel.traffic for kernel in answer.kernels), quantity("0 byte"))
-
-
 class Depthwise:
     """A depthwise convolution saves operations, and hardly any bytes: a few FLOP for each."""
 
@@ -133,8 +128,6 @@ class Depthwise:
         constants.frequency_images_mobilenet_v2_rtx_5090
         / constants.frequency_images_resnet_50_rtx_5090
     )
-    of_peak = share(constants.frequency_images_mobilenet_v2_rtx_5090 * work, device.peak("fp16"))
-    more_bytes = _traffic(throughput.of(large, device, 1024)) / _traffic(answer)
 
 
 class DiffusedImage:
@@ -186,6 +179,79 @@ class DiffusedImage:
         ]
 
 
+class PictureAndText:
+    """A picture is a prompt of thousands of tokens, and its encoder a small part of the work."""
+
+    encoder = models.transformer("vit-h-14")
+    model = models.get("qwen-3-32b")
+    device = hardware.get("h200")
+    mfu = quantity(40, "%")
+    pixels = 1344
+    patch = 14
+    merged = 2  # patches a side that become one token
+    frames = 60
+    frame_pixels = 448
+
+    patches = (pixels // patch) ** 2
+    tokens = patches // merged**2
+    encoding = sum(
+        (
+            product.operations
+            for product in transformer.prefill_matmuls(encoder.with_context(patches), patches)
+        ),
+        quantity("0 FLOP"),
+    ).to("TFLOP")
+    reading = (
+        transformer.forward_flops(model, transformer.causal_context(tokens))
+        * quantity(tokens, "token")
+    ).to("TFLOP")
+    encoder_share = share(encoding, encoding + reading)
+    encoder_attention = share(
+        diffusion.joint_attention_flops(patches, encoder.layers, encoder.width), encoding
+    )
+    time = ((encoding + reading) / (device.peak("bf16") * mfu)).to("s")
+    cache = transformer.kv_cache(model, tokens).to("MB")
+    video_tokens = frames * (frame_pixels // patch // merged) ** 2
+    video_cache = transformer.kv_cache(model, video_tokens).to("GB")
+
+
+class Video:
+    """A few seconds of video are so many tokens that attention is most of the work."""
+
+    device = hardware.get("h100")
+    newer = hardware.get("b200")
+    blocks = 40
+    width = 5120
+    parameters = quantity("14B param")
+    frames = 81
+    height = 720
+    across = 1280
+    steps = 50
+    mfu = quantity(40, "%")
+    # The autoencoder keeps one frame in four, and a token is sixteen pixels wide and high.
+    kept = (frames - 1) // 4 + 1
+    short = 41
+
+    tokens = kept * diffusion.image_tokens(height, across, 16)
+    image_tokens = diffusion.image_tokens(height, across, 16)
+    products = quantity((2 * parameters.m_as("param") * tokens).m_as(""), "FLOP").to("PFLOP")
+    attention = diffusion.joint_attention_flops(tokens, blocks, width).to("PFLOP")
+    attention_share = share(attention, products + attention)
+    passes = diffusion.passes_of_an_image(steps, 2)
+    work = (passes * (products + attention)).to("PFLOP")
+    time = (diffusion.image_time(products + attention, passes, device.peak("bf16")) / mfu).to(
+        "minute"
+    )
+    time_newer = (diffusion.image_time(products + attention, passes, newer.peak("bf16")) / mfu).to(
+        "minute"
+    )
+    # Half of the frames: half of the products, a quarter of the attention.
+    short_tokens = ((short - 1) // 4 + 1) * image_tokens
+    short_attention = diffusion.joint_attention_flops(short_tokens, blocks, width)
+    short_products = quantity((2 * parameters.m_as("param") * short_tokens).m_as(""), "FLOP")
+    shorter = ((products + attention) / (short_products + short_attention)).to("")
+
+
 class RecommenderSample:
     """A sample reads rows at random, and its networks do more than that for each byte."""
 
@@ -209,8 +275,6 @@ class RecommenderSample:
     traffic = recommenders.sample_traffic(model)
     work = recommenders.sample_flops(model)
     intensity = roofline.arithmetic_intensity(work, traffic)
-    adding = quantity(float(lookups * model.embedding_width), "FLOP")
-    lookup_intensity = roofline.arithmetic_intensity(adding, traffic)
     ridge_point = device.ridge_point("fp16")
     in_flight = recommenders.rows_in_flight(device.memory_bandwidth, constants.latency_hbm3, row)
     lookup_time = (traffic / device.memory_bandwidth).to("ns")
@@ -269,28 +333,6 @@ class CrossAttention:
     ).to("MB")
 
 
-class OnOneRoofline:
-    """The three workloads and their parts, on the roofline of an H100."""
-
-    device = hardware.get("h100")
-    ridge_point = device.ridge_point("fp16")
-    peak = device.peak("fp16")
-    bandwidth = device.memory_bandwidth
-    image = throughput.of("vit-l-16", "dgx-h100", 256)
-    diffused = throughput.of("flux-1-dev", "dgx-h100")
-    recommended = throughput.of("dlrm-dcnv2", "dgx-h100", RecommenderSample.batch)
-    convolved = throughput.of("mobilenet-v2", "dgx-h100", 256)
-
-    diffused_rate = (DiffusedImage.work / DiffusedImage.measured).to("TFLOP/s")
-    recommended_rate = (RecommenderSample.work * RecommenderSample.measured).to("TFLOP/s")
-    lookups_intensity = RecommenderSample.lookup_intensity
-    image_intensity = intensity(image)
-    diffused_intensity = intensity(diffused)
-    recommended_intensity = intensity(recommended)
-    convolved_intensity = intensity(convolved)
-    depthwise = Depthwise.intensity
-
-
 class SmallerPatches:
     """Patches of half the side make four times the tokens, and more than four times the work."""
 
@@ -308,10 +350,8 @@ class SmallerPatches:
     more_work = work / OneImage.work
     hand_parameters = quantity("300M param")
     hand_tokens = 800
-    by_hand = quantity(2 * hand_parameters.m_as("param") * hand_tokens, "FLOP")
     rate = throughput.of(longer, device, OneImage.batch).rate
     peak = device.peak("fp16")
-    rate_by_hand = (peak / by_hand).to("1/s")
 
 
 class GuidedImage:
@@ -329,15 +369,7 @@ class GuidedImage:
     width = model.width
     hand_met = quantity("0.7B param")
     hand_tokens = 4400
-    hand_width = 1500
-    by_hand = quantity(
-        (2 * hand_met.m_as("param") + 4 * blocks * hand_tokens * hand_width)
-        * hand_tokens
-        * passes.m_as(""),
-        "FLOP",
-    ).to("PFLOP")
     work = (passes * pass_work).to("PFLOP")
-    hourly_by_hand = quantity("7000/hour")
     few = 8
     few_time = throughput.of(model, machine, steps=few).time
     faster = time / few_time
@@ -357,7 +389,6 @@ class SmallServer:
         sum(model.rows), model.embedding_width, device.memory_capacity, "1 byte"
     )
     lookup_time = (RecommenderSample.traffic / device.memory_bandwidth).to("ns")
-    lookup_by_hand = quantity(200 * 256 / 300, "ns")
     host_link = device.host_link
     host_time = (RecommenderSample.traffic / host_link).to("us")
     compute_time = (RecommenderSample.work / device.peak("fp16")).to("ns")

@@ -143,9 +143,6 @@ class GemmaByHand:
     length = Kept.long
     groups = model.kv_heads
     head = model.head_width
-    layer = (quantity("2 byte") * 2 * 16 * 128).to("KiB")
-    of_full = (10 * layer * length).to("GiB")
-    of_windows = (52 * layer * 1024).to("GiB")
     all_of_it = Kept.gemma_long
     without = Kept.gemma_all_full
     # Global layers, and those with windows, whose cells are filled a batch at a time.

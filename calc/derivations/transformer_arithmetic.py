@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from calc import finetuning, hardware, models, quantization, roofline, runs, training, transformer
+from calc import (
+    constants,
+    finetuning,
+    hardware,
+    models,
+    quantization,
+    roofline,
+    runs,
+    training,
+    transformer,
+)
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.quoting import Row, Rows
@@ -244,36 +254,40 @@ class Caches:
 
 
 class Activations:
-    """What training keeps grows with the square of the length, unless scores are recomputed."""
+    """What frees activations today, from what costs nothing to a second forward pass."""
 
-    gpt3 = models.get("gpt-3-175b")
-    llama = models.get("llama-3-8b")
-    mask = quantity("1 byte")
+    model = models.get("llama-3-8b")
+    length = model.context
+    mfu = quantity(40, "%")
+    device = hardware.get("h100")
 
-    gpt3_none = transformer.activation_memory(gpt3, gpt3.context, mask_size=mask)
-    gpt3_selective = transformer.activation_memory(
-        gpt3, gpt3.context, recomputation="selective", mask_size=mask
+    scores = transformer.activation_memory(model, length) - transformer.activation_memory(
+        model, length, recomputation="selective"
     )
-    gpt3_saved = (1 - gpt3_selective / gpt3_none).to("%")
-    none = transformer.activation_memory(llama, llama.context)
-    selective = transformer.activation_memory(llama, llama.context, recomputation="selective")
-    full = transformer.activation_memory(llama, llama.context, recomputation="full")
-    scores_share = (1 - selective / none).to("%")
+    kept = transformer.activation_memory(model, length, recomputation="selective").to("GB")
+    inputs = transformer.activation_memory(model, length, recomputation="full").to("GB")
+    logits = finetuning.loss_memory(length, model.vocabulary).to("GB")
+    numbers = quantity("2 byte") * length * model.layers
+    # Outputs of both norms, and the product of gate and up: made again without a GEMM.
+    cheap = (numbers * (2 * model.width + model.feed_forward_width)).to("GB")
+    # Inputs of all GEMMs (norms', attention's, the product), kept in a byte where they run in FP8.
+    narrowed = (numbers * (3 * model.width + model.feed_forward_width) / 2).to("GB")
     full_work = quantity(1 / 3, "1").to("%")
     context = LlamaToken.context
-    step = 3 * transformer.forward_flops(llama, context)
-    # Both products of attention again, of which a fused kernel needs the first alone.
-    selective_work = (LlamaToken.attention / step).to("%")
+    forward = transformer.forward_flops(model, context) * quantity(length, "token")
 
-    rows = (
-        (
-            "GPT-3 175B",
-            gpt3.context,
-            gpt3_none,
-            gpt3_selective,
-            transformer.activation_memory(gpt3, gpt3.context, recomputation="full", mask_size=mask),
-        ),
-        ("Llama 3 8B", llama.context, none, selective, full),
+    link = (constants.bandwidth_pcie5_lane * constants.lanes_pcie_x16).to("GB/s")
+    offload = (kept / link).to("s")
+    of_forward = (forward / (device.peak("bf16") * mfu)).to("s")
+    hidden = (of_forward / offload).to("%")
+
+    rows: Rows = (
+        ("attention fused: no scores", scores.to("GB"), "next to nothing: every stack does it"),
+        ("loss in chunks, or fused", logits, "nothing"),
+        ("outputs of norms and gates made again", cheap, "no GEMM; memory traffic"),
+        ("inputs of GEMMs in FP8", narrowed, "nothing, if they run in FP8 anyway"),
+        ("offload to the host", kept, "the host link, both ways"),
+        ("recompute whole layers", (kept - inputs).to("GB"), "a second forward pass"),
     )
 
 
@@ -292,8 +306,6 @@ class TrainingBudget:
     without = (3 * transformer.forward_flops(model) * tokens).to("FLOP")
     by_total = training.training_flops(model.parameters, tokens)
     attention_share = (1 - without / work).to("%")
-    by_hand = training.training_flops("400B param", "16T token")
-    share_by_hand = quantity(4e3 / 100e3, "").to("%")
 
 
 class LlamaConversations:
@@ -310,8 +322,6 @@ class LlamaConversations:
     held = (left / each).to("") // 1
     of_all_heads = (Caches.llama_of_all_heads * length).to("GB")
     held_of_all_heads = (left / of_all_heads).to("") // 1
-    held_by_hand = 70
-    fewer_by_hand = held_by_hand / 4
 
 
 class ReachTheRidge:
@@ -327,22 +337,16 @@ class ReachTheRidge:
     held_short = (LlamaConversations.left / short).to("") // 1
     intensity = BatchOfDecodes.intensity("llama-3-8b", "up", held_short)
     share = (intensity / Products.ridge).to("%")
-    batch_by_hand = 300
-    cache_by_hand = batch_by_hand * quantity("1 GB")
 
 
 class KeepOrRecompute:
-    """Problem 4: recompute the scores, and not the layers."""
+    """Problem 4: chunk the loss and keep the layers."""
 
     capacity = hardware.get("h100").memory_capacity
-    none = Activations.none.to("GiB")
-    selective = Activations.selective.to("GiB")
-    full = Activations.full.to("GiB")
-    vocabulary = Activations.llama.vocabulary or quantity(0)
-    logits = transformer.logits_memory(LlamaToken.length, vocabulary).to("GiB")
-    selective_all = selective + 2 * logits
+    kept = Activations.kept.to("GiB")
+    full = Activations.inputs.to("GiB")
+    logits = Activations.logits.to("GiB")
+    with_logits = kept + logits
     entry_of_pytorch = finetuning.loss_memory(1, 1)
     entry_of_megatron = transformer.logits_memory(1, 1)
-    selective_work = Activations.selective_work
-    full_work = Activations.full_work
-    by_hand = 8000 * 32 * quantity("140 kB")
+    two = (2 * kept).to("GiB")
