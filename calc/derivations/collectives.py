@@ -127,7 +127,7 @@ class MeasuredAllReduce:
     half = fitted[2][1].half
 
 
-class EngineSums:
+class SumsOfEngines:
     """Engines add up short arrays in a graph, several times as fast as NCCL does in a benchmark."""
 
     machines = tuple(machines.get(key) for key in ("dgx-h200", "dgx-b200"))
@@ -168,7 +168,7 @@ class SumsOfStep:
 
     sums = 2 * DENSE.layers
 
-    _nccl, *_engines = EngineSums.times(EngineSums.machines[1], EngineSums.batch_of_64)
+    _nccl, *_engines = SumsOfEngines.times(SumsOfEngines.machines[1], SumsOfEngines.batch_of_64)
     by_nccl = (sums * _nccl).to("ms")
     by_best = (sums * min(_engines)).to("ms")
 
@@ -255,7 +255,6 @@ class TwoNetworks:
     devices = per_node * nodes
     leaving = (per_node * port).to("GB/s")
     link_ratio = (GradientExchange.link / port).to("")
-    shortfall = (1 - leaving / GradientExchange.link).to("%")
     rings = collectives.all_ports_all_reduce(
         size, per_node, nodes, GradientExchange.link, port, Servers.latency
     )

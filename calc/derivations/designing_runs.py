@@ -1,75 +1,13 @@
-"""What the section "Designing a run" of the chapter "Training at scale" quotes."""
+"""What the chapter "Training at scale" quotes of layouts that ran, and of plans."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from calc import hardware, machines, models, plan_training, runs, training
-from calc.core.units import quantity
-from calc.derivations.quoting import Row, Rows
-from calc.planning.training import Candidate, all_cuts
-from calc.published.layouts import published_layouts
-
-if TYPE_CHECKING:
-    import numpy
-    from numpy.typing import NDArray
-
-
-class DesignedRun:
-    """A search finds the published layout of Llama 3.1 405B, and some that nobody has published."""
-
-    run = runs.get("llama-3-1-405b")
-    reported = run.mfu
-    devices = 16384
-    sequences = 2048
-    length = 8192
-
-    plan = plan_training(
-        models.get("llama-3-405b"),
-        machines.get("dgx-h100"),
-        tokens=run.tokens,
-        sequences=sequences,
-        length=length,
-        devices=devices,
-        software="megatron-26-04",
-        recipe="adam-mixed-fp32-gradients",
-    )
-    searched = plan.searched
-    published = next(
-        candidate
-        for candidate in plan.candidates
-        if (candidate.layout.tensor, candidate.layout.pipeline, candidate.layout.context)
-        == (8, 16, 1)
-    )
-    time = published.time
-    mfu = published.mfu.to("%")
-    of_expected = (reported / mfu).to("%")
-    usable = (plan.run.usable * hardware.get("h100").memory_capacity).to("GB")
-
-    @staticmethod
-    def row(candidate: Candidate) -> Row:
-        """A layout: what its fullest device holds, its bound, what is expected, and its like."""
-        alike = "no" if candidate.beyond_published else "yes"
-        memory, step = candidate.memory.total.to("GB"), candidate.step
-        return str(candidate), memory, step.lower, candidate.time, candidate.mfu.to("%"), alike
-
-    @classmethod
-    def rows(cls) -> Rows:
-        """The best of each way to cut."""
-        return [cls.row(candidate) for candidate in cls.plan.candidates]
-
-    @classmethod
-    def frontiers(cls) -> dict[str, tuple[NDArray[numpy.float64], NDArray[numpy.float64]]]:
-        """By recomputation, memory in rising order and the least time that so much buys."""
-        import numpy
-
-        frontiers = {}
-        for cuts in all_cuts(cls.plan.run):
-            times, order = cuts.step.upper.m_as("s"), numpy.argsort(cuts.held, kind="stable")
-            least = numpy.minimum.accumulate(times[order])
-            steps = numpy.flatnonzero(numpy.diff(least, prepend=numpy.inf))
-            frontiers[cuts.recomputation] = cuts.held[order][steps] / 1e9, least[steps]
-        return frontiers
+from calc import machines, plan_training, published, runs, training
+from calc.core.units import Quantity, quantity
+from calc.derivations.examples import DENSE, MIXTURE
+from calc.derivations.quoting import Row, Rows, between
+from calc.planning.training import TrainingPlan
+from calc.published.layouts import layout_of, published_layouts
 
 
 class PublishedLayouts:
@@ -77,11 +15,191 @@ class PublishedLayouts:
 
     found = published_layouts()
     count = len(found)
-    fit = sum(bool(layout.memory.total <= layout.job.device.memory_capacity) for layout in found)
+    over = tuple(
+        (stated.memory.total / stated.job.device.memory_capacity).m_as("") for stated in found
+    )
+    rejected = sum(share > 1 for share in over)
+    nearly = sum(1 < share <= 1.1 for share in over)
+    rejected_share = quantity(100 * rejected / count, "%")
+    mixtures = tuple(stated for stated in found if stated.model.experts is not None)
+    of_mixtures = len(mixtures)
+    rejected_mixtures = sum(
+        bool(stated.memory.total > stated.job.device.memory_capacity) for stated in mixtures
+    )
+    without_tensor = sum(stated.layout.tensor == 1 for stated in mixtures)
+    without_stages = sum(stated.layout.pipeline == 1 for stated in mixtures)
+    of_dense = count - of_mixtures
+    dense_without_tensor = sum(
+        stated.layout.tensor == 1 for stated in found if stated.model.experts is None
+    )
+    fully_sharded = sum(stated.layout.sharding == 3 for stated in found)
+
+
+class Recipes:
+    """The fastest published layout of some models by machine, newest software."""
+
+    ids = (
+        *("mbridge-26.08-7", "mbridge-26.02-23", "mbridge-26.06-12", "mbridge-26.04.01-33"),
+        *("mbridge-26.08-10", "mbridge-26.06-11", "mbridge-26.06-9", "mbridge-26.04.01-7"),
+        *("mbridge-26.04", "mbridge-26.04.01-14", "mbridge-26.04-8"),
+    )
+
+    @classmethod
+    def row(cls, key: str) -> Row:
+        """Model, devices, format, layout, tokens a second of a device, and share of the bound."""
+        comparison = published.predict(published.row(key))
+        row, model = comparison.row, layout_of(comparison.row).model
+        assert comparison.share_of_bound is not None
+        cuts = [cut for cut in str(row["parallelism"]).split() if cut[:2] in {"TP", "PP", "EP"}]
+        if "CP2" in str(row["parallelism"]):
+            cuts.append("CP2")
+        device = f"{row['num_devices']} {row.device.removeprefix('DGX-')}"
+        rate = quantity(row.measured["tokens_per_s_per_gpu"], "token/s")
+        share = quantity(100 * comparison.share_of_bound, "%")
+        return model.name, device, row["dtype"], " ".join(cuts), rate, share
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Mixtures first."""
+        return [cls.row(key) for key in cls.ids]
+
+
+def _plan(machine: str, dtype: str, layout: str) -> TrainingPlan:
+    """A run of the mixture on as many devices as it was trained on, in a layout like those seen."""
+    return plan_training(
+        MIXTURE,
+        machine,
+        tokens=runs.get("deepseek-v3").tokens,
+        sequences=MixtureRun.sequences,
+        length=MixtureRun.length,
+        devices=MixtureRun.devices,
+        dtype=dtype,
+        software="megatron",
+        layout=layout,
+    )
+
+
+class MixtureRun:
+    """A whole run of DeepSeek-V3, as it was paid for and on three machines."""
+
+    run = runs.get("deepseek-v3")
+    devices = 2048
+    sequences = 15_360
+    length = 4096
+
+    stages = 16
+
+    tokens = run.tokens
+    paid = (run.device_time / devices).to("day")
+
+
+class MixturePlans:
+    """The same run by layout and machine: racks, and servers with EP inside and across them."""
+
+    rack = _plan("gb200-nvl72", "mxfp8", "TP=1,PP=4,EP=64,CP=1")
+    servers = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=8,CP=1")
+    across = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=32,CP=1")
+    older = _plan("dgx-h100", "fp8", "TP=2,PP=8,EP=8,CP=1")
+    interval = rack.checkpoint_interval.to("min")
+    goodput = rack.goodput.to("%")
+    _rack_ends, _server_ends = rack.interval(rack.duration), servers.interval(servers.duration)
+    assert _rack_ends is not None
+    assert _server_ends is not None
+    soonest, latest = _rack_ends[0].to("day"), _server_ends[1].to("day")
+
+    @staticmethod
+    def row(name: str, plan: TrainingPlan) -> Row:
+        """Machine, layout, memory, step, MFU, and days with their interval."""
+        best, ends = plan.best, plan.interval(plan.duration)
+        assert ends is not None
+        days = plan.duration.to("day")
+        return (
+            name,
+            str(best),
+            best.memory.total.to("GB"),
+            best.time.to("s"),
+            best.mfu.to("%"),
+            days,
+            between(ends[0].to("day"), ends[1].to("day"), 2),
+        )
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """The rack first."""
+        return [
+            cls.row("GB200 NVL72, MXFP8", cls.rack),
+            cls.row("DGX B200, MXFP8", cls.servers),
+            cls.row("DGX B200, MXFP8", cls.across),
+            cls.row("DGX H100, FP8", cls.older),
+        ]
+
+
+class MoreAndMore:
+    """One mixture on 256 to 8192 GB200s: the rate falls, and the expectation hardly does."""
+
+    ids = ("mbridge-26.04-15", *(f"mlperf-deepseek-v3-{count}" for count in (512, 2048, 8192)))
+
+    found = tuple(published.predict(published.row(key)) for key in ids)
+
+    @classmethod
+    def row(cls, place: int) -> Row:
+        """Devices, layout, tokens of a device in a step; rates measured and expected; the error."""
+        comparison = cls.found[place]
+        row, prediction = comparison.row, comparison.prediction
+        assert prediction is not None
+        assert prediction.expected is not None
+        assert comparison.error is not None
+        cuts = [cut for cut in str(row["parallelism"]).split() if cut[:2] in {"TP", "PP", "EP"}]
+        devices = int(row["num_devices"])
+        tokens = round(row["global_batch_seqs"] * row["seq_len"] / devices)
+        rate = quantity(row.measured["tokens_per_s_per_gpu"], "token/s")
+        expected = quantity(1 / prediction.expected, "token/s")
+        error = quantity(round(100 * comparison.error), "%")
+        return devices, " ".join(cuts), tokens, rate, expected, error
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """From few to many."""
+        return [cls.row(place) for place in range(len(cls.found))]
+
+    _rates = tuple(one.row.measured["tokens_per_s_per_gpu"] for one in found)
+    kept = quantity(100 * _rates[3] / _rates[1], "%")
+
+
+class TriedLayouts:
+    """Problem 4: three layouts of a dense model, none of which takes a month to try."""
+
+    devices = 256
+    sequences = 512
+    length = 8192
+    plans = tuple(
+        plan_training(
+            DENSE,
+            "dgx-h200",
+            tokens="1T",
+            sequences=512,
+            length=8192,
+            devices=256,
+            software="megatron",
+            layout=layout,
+        )
+        for layout in ("TP=8,CP=1", "TP=1,CP=1,PP=1,ZeRO=3", "TP=1,CP=4,PP=1,ZeRO=3")
+    )
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Layout, what is recomputed, memory, and the expected step with its interval."""
+        rows: list[Row] = []
+        for plan in cls.plans:
+            best, ends = plan.best, plan.step.interval
+            assert ends is not None
+            times = best.time.to("s"), between(ends[0].to("s"), ends[1].to("s"), 2)
+            rows.append((str(best), best.recomputation, best.memory.total.to("GB"), *times))
+        return rows
 
 
 class RentFor70B:
-    """Problem 6: how many devices train a model of 70 billion parameters in a month."""
+    """Problem 5: how many devices train a model of 70 billion parameters in a month."""
 
     parameters = quantity("70B param")
     tokens = quantity("2T token")
@@ -90,8 +208,20 @@ class RentFor70B:
     more = 2 * fewer
     utilization = quantity(40, "%")
     deadline = quantity("30 day")
-    peak = machines.get("dgx-h100").device.peak("bf16")
+    machine = machines.get("dgx-h100")
+    peak = machine.device.peak("bf16")
 
     by_fewer = training.training_time(parameters, tokens, fewer, peak, utilization).to("day")
     by_more = training.training_time(parameters, tokens, more, peak, utilization).to("day")
-    by_hand = (quantity("8.4e23 FLOP") / (500 * quantity("400 TFLOP/s"))).to("day")
+    plan = plan_training(
+        DENSE,
+        machine,
+        tokens=tokens,
+        sequences=sequences,
+        length=8192,
+        devices=fewer,
+        software="megatron",
+        layout="published",
+    )
+    planned: Quantity = plan.best.mfu.to("%")
+    best_published = quantity(published.row("dgxc-25.02-llama3.1-70b-4").measured["mfu"], "%")

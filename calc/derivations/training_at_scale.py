@@ -19,14 +19,13 @@ from calc import (
 )
 from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.derivations.numbers_to_know import AnchorLatencies
+from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.precision import rounded, with_digits_of
 from calc.derivations.quoting import Row, Rows, show
-from calc.laws.roofline import StepTime
-from calc.steps.job import Batch, Job, Layout
-from calc.steps.layouts import DeviceMemory, Link
+from calc.steps.job import Layout
+from calc.steps.layouts import DeviceMemory
 
-LLAMA = models.get("llama-3-70b")
+LLAMA = DENSE
 
 
 def _unbroken(text: str) -> str:
@@ -97,57 +96,18 @@ class ShardedStates:
 
 
 class Cuts:
-    """What a cut sends in a step decides which link it may use."""
+    """A dense model on servers: what a cut sends in a step, and over which link."""
 
-    model = ShardedStates.model
-    h100 = ShardedStates.h100
+    model = DENSE
     length = ShardedStates.length
     devices = 1024
     sequences = 2048
-    machine = machines.get("dgx-h100")
+    machine = machines.get("dgx-h200")
     node = machine.domain
-    efficiency = quantity(70, "%")
-    degrees = (1, 2, 4, 8, 16, 32)
-    most = 16384
-    inner = Link(machine.bandwidth, AnchorLatencies.nvlink)
     port = machine.ports.to("GB/s")
     leaving = (node * port).to("GB/s")
 
     sequences_each = sequences // devices
-
-    @classmethod
-    def outer(cls, tensor: int) -> Link:
-        """What the copies of a slice have together where they leave a node."""
-        copies = max(1, cls.node // tensor)
-        return Link(min(cls.machine.bandwidth, copies * cls.port), AnchorLatencies.infiniband)
-
-    @classmethod
-    def step(cls, layout: Layout, recomputation: str = "selective", sequences: int = 1) -> StepTime:
-        """A step of the batch; slices that do not fit a node leave it through all of its ports."""
-        return layouts.training_step(
-            Job(cls.model, cls.h100, layout),
-            Batch(cls.length, sequences, recomputation),
-            cls.efficiency,
-            cls.inner if layout.tensor <= cls.node else cls.outer(1),
-            cls.outer(int(layout.tensor)),
-        )
-
-    @classmethod
-    def sliced(cls, devices: int, tensor: int) -> Layout:
-        """Slices, and copies that share their optimizer, for the batch on so many devices."""
-        copies = devices // tensor
-        return Layout(data=copies, tensor=tensor, microbatches=cls.sequences // copies, sharding=1)
-
-    @classmethod
-    def sharded(cls, devices: int) -> Layout:
-        """No slices: all of the state is shared by all devices."""
-        return Layout(data=devices, microbatches=cls.sequences // devices, sharding=3)
-
-    @classmethod
-    def fits(cls, tensor: int) -> bool:
-        """Whether a device holds its slice."""
-        memory = layouts.memory_per_device(cls.model, cls.sliced(cls.devices, tensor), cls.length)
-        return bool(memory.total <= cls.h100.memory_capacity)
 
 
 class TrafficOfCuts:
@@ -165,11 +125,9 @@ class TrafficOfCuts:
     tensor = (
         collectives.all_reduce_traffic(vector, slices) * all_reduces * layers * microbatches
     ).to("TB")
-    weights = parallelism.sharded_traffic(
-        gradients, Cuts.devices, Cuts.sequences_each, Cuts.sequences_each
-    ).to("GB")
-    weights_by_ports = (weights / Cuts.leaving).to("s")
+    weights = parallelism.sharded_traffic(gradients, Cuts.devices, Cuts.sequences_each, 1).to("GB")
     data = collectives.all_reduce_traffic(gradients / slices, Cuts.devices / slices).to("GB")
+    hybrid = parallelism.hybrid_traffic(gradients, Cuts.node, Cuts.devices // Cuts.node).to("GB")
     # A stage sends activations to the next one and their gradients to the one before.
     pipeline = (
         2 * parallelism.stage_traffic(Cuts.length, Cuts.model.width, microbatches * stages) / slices
@@ -189,54 +147,35 @@ class TrafficOfCuts:
         once = "activations and their gradients, once"
         return [
             cls.row("TP 8", activations, cls.tensor, Cuts.leaving),
-            cls.row("full sharding", f"{weights}, for every microbatch", cls.weights, Cuts.leaving),
+            cls.row("FSDP 1024", f"{weights}, for every microbatch", cls.weights, Cuts.leaving),
+            cls.row("hybrid: 8 in a server", "gradients of a share, once", cls.hybrid, Cuts.port),
             cls.row("DP 128 beside TP 8", "gradients, once a step", cls.data, Cuts.port),
             cls.row("PP 4 beside TP 8", once, cls.pipeline, Cuts.port),
         ]
 
 
-class StepBounds:
-    """The step of eight slices lies between its bounds, and so does its utilisation."""
+class HiddenGathers:
+    """Tokens of a device and microbatch from which FSDP hides its gathers."""
 
-    slices_across = 2 * Cuts.node
-    step = Cuts.step(Cuts.sliced(Cuts.devices, Cuts.node))
-    across = Cuts.step(Cuts.sliced(Cuts.devices, 2 * Cuts.node))
-    last = Cuts.step(Cuts.sliced(Cuts.most, Cuts.node))
+    utilization = quantity(40, "%")
+    rate = utilization * Cuts.machine.device.peak("bf16")
 
-    compute = step.parts["compute"]
-    least = step.mfu[0].to("%")
-    most = step.mfu[1].to("%")
-    across_least = across.mfu[0].to("%")
-    across_tensor = across.parts["tensor"]
-    tensor = step.parts["tensor"]
-
-    all_reduces = TrafficOfCuts.all_reduces * TrafficOfCuts.layers * TrafficOfCuts.microbatches
-    near = collectives.time("all_reduce", TrafficOfCuts.vector, Cuts.node, Cuts.machine)
-    far = collectives.time("all_reduce", TrafficOfCuts.vector, slices_across, Cuts.machine)
-    measured_tensor = (all_reduces * near.expected).to("s")
-    measured_across = (2 * all_reduces * far.expected).to("s")
-    last_least = last.mfu[0].to("%")
-    last_compute = last.parts["compute"]
-    last_data = last.parts["data"]
+    alone = (rate * quantity("2 byte") / (2 * Cuts.leaving)).m_as("FLOP")
+    sharded = quantity(alone, "token")
 
 
 class CountedTwice:
     """Recomputation is work of the hardware, and not of the model."""
 
     mt_nlg = runs.get("mt-nlg-530b")
-    palm = runs.get("palm-540b")
     mt_nlg_mfu = mt_nlg.mfu_with_attention
     mt_nlg_reported = mt_nlg.hfu
-    palm_mfu = palm.mfu_with_attention
-    palm_hfu = palm.hfu
 
     context = transformer.causal_context(ShardedStates.length)
     whole = transformer.forward_flops(LLAMA, context)
     selective = (1 - transformer.forward_flops(LLAMA) / whole).to("%")
     selective_work = selective / 3
     mt_nlg_hfu = parallelism.hfu(mt_nlg_mfu, 1).to("%")
-    palm_recomputed = (3 * (palm_hfu / palm_mfu - 1)).to("%")
-    bloom_mfu = (runs.get("bloom-176b").hfu * 3 / 4).to("%")
 
 
 class TrainingRuns:
@@ -249,17 +188,11 @@ class TrainingRuns:
     middle = runs.get("llama-3-1-70b")
     large = runs.get("llama-3-1-405b")
     deepseek = runs.get("deepseek-v3")
-    opt = runs.get("opt-175b")
     about = (runs.get("falcon-180b"),)  # whose hours are published in a single digit
     count = len(all)
-    small_tokens = small.tokens
-    palm_throughput = palm.throughput
-    palm_devices = palm.devices
     large_mfu = large.mfu
     large_effective_time = large.effective_time
     deepseek_mfu = deepseek.mfu_with_attention
-    opt_work = opt.work
-    opt_devices = opt.devices
 
     @classmethod
     def steady(cls, run: runs.Run) -> Quantity | None:
@@ -332,7 +265,6 @@ class TrainingRuns:
 class Outliers:
     """What explains the ratios of the table, and what does not."""
 
-    palm_ratio = TrainingRuns.ratio(TrainingRuns.palm)
     palm_steady = training.mfu(
         TrainingRuns.palm.parameters,
         (TrainingRuns.palm.throughput * quantity("1 s")).to("token"),
@@ -344,21 +276,18 @@ class Outliers:
     deepseek_of_fp8 = deepseek_steady * (
         hardware.get("h100").peak("bf16") / hardware.get("h100").peak("fp8")
     )
-    deepseek_attention = (1 - deepseek_steady / TrainingRuns.deepseek_mfu).to("%")
     small_overall = TrainingRuns.overall(TrainingRuns.small)
     middle_overall = TrainingRuns.overall(TrainingRuns.middle)
     large_overall: Quantity = TrainingRuns.overall(TrainingRuns.large)  # type: ignore[assignment]
     large_lost = (1 - large_overall / TrainingRuns.large_mfu).to("%")
     palm_overall: Quantity = TrainingRuns.overall(TrainingRuns.palm)  # type: ignore[assignment]
     palm_lost = (1 - palm_overall / palm_steady).to("%")
-    falcon_overall = TrainingRuns.overall(runs.get("falcon-180b"))
 
 
 class Failures:
     """A machine fails as often as all its devices together, and restarts are what that costs."""
 
     run = runs.get("llama-3-1-405b")
-    opt = runs.get("opt-175b")
     interruptions = run.interruptions
     observed_time = run.observed_time
     devices = run.devices
@@ -367,7 +296,6 @@ class Failures:
     restart = quantity("10 min")
     quick_restart = quantity("1 min")
     slow_checkpoint = quantity("5 min")
-    of_gpus = quantity(58.7, "%")  # of the interruptions, by the same report
     fixed = quantity("4 h")
     fewest = 1000
     most = 250000
@@ -377,8 +305,6 @@ class Failures:
     checkpointed = parts["master weight"] + parts["momentum"] + parts["variance"]
     between = (observed_time / interruptions).to("h")
     of_a_device = (between * devices).to("year")
-    of_a_gpu_itself = of_a_device / of_gpus
-    opt_of_a_device = (opt.observed_time / opt.interruptions * opt.devices).to("year")
     checkpoint_size = training.model_memory(run.parameters, checkpointed)
     checkpoint = (checkpoint_size / storage).to("s")
     interval = training.checkpoint_interval(checkpoint, between).to("min")
@@ -413,12 +339,8 @@ class OtherFailures:
     """Spares, stragglers and silent corruption each take a share that can be counted."""
 
     devices = 16384
-    server = 8
     repair = quantity("3 day")
-    corruptions = 6
-    noticed = quantity("6 h")
     deviation = quantity(2, "%")
-    deviations = (quantity(1, "%"), quantity(2, "%"), quantity(5, "%"))
     other_devices = 504
     other_failures = 10
     other_time = quantity("55 day")
@@ -427,11 +349,6 @@ class OtherFailures:
 
     spares = failures.spares_needed(devices, Failures.of_a_device, repair)
     spare_share = (1 - failures.goodput_of_spares(devices, spares, 1)).to("%")
-    corrupted = (devices * Failures.observed_time / corruptions).to("year")
-    between_corruptions = (Failures.observed_time / corruptions).to("day")
-    lost_to_corruption = failures.lost_to_corruption(
-        between_corruptions, noticed, Failures.restart
-    ).to("%")
     other_between = (other_devices * other_time / other_failures).to("year")
     bandwidth = failures.checkpoint_bandwidth(
         Failures.checkpoint_size, Failures.interval, share
@@ -439,20 +356,10 @@ class OtherFailures:
     token_rate = (Failures.run.tokens / Failures.run.device_time).to("token/s")
     loading = failures.loading_bandwidth(token_rate / quantity("1 token"), index).to("kB/s")
 
-    @classmethod
-    def waiting(cls, devices: int, deviation: Quantity) -> Quantity:
-        """What the slowest of so many devices adds to the mean step."""
-        spread = deviation.m_as("") * quantity("1 s")
-        slowest = failures.slowest("1 s", spread, devices)
-        added: Quantity = (slowest / quantity("1 s") - 1).to("%")
-        return added
-
-
-class Waiting:
-    """The slowest of many devices is four deviations from the mean, and all wait for it."""
-
-    of_server = OtherFailures.waiting(OtherFailures.server, OtherFailures.deviation)
-    of_all = OtherFailures.waiting(OtherFailures.devices, OtherFailures.deviation)
+    # Four deviations from the mean, and all wait for it.
+    of_all = (
+        failures.slowest("1 s", deviation.m_as("") * quantity("1 s"), devices) / quantity("1 s") - 1
+    ).to("%")
 
 
 class LeastWork:
@@ -513,40 +420,20 @@ class PastTheOptimum:
         return [cls.first.row("Hoffmann, 2022"), cls.second.row("Besiroglu, 2024")]
 
 
-class ZeroOnVoltas:
-    """Problem 1: the example of ZeRO's authors, on their own devices."""
+class StateOfMixture:
+    """Problem 1: how many devices hold a mixture's state."""
 
-    parameters = quantity("7.5B param")
-    devices = 64
-    capacity = hardware.get("v100").memory_capacity
-    half = quantity("2 byte/param")
-    optimizer = quantity("12 byte/param")
+    device = machines.get("gb300-nvl72").device
+    capacity = device.memory_capacity
+    per_parameter = training.recipe("adam-mixed-fp32-gradients").bytes_per_parameter
+    usable = quantity(90, "%")
 
-    none = parallelism.state_memory(parameters, half, half, optimizer)
-    first = parallelism.state_memory(parameters, half, half, optimizer, 1, 1, devices)
-    second = parallelism.state_memory(parameters, half, half, optimizer, 1, devices, devices)
-    third = parallelism.state_memory(parameters, half, half, optimizer, *[devices] * 3)
-    by_hand = quantity("31 GB")
-
-
-class LogbookOfOpt:
-    """Problem 2: what a rate of the hardware says of a run."""
-
-    run = runs.get("opt-175b")
-    work = run.work
-    rate = quantity("147 TFLOP/s")
-    devices = 1024
-    observed_time = run.observed_time
-
-    time = (work / (devices * rate)).to("day")
-    hfu = (rate / run.device_peak).to("%")
-    mfu = training.mfu(run.parameters, run.tokens, devices, run.device_peak, time).to("%")
-    useful = (time / observed_time).to("%")
-    by_hand = (work / (1000 * quantity("150 TFLOP/s"))).to("day")
+    state = training.model_memory(MIXTURE.parameters, per_parameter).to("TB")
+    devices = (state / (usable * capacity)).to("")
 
 
 class InterleavedStages:
-    """Problem 3: how many virtual stages a pipeline of sixteen needs."""
+    """Problem 2: how many virtual stages a pipeline of sixteen needs."""
 
     reported = runs.get("llama-3-1-405b").mfu
     stages = 16
@@ -563,11 +450,10 @@ class InterleavedStages:
         / parallelism.activations_in_flight("1 GB", 1, stages, 2 * microbatches)
         - 1
     ).to("%")
-    by_hand = reached / 2
 
 
 class OwnCheckpoints:
-    """Problem 4: how often a smaller cluster saves, and to what."""
+    """Problem 3: how often a smaller cluster saves, and to what."""
 
     parameters = quantity("70B param")
     devices = 2048
@@ -585,35 +471,3 @@ class OwnCheckpoints:
     fast_interval = training.checkpoint_interval(fast, between).to("min")
     fast_goodput = training.goodput(fast_interval, fast, restart, between).to("%")
     gained = fast_goodput - goodput
-    by_hand = ((2 * quantity("40 s") * quantity("75000 s")) ** 0.5).to("min")
-
-
-class LayoutFor256:
-    """Problem 5: full sharding or TP, on a rented cluster."""
-
-    devices = 256
-    sequences = 512
-    sliced_layout = Layout(data=devices // 8, tensor=8, microbatches=sequences // 32, sharding=1)
-    sharded_layout = Layout(data=devices, microbatches=sequences // devices, sharding=3)
-
-    sliced = Cuts.step(sliced_layout)
-    sharded = Cuts.step(sharded_layout, "full")
-    sliced_memory = layouts.memory_per_device(Cuts.model, sliced_layout, Cuts.length).total
-    sharded_memory = layouts.memory_per_device(
-        Cuts.model, sharded_layout, Cuts.length, 1, "full"
-    ).total
-    sliced_upper = sliced.upper
-    sliced_lower = sliced.lower
-    sharded_upper = sharded.upper
-    sharded_lower = sharded.lower
-    sharded_data = sharded.parts["data"]
-    one_port = Cuts.node * sharded_data
-    gain = (sharded_lower / sliced_lower).to("")
-    by_hand = 4 / 3
-
-    whole_layout = Layout(data=devices, sharding=3)
-    whole = Cuts.step(whole_layout, "full", sequences // devices)
-    whole_memory = layouts.memory_per_device(
-        Cuts.model, whole_layout, Cuts.length, sequences // devices, "full"
-    ).total
-    whole_upper = whole.upper
