@@ -2,25 +2,79 @@
 
 from __future__ import annotations
 
-from math import ceil
-
-from calc import constants, energy, hardware, links, models, training, transformer
+from calc import constants, energy, hardware, links, machines, training, transformer
 from calc.core.units import quantity
-from calc.derivations.quoting import Quoted, approximately, between, show
+from calc.derivations import examples
+from calc.derivations.hardware_tables import short_names
+from calc.derivations.quoting import Quoted, Row, Rows, approximately, between, show
 
 
-class NumbersToKnow:
-    """Three numbers say most of what a machine will let a model do."""
+def sixteen(device: hardware.Accelerator) -> str:
+    """Its format of 16 bits."""
+    return "bf16" if "bf16" in device.dtypes else "fp16"
 
-    energy_fp16_multiply = constants.energy_7nm_fp16_multiply
-    recipe = training.recipe("adam-mixed")
-    speed_of_light_in_fibre = constants.speed_light_fiber
 
-    hbm2_word_per_fp16_multiply = (
-        energy.movement_energy("32 bit", constants.energy_hbm2_bit) / energy_fp16_multiply
-    ).to("")
-    training_bytes_per_parameter = recipe.bytes_per_parameter
-    fibre_delay_per_kilometre = quantity("1 km") / speed_of_light_in_fibre
+class Generations:
+    """Peaks grew twentyfold in eight years, and the ridge point little more than doubled."""
+
+    years = (
+        ("v100", 2017),
+        ("a100", 2020),
+        ("tpu-v4", 2021),
+        ("h100", 2022),
+        ("tpu-v5p", 2023),
+        ("mi300x", 2023),
+        ("h200", 2024),
+        ("b200", 2024),
+        ("gb200", 2025),
+        ("mi355x", 2025),
+        ("tpu-v7", 2025),
+        ("gb300", 2025),
+    )
+    devices = tuple(hardware.get(key) for key, _ in years)
+    _peaks = tuple(device.peak(sixteen(device)) for device in devices)
+    _ridges = tuple(device.ridge_point(sixteen(device)) for device in devices)
+    _to_link = tuple(
+        (device.memory_bandwidth / machines.of(device).bandwidth).to("")
+        for device in devices
+        if machines.of(device).publishes("bandwidth")
+    )
+    _to_host = tuple(
+        (device.memory_bandwidth / machines.of(device).host_link).to("")
+        for device in devices
+        if machines.of(device).publishes("host_link")
+    )
+
+    growth = max(_peaks) / min(_peaks)
+    least_ridge = min(_ridges)
+    most_ridge = max(_ridges)
+    least_link = min(_to_link)
+    most_link = max(_to_link)
+    least_host = min(_to_host)
+    most_host = max(_to_host)
+
+    @classmethod
+    def rows(cls) -> Rows:
+        """Device and year; peak, bandwidth and ridge point; memory over link and over host."""
+        lines: list[Row] = []
+        for device, (_, year) in zip(cls.devices, cls.years, strict=True):
+            machine = machines.of(device)
+            over = (
+                show((device.memory_bandwidth / getattr(machine, link)).m_as(""), digits=2)
+                if machine.publishes(link)
+                else None
+                for link in ("bandwidth", "host_link")
+            )
+            lines.append(
+                (
+                    f"{short_names([device])[device.key]}, {year}",
+                    device.peak(sixteen(device)).m_as("TFLOP/s"),
+                    device.memory_bandwidth.m_as("TB/s"),
+                    show(device.ridge_point(sixteen(device)).m_as("FLOP/byte"), digits=3),
+                    *over,
+                )
+            )
+        return lines
 
 
 class LightInFibre:
@@ -36,6 +90,7 @@ class LightInFibre:
 
     faster_in_fiber = (refractive_index / refractive_index_of_fiber - 1).to("%")
     share_of_vacuum = (1 / refractive_index).to("%")
+    delay = quantity("1 km") / speed
     campus_reach = links.reach(campus_budget)
     coast_to_coast_round_trip = links.round_trip_time(coast_to_coast)
     atlantic_round_trip = links.round_trip_time(atlantic)
@@ -61,11 +116,8 @@ class EnergyOfArithmetic:
     int32_multiply = constants.energy_int32_multiply
     int32_multiply_7nm = constants.energy_7nm_int32_multiply
 
-    smallest_gain = int32_multiply / int32_multiply_7nm
-    largest_gain = int8_add / int8_add_7nm
     fp32_per_int8_multiply = fp32_multiply / int8_multiply
     fp32_per_fp16_multiply = fp32_multiply / fp16_multiply
-    int32_per_int8_multiply = int32_multiply / int8_multiply
 
     rows = (
         ("INT8", int8_add, int8_multiply, int8_add_7nm, constants.energy_7nm_int8_multiply),
@@ -233,27 +285,6 @@ class AnchorLatencies:
     )
 
 
-class MeasuredLatencies:
-    """Of one program on several devices: memory waits are alike, and twenty times those of L1."""
-
-    a100_l1 = constants.latency_l1_a100
-    a100_l2_near = constants.latency_l2_near_a100
-    a100_l2_far = constants.latency_l2_far_a100
-    a100_memory = constants.latency_memory_a100
-    h100_l1 = constants.latency_l1_h100_pcie
-    h100_memory = constants.latency_memory_h100_pcie
-
-    h100_memory_per_l1 = h100_memory / h100_l1
-    rows = (
-        ("V100, HBM2", None, None, constants.latency_memory_v100),
-        ("A100 80 GB, HBM2e", a100_l1, between(a100_l2_near, a100_l2_far, digits=3), a100_memory),
-        ("H100 PCIe, HBM2e", h100_l1, constants.latency_l2_h100_pcie, h100_memory),
-        ("B200, HBM3e", constants.latency_l1_b200, constants.latency_l2_b200, None),
-        ("MI210, HBM2e", None, None, constants.latency_memory_mi210),
-        ("L40, GDDR6", None, None, constants.latency_memory_l40),
-    )
-
-
 class AnchorBandwidths:
     """Bandwidth falls by an order of magnitude when data leaves a package, a board, a box."""
 
@@ -300,11 +331,14 @@ class MemoryPerParameter:
     inference_int8 = training.recipe("inference-int8")
     adam_mixed = training.recipe("adam-mixed")
     adam_fp32 = training.recipe("adam-fp32")
+    adam_wide = training.recipe("adam-mixed-fp32-gradients")
 
     fp16_per_parameter = inference_fp16.bytes_per_parameter
     int8_per_parameter = inference_int8.bytes_per_parameter
     mixed_per_parameter = adam_mixed.bytes_per_parameter
     fp32_per_parameter = adam_fp32.bytes_per_parameter
+    wide_per_parameter = adam_wide.bytes_per_parameter
+    wide_training = training.model_memory(parameters, wide_per_parameter)
     fp16_serving = training.model_memory(parameters, fp16_per_parameter)
     int8_serving = training.model_memory(parameters, int8_per_parameter)
     mixed_training = training.model_memory(parameters, mixed_per_parameter)
@@ -316,21 +350,9 @@ class MemoryPerParameter:
         ("Serve in FP16", inference_fp16.breakdown, fp16_per_parameter, fp16_serving),
         ("Serve in INT8", inference_int8.breakdown, int8_per_parameter, int8_serving),
         ("Train with Adam, mixed", adam_mixed.breakdown, mixed_per_parameter, mixed_training),
+        ("The same, gradients in FP32", adam_wide.breakdown, wide_per_parameter, wide_training),
         ("Train with Adam, FP32", adam_fp32.breakdown, fp32_per_parameter, fp32_training),
     )
-
-
-class OpeningQuestions:
-    """Three answers that need nothing but this chapter's numbers."""
-
-    training_memory = MemoryPerParameter.mixed_training
-    h100_memory = hardware.get("h100").memory_capacity
-    int8_weights = MemoryPerParameter.int8_serving
-    phone_bandwidth = hardware.get("phone-npu").memory_bandwidth
-
-    h100_memory_decimal = h100_memory.to("GB")
-    devices_needed = (training_memory / h100_memory).to("")
-    phone_tokens_per_second = (quantity("1 token") * phone_bandwidth / int8_weights).to("token/s")
 
 
 class WorkPerToken:
@@ -388,7 +410,7 @@ class BrakingDistance:
 
 
 class LastingRatios:
-    """What this chapter computes, as one list to learn: each holds longer than its two sides."""
+    """What this chapter computes, as one list: ratios of one generation."""
 
     rows = (
         (
@@ -434,7 +456,7 @@ class LastingRatios:
         ("A word of SRAM / of a register, at 45 nm", "energy", EnergyOfMovement.sram_per_register),
         ("DRAM / the L1 of a CPU core", "latency", AnchorLatencies.dram_per_l1),
         ("HBM / the L1 of its own GPU", "latency", AnchorLatencies.hopper_global_per_l1),
-        ("Another host / HBM", "latency", AnchorLatencies.network_per_hbm),
+        ("Another host, by NCCL's constant / HBM", "latency", AnchorLatencies.network_per_hbm),
         ("SSD / the L1 of a CPU core", "latency", AnchorLatencies.ssd_per_l1),
         ("HBM / NVLink", "bandwidth", AnchorBandwidths.hbm_per_nvlink),
         ("HBM / PCIe", "bandwidth", AnchorBandwidths.hbm_per_pcie),
@@ -447,155 +469,74 @@ class LastingRatios:
     )
 
 
-class EnergyLadder:
-    """Within each process a word from memory costs hundreds of multiplications or more.
-
-    A rung is an operation or a memory, and its energy at 45 nm, at 7 nm, and on a running A100.
-    """
-
-    processes = (quantity("45 nm"), quantity("7 nm"))
-    fp16_multiplies = (EnergyOfMovement.fp16_multiply, EnergyOfMovement.fp16_multiply_7nm)
-    int8_add_7nm = EnergyOfArithmetic.int8_add_7nm
-    ddr_word = EnergyOfMovement.ddr_word
-
-    span = ddr_word / int8_add_7nm
-    operations = (
-        ("INT8 add", EnergyOfArithmetic.int8_add, int8_add_7nm),
-        ("INT8 multiply", EnergyOfArithmetic.int8_multiply, constants.energy_7nm_int8_multiply),
-        ("FP16 add", constants.energy_fp16_add, constants.energy_7nm_fp16_add),
-        ("FP16 multiply", *fp16_multiplies),
-        ("FP32 multiply", EnergyOfArithmetic.fp32_multiply, constants.energy_7nm_fp32_multiply),
-    )
-    words = (
-        ("Register file", EnergyOfMovement.register, None, None),
-        (
-            "SRAM, 8 KB",
-            EnergyOfMovement.sram_8kb_word,
-            EnergyOfMovement.sram_8kb_read_7nm / EnergyOfMovement.words_per_access,
-            None,
-        ),
-        (
-            "SRAM, 32 KB (L1)",
-            EnergyOfMovement.sram_32kb_read / EnergyOfMovement.words_per_access,
-            EnergyOfMovement.sram_32kb_word_7nm,
-            EnergyOfMovement.a100_l1_word,
-        ),
-        (
-            "SRAM, 1 MB (L2)",
-            EnergyOfMovement.sram_1mb_word,
-            EnergyOfMovement.sram_1mb_read_7nm / EnergyOfMovement.words_per_access,
-            EnergyOfMovement.a100_l2_word,
-        ),
-        ("HBM2", None, EnergyOfMovement.hbm2_word, EnergyOfMovement.a100_hbm_word),
-        ("DRAM, DDR", EnergyOfMovement.dram, ddr_word, None),
-    )
-
-
-class ReachOfBudgets:
-    """A latency budget is a distance; a place is a path, its length, and its round trip."""
-
-    click = constants.latency_budget_instant
-    voice = constants.latency_budget_voice
-    new_york_washington = constants.length_new_york_washington
-    london_frankfurt = constants.length_london_frankfurt
-    new_york_los_angeles = constants.length_new_york_los_angeles
-    new_york_london = constants.length_new_york_london
-    san_francisco_tokyo = constants.length_san_francisco_tokyo
-    los_angeles_taipei = constants.length_los_angeles_taipei
-
-    budgets = (("braking", constants.latency_budget_braking), ("click", click), ("talk", voice))
-    places = (
-        ("A millisecond away", LightInFibre.campus_reach, LightInFibre.campus_budget),
-        ("New York – Washington", new_york_washington, links.round_trip_time(new_york_washington)),
-        ("London – Frankfurt", london_frankfurt, links.round_trip_time(london_frankfurt)),
-        (
-            "New York – Los Angeles",
-            new_york_los_angeles,
-            links.round_trip_time(new_york_los_angeles),
-        ),
-        ("New York – London", new_york_london, links.round_trip_time(new_york_london)),
-        ("San Francisco – Tokyo", san_francisco_tokyo, links.round_trip_time(san_francisco_tokyo)),
-        ("Los Angeles – Taipei", los_angeles_taipei, links.round_trip_time(los_angeles_taipei)),
-    )
-
-
-class ThirteenBillion:
-    """What fits for serving does not fit for training."""
-
-    parameters = quantity("13B param")
-    serving_per_parameter = MemoryPerParameter.fp16_per_parameter
-    training_per_parameter = MemoryPerParameter.mixed_per_parameter
-
-    serving = training.model_memory(parameters, serving_per_parameter)
-    training_state = training.model_memory(parameters, training_per_parameter)
-    devices = training_state / hardware.get("h100").memory_capacity
-    whole_devices = ceil(devices.m_as(""))
-    devices_by_hand = 200 / 80
-
-
 class ServersOverseas:
     """Distance spends a budget before any server has started."""
 
     distance = LightInFibre.atlantic
-    click = ReachOfBudgets.click
-    voice = ReachOfBudgets.voice
+    click = constants.latency_budget_instant
+    voice = constants.latency_budget_voice
 
     round_trip = links.round_trip_time(distance)
     left_of_click = click - round_trip
     two_round_trips = 2 * round_trip
     left_of_voice = voice - two_round_trips
-    by_hand = quantity(2 * 6000 * 5, "µs").to("ms")
 
 
-class EnergyOfAToken:
-    """At batch 1 a token is paid for in memory traffic; a batch shares that bill.
+class CachedTokens:
+    """A token's keys and values in BF16, by model: formula, and what it gives."""
 
-    The arithmetic is that of 7 nm, since chips with such memory are of no older process.
-    """
+    context = quantity("131072 token")
+    models = (
+        (examples.HAND, "2 · 32 layers · 8 heads · 128 · 2 bytes"),
+        (examples.DENSE, "2 · 80 layers · 8 heads · 128 · 2 bytes"),
+        (examples.MIXTURE, "61 layers · (512 + 64) · 2 bytes"),
+        (examples.HYBRID, "2 · 4 layers · 8 heads · 128 · 2 bytes"),
+    )
 
-    parameters = MemoryPerParameter.parameters
-    weights = MemoryPerParameter.fp16_serving
-    hbm2_bit = EnergyOfMovement.hbm2_bit
-    multiply = EnergyOfArithmetic.fp16_multiply_7nm
-    batch = 64
+    @classmethod
+    def rows(cls) -> Rows:
+        """Model, parameters in all and of a token, the formula, and bytes."""
+        lines: list[Row] = []
+        for model, formula in cls.models:
+            token = transformer.kv_cache_per_token(model)
+            lines.append(
+                (
+                    model.name,
+                    show(model.parameters.to("Gparam"), digits=3),
+                    show(model.active_parameters.to("Gparam"), digits=3),
+                    formula,
+                    show(token.to("kB/token"), digits=3),
+                    show((token * cls.context).to("GB"), digits=3),
+                )
+            )
+        return lines
 
-    movement = energy.movement_energy(weights, hbm2_bit).to("mJ")
-    multiply_add = multiply + constants.energy_7nm_fp16_add
-    arithmetic = (WorkPerToken.inference_per_token.m_as("FLOP") / 2 * multiply_add).to("mJ")
-    movement_per_arithmetic = (movement / arithmetic).to("")
-    shared_movement = movement / batch
-    shared_per_arithmetic = (shared_movement / arithmetic).to("")
-    ratio_by_hand = (110 * 4) / (7 * 0.5)
+
+class TrainingAMixture:
+    """Problem 3: all of its parameters are held, and few of them work."""
+
+    model = examples.MIXTURE
+    tokens = quantity("14.8T token")
+    device = hardware.get("h200").memory_capacity.to("GB")
+    total = model.parameters.to("Gparam")
+    active = model.active_parameters.to("Gparam")
+
+    state = training.model_memory(total, MemoryPerParameter.wide_per_parameter).to("TB")
+    devices = (state / device).to("")
+    work = training.training_flops(active, tokens)
+    if_dense = (total / active).to("")
 
 
-class AssistantPlacement:
-    """A phone answers slowly and cheaply; a data centre beats it at both once it has company."""
+class AgentSessions:
+    """Problem 4: an agent's long context decides otherwise than a short chat."""
 
-    h100 = hardware.get("h100")
-    tdp = h100.tdp
-    answer = quantity("100 token")
-    weights = OpeningQuestions.int8_weights
-    distance = LightInFibre.atlantic
-    batch = 64
-    context = 1000
+    dense, mixture = examples.DENSE, examples.MIXTURE
+    context = quantity(examples.AGENT.context, "token")
 
-    cache = (
-        transformer.kv_cache_per_token(models.get("llama-2-7b")) * quantity(context, "token")
-    ).to("GB")
-    phone_step = ((weights + cache) / hardware.get("phone-npu").memory_bandwidth).to("ms")
-    phone_time = (answer.m_as("token") * phone_step).to("s")
-    phone_time_by_hand = quantity(100 * 7.5 / 50, "s")
-    phone_energy = energy.energy_of_run(constants.power_phone_high, phone_time)
-    remote_step = ((weights + cache) / h100.memory_bandwidth).to("ms")
-    remote_generation = (answer.m_as("token") * remote_step).to("s")
-    round_trip = links.round_trip_time(distance)
-    remote_time = remote_generation + round_trip
-    speedup = phone_time / remote_time
-    remote_energy = energy.energy_of_run(tdp, remote_generation)
-    shared_generation = (
-        answer.m_as("token") * (weights + batch * cache) / h100.memory_bandwidth
-    ).to("s")
-    shared_energy = energy.energy_of_run(tdp, shared_generation) / batch
-    # What a user's cache costs is not shared, so only the rest of the phone's bill is.
-    own_energy = remote_energy * (cache / (weights + cache)).to("")
-    break_even_batch = (remote_energy - own_energy) / (phone_energy - own_energy)
+    weights = training.model_memory(dense.parameters, "1 byte/param").to("GB")
+    weights_mixture = training.model_memory(mixture.parameters, "1 byte/param").to("GB")
+    work = training.inference_flops(dense.active_parameters)
+    work_mixture = training.inference_flops(mixture.active_parameters)
+    cache = (transformer.kv_cache_per_token(dense) * context).to("GB")
+    cache_mixture = (transformer.kv_cache_per_token(mixture) * context).to("GB")
+    sessions = (weights_mixture - weights) / (cache - cache_mixture)
