@@ -14,7 +14,7 @@ def sixteen(device: hardware.Accelerator) -> str:
     return "bf16" if "bf16" in device.dtypes else "fp16"
 
 
-class Generations:
+class RidgeOverYears:
     """Peaks grew twentyfold in eight years, and the ridge point little more than doubled."""
 
     years = (
