@@ -14,6 +14,7 @@ from calc.core.progress import ProgressBar
 from calc.core.report import Report, Reported, Table, values
 from calc.core.units import Quantity
 from calc.measure.picture import roofline_lines
+from calc.published import closed_loops
 from calc.published.reporting import Agreement
 
 FILE = "machine.toml"
@@ -132,7 +133,10 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
         " in the form of calc/data/published",
     )
     parser.add_argument(
-        "--group", choices=published.GROUPS, help="of published measurements, those of this kind"
+        "--group",
+        choices=(*published.GROUPS, closed_loops.GROUP),
+        help="of published measurements, those of this kind; closed loops of clients, which take"
+        " most of a minute, are compared where they are asked for",
     )
     answers(parser, _validate, table=True)
 
@@ -173,7 +177,10 @@ def _validate(options: argparse.Namespace) -> Reported:
 
 
 def _published(file: str, group: str | None) -> Agreement:
-    measurements = published.load(file) if file else published.rows(group)
+    if file:
+        measurements = published.load(file)
+    else:
+        measurements = closed_loops.rows() if group == closed_loops.GROUP else published.rows(group)
     chosen = [row for row in measurements if group in (None, row.group)]
     if not chosen:
         raise InputError(f"{file}: holds no [[{group}]], which --group asks for")

@@ -868,6 +868,7 @@ def activation_memory(
     recomputation: str = "none",
     element_size: Annotated[QuantityLike, "byte"] = "2 byte",
     mask_size: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "0 byte",
+    input_size: Annotated[QuantityLike | None, "byte"] = None,
 ) -> Annotated[Quantity, "byte"]:
     """What the layers of a model keep of a batch for the way back, embedding and output left out.
 
@@ -879,7 +880,9 @@ def activation_memory(
 
     Recomputation is "none"; "selective", where the attention scores are computed again, as fused
     kernels do, and m_score is zero; or "full", where each layer keeps its input alone, d · s. A
-    model that is trained with dropout has masks of a byte.
+    model that is trained with dropout has masks of a byte. Where products are computed in fewer
+    bits, their inputs are kept in these too, of the `input_size`: both blocks' and that of the
+    feed-forward network's last; the attention's output is kept as attention itself needs it.
 
     Source: korthikanti2023reducing
 
@@ -902,6 +905,17 @@ def activation_memory(
     layer = layer_activations(
         model.width, *_kept_widths(model), element_size, mask_size, norms + blocks - 2
     )
+    if input_size is not None:
+        kept = formats.element_size("element_size", element_size)
+        given = formats.element_size("input_size", input_size)
+        hidden = sum(
+            inputs * used * layers
+            for part, name, inputs, _, layers, _, used, _ in model.matrices
+            if part == "feed-forward" and name.endswith(("down", "output"))
+        )
+        layer = layer - maximum(kept - given, 0.0 * kept) * (
+            2 * model.width + hidden / model.layers
+        )
     total: Quantity = tokens * model.layers * layer
     if recomputation == "none":
         for _, seen, layers, heads in _attentions(model, batch_tokens(context).magnitude):

@@ -32,6 +32,7 @@ FILE = FOLDER / "closed_loops.csv"
 SOURCE = "nvidia-aiconfigurator"
 SHORTER = 0.9  # lengths over those that are named
 DOMAIN = 8
+GROUP = "closed_loop"
 DTYPES = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "bf16": "bf16", "int4": "bf16"}
 WEIGHTS = {"int4": "4.25 bit"}
 
@@ -61,7 +62,7 @@ def _row(line: dict[str, str]) -> Row:
         "source_key": SOURCE,
         "dtype_weights": line["format"],
     }
-    return Row("closed_loop", line["id"], conditions, measured)
+    return Row(GROUP, line["id"], conditions, measured)
 
 
 def predict(row: Row) -> Comparison:

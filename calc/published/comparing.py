@@ -15,7 +15,7 @@ PREDICT = {
     "collective": collectives.predict,
     "training": training.predict,
     "serving": serving.predict,
-    "closed_loop": closed_loops.predict,
+    closed_loops.GROUP: closed_loops.predict,
 }
 
 

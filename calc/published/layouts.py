@@ -6,7 +6,7 @@ number of its devices, and a batch of whole microbatches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from calc.catalog.models import Transformer
@@ -49,7 +49,10 @@ class PublishedLayout:
         """What the fullest device holds, by the recipe of the software."""
         one = self.microbatch
         sizes = one.length, one.sequences, one.recomputation, self.job.software.recipe
-        return layouts.memory_per_device(self.model, self.layout, *sizes)
+        dtype = self.job.formats.dtype
+        whole = layouts.memory_per_device(self.model, self.layout, *sizes, dtype=dtype)
+        here = 1 - (self.row.number("offloaded_layers") or 0) / self.model.layers
+        return replace(whole, activations=here * whole.activations)
 
     @property
     def step(self) -> StepTime:

@@ -28,7 +28,15 @@ NEEDED = ("id", "device", "software", "measured", "source_key")
 CURVE = ("size_bytes", "time_us")  # of the same length
 NUMBERS = (  # conditions that predictions read, all of them counts
     *("num_devices", "layers", "hidden", "heads", "vocab", "m", "n", "k", "head_dim"),
-    *("seq_len", "input_len", "output_len", "batch", "batch_per_dp", "micro_batch"),
+    *(
+        "seq_len",
+        "input_len",
+        "output_len",
+        "batch",
+        "batch_per_dp",
+        "micro_batch",
+        "offloaded_layers",
+    ),
     *("local_batch", "global_batch_seqs", "message_bytes"),
 )
 TEXTS = (  # conditions in the words of the source

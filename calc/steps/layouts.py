@@ -45,6 +45,7 @@ from calc.steps.job import (
     Held,
     Job,
     Layout as Layout,
+    input_size,
 )
 
 Passes = tuple[Quantity, "Number"]  # bytes of a parameter that are sent, and how often in a step
@@ -141,6 +142,7 @@ def memory_per_device(
     recipe: str | Recipe = "adam-mixed",
     loss: str = "in place",
     lifetime: str = "accumulated",
+    dtype: str = "bf16",
 ) -> DeviceMemory:
     """What the fullest device holds while it trains: its states and its activations.
 
@@ -157,7 +159,8 @@ def memory_per_device(
     `calc.finetuning.Adapters`, which are taken to be spread evenly. The `loss` of logits is
     computed "in place" as by Megatron-LM, in FP32 and with their gradient written over them; or
     as `transformer.loss_memory` counts it, "whole" or "chunked"; or "fused", which keeps none.
-    The `lifetime` of gradients is one of `GRADIENTS`.
+    The `lifetime` of gradients is one of `GRADIENTS`. Inputs of products are kept in the `dtype`
+    that these are computed in, as Transformer Engine does.
 
     Source: rajbhandari2020zero, korthikanti2023reducing, qi2024zero
 
@@ -179,7 +182,7 @@ def memory_per_device(
     states = _states_of(model, layout, kept)
     if lifetime == "fused":  # used up as they are made, so that a layer's remain
         states["gradient"] = states["gradient"] / model.layers
-    first, last = _activations(model, layout, length, sequences, recomputation)
+    first, last = _activations(model, layout, length, sequences, recomputation, input_size(dtype))
     layer = NOTHING
     if recomputation == "full":
         whole = transformer.activation_memory(model, length, sequences, "selective")
@@ -220,9 +223,12 @@ def _activations(
     length: QuantityLike,
     sequences: QuantityLike,
     recomputation: str,
+    of_input: Quantity,
 ) -> tuple[Quantity, Quantity]:
     """Those that the first stage has under way, and those of the last."""
-    whole = transformer.activation_memory(model, length, sequences, recomputation)
+    whole = transformer.activation_memory(
+        model, length, sequences, recomputation, input_size=of_input
+    )
     share = quantity(layout.layers_of_a_stage(model) * layout.pipeline / model.layers, "")
     whole_stage = whole * share / layout.context
     thin = layout.stages_per_device if layout.schedule == "1f1b" else 1

@@ -46,12 +46,16 @@ def answer(
         price=prices,
         by="cost",
     )
-    rows, dots, facts = [], [], {}
+    rows, dots, ends, facts = [], [], [], {}
     for entry in compared.entries:
         rows += [
             (entry.machine.name, compared.latency(plan), compared.price(plan))
             for plan in entry.curve
         ]
+        for plan in entry.curve:
+            for end, paid in zip(("from", "to"), plan.interval(compared.paid) or (), strict=False):
+                there = compared.latency(plan), PAID.of(paid)
+                ends.append((f"{entry.machine.name}, 80 % {end}", *there))
         if entry.curve:
             best = compared.plan_of(entry)
             paid = PAID.unit.replace("USD/", f"{compared.price(best):.4g} USD/")
@@ -71,7 +75,8 @@ def answer(
         f"What a million tokens of {models.get(model).name} costs, by the time per token, on"
         f" batches that keep {ttft} to the first token and {tpot} to each; dots are the cheapest."
     )
-    return Answer(rows, facts, caption, python, dots=dots)
+    ends.sort(key=lambda row: row[0])
+    return Answer(rows + ends, facts, caption, python, dots=dots)
 
 
 MODEL = Model("Serving within limits", INPUTS, Drawing(LATENCY, PAID), answer)

@@ -474,7 +474,7 @@ def test_validate_takes_a_device_of_ones_own(
         ("selfhost", "calc break-even"),
         ("caches overtake weights", "inference.kv_cache_memory"),
         ("p5", "aws-p5"),
-        ("h800", "h100"),
+        ("h800", "h800"),
         ("power draw", "calc watts"),
     ],
 )

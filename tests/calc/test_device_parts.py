@@ -85,6 +85,16 @@ PARTS: dict[str, dict[str, Any]] = {
         "special_functions": 132 * 16 * 1.83e-3,
         "tdp": 700,
     },
+    "h800": {
+        "peak": rates(132, 1.83, HOPPER),
+        "vector_peak": rates(132, 1.98, {"fp32": 256}),
+        "memory_bandwidth": bus(5 * 1024, 2 * 2.619),
+        "memory_capacity": 5 * 16,
+        "on_chip_memory": 52428800,
+        "link_bandwidth": links(8, 25),
+        "units": 16896 / 128,
+        "tdp": 700,
+    },
     "a100": {
         "peak": rates(108, 1.41, AMPERE),
         "vector_peak": rates(108, 1.41, AMPERE_VECTOR),
@@ -515,7 +525,12 @@ PARTS: dict[str, dict[str, Any]] = {
         "units": 32,
     },
     "apple-m2": {"peak": {"fp32": 3.579}, "memory_bandwidth": bus(128, 6.4), "memory_capacity": 24},
-    "apple-m3-ultra": {"memory_bandwidth": bus(8, 819), "memory_capacity": 512, "units": 2 * 40},
+    "apple-m3-ultra": {
+        "peak": rates(80, 1.398, {"fp32": 256}),
+        "memory_bandwidth": bus(8, 819),
+        "memory_capacity": 512,
+        "units": 2 * 40,
+    },
     "apple-m5": {"memory_bandwidth": bus(8, 153), "memory_capacity": 32, "units": 10},
     "apple-m5-max": {"memory_bandwidth": bus(8, 614), "memory_capacity": 128, "units": 40},
     "apple-m4-max": {

@@ -182,6 +182,7 @@ def test_a_device_stands_in_its_usual_machine() -> None:
 FABRICS = {
     "dgx-h100": (8, 18 * 25),
     "dgx-h200": (8, 18 * 25),
+    "hgx-h800": (8, 8 * 25),
     "dgx-b200": (8, 18 * 50),
     "hgx-b300": (8, 18 * 50),
     "gb200-nvl72": (18 * 4, 18 * 50),
@@ -216,7 +217,7 @@ FABRICS = {
 }
 # Gbit/s of a device's port; and the power of the whole, in kW.
 PORTS = {
-    **dict.fromkeys(("dgx-h100", "dgx-h200", "dgx-b200", "gb200-nvl72"), 400),
+    **dict.fromkeys(("dgx-h100", "dgx-h200", "hgx-h800", "dgx-b200", "gb200-nvl72"), 400),
     **dict.fromkeys(("hgx-b300", "gb300-nvl72"), 800),
     **dict.fromkeys(("dgx-a100", "dgx-a100-40gb", "dgx-spark"), 200),
     # what an instance has, over its GPUs

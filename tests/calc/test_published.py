@@ -495,7 +495,7 @@ def test_classes_say_signed_errors_and_how_many_rows_lie_inside() -> None:
         ("mlperf-v5.1-22", "lengths are the means of its data set"),
         ("mlperf-v5.1-22", "the layout is the fastest that fits, DP"),
         ("azure-nd-h100-v5-3", "another program keeps of its rates what others usually do"),
-        ("llamacpp-xd-11", "rates as usual shares of its peaks"),
+        ("llamacpp-xd-10", "rates as usual shares of its peaks"),
     ],
 )
 def test_what_was_filled_in_is_said(name: str, clause: str) -> None:

@@ -136,7 +136,7 @@ def test_rows_of_a_collective_are_its_times(machine: str, devices: int) -> None:
     [
         ("roofline", "intensity", "3 GB", "in FLOP/byte or the like"),
         ("roofline", "m", "2.5", "a whole number from 1 to 10\u202f000\u202f000"),
-        ("roofline", "device", "h1000", "is one of h100, a100"),
+        ("roofline", "device", "h1000", "is one of h100, h800"),
         ("all-reduce", "size", "0 GB", "from 1 byte to 10 TB"),
         ("scaling", "serial", "twice", "twice"),
         ("training", "devices", "1000", "devices must be a multiple of TP · PP, 8 · 4; got 1000"),

@@ -104,7 +104,8 @@ class Cuts:
         """What the fullest device holds."""
         run = self.run
         sizes = run.length, quantity(self.sequences, ""), self.recomputation, run.recipe
-        return layouts.memory_per_device(run.job.model, self.layout, *sizes)
+        dtype = run.job.formats.dtype
+        return layouts.memory_per_device(run.job.model, self.layout, *sizes, dtype=dtype)
 
     @cached_property
     def held(self) -> Floats:
