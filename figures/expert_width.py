@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from calc.core.formatting import listed
 from calc.derivations import show
-from calc.derivations.experts import Deployments, Width
+from calc.derivations.experts import Deployments, RackRates, Width
 from figures import style
 
 MACHINES = (
@@ -38,6 +38,9 @@ def draw() -> Figure:
         offset = ((7, -5), (-4, 9), (-7, 0))[place]
         short = name.replace("DeepSeek's ", "") if style.is_narrow() else name
         style.name_dot(axes, short, (devices, of_a_gpu), offset, side)
+    rack = (RackRates.june_devices, RackRates.june)
+    axes.plot(*rack, "o", color=style.RED, markersize=5)
+    style.name_dot(axes, "SGLang, GB200", rack, (7, -9), "left")
     style.log_axis(axes, "x", "GPUs that share out the experts")
     style.log_axis(axes, "y", "Tokens a second of a GPU")
     axes.set_xlim(7, 400)
@@ -69,4 +72,5 @@ def alt() -> str:
     return f"""Log-log plot of the tokens that a GPU writes in a second against the GPUs that share
     out the experts of DeepSeek-V3, a dashed curve of the bound and a solid one of what is expected
     for each machine. The expected rate goes {listed(ends)}. Dots of published deployments, in
-    tokens a second, lie near the solid curve of servers: {listed(dots)}."""
+    tokens a second, lie near the solid curve of servers: {listed(dots)}; a dot of SGLang on GB200
+    at {show(RackRates.june, digits=2)} lies near that of the rack."""

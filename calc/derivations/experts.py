@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from calc import (
     compare,
-    constants,
-    curves,
     experts as experts_of,
     hardware,
     inference,
     machines,
     models,
-    published,
     roofline,
     transformer,
 )
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.derivations.quoting import Cell, Row
+from calc.derivations.quoting import Row
 from calc.laws.roofline import StepTime
+from calc.published import Comparison, closed_loops
 from calc.steps.job import Formats
 
 BF16 = quantity("2 byte")
@@ -122,54 +122,11 @@ class Widths:
 class ExpertExchange:
     """What a layer sends: k vectors of each token there, and k back."""
 
-    tokens = 128
     width = 7168
     copies = 8
-    layers = 58
-    machine = machines.get("dgx-h100")
-    devices = (16, 32, 64, 128, 256)
-    nodes = 8  # of a group in training, each with 32 of the experts
-    node_limit = 4
-    start_up = constants.latency_expert_exchange
 
     token_there = (copies * width * FP8).to("kB")
     token_back = (copies * width * quantity("2 byte")).to("kB")
-    there = (tokens * token_there).to("MB")
-    back = (tokens * token_back).to("MB")
-    of_a_step = (layers * (there + back)).to("GB")
-    reached = experts_of.devices_reached(copies, nodes)
-    saved = (1 - node_limit / reached).to("%")
-
-    @staticmethod
-    def measured(devices: int) -> tuple[Quantity, Quantity]:
-        """The published times of dispatch and combine on so many H800s."""
-        for row in published.rows("collective"):
-            if row.id.startswith("deepep-v1-lowlat") and row.number("num_devices") == devices:
-                times = row.measured["dispatch_latency"], row.measured["combine_latency"]
-                return quantity(times[0], "us"), quantity(times[1], "us")
-        raise LookupError(devices)
-
-    @classmethod
-    def row(cls, devices: int) -> Row:
-        """Devices; of dispatch and combine the least, the expected and the measured time."""
-        cells: list[Cell] = [devices]
-        for size, measured in zip((FP8, BF16), cls.measured(devices), strict=True):
-            exchange = (cls.machine, cls.tokens, cls.width, cls.copies, devices, size)
-            least, expected = experts_of.exchange(*exchange)
-            error = quantity(round((expected / measured - 1).m_as("%")), "%")
-            cells += [least.to("us"), expected.to("us"), measured, error]
-        return tuple(cells)
-
-
-class GeneralLibrary:
-    """The shortest all-to-all published of NCCL takes far more than its bytes do."""
-
-    curve = curves.get("alltoall-80xh100-cnode3")
-    devices = curve.devices
-    shortest = quantity(curve.sizes[0], "byte").to("MB")
-
-    leaving = shortest * (1 - 1 / curve.nodes)
-    beyond_bytes = (quantity(curve.times[0], "s") - leaving / ExpertExchange.machine.ports).to("us")
 
 
 class Fullest:
@@ -219,6 +176,92 @@ class Deployments:
         return (f"{name} {source}", devices, batch, context, *times, error)
 
 
+@dataclass(frozen=True)
+class Rate:
+    """What one source says of a deployment: a rate, or a closed loop of it."""
+
+    name: str
+    devices: int | None = None
+    formats: str | None = None
+    rate: float = 0.0
+    loop: str = ""
+
+    @property
+    def row(self) -> Row:
+        """Deployment, devices, formats; sequences each, a step expected and measured, a rate."""
+        named = (self.name, self.devices, self.formats)
+        if not self.loop:
+            return (*named, None, None, None, None, quantity(self.rate, "token/s"))
+        compared = of_loop(self.loop)
+        prediction, error = compared.prediction, compared.error
+        assert prediction is not None
+        assert prediction.expected is not None
+        assert error is not None
+        sequences = compared.row["clients"] / compared.row["servers"] / compared.row["data"]
+        return (
+            *named,
+            round(sequences),
+            quantity(prediction.expected, "s").to("ms"),
+            quantity(compared.measured, "s").to("ms"),
+            quantity(round(100 * error), "%"),
+            quantity(sequences / compared.measured, "token/s"),
+        )
+
+
+def of_loop(name: str) -> Comparison:
+    """A published closed loop of that id, beside what is expected of it."""
+    (row,) = (row for row in closed_loops.rows() if row.id == f"dsr1_gb200_{name}")
+    return closed_loops.predict(row)
+
+
+LOOPS = (
+    ("SGLang 0.5.8", 32, "FP8", "sglang_fp8_disagg_1024x1024_c6144_cfg523"),
+    ("SGLang 0.5.8", 32, "NVFP4", "sglang_fp4_disagg_1024x1024_c8192_cfg483"),
+    ("TensorRT-LLM", 16, "FP8", "trtllm_fp8_disagg_1024x8192_c8192_cfg435"),
+)
+
+
+class RackRates:
+    """Decode of DeepSeek-V3 and R1 in racks, and on servers since."""
+
+    june = 7583
+    june_devices = 48  # twelve trays of four [lmsys2025gb200one]
+    rates = (
+        Rate("SGLang, H100 servers, May 2025 [@sglang2025largescale]", 72, "FP8", 22_282 / 8),
+        Rate("vLLM, H200 servers, Dec 2025 [@vllm-large-scale-serving]", rate=2200),
+        Rate("SGLang, GB200, Jun 2025 [@lmsys2025gb200one]", june_devices, "FP8", june),
+        Rate("SGLang, GB200, Sep 2025 [@lmsys2025gb200two]", None, "FP8", 9087),
+        Rate("SGLang, GB200, Sep 2025 [@lmsys2025gb200two]", None, "NVFP4", 13_386),
+        Rate(
+            f"SGLang 0.5.8, GB200 {_loops}",
+            32,
+            "FP8",
+            loop="sglang_fp8_disagg_1024x1024_c6144_cfg523",
+        ),
+        Rate(
+            f"SGLang 0.5.8, GB200 {_loops}",
+            32,
+            "NVFP4",
+            loop="sglang_fp4_disagg_1024x1024_c8192_cfg483",
+        ),
+        Rate(
+            f"TensorRT-LLM, GB200 {_loops}",
+            16,
+            "FP8",
+            loop="trtllm_fp8_disagg_1024x8192_c8192_cfg435",
+        ),
+        Rate("MLPerf Offline, GB200 [@mlperf-inference-v5.1]", 72, "NVFP4", 289_712 / 72),
+        Rate("MLPerf Offline, GB300 [@mlperf-inference-v5.1]", 72, "NVFP4", 420_659 / 72),
+    )
+    per_generation = quantity(june / (22_282 / 8), "")
+    of_formats = quantity(13_386 / 9087, "")
+
+    @classmethod
+    def rows(cls) -> list[Row]:
+        """Each source's row; what it does not state is a dash."""
+        return [rate.row for rate in cls.rates]
+
+
 class Rack:
     """Inside a rack that is one domain the exchange costs a start-up and hardly more."""
 
@@ -246,33 +289,9 @@ class AnotherMixture:
     experts = int(models.get("qwen-3-235b-a22b").experts or 0)
     chosen = 8
 
-    ridge = quantity(300, "")
-    sparsity = quantity(experts / chosen, "")
-    hand = ridge * sparsity
     critical = experts_of.critical_tokens(
         hardware.get("h100").ridge_point("bf16"), experts, chosen, "2 byte"
     )
-
-
-class PlainExchange:
-    """Problem 2: dispatch and combine of a batch in BF16, through the ports."""
-
-    tokens = 64
-    devices = 64
-    machine = ExpertExchange.machine
-    port = machine.ports.to("GB/s")
-
-    vector = quantity("14 kB")
-    hand_bytes = (2 * tokens * ExpertExchange.copies * vector).to("MB")
-    hand = (hand_bytes / port).to("us")
-    least, expected = (
-        (2 * bound).to("us")
-        for bound in experts_of.exchange(
-            machine, tokens, ExpertExchange.width, ExpertExchange.copies, devices, "2 byte"
-        )
-    )
-    of_a_step = (ExpertExchange.layers * expected).to("ms")
-    saved = (1 - (FP8 + quantity("2 byte")) / quantity("4 byte")).to("%")
 
 
 class TwoGroups:
@@ -283,7 +302,6 @@ class TwoGroups:
 
     rate = Width.rates(whole)[1]
     rate_of_half = Width.rates(half)[1]
-    by_hand = quantity("2500 token/s")
 
 
 class DenseOrMixture:
@@ -309,4 +327,3 @@ class DenseOrMixture:
     mixture_cost = mixture["expected"]["cost_per_token"]
     dense_cost = dense["expected"]["cost_per_token"]
     cheaper = (dense_cost / mixture_cost).to("")
-    cheaper_by_hand = 6
