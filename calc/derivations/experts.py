@@ -232,23 +232,9 @@ class RackRates:
         Rate("SGLang, GB200, Jun 2025 [@lmsys2025gb200one]", june_devices, "FP8", june),
         Rate("SGLang, GB200, Sep 2025 [@lmsys2025gb200two]", None, "FP8", 9087),
         Rate("SGLang, GB200, Sep 2025 [@lmsys2025gb200two]", None, "NVFP4", 13_386),
-        Rate(
-            f"SGLang 0.5.8, GB200 {_loops}",
-            32,
-            "FP8",
-            loop="sglang_fp8_disagg_1024x1024_c6144_cfg523",
-        ),
-        Rate(
-            f"SGLang 0.5.8, GB200 {_loops}",
-            32,
-            "NVFP4",
-            loop="sglang_fp4_disagg_1024x1024_c8192_cfg483",
-        ),
-        Rate(
-            f"TensorRT-LLM, GB200 {_loops}",
-            16,
-            "FP8",
-            loop="trtllm_fp8_disagg_1024x8192_c8192_cfg435",
+        *(
+            Rate(f"{engine}, GB200 [@nvidia-aiconfigurator]", devices, formats, loop=loop)
+            for engine, devices, formats, loop in LOOPS
         ),
         Rate("MLPerf Offline, GB200 [@mlperf-inference-v5.1]", 72, "NVFP4", 289_712 / 72),
         Rate("MLPerf Offline, GB300 [@mlperf-inference-v5.1]", 72, "NVFP4", 420_659 / 72),
