@@ -46,6 +46,8 @@ class RidgeOverYears:
     )
 
     growth = max(_peaks) / min(_peaks)
+    _bandwidths = tuple(device.memory_bandwidth for device in devices)
+    memory_growth = max(_bandwidths) / min(_bandwidths)
     least_ridge = min(_ridges)
     most_ridge = max(_ridges)
     least_link = min(_to_link)

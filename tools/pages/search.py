@@ -35,6 +35,8 @@ GROUPS = {
     ],
 }
 WORDS = {  # by which a section is looked for, too
+    "chapters/symptoms.qmd": "slow bottleneck troubleshooting profiling counters",
+    "chapters/decisions.qmd": "which parallelism threshold buy or rent",
     "chapters/training-time.qmd": "6ND 6 N D training FLOPs days",
     "chapters/roofline.qmd": "memory-bound compute-bound roofline model",
     "chapters/serving.qmd": "LLM inference serving throughput latency",
