@@ -137,7 +137,7 @@ def _engine_row(device: str, program: str) -> Row:
     return (device.upper(), f"{program} {version}", *times)
 
 
-class SumsOfEngines:
+class SumsByEngine:
     """Sums of short arrays by engines' own kernels, in a graph."""
 
     header = (*("GPUs", "Engine", "64 KiB, 2", "4", "8", "1 MiB, 2", "4", "8"),)
