@@ -17,10 +17,12 @@ from press.watch import watch as keep_rendering
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="press", description="Renders a Quarto book project.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    render = commands.add_parser("render", help="make the HTML site and the PDF in _book/")
+    render = commands.add_parser(
+        "render", help="make the HTML site, the PDF and the EPUB in _book/"
+    )
     watch = commands.add_parser("watch", help="do it again whenever a file changes, until Ctrl+C")
     for command in (render, watch):
-        command.add_argument("--to", choices=["html", "pdf"], help="make one of the two alone")
+        command.add_argument("--to", choices=["html", "pdf", "epub"], help="make one alone")
     render.add_argument(
         "--no-runtime", action="store_true", help="leave out Python for the browser"
     )

@@ -104,7 +104,7 @@ def _build(
         "book": Product(book),
         "edition": Product(edition),
         "execute": Product(book.execute, book.execute),
-        "formats": Product(book.formats),
+        "formats": Product(book.shown),
         "in_project": Product(book.execute_in_project, book.execute_in_project),
         "timeout": Product(book.timeout, ""),  # no matter to what cells give
         "bibliography": Product(book.bibliography, _contents(book.bibliography)),

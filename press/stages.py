@@ -13,6 +13,7 @@ from press.files import still_same
 from press.reading.source import Source, read_source
 from press.running.execute import Result, run
 from press.writing.check import check_site
+from press.writing.epub import page_epub, write_epub
 from press.writing.html import page_html
 from press.writing.markdown import markdown_places, page_markdown, write_markdown
 from press.writing.notebooks import listed_sources, notebook_cells, notebook_places, write_notebook
@@ -51,6 +52,10 @@ OUTPUTS = {
     "typst": [
         Stage(EACH, "typst", page_typst, "page left_out", always),
         Stage(ONCE, "pdf", write_pdf, "book edition page typst typst_folder pdf_file"),
+    ],
+    "epub": [
+        Stage(EACH, "epub", page_epub, "page left_out"),
+        Stage(ONCE, "epub_file", write_epub, "book edition page epub folder"),
     ],
     "html": [
         Stage(EACH, "html", page_html, "root page", always),

@@ -91,7 +91,7 @@ def empty_document() -> Node:
     return document
 
 
-def run_pandoc(arguments: list[str], text: str) -> tuple[str, str]:
+def run_pandoc(arguments: list[str], text: str, limit: float = TIME_LIMIT) -> tuple[str, str]:
     """What pandoc makes of a text, and the warnings that it gave."""
     held, released = os.pipe()
     pipe = subprocess.PIPE
@@ -106,14 +106,14 @@ def run_pandoc(arguments: list[str], text: str) -> tuple[str, str]:
                     fcntl.fcntl(held, fcntl.F_SETOWN, process.pid)
                     fcntl.fcntl(held, fcntl.F_SETSIG, signal.SIGKILL)
                     fcntl.fcntl(held, fcntl.F_SETFL, os.O_ASYNC)
-                output, log = process.communicate(text, TIME_LIMIT)
+                output, log = process.communicate(text, limit)
             except BaseException:
                 process.kill()
                 raise
             finally:
                 _running.discard(process)
     except subprocess.TimeoutExpired:
-        stop(f"pandoc takes longer than {TIME_LIMIT:g} s.")
+        stop(f"pandoc takes longer than {limit:g} s.")
     finally:
         os.close(held)
         os.close(released)

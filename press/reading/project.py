@@ -34,7 +34,7 @@ KNOWN: dict[str, Any] = {  # with the kind of what has to be text, or a list of 
         "author": list,
         "page-footer": {"center": None},
     },
-    "format": {"html": LOOK, "typst": TYPST},
+    "format": {"html": LOOK, "typst": TYPST, "epub": LOOK},
     "execute": dict.fromkeys([*EXECUTE, "timeout"]),
     "bibliography": list,
     **dict.fromkeys(["csl", "lang", "jupyter", "live", "search-data"], str),
@@ -65,7 +65,7 @@ class Book:
     lang: str
     chapters: list[Chapter]
     parts: list[str]
-    formats: list[str]  # of "html" and "typst"
+    formats: list[str]  # of "html", "typst" and "epub"
     bibliography: list[Path]
     csl: Path | None
     execute: dict[str, bool]
@@ -81,6 +81,15 @@ class Book:
     site: str  # the address of the site, which ends in "/", "" as long as it has none
     report_at: str  # where errors are reported, "" as long as no address is known
     lines: dict[Key, int] = field(repr=False)  # where `_quarto.yml` gives each of its values
+
+    @property
+    def shown(self) -> list[str]:
+        """The formats for which a chapter may have blocks of their own; an EPUB has HTML's."""
+        return ["html" if form == "epub" else form for form in self.formats]
+
+    @property
+    def epub_name(self) -> str:
+        return str(Path(self.pdf_name).with_suffix(".epub"))
 
     @property
     def live_folder(self) -> Path:

@@ -21,6 +21,7 @@ from press.files import FOLDER
 
 MARKER = ".press.json"
 PARTIAL = f"{MARKER}.partial"
+FORMATS = {".pdf": "typst", ".epub": "epub"}  # what a file is of; any other is the site's
 
 
 class Output:
@@ -48,18 +49,21 @@ class Output:
     def replaced(self, pdf: str, only: str | None) -> Iterator[Path]:
         """An empty folder that takes the place of the last one, unless making its contents fails.
 
-        Where the book is made in one format only, what the other one gave stays in it.
+        Where the book is made in one format only, what the others gave stays in it.
         """
         self.check()
         _remove(self.new)
         _remove(self.old)
         self.new.mkdir(parents=True)
         last = self._marker(self.folder) or {"files": [], "pdf": ""}
-        about = {"project": str(self.root), "pdf": last["pdf"] if only == "html" else pdf}
+        about = {"project": str(self.root), "pdf": last["pdf"] if only in ("html", "epub") else pdf}
         try:
             self._mark(about | {"files": []})
             for file in _entries(self.folder) & set(last["files"]) if only else []:
-                if file.endswith(".pdf") == (only == "html") and (self.folder / file).is_file():
+                if (
+                    FORMATS.get(Path(file).suffix, "html") != only
+                    and (self.folder / file).is_file()
+                ):
                     self._keep(file)
             yield self.new
             self._mark(about | {"files": sorted(_entries(self.new) - {MARKER})})

@@ -14,7 +14,6 @@ try:
         library,
         search,
         stubs,
-        symbols,
     )
 except ModuleNotFoundError as missing:
     sys.exit(f"`python -m tools.pages` needs {missing.name}; `make set-up-test` brings it")
@@ -27,7 +26,6 @@ def wanted_pages() -> dict[str, str]:
         **devices.pages(),
         "reference/answers.qmd": answers.page(),
         "reference/changes.qmd": changes.page(),
-        "reference/symbols.qmd": symbols.page(),
         **search.data(),
     }
 
