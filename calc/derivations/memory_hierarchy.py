@@ -120,13 +120,11 @@ class CirculatingScales:
     dram = constants.latency_dram
     slide_cycle = constants.latency_cycle_carruth
     gregg_cycle = constants.latency_cycle_gregg
-    gregg_dram = constants.latency_dram_gregg
 
     cycle = (1 / clock).to("ns")
     slide_error = slide_cycle / cycle
     dram_cycles = memory.clock_cycles(dram, clock)
     dram_cycles_by_slide = dram / slide_cycle
-    gregg_dram_exact = memory.human_time(dram, gregg_cycle).to("min")
 
 
 class PhysicalProperties:
