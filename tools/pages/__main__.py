@@ -5,16 +5,7 @@ from __future__ import annotations
 import sys
 
 try:
-    from tools.pages import (
-        ROOT,
-        alt_texts,
-        answers,
-        changes,
-        devices,
-        library,
-        search,
-        stubs,
-    )
+    from tools.pages import ROOT, alt_texts, answers, changes, devices, library, search, stubs
 except ModuleNotFoundError as missing:
     sys.exit(f"`python -m tools.pages` needs {missing.name}; `make set-up-test` brings it")
 
