@@ -93,19 +93,19 @@ def _per_watt(device: Accelerator) -> Row:
     )
 
 
-def _read_in(device: Accelerator) -> str:
+def _read_in(device: Accelerator) -> tuple[str, str | None]:
     """The source of most of its fields, and how many of all were read in accounts of theirs."""
     published = [record for record in device.all_records() if record.published is not None]
     sources = Counter(record.provenance.source for record in published)
     second_hand = sum("ccount of it" in record.provenance.note for record in published)
-    source = f"[@{sources.most_common(1)[0][0]}]"
-    return f"{source}; {second_hand} of {len(published)} second-hand" if second_hand else source
+    told = f"{second_hand} of {len(published)}" if second_hand else None
+    return f"[@{sources.most_common(1)[0][0]}]", told
 
 
 def _memory_row(device: Accelerator, fields: Sequence[str] = MEMORY) -> Row:
     name, year, where = short_names([device])[device.key], device.year, _read_in(device)
     values = [getattr(device, field) if device.publishes(field) else None for field in fields]
-    return (name, year, *values, where)
+    return (name, year, *values, *where)
 
 
 def _peak_row(device: Accelerator) -> Row:
@@ -127,7 +127,7 @@ def _announced_row(device: Accelerator) -> Row:
     links = device.link_bandwidth if device.publishes("link_bandwidth") else None
     peaks = [device.peak(dtype) for dtype in ("bf16", "fp8", "fp4")]
     where = _read_in(device)
-    return (device.name, device.memory_capacity, device.memory_bandwidth, links, *peaks, where)
+    return (device.name, device.memory_capacity, device.memory_bandwidth, links, *peaks, *where)
 
 
 def _of_registry() -> tuple[Accelerator, ...]:
@@ -149,10 +149,30 @@ class AcceleratorTables:
     )
     small = tuple(device for device in _devices if device.key.startswith(DESK + EDGE))
 
-    header = ("Device", "Year", "Capacity", "Bandwidth", "On chip", "Links", "Power", "Read in")
+    header = (
+        "Device",
+        "Year",
+        "Capacity",
+        "Bandwidth",
+        "On chip",
+        "Links",
+        "Power",
+        "Read in",
+        "Second-hand",
+    )
     peak_header = ("Device", *PEAKS, "FP32, vector", "Ridge, 16 bits", "Ridge, FP8")
-    small_header = ("Device", "Year", "Capacity", "Bandwidth", "Power", "Read in")
-    announced_header = ("Device", "Capacity", "Bandwidth", "Links", "BF16", "FP8", "FP4", "Read in")
+    small_header = ("Device", "Year", "Capacity", "Bandwidth", "Power", "Read in", "Second-hand")
+    announced_header = (
+        "Device",
+        "Capacity",
+        "Bandwidth",
+        "Links",
+        "BF16",
+        "FP8",
+        "FP4",
+        "Read in",
+        "Second-hand",
+    )
     memory_rows: Rows = tuple(map(_memory_row, data_centre))
     peak_rows: Rows = tuple(map(_peak_row, data_centre))
     _old = tuple(hardware.get(key) for key in (*OLD, "a100"))
@@ -250,6 +270,8 @@ def _reached_row(key: str) -> Row:
         for name, record in machine.rates.get(kind, {}).items()
         if own(machine, kind, name) is not None
     )
+    if fp4 is not None:
+        sources[kernel_shares.SOURCE] = None
     name = short_names([device])[device.key]
     return (name, *cells, " ".join(f"[@{source}]" for source in sources))
 

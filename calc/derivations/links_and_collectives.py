@@ -19,17 +19,14 @@ def _rented_row(key: str) -> Row:
         for field in ("bandwidth", "ports", "host_link")
     ]
     record = machine.records.get("ports") or next(iter(machine.records.values()))
-    checked = str(record.provenance.checked)
+    checked = record.provenance.checked.strftime("%d\N{NO-BREAK SPACE}%b\N{NO-BREAK SPACE}%Y")
     return (machine.name, machine.domain, *values, checked, f"[@{record.provenance.source}]")
 
 
 class RentedMachines:
     """Machines by their names in clouds: the wire and the ports of one device."""
 
-    header = (
-        *("Machine", "Devices", "Wire", "Port", "Host link"),
-        *("Held against its source", "Read in"),
-    )
+    header = (*("Machine", "Devices", "Wire", "Port", "Host link"), *("Checked", "Read in"))
     rows: Rows = tuple(
         _rented_row(key)
         for key in (
@@ -77,7 +74,7 @@ class MeasuredCurves:
     """Measured all-reduces, and what else was measured."""
 
     header = (
-        *("Devices", "Shortest", "64 KiB", "1 MiB", "16 MiB", "256 MiB", "4 GiB", "ServerOfH100s"),
+        *("Devices", "Shortest", "64 KiB", "1 MiB", "16 MiB", "256 MiB", "4 GiB", "Best"),
         *("Half of it at", "Read in"),
     )
     all_reduce: Rows = tuple(
