@@ -7,7 +7,8 @@ interpreter of an environment that holds it; a peer without one is left out. FOL
 Calculon's repository, which its package does not hold. The questions are
 published rows that state their lengths, batches and layouts. Each peer has its own defaults of
 efficiency, which is what a first answer of it is; none is told the result. The seconds are those
-of processors in a fresh process, import and answer. `--record` writes the table of the book.
+of processors in a fresh process, import and answer. `--record` writes the table of the book, in
+which a peer that is left out keeps its answers, with their date.
 
 Vidur answers none of them: its kernels of a device are profiled, and downloaded when it runs.
 """
@@ -15,6 +16,7 @@ Vidur answers none of them: its kernels of a device are profiled, and downloaded
 from __future__ import annotations
 
 import argparse
+import csv
 import datetime
 import json
 import resource
@@ -194,7 +196,18 @@ def main() -> None:
     if options.record:
         names = ("row", "planner", "version", "measured", "predicted", "seconds", "why_not", "date")
         today = datetime.date.today().isoformat()
-        write_rows(FILE, names, ((*_plain(answer), today) for answer in told))
+        fresh = [(*_plain(answer), today) for answer in told]
+        with FILE.open(newline="", encoding="utf-8") as file:
+            kept = [line for line in csv.reader(file) if line[1] in PEERS.keys() - given.keys()]
+        places, planners = [row.id for row in rows], ["calc", *PEERS]
+        write_rows(
+            FILE,
+            names,
+            sorted(
+                [*fresh, *map(tuple, kept)],
+                key=lambda line: (places.index(line[0]), planners.index(line[1])),
+            ),
+        )
 
 
 def _plain(told: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -85,9 +85,17 @@ class Software:
     """As its makers number it; the newest that was measured where nothing is said."""
 
     def title(self, measured: str = "") -> str:
-        """Its name with its version: that which is stated, or the one that was measured."""
+        """Its name with its version: that which is stated, or the one that was measured.
+
+        >>> get("vllm 0.3").title("0.24.0")
+        'vLLM 0.3, of which no kernel was measured: those of 0.24.0'
+        """
         if not self.key:
             return "no software's own time"
+        stated = kernel_shares.number_of(self.version)
+        if self.version and measured and kernel_shares.number_of(measured)[: len(stated)] != stated:
+            told = f"{self.name} {self.version}, of which no kernel was measured"
+            return f"{told}: those of {measured}"
         return " ".join(filter(None, (self.name, self.version or measured)))
 
     def __getattr__(self, name: str) -> float:

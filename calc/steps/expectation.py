@@ -99,7 +99,11 @@ class Parts(dict[str, Quantity], Reported):
         """The basis in a line: whose rates, with which software, how far off rows like it were."""
         used = kernels.rates(self._launched, self._machine, self._program)
         surfaces = [rate for several in used.values() for rate in several]
-        versions = {surface.version for surface in surfaces if isinstance(surface, Surface)}
+        versions = {
+            surface.version
+            for surface in surfaces
+            if isinstance(surface, Surface) and surface.program == self._program.key
+        }
         program = self._program.title(max(versions, key=number_of, default=""))
         whose = f" of {self._machine.name}" if not self.kin else f" ({self.kin})"
         alike = f"; {self.alike}" if self.alike is not None else ""
