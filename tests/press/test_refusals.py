@@ -205,7 +205,7 @@ SETTINGS_FAULTS = {
         7,
         "`href` of a chapter",
     ),
-    "unknown format": ("typst: default", "epub: default", 10, "`format.epub`"),
+    "unknown format": ("typst: default", "docx: default", 10, "`format.docx`"),
     "malformed": ("title: A tiny book", "title: [", 6, "not valid YAML"),
     "no title": ("title: A tiny book", "subtitle: B", 3, "`book.title`"),
     "another type": ("type: book", "type: website", 1, "must be `book`"),
