@@ -164,6 +164,7 @@ class MoreAndMore:
 
     _rates = tuple(one.row.measured["tokens_per_s_per_gpu"] for one in found)
     kept = quantity(100 * _rates[3] / _rates[1], "%")
+    times = int(found[3].row["num_devices"]) // int(found[1].row["num_devices"])
 
 
 class TriedLayouts:

@@ -214,6 +214,9 @@ class TrainingRows:
 
     rows_of = ("mbridge-26.08", "mbridge-26.08-2", "mbridge-26.04.01-18", "mbridge-25.09-15")
     found = tuple(published.predict(published.row(key)) for key in rows_of)
+    _interval = found[0].interval
+    assert _interval is not None
+    low, high = (quantity(round(100 * (end - 1)), "%") for end in (_interval.low, _interval.high))
 
     @staticmethod
     def row(place: int) -> Row:
@@ -258,6 +261,7 @@ class StepOfMixture:
     tokens = TwoFabrics.many
     layers = 58
     passes = 2
+    in_server = 8
 
     sent = (
         parallelism.expert_traffic(
