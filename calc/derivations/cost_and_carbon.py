@@ -517,28 +517,8 @@ class MoreDevices:
     dearer_written = (node / fewest / faster - 1).to("%")  # if decode were all that is paid for
 
 
-class PromisedPace:
-    """Problem 6: smaller weights on fewer devices keep a promise for less."""
-
-    promise = quantity("20 ms")
-    whole = 8
-    half = 4
-    four_bits = quantity("4.25 bit")
-
-    _, price_whole = OneCall.token(whole)
-    time_byte, _ = OneCall.token(half, "INT8")
-    time_half_whole, _ = OneCall.token(half)
-    time_quarter, price_quarter = OneCall.token(half, "4.25 bit")
-    bound_quarter = OneCall.plan(devices=1, weights="4.25 bit").time_per_token.upper.to("ms")
-    alone, _ = OneCall.token(1, "4.25 bit")
-    saved = (1 - price_quarter / price_whole).to("%")
-    margin_byte = (1 - time_byte / promise).to("%")
-    margin_half = (1 - time_half_whole / promise).to("%")
-    margin = (1 - time_quarter / promise).to("%")
-
-
 class FewestDevices:
-    """Problem 7: the fewest devices that hold a model have no room for requests."""
+    """Problem 6: the fewest devices that hold a model have no room for requests."""
 
     limit = quantity("40 ms")
     h100_price = quantity("2 USD/h")

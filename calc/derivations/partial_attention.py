@@ -116,22 +116,15 @@ class TwoForms:
     """Latent attention multiplies in one of two orders: few queries absorb, many expand."""
 
     model = models.get("deepseek-v3")
-    heads = model.heads
     latent = quantity(512, "")
-    context = 8192
     long_context = Chosen.length
     absorbed_width = 2 * latent + 64
     expanded_width = quantity(128 + 64 + 128, "")
     more_work = (absorbed_width / expanded_width).to("")
     more_bytes = 128 * expanded_width / (latent + 64)
 
-    absorbed = attention.latent_intensity(1, context, 128, 512, 64)
-    expanded = transformer.fused_attention_intensity(1, context)
     crossover = attention.latent_crossover(long_context, latent, 128, 128)
 
-    selecting = Chosen.model
-    token_expanded = transformer.forward_flops(selecting, long_context)
-    token_absorbed = _absorbed(selecting, long_context)
     dense_expanded = transformer.forward_flops(model, long_context)
     dense_absorbed = _absorbed(model, long_context)
 
