@@ -228,8 +228,6 @@ class IntegerProduct:
     width = 4096
 
     products = quantization.products_without_overflow(int8, int8)
-    products_int16 = quantization.products_without_overflow(int16, int8)
-    products_by_hand = 2 ** (31 - 15 - 7)
     room = products / inner
     narrow = quantization.products_without_overflow(int8, int8_full, narrow_accumulator)
     narrow_full = quantization.products_without_overflow(int8_full, int8_full, narrow_accumulator)
@@ -404,19 +402,6 @@ class TwoSchemes:
     asymmetric_step = quantization.asymmetric_step(high - low)
     asymmetric_bound = quantization.rounding_error_bound(asymmetric_step)
     step_ratio = symmetric_step / asymmetric_step
-    symmetric_by_hand = high / 2 / 125
-    asymmetric_by_hand = (high - low) / 2 / 250
-
-
-class LargeOutlier:
-    """Problem: what a channel with much larger values leaves of 8 bits."""
-
-    outlier = 100
-    bits = 8
-
-    bits_lost = quantity(float(numpy.log2(outlier)), "")
-    lost_by_hand = 7
-    largest_code = quantity(round(127 / outlier), "")
 
 
 class SmallCard:
@@ -435,8 +420,6 @@ class SmallCard:
     weights_small = training.model_memory(parameters, each_small)
     rest = (capacity - weights).to("GB")
     rest_small = (capacity - weights_small).to("GB")
-    rest_by_hand = quantity("8.5 GB") - quantity("6.5 GB")
-    rest_small_by_hand = quantity("8.5 GB") - 1.15 * quantity("6.5 GB")
 
 
 class WeightsOrBoth:
@@ -456,6 +439,4 @@ class WeightsOrBoth:
     token_int8 = ModelTooLarge.int8_time
     time_int4 = (prompt_fp16 + answer.magnitude * token_int4).to("s")
     time_int8 = (prompt_int8 + answer.magnitude * token_int8).to("s")
-    int4_by_hand = quantity("0.6 s") + 250 * quantity("0.011 s")
-    int8_by_hand = quantity("0.3 s") + 250 * quantity("0.021 s")
     break_even = (prompt_fp16 - prompt_int8) / (token_int8 - token_int4)

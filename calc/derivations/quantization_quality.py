@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy
 
 from calc import (
@@ -9,6 +12,7 @@ from calc import (
     formats,
     hardware,
     inference,
+    kernel_shares,
     models,
     quantization,
     roofline,
@@ -16,8 +20,9 @@ from calc import (
     transformer,
 )
 from calc.core.units import Quantity, quantity
+from calc.derivations.examples import DENSE
 from calc.derivations.quantization import Groups, Rounding, normal
-from calc.derivations.quoting import Row, Rows
+from calc.derivations.quoting import Row, Rows, show
 from calc.formats import QuantizedModel
 
 
@@ -100,7 +105,7 @@ class PublishedQuality:
                 _source(row),
             )
             for row in cls.rows
-            if row.measure == "perplexity"
+            if row.measure == "perplexity" and not row.model.startswith("LLaMA ")
         ]
 
     @classmethod
@@ -158,7 +163,6 @@ class SameDecibels:
     rise = quantity(
         float(numpy.log1p(nearest_in_three.m_as("")) / numpy.log1p(nearest.m_as(""))), ""
     )
-    per_channel = PublishedQuality.cost("llama-7b-rtn-w3a16")
     older = PublishedQuality.cost("llama-2-7b-smoothquant-w8a8")
     newer = PublishedQuality.cost("llama-3-8b-smoothquant-w8a8")
 
@@ -179,17 +183,6 @@ class WhichLimit:
     crossover = roofline.ridge_point(fp16_peak, bandwidth) * int8 / work
 
 
-class Decorrelated:
-    """Problem: what compensation can win at most, from the correlation of two inputs."""
-
-    correlation = quantity("0.9")
-
-    left = calibration.error_left_by_compensation(correlation)
-    decibels = quantity(float(-10 * numpy.log10(left.magnitude)), "")
-    bits = decibels / quantity(float(20 * numpy.log10(2)), "")
-    bits_by_hand = 1
-
-
 class CacheOrWeights:
     """Problem: at a long context and a large batch the cache is the larger part."""
 
@@ -202,8 +195,6 @@ class CacheOrWeights:
     per_token = transformer.kv_cache_per_token(models.get("llama-3-70b")).to("KiB/token")
     cache = inference.kv_cache_memory(requests, context, per_token).to("GB")
     cache_fp8 = cache / 2
-    weights_by_hand = (parameters * quantity("0.5 byte/param")).to("GB")
-    cache_by_hand = (quantity(1e6 / 3, "byte/token") * quantity("250000 token")).to("GB")
 
 
 class ForgottenCache:
@@ -223,5 +214,50 @@ class ForgottenCache:
     before = weights + cache
     gain = before / (weights_in_four + cache)
     gain_with_cache = before / (weights_in_four + cache / 2)
-    cache_by_hand = (quantity("0.125 MB/token") * quantity("500000 token")).to("GB")
-    gain_by_hand = 5 / 4.25
+
+
+class FormatByBatch:
+    """The time of one product by rows and format, as measured: what limits decides the format."""
+
+    layer: Any = DENSE
+    rows_of_batch = (1, 16, 64, 256, 1024, 8192)
+    columns = (
+        ("h100", "bf16", 2.0, 2.0),
+        ("h100", "fp8", 1.0, 1.0),
+        ("b200", "bf16", 2.0, 2.0),
+        ("b200", "fp8", 1.0, 1.0),
+        ("b200", "nvfp4", 0.5625, 0.5625),
+    )
+    header = ("Tokens", "H100, BF16", "H100, FP8", "B200, BF16", "B200, FP8", "B200, NVFP4")
+    program = "vllm"
+    version = "0.24.0"
+    worst_error = quantity(13, "%")
+
+    @classmethod
+    def time(cls, rows: int, device: str, format: str, given: float, weight: float) -> Quantity:
+        """Of the product of so many tokens with the layer's first matrix."""
+        n, k = cls.layer.feed_forward_width, cls.layer.width
+        surface = kernel_shares.of("product", device, cls.program, format)
+        assert surface is not None
+        gpu = hardware.get(device)
+        roof = max(
+            2 * rows * n * k / gpu.peak(surface.rate).m_as("FLOP/s"),
+            kernel_shares.bytes_of_product(rows, n, k, given, weight)
+            / gpu.memory_bandwidth.m_as("byte/s"),
+        )
+        return quantity(surface.time(rows, roof), "s").to("us")
+
+    @classmethod
+    def rows(cls) -> Iterator[Row]:
+        for rows in cls.rows_of_batch:
+            yield rows, *(show(cls.time(rows, *column), "us", 2) for column in cls.columns)
+
+
+class FormatGains:
+    """At one token bytes decide, in a long prompt rates."""
+
+    few, many = FormatByBatch.rows_of_batch[0], FormatByBatch.rows_of_batch[-1]
+    _few, _many = ([FormatByBatch.time(m, *c) for c in FormatByBatch.columns] for m in (few, many))
+
+    fp8_few, fp8_many = _few[2] / _few[3], _many[2] / _many[3]
+    nvfp4_few, nvfp4_many = _few[2] / _few[4], _many[2] / _many[4]
