@@ -443,7 +443,6 @@ class LossGaps:
                 if comparison.records["gap"].published is not None
                 else f"no number, against {comparison.baseline}"
             ),
-            comparison.read,
         )
         for comparison in published
     )
@@ -494,7 +493,6 @@ class OwnFormat:
     smallest_normal = form.smallest_normal
     smallest_subnormal = form.smallest_subnormal
     gap_at_one = form.epsilon
-    by_hand = 2 * 2**3
 
 
 class ScaleWindow:
@@ -505,7 +503,6 @@ class ScaleWindow:
     fp16 = formats.FP16
 
     needed = fp16.smallest_normal / smallest
-    by_hand = 6e-5 / 1e-10
     scale = 2 ** math.ceil(math.log2(needed))
     largest_kept = fp16.max / scale
 
@@ -517,7 +514,6 @@ class StuckWeights:
 
     bf16_limit = _moves_below(formats.BF16, step)
     fp32_limit = _moves_below(formats.FP32, step)
-    by_hand = 500 * step
 
 
 class FitOneDevice:
@@ -536,8 +532,6 @@ class FitOneDevice:
     mxfp4_left = capacity_decimal - mxfp4_weights
     fp8_rate = (quantity("1 token") * bandwidth / fp8_weights).to("token/s")
     mxfp4_rate = (quantity("1 token") * bandwidth / mxfp4_weights).to("token/s")
-    fp8_by_hand = quantity("1 token") / quantity("0.02 s")
-    mxfp4_by_hand = 2 * fp8_by_hand
 
 
 class LargestOfABlock:
@@ -555,9 +549,6 @@ class LargestOfABlock:
         float(abs(mx.round(_blocks, rule="rceil")[:, 0] / _sizes - 1).max()), ""
     ).to("%")
     nv_worst = quantity(float(abs(nv.round(_anchored)[:, 0] / _sizes - 1).max()), "").to("%")
-    half_gap_of_scale = quantity(nv.scale.epsilon / 2, "").to("%")
-    floor_by_hand = quantity(1 - 6 / 8, "").to("%")
-    up_by_hand = quantity(1 - 4 / 5, "").to("%")
 
 
 class RegisterByHand:
