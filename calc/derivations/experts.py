@@ -171,7 +171,7 @@ class Deployments:
         name, batch, context, devices, rate, source = cls.cases[place]
         step = decode(devices, batch, context)
         measured = quantity(cls.node * batch / rate, "s").to("ms")
-        error = quantity(round((expected(step) / measured - 1).m_as("%")), "%")
+        error = quantity(round((measured / expected(step) - 1).m_as("%")), "%")
         times = step.lower.to("ms"), expected(step), measured
         return (f"{name} {source}", devices, batch, context, *times, error)
 
@@ -281,7 +281,7 @@ class AnotherMixture:
 
 
 class TwoGroups:
-    """Problem 3: 64 GPUs as one group of experts or as two."""
+    """Problem 2: 64 GPUs as one group of experts or as two."""
 
     whole = 64
     half = 32
@@ -291,7 +291,7 @@ class TwoGroups:
 
 
 class DenseOrMixture:
-    """Problem 4: a mixture instead of a dense model, both within a limit."""
+    """Problem 3: a mixture instead of a dense model, both within a limit."""
 
     limit = quantity("40 ms")
     price = quantity("2 USD/h")

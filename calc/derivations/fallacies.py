@@ -129,7 +129,7 @@ class BusyGpu:
     """A GPU that is always busy may use a third of a percent of its peak."""
 
     model = examples.HAND
-    weights = inference.weight_memory(model, "2 byte").to("GB")
+    weights = inference.weights_read(model, 1, "2 byte").to("GB")
     rate = quantity("250 token/s")
 
     moved = (rate * weights / quantity("1 token")).to("TB/s")

@@ -25,6 +25,8 @@ table { border-collapse: collapse; font-size: 0.85em; }
 th, td { padding: 0.15em 0.5em; border-bottom: 1px solid #ccc; text-align: left; }
 pre { white-space: pre-wrap; font-size: 0.8em; }
 img { max-width: 100%; }
+.equation { display: flex; align-items: center; text-align: right; }
+.equation math { flex: 1; }
 .callout { border-left: 3px solid #888; padding-left: 0.8em; }
 """
 
@@ -66,6 +68,10 @@ def write_epub(
                     given = book.root / source.removeprefix(PAGE)
                     (pictures / file).write_bytes(given.read_bytes())
         (pictures / "style.css").write_text(STYLE, "utf-8")
+        # Pandoc names a chapter's file in its title, which readers announce and list.
+        template = run_pandoc(["-D", "epub3"], "", TIME_LIMIT)[0]
+        titled = template.replace("<title>$pagetitle$</title>", "<title>$title$</title>")
+        (pictures / "chapter.xhtml").write_text(titled, "utf-8")
         told = {
             "title": book.title,
             "subtitle": book.subtitle,
@@ -75,7 +81,8 @@ def write_epub(
             "identifier": f"urn:press:{re.sub(r'[^a-z]+', '-', book.title.lower())}",
         }
         meta: dict[str, Any] = {key: _string(text) for key, text in told.items() if text}
-        meta["author"] = {"t": "MetaList", "c": [_string(author) for author in book.authors]}
+        listed = {"author": book.authors, "accessModes": ["textual", "visual"]}
+        meta |= {key: {"t": "MetaList", "c": list(map(_string, of))} for key, of in listed.items()}
         document = empty_document() | {"blocks": blocks, "meta": meta}
         form = [
             "-f",
@@ -87,7 +94,11 @@ def write_epub(
             "--toc-depth=3",
             "--split-level=2",
         ]
-        sources = [f"--css={pictures / 'style.css'}", f"--resource-path={pictures}"]
+        sources = [
+            f"--css={pictures / 'style.css'}",
+            f"--template={pictures / 'chapter.xhtml'}",
+            f"--resource-path={pictures}",
+        ]
         target = folder / book.epub_name
         run_pandoc([*form, *sources, "-o", str(target)], json.dumps(document), TIME_LIMIT)
 
@@ -175,7 +186,7 @@ class _Epub(Dresser):
 
     def equation(self, identifier: str, number: str, math: list[Node]) -> Node:
         shown = [SPACE, string(number)] if identifier else []
-        return div(self.anchor(identifier), [], [plain(*self.dress(math), *shown)])
+        return div(self.anchor(identifier), ["equation"], [plain(*self.dress(math), *shown)])
 
     def callout(self, kind: str, folded: bool, title: list[Node], body: list[Node]) -> Node:
         head = plain({"t": "Strong", "c": self.dress(title)})

@@ -59,6 +59,7 @@ def test_figures_formulas_and_contents(texts: dict[str, str], epub: Path) -> Non
     assert "<math" in whole
     assert not re.findall(r'<img[^>]+alt=""', whole)
     assert 'epub:type="toc"' in texts["EPUB/nav.xhtml"]
+    assert "<title>1 Prose and references</title>" in whole
     with zipfile.ZipFile(epub) as parts:
         drawings = [name for name in parts.namelist() if name.endswith(".svg")]
     assert len(drawings) == len(set(re.findall(r'src="[^"]+\.svg"', whole))) > 2
