@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from calc import attention, formats, hardware, kernel_shares, models, transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations.examples import DENSE, HAND, HYBRID, MIXTURE
-from calc.derivations.quoting import Row, show
+from calc.derivations.quoting import Quoted, Row, show
 from calc.published import reading
 
 H100, B200 = hardware.get("h100"), hardware.get("b200")
@@ -17,8 +17,8 @@ ELEMENT = formats.BF16.size
 SPARSE = models.get("deepseek-v3-2")
 
 
-def percent(share: float) -> str:
-    return f"{share:.0%}"
+def percent(share: float) -> Quoted:
+    return Quoted(f"{share:.0%}")
 
 
 class Opening:

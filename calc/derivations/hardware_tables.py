@@ -558,7 +558,6 @@ class OneKilowatt:
     b200_peak = b200.peak("fp8").to("TFLOP/s")
     l4_token = (weights / l4.memory_bandwidth).to("ms")
     b200_token = (weights / b200.memory_bandwidth).to("ms")
-    token_ratio_by_hand = 8 / 0.3
 
 
 class PeakPerWatt:

@@ -222,5 +222,4 @@ class FasterOrLarger:
     time = Service.time
 
     now = queueing.max_throughput(memory, each, time)
-    by_hand = quantity("1000 request/s")
     larger = queueing.max_throughput(2 * memory, each, time)

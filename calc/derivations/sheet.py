@@ -50,7 +50,7 @@ class OnePage:
         ("DRAM of a host", AnchorLatencies.dram),
         ("GPU to GPU over PCIe", constants.latency_p2p_pcie_gen5),
         ("Host to host, RDMA, there and back", constants.latency_rdma_round_trip),
-        ("NVMe SSD", AnchorLatencies.ssd),
+        ("NVMe SSD", AnchorLatencies.ssd.to("µs")),
         ("Kernel of a CUDA graph", machines.get("dgx-h100").gap.to("µs")),
     )
     four_bits = quantity("4.5 bit/param")  # of NVFP4, with a scale for each sixteen
