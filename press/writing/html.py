@@ -251,12 +251,13 @@ class _Html(Dresser):
 
 def _of_words(table: Node) -> str:
     """The class of a table whose last column holds sentences, which a phone must not squeeze to
-    single words, and of one that has no numbers, which is a list there."""
-    rows = [row for body in table["c"][4] for row in body[3]]
-    if not any(len(plain_text(cells[-1][4])) > SENTENCE for _, cells in rows if cells):
-        return ""
+    single words, and of one of three columns or more without a number, which is a list there."""
+    rows = [cells for body in table["c"][4] for _, cells in body[3] if cells]
+    long = [[len(plain_text(cell[4])) > SENTENCE for cell in cells] for cells in rows]
     numbers = any(align["t"] == "AlignRight" for align, _ in table["c"][2])
-    return " words-last" if numbers or len(table["c"][2]) < 3 else " words-last words-only"
+    if not numbers and len(table["c"][2]) > 2 and any(map(any, long)):
+        return " words-last words-only"
+    return " words-last" if any(cells[-1] for cells in long) else ""
 
 
 def _align_points(table: Node) -> None:
