@@ -453,6 +453,7 @@ class LastingRatios:
         ("A word of SRAM / of a register, at 45 nm", "energy", EnergyOfMovement.sram_per_register),
         ("DRAM / the L1 of a CPU core", "latency", AnchorLatencies.dram_per_l1),
         ("HBM / the L1 of its own GPU", "latency", AnchorLatencies.hopper_global_per_l1),
+        ("Another host, by NCCL's constant / HBM", "latency", AnchorLatencies.network_per_hbm),
         ("SSD / the L1 of a CPU core", "latency", AnchorLatencies.ssd_per_l1),
         ("HBM / NVLink", "bandwidth", AnchorBandwidths.hbm_per_nvlink),
         ("HBM / PCIe", "bandwidth", AnchorBandwidths.hbm_per_pcie),
