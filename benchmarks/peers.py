@@ -196,18 +196,13 @@ def main() -> None:
     if options.record:
         names = ("row", "planner", "version", "measured", "predicted", "seconds", "why_not", "date")
         today = datetime.date.today().isoformat()
-        fresh = [(*_plain(answer), today) for answer in told]
+        fresh: list[tuple[Any, ...]] = [(*_plain(answer), today) for answer in told]
         with FILE.open(newline="", encoding="utf-8") as file:
             kept = [line for line in csv.reader(file) if line[1] in PEERS.keys() - given.keys()]
+        fresh += map(tuple, kept)
         places, planners = [row.id for row in rows], ["calc", *PEERS]
-        write_rows(
-            FILE,
-            names,
-            sorted(
-                [*fresh, *map(tuple, kept)],
-                key=lambda line: (places.index(line[0]), planners.index(line[1])),
-            ),
-        )
+        fresh.sort(key=lambda line: (places.index(line[0]), planners.index(line[1])))
+        write_rows(FILE, names, fresh)
 
 
 def _plain(told: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -173,30 +173,6 @@ class TriedLayouts:
     devices = 256
     sequences = 512
     length = 8192
-    plans = tuple(
-        plan_training(
-            DENSE,
-            "dgx-h200",
-            tokens="1T",
-            sequences=512,
-            length=8192,
-            devices=256,
-            software="megatron",
-            layout=layout,
-        )
-        for layout in ("TP=8,CP=1", "TP=1,CP=1,PP=1,ZeRO=3", "TP=1,CP=4,PP=1,ZeRO=3")
-    )
-
-    @classmethod
-    def rows(cls) -> Rows:
-        """Layout, what is recomputed, memory, and the expected step with its interval."""
-        rows: list[Row] = []
-        for plan in cls.plans:
-            best, ends = plan.best, plan.step.interval
-            assert ends is not None
-            times = best.time.to("s"), between(ends[0].to("s"), ends[1].to("s"), 2)
-            rows.append((str(best), best.recomputation, best.memory.total.to("GB"), *times))
-        return rows
 
 
 class RentFor70B:

@@ -53,8 +53,8 @@ def answer(
             for plan in entry.curve
         ]
         for plan in entry.curve:
-            for end, paid in zip(("from", "to"), plan.interval(compared.paid) or (), strict=False):
-                there = compared.latency(plan), PAID.of(paid)
+            for end, cost in zip(("from", "to"), plan.interval(compared.paid) or (), strict=False):
+                there = compared.latency(plan), PAID.of(cost)
                 ends.append((f"{entry.machine.name}, 80 % {end}", *there))
         if entry.curve:
             best = compared.plan_of(entry)

@@ -7,11 +7,12 @@ const { loadPyodide } = require("pyodide");
 const { readFileSync, writeFileSync } = require("node:fs");
 const { dirname, join } = require("node:path");
 
-/* Of the library, what needs a terminal, processes, a screen or servers. */
+/* Of the library, what needs a terminal, processes, a screen or servers, or takes programs apart. */
 const LEFT_OUT = [
-  "_pyrepl/", "curses/", "dbm/", "doctest.py", "ensurepip/", "ftplib.py", "http/", "idlelib/",
-  "imaplib.py", "lib2to3/", "mailbox.py", "multiprocessing/", "pdb.py", "poplib.py", "pydoc.py",
-  "pydoc_data/", "smtplib.py", "sqlite3/", "tarfile.py", "test/", "tkinter/", "turtle.py",
+  "_pyio.py", "_pyrepl/", "bdb.py", "cProfile.py", "cmd.py", "curses/", "dbm/", "doctest.py", "ensurepip/", "ftplib.py",
+  "http/", "idlelib/", "imaplib.py", "lib2to3/", "logging/config.py", "logging/handlers.py", "mailbox.py",
+  "multiprocessing/", "optparse.py", "pdb.py", "pickletools.py", "poplib.py", "profile.py", "pstats.py", "pydoc.py",
+  "pydoc_data/", "smtplib.py", "socketserver.py", "sqlite3/", "tarfile.py", "test/", "tkinter/", "trace.py", "turtle.py",
   "turtledemo/", "unittest/", "venv/", "wsgiref/", "xml/", "xmlrpc/",
 ];
 

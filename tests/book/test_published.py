@@ -71,13 +71,10 @@ def value_of(name: str) -> Any:
 
 
 def printed(quote: Quote) -> str:
-    """What the inline expression must put on the page."""
-    return str(
-        eval(
-            quote.expression,
-            {**derived(), "show": show, "math": math, "words": words, "within": within},
-        )
-    )
+    """What the inline expression must put on the page, where no sign of Markdown is escaped."""
+    given = {**derived(), "show": show, "math": math, "words": words, "within": within}
+    text = str(eval(quote.expression, given))
+    return text if quote.expression.startswith("math") else re.sub(r"\\([^\w\s])", r"\1", text)
 
 
 # --- the numbers themselves ---

@@ -91,7 +91,7 @@ def test_each_release_names_its_source_and_formats_that_there_are(
     assert model.released.provenance is not None
     assert model.released.provenance.source in bibliography()
     assert bytes_of(model) == pytest.approx(bytes_of(model, "bf16"), rel=0.8)
-    assert model.released.products in ("", "fp8")
+    assert model.released.products in ("", "fp8", "fp4")
 
 
 def test_a_step_of_one_token_by_hand() -> None:
@@ -135,7 +135,8 @@ def test_a_plan_takes_the_release_where_nothing_is_said() -> None:
     )
     assert plan("deepseek-v3", "dgx-h200", **asked, weights="fp8").dtype == "bf16"
     assert plan("deepseek-v3", "tpu-v5p", **asked).dtype == "bf16"  # which has no FP8
-    assert plan("gpt-oss-120b", "b200", **asked).dtype == "bf16"  # its weights alone are small
+    assert plan("gpt-oss-120b", "b200", **asked).dtype == "fp4"
+    assert plan("gpt-oss-120b", "h100", **asked).dtype == "bf16"  # which has no FP4
     unsaid = plan("llama-2-7b", "h100", **(asked | {"devices": 1}))
     assert unsaid.model_memory == quantity(2 * unsaid.model.parameters.magnitude, "byte")
     assert "with weights in BF16 and keys" in unsaid.assumptions[0]
