@@ -282,7 +282,6 @@ class Overlap:
     parameters = GradientExchange.parameters
     tokens = quantity("8192 token")
     utilization = 0.4
-    batch = quantity("4e6 token")
     backward = 1 - constants.work_inference / constants.work_training
 
     peak = GradientExchange.h100.peak("bf16")
@@ -296,7 +295,6 @@ class TwoBandwidths:
     """One run of a benchmark has two bandwidths, and neither need be the link's."""
 
     devices = GradientExchange.devices
-    sharp = constants.bandwidth_sharp_busbw_h100
 
     algorithm = collectives.algorithm_bandwidth(GradientExchange.gradients, GradientExchange.ring)
     bus = collectives.bus_bandwidth(GradientExchange.gradients, GradientExchange.ring, devices)
@@ -348,7 +346,6 @@ class BenchmarkLine:
     time = quantity("5 ms")
     devices = 8
 
-    printed = collectives.algorithm_bandwidth(size, time)
     bus = collectives.bus_bandwidth(size, time, devices)
     bus_of_gather = bus / 2
     share = (bus / GradientExchange.link).to("%")
@@ -412,4 +409,3 @@ class RackOrServers:
         Overlap.parameters, Overlap.tokens, 1, peak, Overlap.utilization
     ).to("ms")
     break_even = (Overlap.tokens * (exchange / (Overlap.backward * compute))).to("token")
-    by_hand = quantity("1200 token")

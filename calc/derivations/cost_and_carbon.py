@@ -252,11 +252,6 @@ class Paced:
     rent: Quantity
 
     @property
-    def pace(self) -> Quantity:
-        """Tokens that one client sees in a second."""
-        return quantity(1 / self.row.measured["tpot"], "token/s")
-
-    @property
     def rate(self) -> Quantity:
         """Tokens that all clients are written in a second, their prompts read in between."""
         written = closed_loops.mean_lengths(self.row)[1]
@@ -336,7 +331,6 @@ class EnergyOfAnAnswer:
     written = closed_loops.mean_lengths(loop.row)[1]
     servers = loop.energy
     at_the_meter = cost.facility_energy(servers).to("W*h")
-    google_accelerators = (google * accelerators).to("W*h")
 
 
 class SevenBillionRun:

@@ -129,7 +129,6 @@ class Speculation:
     devices = 8
     drafted = 4
     acceptance = quantity("70%")
-    many = 256
 
     cost = (step(draft, devices, 1).lower / step(large, devices, 1).lower).to("")
     tokens = inference.speculative_tokens(acceptance, drafted)
@@ -151,7 +150,6 @@ class Speculation:
 class FullMemory:
     """Drafts for a full memory, at the roofs: what a head gains, and a model of its own."""
 
-    acceptance = Speculation.acceptance
     drafted = Speculation.drafted
     tokens = Speculation.tokens
     cases = (
@@ -322,7 +320,6 @@ class DraftsByBatch:
 
     few = batches[0]
     most = batches[-1]
-    tokens = quantity(EAGLE_3.tokens, "")
     first = quantity(EAGLE_3.gains[0], "")
     last = quantity(EAGLE_3.gains[-1], "")
     first_eagle = quantity(EAGLE.gains[0], "")

@@ -312,4 +312,3 @@ class DenseOrMixture:
     dense_requests = int(dense["batch"].magnitude)
     mixture_cost = mixture["expected"]["cost_per_token"]
     dense_cost = dense["expected"]["cost_per_token"]
-    cheaper = (dense_cost / mixture_cost).to("")

@@ -57,7 +57,6 @@ class LinksOfToday:
 
     nvlink_step = constants.latency_nccl_step_nvlink
     nvlink_most = constants.latency_nccl_step_nvlink_large
-    rdma = approximately(FourLinks.infiniband_latency)
     network_step = constants.latency_nccl_step_network
     network_most = constants.latency_nccl_step_network_large
     peer_idle = constants.latency_p2p_pcie_gen5

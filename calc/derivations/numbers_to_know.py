@@ -365,7 +365,6 @@ class WorkPerToken:
 
     inference_per_token = training.inference_flops(parameters)
     training_run = training.training_flops(parameters, tokens)
-    training_per_token = training.training_flops(parameters, quantity("1 token"))
     training_per_inference = constants.work_training / constants.work_inference
 
 

@@ -150,7 +150,6 @@ class DiffusedImage:
         tokens, model.blocks, model.heads * model.head_width
     )
     attention_share = share(attention, pass_work)
-    work = (passes * pass_work).to("PFLOP")
     answer = throughput.of(model, machine)
     time = answer.time
     intensity = intensity(answer)
@@ -351,7 +350,6 @@ class SmallerPatches:
     hand_parameters = quantity("300M param")
     hand_tokens = 800
     rate = throughput.of(longer, device, OneImage.batch).rate
-    peak = device.peak("fp16")
 
 
 class GuidedImage:

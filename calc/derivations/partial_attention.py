@@ -99,7 +99,6 @@ class Chosen:
     full = transformer.attention_flops(length, 61, 128, 512 + 64, 512).to("GFLOP/token")
     read = transformer.cache_read(model, length).to("GB")
     full_read = transformer.cache_read(dense, length).to("GB")
-    index_share = (attention.index_bytes_per_token(61, 128) * length * A_TOKEN / read).to("%")
     kept_share = transformer.kv_cache(model, length) / transformer.kv_cache(dense, length)
 
 

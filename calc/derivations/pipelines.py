@@ -27,10 +27,6 @@ class PipelineBubble:
             collectives.bubble_fraction(cls.stages, m, cls.slices).to("%"),
         )
 
-    fraction = collectives.bubble_fraction(stages, example).to("%")
-    overhead = collectives.bubble_overhead(stages, example).to("%")
-    few = collectives.bubble_fraction(stages, stages).to("%")
-
 
 class Slot(NamedTuple):
     """One pass of one microbatch through a stage, in units of a device's work for a step."""

@@ -221,7 +221,6 @@ class IntegerProduct:
     int8 = 127
     int8_full = 128
     most_negative = quantity("-128")
-    int16 = 32767
     narrow_accumulator = 16
     inner = 28_672
     batch = 1

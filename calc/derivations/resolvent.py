@@ -231,6 +231,3 @@ class AbsoluteThreshold:
     """Problem: one threshold on absolute errors, and inputs whose results differ in size."""
 
     damping = 0.1
-    bound = 1 / damping
-    absolute = worst("absolute", "complex64", ("small",))
-    relative = worst("relative", "complex64", ("small",))

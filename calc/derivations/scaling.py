@@ -18,9 +18,7 @@ class FixedWork:
     efficiency = speedup / processors
     limit = scaling.amdahl_limit(serial)
     half_way = ((1 - serial) / serial).to("")
-    half_way_speedup = scaling.amdahl(serial, half_way)
     many_speedup = scaling.amdahl(serial, many)
-    many_efficiency = many_speedup / many
 
 
 class FixedTime:
@@ -44,12 +42,9 @@ class OneRun:
 
     processors = FixedWork.processors
     of_parallel_run = quantity(5, "%")
-    of_serial_run = quantity(5, "%")
 
     scaled = scaling.gustafson(of_parallel_run, processors)
     converted = scaling.serial_fraction_of_serial_run(of_parallel_run, processors)
-    back = scaling.serial_fraction_of_parallel_run(of_serial_run, processors)
-    by_gustafson = scaling.gustafson(back, processors)
 
 
 class Sandia:
@@ -105,7 +100,6 @@ class MeasuredTraining:
     few_devices = int(few["num_devices"])
     many_devices = int(many["num_devices"])
     times = many_devices // few_devices
-    batch_growth = quantity(many["global_batch_seqs"] / few["global_batch_seqs"] - 1, "").to("%")
     speedup = many.measured["tokens_per_s"] / few.measured["tokens_per_s"]
     fraction = scaling.serial_fraction(speedup, times)
     few_microbatches = int(few["micro_batches"])
@@ -185,7 +179,6 @@ class DoubledCluster:
     mixed_up_gain = scaling.amdahl(of_parallel_run, doubled) / scaling.amdahl(
         of_parallel_run, processors
     )
-    parallel = quantity(95, "%")
 
 
 class LoaderOrDevices:

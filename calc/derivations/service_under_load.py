@@ -141,7 +141,6 @@ class Prefixes:
 class AgentSession:
     """A session of the running example reads its own past at each turn, nearly all from a cache."""
 
-    session = AGENT
     prompts = sum(
         AGENT.shared + turn * (AGENT.prompt + AGENT.generated) + AGENT.prompt
         for turn in range(AGENT.turns)

@@ -59,7 +59,6 @@ class OneGpu:
     weights = inference.weights_read(model, 1).to("GB")
     cache = cache_of(model, context).to("GB")
     alone = step(model, 1, 1).lower.to("ms")
-    alone_rate = step(model, 1, 1).throughput
     some_lower = step(model, 1, some).lower.to("ms")
     some_upper = step(model, 1, some).upper.to("ms")
     largest = inference.largest_batch(model, h100, context)

@@ -71,13 +71,11 @@ class Scaled:
 
     # 0.35 of 32, 16, 24, 32, 64, 96, 160 and 320 channels, to multiples of eight.
     model = _mobilenet_v2((16, 8, 8, 16, 24, 32, 56, 112), 144)
-    side = 72
     limit = quantity("512 kB")
     published_parameters = quantity("0.75M param")
 
     plain = convolution.peak_memory(model)
     peak = convolution.peak_memory(model, in_place=True)
-    published = constants.size_peak_mobilenet_v2_0_35
 
 
 class Schedules:
@@ -340,7 +338,6 @@ class LargestBatch:
 
     fp32 = _largest(budget)
     fp16 = _largest(budget, "fp16")
-    training = _largest(budget, mode="training")
     in_mebibytes = ReferenceNetwork.total.to("MiB")
     in_megabytes = ReferenceNetwork.total.to("MB")
     unit_error = (quantity("1 MiB") / quantity("1 MB") - 1).to("%")

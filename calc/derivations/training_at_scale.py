@@ -84,15 +84,8 @@ class ShardedStates:
     held_of_mixture = tuple(map(_held, ways_of_mixture, repeat(mixture), repeat(length)))
     bytes_per_parameter = training.recipe("adam-mixed").bytes_per_parameter
     state = training.model_memory(model.parameters, bytes_per_parameter)
-    activations = held[0].activations + held[0].loss
     sharded = held[3].total
-    sharded_states = (held[3].total - held[3].activations - held[3].loss).to("GB")
-    recomputed = held[4].total
-    in_parts = held[5].total
     sliced = held[7].total
-    of_mixture = held_of_mixture[0].total
-    experts_apart = held_of_mixture[1].total
-    experts_sliced = held_of_mixture[3].total
 
 
 class Cuts:
@@ -406,7 +399,6 @@ class PastTheOptimum:
     tokens_per_parameter = small_tokens / small
     first = LeastWork(small, small_tokens)
     second = LeastWork(small, small_tokens, "_refit")
-    loss = first.loss
     first_ratio = first.ratio
     second_ratio = second.ratio
     first_tokens_per_parameter = (first.tokens / first.parameters).to("token/param")

@@ -192,8 +192,6 @@ class PartsOfABatch:
         * measured("accumulation", f"fp64, parts of {first} and {last}", "error_divided_by_parts"),
         "%",
     )
-    batch = first + last
-    weight = 1 / 2
 
 
 class OffloadingTime:

@@ -311,7 +311,6 @@ class ImpossibleReport:
     time = quantity("3 week")
 
     mfu = training.mfu(parameters, tokens, devices, a100.peak("bf16"), time).to("%")
-    shortest = training.training_time(parameters, tokens, devices, a100.peak("bf16"), 1)
 
 
 class FromTheLog:

@@ -344,7 +344,6 @@ class KeepOrRecompute:
 
     capacity = hardware.get("h100").memory_capacity
     kept = Activations.kept.to("GiB")
-    full = Activations.inputs.to("GiB")
     logits = Activations.logits.to("GiB")
     with_logits = kept + logits
     entry_of_pytorch = finetuning.loss_memory(1, 1)
