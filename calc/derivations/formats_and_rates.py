@@ -64,7 +64,7 @@ def _surfaces(device: Accelerator, form: str) -> list[Surface]:
     return [surface for surface in found if surface]
 
 
-def time(device: Accelerator, form: str, rows: int, side: int) -> Quantity | None:
+def _time(device: Accelerator, form: str, rows: int, side: int) -> Quantity | None:
     """Of rows times a square matrix, by the fastest kernel of the engines; none if unmeasured."""
     peak = device.peak(kernel_shares.RATES.get(form, "bf16")).m_as("FLOP/s")
     moved = kernel_shares.bytes_of_product(rows, side, side, *_bytes(form))
@@ -78,7 +78,7 @@ def _gain(key: str, form: str, rows: int) -> Quantity | None:
     device = hardware.get(key)
     if kernel_shares.RATES[form] not in device.dtypes:
         return None
-    times = [time(device, dtype, rows, EngineProducts.side) for dtype in ("bf16", form)]
+    times = [_time(device, dtype, rows, EngineProducts.side) for dtype in ("bf16", form)]
     bf16, other = times
     return None if bf16 is None or other is None else (bf16 / other).to("")
 
@@ -86,7 +86,7 @@ def _gain(key: str, form: str, rows: int) -> Quantity | None:
 def _measured_row(key: str, rows: int) -> Row:
     """Time in BF16, and how many times as fast the others are."""
     device = hardware.get(key)
-    bf16 = time(device, "bf16", rows, EngineProducts.side)
+    bf16 = _time(device, "bf16", rows, EngineProducts.side)
     gains = [_gain(key, form, rows) for form in EngineProducts.formats]
     cells = [gain and approximately(gain, 2) for gain in gains]
     name = short_names([device])[device.key]

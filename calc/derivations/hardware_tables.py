@@ -227,7 +227,7 @@ def own(machine: Machine, kind: str, name: str) -> Quantity | None:
     return record.quantity if measured.device is machine.device else None
 
 
-def in_engines(device: Accelerator, form: str, size: int) -> Quantity | None:
+def _in_engines(device: Accelerator, form: str, size: int) -> Quantity | None:
     """The rate of a square product by the fastest kernel of the engines whose kernels were
     measured."""
     rate = kernel_shares.RATES.get(form, "bf16")
@@ -252,7 +252,7 @@ def _reached_row(key: str) -> Row:
     machine = machines.get(key)
     device = machine.device
     bf16, fp8 = (own(machine, "gemm", dtype) for dtype in ("bf16", "fp8"))
-    fp4 = in_engines(device, "nvfp4", ReachedRates.size)
+    fp4 = _in_engines(device, "nvfp4", ReachedRates.size)
     memory = [own(machine, "memory", name) for name in ("read", "copy", "triad")]
     fastest = max((rate for rate in memory if rate is not None), default=None)
     measured = {"BF16": bf16, "FP8": fp8, "FP4": fp4}

@@ -110,9 +110,9 @@ def test_notebooks_say_what_the_pages_say(book: Path) -> None:
     assert not [name for name in names if "calc" in name]
     text = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     words = "\n".join(text).replace("\u00a0", " ")
-    assert "Figure 3.1 draws both roofs" in words
+    assert "The broken lines of Figure 8.2 add what each request brings along" in words
     assert "(Kaplan et al. 2020)" in words
-    assert "153 FLOP/byte" in words
+    assert "295 FLOP/byte" in words
     assert "{python}" not in words
     assert "press-" not in words
     assert "](../" not in words

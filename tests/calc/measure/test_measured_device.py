@@ -87,9 +87,6 @@ GIVEN = {  # an argument of each name, where it has no default
     "kernel": product("product", "fp32", 32, 32, 32),
     "kernels": [lambda: product("product", "fp32", 32, 32, 32)],
     "dtype": "fp32",
-    "form": "bf16",
-    "rows": 1,
-    "side": 128,
     "lengths": rollouts.Lengths(16, limit=64),
     "answers": 8,
     "operation": "broadcast",
@@ -130,7 +127,6 @@ GIVEN_TO = {  # what a function may be given instead
         "ttft": "1 hour",
         "tpot": "1 hour",
     },
-    "calc.derivations.hardware_tables.in_engines": {"size": 128},
     "calc.steps.throughput.of": {"model": "resnet-50", "dtype": "fp32"},
     "calc.planning.training.plan.plan_training": {
         "model": models.from_shape(2, 64, 4, context=128, vocabulary=512, feed_forward_width=256),
