@@ -119,6 +119,7 @@ class MixedOrApart:
         "request/s"
     )
     gain = (apart_rate / mixed_rate).to("")
+    kept = (mixed_rate / OneNode.both_rate).to("%")
 
 
 class Speculation:
@@ -190,10 +191,15 @@ class FullMemoryGain:
 
     few = FullMemory.row(0)[4]
     short = FullMemory.row(1)[4]
+    short_batch = FullMemory.row(1)[3]
+    context = FullMemory.row(3)[2]
+    longer = FullMemory.cases[3][2] / FullMemory.cases[1][2]
     long = FullMemory.row(3)[4]
     long_batch = FullMemory.row(3)[3]
     small = FullMemory.row(3)[5]
-    published = 2.51  # MagicDec, of Llama 3.1 8B at 32 to 256 requests
+    published = 2.51  # MagicDec, of Llama 3.1 8B at such batches
+    published_from = 32
+    published_to = 256
 
 
 class DraftsOfMixtures:
@@ -211,6 +217,7 @@ class DraftsOfMixtures:
         ),
         ("DeepSeek-V3.2", "vLLM, eight B300s, TP8", "1 request", 234 / 125, "[@vllm-tops-aa]"),
     )
+    quoted = quantity(60, "%")  # of 81.5 over 51, as others repeat it
     of_overlap = 60.4 / 51
     of_drafts = 81.5 / 60.4
     at_scale = quantity(14.2, "%")
@@ -230,11 +237,12 @@ class CheckOfAMixture:
     """A check of two tokens in place of one wakes more experts: by kernels on eight H200s."""
 
     job = Job(MIXTURE, machines.get("dgx-h200"), Layout(tensor=8), Formats("fp8", "fp8"))
-    tokens = inference.speculative_tokens(quantity("85%"), 1)
+    acceptance = quantity("85%")
+    tokens = inference.speculative_tokens(acceptance, 1)
 
     @classmethod
     def gain(cls, sequences: int) -> Quantity:
-        """With one drafted token of no cost, at an acceptance of 85 %."""
+        """With one drafted token of no cost."""
         plain, check = (
             expected(serving.mixed_step(cls.job, sequences, 2048, 0, drafted=ahead))
             for ahead in (0, 1)
@@ -245,8 +253,10 @@ class CheckOfAMixture:
 class ChecksOfAMixture:
     """By kernels, at batches of the published gains."""
 
+    requests = 32
+
     one = CheckOfAMixture.gain(1).to("")
-    many = CheckOfAMixture.gain(32).to("")
+    many = CheckOfAMixture.gain(requests).to("")
 
 
 class SpeculationAtScale:

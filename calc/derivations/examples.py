@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from calc import machines, models
+from calc.core.units import quantity
 
 DENSE = models.get("llama-3-1-70b")
 """A dense model with grouped queries; Llama 3.3 70B has the same shape."""
@@ -51,6 +52,12 @@ class Agent(Load):
     def context(self) -> int:
         """Tokens of a session at its last turn."""
         return self.shared + self.turns * (self.prompt + self.generated)
+
+
+class ExpectedInterval:
+    """What stands beside an expectation: between which times rows like it lie."""
+
+    level = quantity(80, "%")  # of published rows
 
 
 AGENT = Agent("agent", 1024, 256, turns=30, shared=8192)

@@ -16,6 +16,7 @@ from calc import (
 )
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.examples import CHAT, REASONING
 from calc.derivations.quoting import Row
 from calc.laws.roofline import StepTime
 from calc.published import Comparison, closed_loops
@@ -77,6 +78,8 @@ class Width:
     few = 16
     some = 32
     many = 320
+    group = 4  # of its attention, as DeepSeek-V3's report plans them: TP4 and DP80
+    groups = 80
 
     @classmethod
     def sequences(cls, devices: int, machine: str = servers) -> int:
@@ -176,6 +179,12 @@ class Deployments:
         return (f"{name} {source}", devices, batch, context, *times, error)
 
 
+class FurthestDeployment:
+    """How far off the worst of their expectations is."""
+
+    error = max(abs(Deployments.row(place)[-1]) for place in Deployments.places)
+
+
 @dataclass(frozen=True)
 class Rate:
     """What one source says of a deployment: a rate, or a closed loop of it."""
@@ -241,6 +250,14 @@ class RackRates:
     )
     per_generation = quantity(june / (22_282 / 8), "")
     of_formats = quantity(13_386 / 9087, "")
+
+    prompt = CHAT.prompt
+    long_answer = REASONING.generated
+    _sooner = tuple(
+        -(of_loop(loop).error or 0.0) for engine, *_, loop in LOOPS if "SGLang" in engine
+    )
+    least_sooner = quantity(round(100 * min(_sooner)), "%")
+    most_sooner = quantity(round(100 * max(_sooner)), "%")
 
     @classmethod
     def rows(cls) -> list[Row]:

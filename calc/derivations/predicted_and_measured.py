@@ -325,6 +325,8 @@ class OneModel:
     largest = max((compared for compared in _rows), key=lambda row: row.row.number("batch"))
     largest_batch = round(largest.row.number("batch"))
     largest_error = signed(-largest.error)
+    slower_to = round(max(row.row.number("batch") for row in _rows if row.error > 0))
+    faster_from = round(min(row.row.number("batch") for row in _rows if row.error < 0))
 
 
 GROUPED = ("slices", "batch", "kind of model", "basis", "date")
@@ -397,6 +399,9 @@ class PublishedRows:
     unread = total - bounded
     faster = sum(compared.faster_than_lower for compared in BOUNDED)
     rounding = percent(ROUNDING)
+    _kinds = {kind.of: kind for kind in published.summary(COMPARED)}
+    of_serving = percent(_kinds["serving"].median_error)
+    far_in_training = percent(_kinds["training"].largest_errors)
     rows = tuple(
         (
             NAMES[kind.of],
@@ -410,7 +415,7 @@ class PublishedRows:
             percent(kind.median_error),
             percent(kind.largest_errors),
         )
-        for kind in published.summary(COMPARED)
+        for kind in _kinds.values()
     )
     without_lengths = sum(compared.prediction.missing == NO_LENGTHS for compared in BOUNDED)
 
@@ -642,6 +647,15 @@ class ClosedLoops:
     median_error = percent(all["median_error"])
     largest_errors = percent(all["largest_errors"])
     sooner = percent(-all["signed_error"])
+    of_dense = percent(
+        max(
+            kind["median_error"]
+            for kind in RECORDED["systems"]
+            if kind["software"] in ("vllm", "tensorrt-llm")
+            and not kind["mixture"]
+            and kind["rows"] >= FEW
+        )
+    )
     rows = (
         *(
             (
@@ -665,6 +679,7 @@ class UnderLoad:
     judged = loops["judged"]["rows"]
     first = percent(loops["judged"]["ttft"]["error"])
     rest = percent(loops["judged"]["tpot"]["error"])
+    worse = first / rest
     apart_count = pools["rows"]
     apart_first = percent(pools["ttft"]["error"])
     requests = traces["rtx-pro-6000"]["requests"]
@@ -699,7 +714,6 @@ class Coverage:
     """How many published rows lie in intervals of 80 % that were made without them."""
 
     recorded = RECORDED["intervals"]
-    level = quantity(80, "%")
     count = recorded["rows"]
     thirds = percent(recorded["thirds"])
     sources = percent(recorded["sources"])

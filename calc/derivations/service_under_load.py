@@ -124,6 +124,8 @@ class Prefixes:
         (float(row["tokens"]), float(row["hit_rate"])) for row in recorded.rows("prefix_hits.csv")
     )
     most = quantity(100 * points[-1][1], "%")
+    small = quantity(100 * points[2][0] / points[-1][0], "%")
+    found_small = quantity(100 * points[2][1] / points[-1][1], "%")
     gain = quantity(1 / (1 - points[-1][1]), "")
     computed = serving.computed_rate(rate_of_deepseek, hits_of_deepseek)
     read_rate = (quantity(OneNode.prompt, "token") / OneNode.first).to("token/s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from calc import hardware, inference, models, transformer
@@ -253,6 +254,9 @@ class OneServer:
         (MIXTURE, {"weights": "fp8", "dtype": "fp8"}),
     )
     servers = (MACHINES[0], MACHINES[1], MACHINES[3])
+    devices = ASKED["devices"]
+    prompt = CHAT.prompt
+    answer = CHAT.generated
     batches = (1, 64, 256)
 
     @classmethod
@@ -327,6 +331,9 @@ class Loops:
         ("DeepSeek-R1, NVFP4", "SGLang", "dsr1_b200_sglang_fp4_agg_1024x1024_c64_cfg99"),
     )
 
+    count = len(cases)
+    outside = sum(not loop(name).inside for *_, name in cases)
+
     @classmethod
     def rows(cls) -> Rows:
         """Model and format, device, engine; a token expected and measured; the error."""
@@ -344,6 +351,8 @@ class TensorDegree:
         devices: loop(f"{OF_APRIL}{devices}_ep1_{number}") for devices, number in _numbers
     }
     clients = 64
+    most = 8
+    limit = quantity("20 ms")
 
     @classmethod
     def row(cls, devices: int) -> Row:
@@ -359,3 +368,9 @@ class TensorDegree:
     dearer = 8 / faster
     of_eight = quantity(loops[8].measured, "s").to("ms")
     half = quantity(loops[4].measured, "s").to("ms")
+    _gains = tuple(few.measured / many.measured - 1 for few, many in pairwise(loops.values()))
+    least_gain = quantity(100 * min(_gains), "%")
+    most_gain = quantity(100 * max(_gains), "%")
+    _sooner = tuple(-(compared.error or 0.0) for compared in loops.values())
+    least_sooner = quantity(round(100 * min(_sooner)), "%")
+    most_sooner = quantity(round(100 * max(_sooner)), "%")
