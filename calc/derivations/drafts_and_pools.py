@@ -151,6 +151,7 @@ class Speculation:
 class FullMemory:
     """Drafts for a full memory, at the roofs: what a head gains, and a model of its own."""
 
+    acceptance = Speculation.acceptance
     drafted = Speculation.drafted
     tokens = Speculation.tokens
     cases = (

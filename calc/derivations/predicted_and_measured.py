@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log
 from statistics import median
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from calc import (
     curves,
@@ -399,7 +399,7 @@ class PublishedRows:
     unread = total - bounded
     faster = sum(compared.faster_than_lower for compared in BOUNDED)
     rounding = percent(ROUNDING)
-    _kinds = {kind.of: kind for kind in published.summary(COMPARED)}
+    _kinds: ClassVar[dict[str, Summary]] = {kind.of: kind for kind in published.summary(COMPARED)}
     of_serving = percent(_kinds["serving"].median_error)
     far_in_training = percent(_kinds["training"].largest_errors)
     rows = tuple(
@@ -679,7 +679,7 @@ class UnderLoad:
     judged = loops["judged"]["rows"]
     first = percent(loops["judged"]["ttft"]["error"])
     rest = percent(loops["judged"]["tpot"]["error"])
-    worse = first / rest
+    worse = loops["judged"]["ttft"]["error"] / loops["judged"]["tpot"]["error"]
     apart_count = pools["rows"]
     apart_first = percent(pools["ttft"]["error"])
     requests = traces["rtx-pro-6000"]["requests"]
