@@ -91,8 +91,9 @@ def empty_document() -> Node:
     return document
 
 
-def run_pandoc(arguments: list[str], text: str, limit: float = TIME_LIMIT) -> tuple[str, str]:
-    """What pandoc makes of a text, and the warnings that it gave."""
+def run_pandoc(arguments: list[str], text: str, limit: float | None = None) -> tuple[str, str]:
+    """What pandoc makes of a text, and the warnings that it gave, by default in a page's time."""
+    limit = limit or TIME_LIMIT
     held, released = os.pipe()
     pipe = subprocess.PIPE
     try:

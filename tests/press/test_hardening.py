@@ -582,7 +582,6 @@ def test_a_linked_folder_outside_is_not_read(write_book: Write, tmp_path: Path) 
 ENDLESS = "[a](b" * 3000  # pandoc tries every way to read it
 
 
-@pytest.mark.slow
 def test_pandoc_has_a_time_limit(write_book: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pandoc, "TIME_LIMIT", 1.5)
     root = write_book("# A\n\nText.\n", {"b.qmd": f"# B\n\n{ENDLESS}\n"},
