@@ -203,20 +203,22 @@ class Decode:
     sums_share = (2 * sums / read).to("%")
 
     @classmethod
+    def share(cls, device: str, context: int, moved: Quantity) -> Quoted:
+        """Of the memory's bandwidth, as the engine's kernel reached it."""
+        surface = kernel_shares.of("caches", device, cls.program, "bf16")
+        assert surface is not None
+        roof = (moved / hardware.get(device).memory_bandwidth).m_as("s")
+        return percent(surface.share(context, roof))
+
+    @classmethod
     def rows(cls) -> Iterator[Row]:
         for context, requests in cls.points:
             moved = requests * context * cls.bytes_of_token
-            shares = []
-            for device in cls.devices:
-                surface = kernel_shares.of("caches", device, cls.program, "bf16")
-                assert surface is not None
-                roof = (moved / hardware.get(device).memory_bandwidth).m_as("s")
-                shares.append(percent(surface.share(context, roof)))
             yield (
                 context,
                 requests,
                 show((moved / H100.memory_bandwidth).to("us"), digits=2),
-                *shares,
+                *(cls.share(device, context, moved) for device in cls.devices),
             )
 
 

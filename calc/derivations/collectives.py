@@ -141,26 +141,41 @@ class SumsOfEngines:
     batch_of_64 = (batch * width * quantity("2 byte")).to("MB")
 
     @classmethod
-    def times(cls, machine: Machine, size: Quantity) -> tuple[Quantity, ...]:
-        """By NCCL's curve, and by each engine's newest kernels."""
-        found = collectives.time("all_reduce", size, cls.devices, machine)
-        times = [found.needed.to("µs")]
-        for engine in cls.engines:
-            kernel = engine_sums.of(machine.device.key, engine, cls.devices)
-            assert kernel is not None
-            times.append(quantity(kernel.time(size.m_as("byte")), "s").to("µs"))
-        return tuple(times)
+    def by_nccl(cls, machine: Machine, size: Quantity) -> Quantity:
+        """By NCCL's curve."""
+        return collectives.time("all_reduce", size, cls.devices, machine).needed.to("µs")
+
+    @classmethod
+    def by_engine(cls, engine: str, machine: Machine, size: Quantity) -> Quantity:
+        """By an engine's newest kernels."""
+        kernel = engine_sums.of(machine.device.key, engine, cls.devices)
+        assert kernel is not None
+        return quantity(kernel.time(size.m_as("byte")), "s").to("µs")
 
     @classmethod
     def rows(cls) -> Rows:
         """Each array on each machine, and how much longer NCCL takes than the best engine."""
-        rows: list[Row] = []
-        for machine in cls.machines:
-            for size in cls.sizes:
-                nccl, *others = cls.times(machine, size)
-                name = machine.device.key.upper()
-                rows.append((name, size, nccl, *others, (nccl / min(others)).to("")))
-        return rows
+        return [
+            (
+                machine.device.key.upper(),
+                size,
+                cls.by_nccl(machine, size),
+                *(cls.by_engine(engine, machine, size) for engine in cls.engines),
+                cls.over_best(machine, size),
+            )
+            for machine in cls.machines
+            for size in cls.sizes
+        ]
+
+    @classmethod
+    def best(cls, machine: Machine, size: Quantity) -> Quantity:
+        """By the engine that is fastest at it."""
+        return min(cls.by_engine(engine, machine, size) for engine in cls.engines)
+
+    @classmethod
+    def over_best(cls, machine: Machine, size: Quantity) -> Quantity:
+        """How much longer NCCL takes than the best engine."""
+        return (cls.by_nccl(machine, size) / cls.best(machine, size)).to("")
 
 
 class SumsOfStep:
@@ -168,9 +183,13 @@ class SumsOfStep:
 
     sums = 2 * DENSE.layers
 
-    _nccl, *_engines = SumsOfEngines.times(SumsOfEngines.machines[1], SumsOfEngines.batch_of_64)
-    by_nccl = (sums * _nccl).to("ms")
-    by_best = (sums * min(_engines)).to("ms")
+    server = SumsOfEngines.machines[1]
+    size = SumsOfEngines.batch_of_64
+
+    nccl = SumsOfEngines.by_nccl(server, size)
+    best = SumsOfEngines.best(server, size)
+    by_nccl = (sums * nccl).to("ms")
+    by_best = (sums * best).to("ms")
 
 
 class SumsInSwitch:

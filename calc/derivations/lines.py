@@ -24,10 +24,11 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
 
-from calc import hardware, machines, models, runs
+from calc import curves, engine_sums, hardware, kernel_shares, machines, models, published, runs
 from calc.core.records import Count, Datum
 from calc.core.units import Quantity
 from calc.derivations import recorded
+from calc.published.reporting import Summary
 
 DERIVATIONS = "calc.derivations."
 # Modules there that hold no derivations.
@@ -35,7 +36,16 @@ READERS = ("lines", "origins", "places", "precision", "quoting", "recorded", "ro
 LOOKED_UP = {"get", "peak", "vector_peak", "sparse_peak"}  # methods that compute nothing
 FILE = re.compile(r"[\w./-]+\.(?:csv|toml|jsonl)")
 
-Thing = hardware.Accelerator | machines.Machine | models.Transformer | runs.Run
+Measured = (
+    published.Row
+    | published.Comparison
+    | Summary
+    | curves.Curve
+    | engine_sums.Sums
+    | kernel_shares.Surface
+)
+"""What others measured, in a row or in several, by a name and with a source."""
+Thing = hardware.Accelerator | machines.Machine | models.Transformer | runs.Run | Measured
 
 
 @dataclass(frozen=True)

@@ -39,13 +39,13 @@ class RentedMachines:
     )
 
 
-def _at(curve: Curve, size: Quantity) -> Quantity | None:
+def _at(curve: Curve, size: Quantity) -> Cell:
     """Bus bandwidth at a size within what was measured."""
     length = size.m_as("byte")
     if not curve.sizes[0] <= length <= curve.sizes[-1]:
         return None
     moved = curves.traffic(curve.operation, curve.devices) * length
-    return quantity(moved / curve.time(length), "byte/s").to("GB/s")
+    return show(quantity(moved / curve.time(length), "byte/s"), "GB/s", 3)
 
 
 def _curve_row(name: str) -> Row:
@@ -57,10 +57,7 @@ def _curve_row(name: str) -> Row:
         where += f", {curve.nodes} nodes"
     short = curve.sizes[0] <= SHORT
     base = show(quantity(curve.times[0], "s"), "µs", 2) if short else None
-    reached: list[Cell] = [
-        None if (bandwidth := _at(curve, size)) is None else show(bandwidth, "GB/s", 3)
-        for size in SIZES
-    ]
+    reached = [_at(curve, size) for size in SIZES]
     half = show(quantity(curve.half_size, "byte"), "MB", 2) if short else None
     best = show(quantity(max(curve.bus_bandwidths), "byte/s"), "GB/s", 3)
     return (where, base, *reached, best, half, f"[@{curve.source}]")
@@ -117,21 +114,30 @@ class ServerOfH100s:
     nccl_base = constants.latency_nccl_base_ring.to("µs")
 
 
-def _engine_row(device: str, program: str) -> Row:
-    """Sums by the newest version of an engine, among two, four and eight."""
-    newest: dict[int, engine_sums.Sums] = {}
-    for sums in engine_sums.load():
-        if (sums.device, sums.program) == (device, program):
-            known = newest.get(sums.devices)
-            if known is None or number_of(sums.version) >= number_of(known.version):
-                newest[sums.devices] = sums
-    version = newest[8].version if 8 in newest else next(iter(newest.values())).version
-    times = [
-        show(quantity(newest[count].time(size), "s"), "µs", 2) if count in newest else None
-        for size in (2**16, 2**20)
-        for count in (2, 4, 8)
+def _newest(device: str, program: str, devices: int) -> engine_sums.Sums | None:
+    """Sums among so many devices by the newest version of an engine that was measured."""
+    measured = [
+        sums
+        for sums in engine_sums.load()
+        if (sums.device, sums.program, sums.devices) == (device, program, devices)
     ]
-    return (device.upper(), f"{program} {version}", *times)
+    return max(measured, key=lambda sums: number_of(sums.version), default=None)
+
+
+def _time_of(sums: engine_sums.Sums | None, size: int) -> Cell:
+    return None if sums is None else show(quantity(sums.time(size), "s"), "µs", 2)
+
+
+def _engine_row(device: str, program: str) -> Row:
+    """Sums of two lengths among two, four and eight devices, named after the widest."""
+    newest = [_newest(device, program, devices) for devices in (2, 4, 8)]
+    version = next(sums.version for sums in reversed(newest) if sums is not None)
+    return (
+        device.upper(),
+        f"{program} {version}",
+        *(_time_of(sums, 2**16) for sums in newest),
+        *(_time_of(sums, 2**20) for sums in newest),
+    )
 
 
 class SumsByEngine:

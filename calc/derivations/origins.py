@@ -26,13 +26,15 @@ from types import FrameType
 from typing import Any
 
 import calc
-from calc import hardware, machines, models, runs
+from calc import curves, engine_sums, hardware, kernel_shares, machines, models, runs
 from calc.core import formatting
+from calc.core.citations import citation
 from calc.core.law import LAWS
 from calc.core.records import DATA, Count, Datum
 from calc.core.units import Quantity
 from calc.derivations.lines import (
     Line,
+    Measured,
     Thing,
     derivation,
     is_datum,
@@ -48,6 +50,8 @@ from calc.derivations.lines import (
 from calc.derivations.places import anchor, page_of
 from calc.derivations.rows import lines_of_rows
 from calc.derivations.sums import sum_of
+from calc.published import Comparison, Row
+from calc.published.reporting import Summary
 
 Origin = dict[str, Any]
 Origins = dict[str, Origin]
@@ -62,6 +66,7 @@ KINDS = {
 LONGEST = 600  # characters of code that a reader takes in
 SOURCES = "backmatter/sources.html#"
 MODELS = "backmatter/sources-models.html#"
+ROWS = "chapters/predicted-and-measured.html"  # where published rows stand beside predictions
 
 
 def name_of(value: object, caller: FrameType) -> str:
@@ -299,7 +304,8 @@ class _Tree:
                     yield known.name, self.file(known)
                 case _:
                     thing = _thing(known)
-                    name = f"{thing['kind']} {known.key}"
+                    key = thing["value"] if isinstance(known, Measured) else known.key
+                    name = f"{thing['kind']} {key}"
                     self.found[name] = thing
                     yield thing["value"] if _of_the_machinery(part) else ast.unparse(part), name
 
@@ -330,8 +336,28 @@ def _is_literal(code: ast.AST) -> bool:
 
 
 def _thing(value: Thing) -> Origin:
-    """A device, a machine, a model or a run, by its name; its numbers have sources of their own."""
+    """A device, a machine, a model or a run, by its name; its numbers have sources of their own.
+
+    What others measured has its source, and several rows the page that holds them to calc.
+    """
+    match value:
+        case Comparison(row=row):
+            return _thing(row)
+        case Row():
+            return _measured(f"row {value.id}: {value.device}, {value.software}", value.source)
+        case curves.Curve():
+            return _measured(f"curve {value.name}, {value.software}", value.source)
+        case engine_sums.Sums() | kernel_shares.Surface():
+            return _measured(str(value), kernel_shares.SOURCE)
+        case Summary():
+            rows = f"{value.expected} published rows: {value.of}"
+            return {"value": rows, "kind": "measured", "row": ROWS}
     return {"value": value.name, "kind": KINDS[type(value)], "row": _row(value.key)}
+
+
+def _measured(name: str, source: str) -> Origin:
+    cited = {"source": source, "cited": citation(source)} if source else {}
+    return {"value": name, "kind": "measured"} | cited
 
 
 def _row(key: str, field: str = "") -> str:

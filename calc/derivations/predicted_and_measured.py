@@ -332,30 +332,6 @@ class OneModel:
 GROUPED = ("slices", "batch", "kind of model", "basis", "date")
 
 
-class ByClass:
-    """Signed errors of training and serving, as `calc validate --published` prints them."""
-
-    classes = reporting.classes(BOUNDED)
-    header = ("Work", "", "Rows", "Signed", "Median", "90th", "Inside")
-
-    @classmethod
-    def rows(cls, *titles: str) -> Rows:
-        """Work, class, rows; error signed, in the median and 90th percentile; inside 80 %."""
-        return tuple(
-            (
-                kind.of.split(" · ")[0],
-                class_name(title, kind.of.split(" · ")[1]),
-                kind.expected,
-                signed(kind.signed_error),
-                percent(kind.median_error),
-                percent(kind.largest_errors),
-                percent(kind.inside),
-            )
-            for title in titles
-            for kind in sorted(cls.classes[title], key=lambda kind: kind.of.split(" · ")[0])
-        )
-
-
 def class_name(title: str, name: str) -> str:
     """A machine or a software by the name that readers know, any other class by its own."""
     if title == "device":
@@ -364,6 +340,35 @@ def class_name(title: str, name: str) -> str:
         key, _, version = name.partition(" ")
         return f"{software.get(key).name.removesuffix(' up to 26.04')} {version}".strip()
     return name
+
+
+CLASSES = reporting.classes(BOUNDED)
+
+
+def _of_classes(*titles: str) -> Rows:
+    """Work, class, rows; error signed, in the median and 90th percentile; inside 80 %."""
+    return tuple(
+        (
+            kind.of.split(" · ")[0],
+            class_name(title, kind.of.split(" · ")[1]),
+            kind.expected,
+            signed(kind.signed_error),
+            percent(kind.median_error),
+            percent(kind.largest_errors),
+            percent(kind.inside),
+        )
+        for title in titles
+        for kind in sorted(CLASSES[title], key=lambda kind: kind.of.split(" · ")[0])
+    )
+
+
+class ByClass:
+    """Signed errors of training and serving, as `calc validate --published` prints them."""
+
+    header = ("Work", "", "Rows", "Signed", "Median", "90th", "Inside")
+    by_software: Rows = _of_classes("software and version")
+    by_device: Rows = _of_classes("device")
+    by_others: Rows = _of_classes("slices", "batch", "kind of model", "basis", "date")
 
 
 NEWEST = ("B200", "B300", "GB200", "GB300", "MI355X", "TPU v7")  # of an MI355X are no rows
@@ -754,6 +759,7 @@ class OwnServer:
                 "batch": batch,
                 "input_len": prompt,
                 "output_len": answer,
+                "source_key": "",
             },
             {"output_tokens_per_s": rate.m_as("token/s")},
         )

@@ -248,6 +248,11 @@ class FormatByBatch:
         return quantity(surface.time(rows, roof), "s").to("us")
 
     @classmethod
+    def gain(cls, rows: int, column: int) -> Quantity:
+        """How many times as fast as BF16 on the B200."""
+        return cls.time(rows, *cls.columns[2]) / cls.time(rows, *cls.columns[column])
+
+    @classmethod
     def rows(cls) -> Iterator[Row]:
         for rows in cls.rows_of_batch:
             yield rows, *(show(cls.time(rows, *column), "us", 2) for column in cls.columns)
@@ -257,7 +262,5 @@ class FormatGains:
     """At one token bytes decide, in a long prompt rates."""
 
     few, many = FormatByBatch.rows_of_batch[0], FormatByBatch.rows_of_batch[-1]
-    _few, _many = ([FormatByBatch.time(m, *c) for c in FormatByBatch.columns] for m in (few, many))
-
-    fp8_few, fp8_many = _few[2] / _few[3], _many[2] / _many[3]
-    nvfp4_few, nvfp4_many = _few[2] / _few[4], _many[2] / _many[4]
+    fp8_few, fp8_many = FormatByBatch.gain(few, 3), FormatByBatch.gain(many, 3)
+    nvfp4_few, nvfp4_many = FormatByBatch.gain(few, 4), FormatByBatch.gain(many, 4)

@@ -159,8 +159,8 @@ class _Noting(ast.NodeTransformer):
 
 
 def _assigned_once(code: ast.AST) -> dict[str, ast.expr]:
-    """The expressions of names that the code gives one value alone, and of those that loops run
-    through what they run through."""
+    """The expressions of names that the code gives one value alone, of those that are given one
+    together, and of those that loops run through what they run through."""
     stores = [
         node.id
         for node in ast.walk(code)
@@ -169,10 +169,27 @@ def _assigned_once(code: ast.AST) -> dict[str, ast.expr]:
     assigned = {}
     for node in ast.walk(code):
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if stores.count(name) == 1:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ) if stores.count(name) == 1 and not _is_empty(value):
                 assigned[name] = value
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
+                parts = value.elts if isinstance(value, ast.Tuple) else []
+                apart = parts if len(parts) == len(targets) else [value] * len(targets)
+                for target, made in zip(targets, apart, strict=True):
+                    once = (name for name in stored(target) if stores.count(name) == 1)
+                    assigned |= dict.fromkeys(once, made)
             case (
                 ast.For(target=target, iter=values) | ast.comprehension(target=target, iter=values)
             ):
                 assigned |= dict.fromkeys(stored(target), values)
     return assigned
+
+
+def _is_empty(code: ast.expr) -> bool:
+    """Whether it is what later lines fill, as `cells = []`."""
+    match code:
+        case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Set(elts=[]):
+            return True
+    return False

@@ -142,11 +142,10 @@ class PublishedScaling:
                 rows.append((name, devices, sequences, speedup, fraction, one, agreeing))
         return rows
 
-    _few, _middle, _most = speedups(families[1][1])
-    fewest, middle, most = _few[0], _middle[0], _most[0]
+    runs = speedups(families[1][1])
+    fewest, middle, most = (devices for devices, *_ in runs)
     times = most // fewest
-    speedup = _most[3]
-    middle_speedup = _middle[3]
+    middle_speedup, speedup = (gained for *_, gained in runs[1:])
     fraction = scaling.serial_fraction(speedup, times)
     limit = scaling.amdahl_limit(fraction)
     by_fraction = scaling.amdahl(fraction, middle / fewest)

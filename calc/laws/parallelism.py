@@ -102,13 +102,13 @@ def data_parallel_tokens(
     peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     gradient_size: Annotated[QuantityLike, "byte/param", "g"] = "2 byte/param",
-    work: Annotated[QuantityLike, "FLOP/(param·token)", "4"] = "4 FLOP/(param·token)",
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "w"] = "4 FLOP/(param·token)",
 ) -> Annotated[Quantity, "token"]:
     """Tokens a device and step from which data parallelism hides its all-reduce of the gradients.
 
-    Equation: D = 2 · (n − 1) / n · g / BW · R_peak / 4
+    Equation: D = 2 · (n − 1) / n · g / BW · R_peak / w
 
-    Assumes that it hides behind the backward pass, 4 operations a parameter and token, at full
+    Assumes that it hides behind the backward pass, w operations a parameter and token, at full
     peak. Where tensor parallelism spreads each copy over t devices, with links of their own, each
     needs 1 / t of it.
 

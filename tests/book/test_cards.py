@@ -74,7 +74,7 @@ def test_sums_give_the_value_that_is_printed(cards: dict[str, Cards]) -> None:
                         shown = value.m * given.u if in_caption else value
                         ratio = float((given / shown).to("").m) if value.m else 1.0
                         scale = 10 ** round(math.log10(abs(ratio))) if in_caption else 1
-                        assert ratio / scale == pytest.approx(1, rel=0.03)
+                        assert ratio / scale == pytest.approx(1, rel=0.05)  # of two digits
     assert counted > 300
 
 

@@ -46,7 +46,7 @@ WORDS = {  # by which a section is looked for, too
     "chapters/littles-law.qmd#sec-arrivals-times-waiting": "littles law L = λ W",
     "chapters/number-formats.qmd#sec-range-wall": "bf16 vs fp16 against range overflow BF16 FP16",
     "chapters/training-at-scale.qmd#sec-device-memory": "ZeRO stage 3 ZeRO-3 zero stage FSDP",
-    "chapters/training-at-scale.qmd#sec-designing-a-run": "how many GPUs to train 70B how many devices",
+    "chapters/training-at-scale.qmd#sec-designing-a-run": "how many GPUs to train 70B, devices",
     "chapters/cost-and-carbon.qmd#sec-carbon": "carbon of training CO2 emissions carbon training",
     "chapters/roofline.qmd#sec-launch": "CUDA graph node kernel launch overhead",
 }
