@@ -13,7 +13,6 @@ from calc import (
     training,
     transformer,
 )
-from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.quoting import Row, Rows
 
@@ -84,22 +83,9 @@ class LlamaToken:
 class Crossover:
     """Attention equals the projections at tens of thousands of positions, or a few thousand."""
 
-    keys = ("llama-3-8b", "deepseek-v3", "llama-3-405b")
-    shortest = 1e3
-    longest = 1e6
-
     llama = transformer.crossover_context(models.get("llama-3-8b"))
     deepseek = transformer.crossover_context(models.get("deepseek-v3"))
     largest = transformer.crossover_context(models.get("llama-3-405b"))
-
-    @staticmethod
-    def work(model: Transformer, context: QuantityLike) -> Quantity:
-        """Operations of a token forward, also at contexts that the model was not made for."""
-        attention = transformer.attention_flops(
-            context, model.layers, model.heads, model.key_width, model.head_value_width
-        )
-        total: Quantity = transformer.forward_flops(model) + attention
-        return total
 
 
 class OtherCounts:
@@ -230,11 +216,6 @@ class Caches:
     deepseek_saving = (deepseek_of_all_heads / deepseek).to("")
     ratio = (transformer.kv_cache_per_token(models.get("gpt-3-175b")) / deepseek).to("")
     whole = transformer.kv_cache(models.get("llama-3-405b"), 131072).to("GiB")
-    gemma = models.get("gemma-2-27b")
-    windowed = gemma.layers_with("window")
-    layers = gemma.layers
-    window = gemma.window
-    gemma_whole = transformer.kv_cache(gemma, gemma.context).to("GiB")
 
     @classmethod
     def row(cls, key: str) -> Row:
@@ -322,21 +303,6 @@ class LlamaConversations:
     held = (left / each).to("") // 1
     of_all_heads = (Caches.llama_of_all_heads * length).to("GB")
     held_of_all_heads = (left / of_all_heads).to("") // 1
-
-
-class ReachTheRidge:
-    """Problem 3: the batch that would fill the matrix units does not fit."""
-
-    batch = Products.critical_batch
-    cache = (batch * LlamaConversations.each).to("GB")
-    times = (cache / LlamaConversations.left).to("")
-    short = (
-        transformer.kv_cache_per_token(LlamaConversations.model, Caches.quantized)
-        * LlamaConversations.length
-    ).to("GB")
-    held_short = (LlamaConversations.left / short).to("") // 1
-    intensity = BatchOfDecodes.intensity("llama-3-8b", "up", held_short)
-    share = (intensity / Products.ridge).to("%")
 
 
 class KeepOrRecompute:
