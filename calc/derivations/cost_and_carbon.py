@@ -46,8 +46,6 @@ class RunPrice:
     pue = constants.pue_average
     server = constants.power_dgx_h100
     gpus = 8
-    in_total_low = quantity(2, "%")
-    in_total_high = quantity(6, "%")
 
     rent_year = str(_year(rent))
     rent_today_year = str(_year(rent_today))
@@ -112,9 +110,7 @@ class JoulesOf:
     way = (
         constants.energy_a100_hbm_bit + constants.energy_a100_l2_bit + constants.energy_a100_l1_bit
     )
-    way_over_dram = (way / dram).to("")
     operation = ((constants.energy_7nm_bf16_multiply + add) / quantity("2 FLOP")).to("pJ/FLOP")
-    reading = (hardware.get("h100").memory_bandwidth * way).to("W")
 
 
 @dataclass(frozen=True)
@@ -156,10 +152,6 @@ def joules(step: StepTime, tokens: Quantity | float) -> Joules:
 class TokenJoules:
     """A token alone costs 24 times the joules of one in company; arithmetic is next to nothing."""
 
-    measured = quantity("0.12 J/token")
-    measured_batch = 64
-    measured_context = 1000
-
     alone = joules(TokenPrice.alone, 1)
     together = joules(TokenPrice.together, TokenPrice.most)
     read = joules(TokenPrice.reading, TokenPrice.context)
@@ -167,14 +159,8 @@ class TokenJoules:
     of_together = together.total
     floor_alone = alone.floor
     over_floor_alone = (alone.total / alone.floor).to("")
-    over_floor_read = (read.total / read.floor).to("")
     arithmetic_read = (read.arithmetic / read.total).to("%")
     moved_alone = ((alone.memory + alone.way) / alone.total).to("%")
-    computed = joules(
-        inference.decode(TokenPrice.model, TokenPrice.device, measured_context, measured_batch),
-        measured_batch,
-    ).total
-    measured_ratio = (measured / computed).to("")
     # At the meter: with the rest of the server, and cooling.
     token = quantity("1 token")
     at_the_meter = cost.facility_energy(of_together * token * RunPrice.over_board) / token
@@ -195,7 +181,6 @@ class CarbonAccounts:
 
     bloom_whole = bloom.carbon + bloom_beside + bloom_making
     bloom_times = (bloom_whole / bloom.carbon).to("")
-    bloom_making_share = (bloom_making / bloom_whole).to("%")
     grid_ratio = (world / france).to("")
 
     @classmethod
@@ -239,9 +224,6 @@ class RentOrBuy:
     price_all = price + tied + housed
     utilization_all = cost.break_even_utilization(price_all, rent).to("%")
     price_short = cost.price_of_ownership(purchase, short, RunPrice.power, electricity)
-    price_long = cost.price_of_ownership(purchase, long, RunPrice.power, electricity)
-    utilization_short = cost.break_even_utilization(price_short, rent).to("%")
-    utilization_long = cost.break_even_utilization(price_long, rent).to("%")
 
 
 @dataclass(frozen=True)
@@ -344,10 +326,6 @@ class SevenBillionRun:
     plan = training.training_time(parameters, tokens, 1, hardware.get("h100").peak("bf16"), mfu)
     hours = (plan / goodput).to("h")
     price = cost.run_cost(1, hours, RunPrice.rent)
-    used = energy.energy_of_run(RunPrice.power, hours)
-    facility = cost.facility_energy(used).to("MWh")
-    world = cost.carbon(facility).to("t")
-    france = cost.carbon(facility, CarbonAccounts.france).to("t")
 
 
 class PriceOfARequest:
@@ -370,27 +348,6 @@ class PriceOfARequest:
     prompt_share = (of_prompt / together).to("%")
     tokens_ratio = prompt // answer
     price_ratio = (of_prompt / prompt / (of_answer / answer)).to("%")
-
-
-class ShorterNumbers:
-    """Problem 4: weights of four bits help who is alone, a cache of one byte who is not."""
-
-    model = TokenPrice.model
-    device = TokenPrice.device
-    context = TokenPrice.context
-    weight = quantity("4.25 bit")
-    key = quantity("1 byte")
-
-    small = inference.decode(model, device, context, weight_size=weight)
-    small_alone = cost.cost_per_token(1, TokenPrice.rent, small.throughput).to("USD/Mtoken")
-    most_small = inference.largest_batch(model, device, context, weight_size=weight)
-    small_full = inference.decode(model, device, context, most_small, weight_size=weight)
-    small_together = cost.cost_per_token(1, TokenPrice.rent, small_full.throughput).to("USD/Mtoken")
-    most_short = inference.largest_batch(model, device, context, kv_size=key)
-    short = inference.decode(model, device, context, kv_size=key)
-    short_alone = cost.cost_per_token(1, TokenPrice.rent, short.throughput).to("USD/Mtoken")
-    short_full = inference.decode(model, device, context, most_short, kv_size=key)
-    short_together = cost.cost_per_token(1, TokenPrice.rent, short_full.throughput).to("USD/Mtoken")
 
 
 class BaseLoad:
@@ -481,21 +438,6 @@ class PartsOfAToken:
     writing = OneCall.expected(OneCall.some).passes["each token"]
     no_overlap = OneCall.plan(devices=OneCall.some).time_per_token.upper
     over_no_overlap = (writing.total / no_overlap).to("")
-    titles = (
-        ("gemm", "GEMMs"),
-        ("cache", "attention, reading the KV cache"),
-        ("memory", "norms and other passes over vectors"),
-        ("tensor", "all-reduces of TP"),
-        ("host", "vLLM itself, on the host"),
-    )
-
-    @classmethod
-    def rows(cls) -> Rows:
-        """Each part, its time and its share."""
-        return [
-            (title, cls.writing[part].to("ms"), cls.writing.share(part).to("%"))
-            for part, title in cls.titles
-        ]
 
 
 class MoreDevices:
