@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy
 
-from calc import cost, finetuning, hardware, links, models, plan_training, rollouts, training
+from calc import finetuning, hardware, links, models, plan_training, rollouts, training
 from calc.core.units import Quantity, quantity
 from calc.derivations.examples import MIXTURE
 from calc.derivations.quoting import Row, Rows
@@ -52,7 +52,6 @@ class BytesByRecipe:
     small = SMALL
     large = LARGE
     rank = 16
-    cards = tuple(hardware.get(card).memory_capacity for card in CARDS)
     # What a recipe is called here, in calc, and what it keeps.
     recipes = (
         ("FP32 gradients", "adam-mixed-fp32-gradients"),
@@ -106,7 +105,6 @@ class Adapters:
     frozen = finetuning.memory(small, finetuning.Adapters("lora", rank)).weights.to("GB")
     codes = finetuning.Adapters("qlora", rank)
     quantized = finetuning.memory(small, codes).weights.to("GB")
-    large_quantized = finetuning.memory(LARGE, codes).weights.to("GB")
 
 
 class DoesItFit:
@@ -289,7 +287,6 @@ class Rollouts:
     devices = 8
     prompt = quantity(lengths.prompt, "token")
     mfu = quantity(40, "%")
-    price = quantity("3 USD/h")
     average = quantity(lengths.average, "token")
     limit = quantity(lengths.limit, "token")
 
@@ -306,8 +303,6 @@ class Rollouts:
     scoring = step.scoring
     update = step.update
     with_reference = (step.total + step.scoring).to("s")
-    step_price = cost.run_cost(devices, total, price)
-    token_price = (step_price / step.tokens).to("USD/Mtoken")
 
     @classmethod
     def rows(cls) -> Rows:
@@ -364,25 +359,15 @@ class MeasuredSteps:
 
 
 class NewWeights:
-    """New weights take seconds, at about the rate of one link whatever the number of devices."""
+    """New weights take seconds by broadcast, and less point to point."""
 
     updates = measured_rollouts.updates()
     port = quantity("50 GB/s")
     slices = 16
 
-    slowest = min(update.rate for update in updates).to("GB/s")
-    fastest = max(update.rate for update in updates).to("GB/s")
     kimi = updates[-1].weights
     kimi_time = updates[-1].time
     point_to_point = rollouts.weight_update_time(kimi, port, slices).to("s")
-
-    @classmethod
-    def rows(cls) -> Rows:
-        """An update: its bytes, its time and its rate."""
-        return [
-            (NAMES[update.id], update.devices, update.weights, update.time, update.rate)
-            for update in cls.updates
-        ]
 
 
 class Asynchronous:
@@ -426,20 +411,8 @@ class HiddenStream:
     tokens = (stream * peak / (work * parameters)).to("token")
 
 
-class LongestOfMany:
-    """Problem 3: what an engine twice as wide does to the longest answer."""
-
-    lengths = Rollouts.lengths
-    few = 64
-    many = 512
-
-    of_few = quantity(lengths.longest(few), "token")
-    of_many = quantity(lengths.longest(many), "token")
-    longer = (of_many / of_few - 1).to("%")
-
-
 class WhichCut:
-    """Problem 4: where a team's next hour goes."""
+    """Problem 3: where a team's next hour goes."""
 
     trained_share = (Rollouts.trained / Rollouts.total).to("%")
     without_tail = (Rollouts.total / (Rollouts.total - Rollouts.generation + Rollouts.even)).to("")
@@ -447,7 +420,7 @@ class WhichCut:
 
 
 class AllOrAdapters:
-    """Problem 5: the same tokens for adapters on one server, or for all weights on two."""
+    """Problem 4: the same tokens for adapters on one server, or for all weights on two."""
 
     tokens = quantity("200M token")
     price = quantity("2 USD/h")
