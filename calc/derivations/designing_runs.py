@@ -19,7 +19,6 @@ class PublishedLayouts:
         (stated.memory.total / stated.job.device.memory_capacity).m_as("") for stated in found
     )
     rejected = sum(share > 1 for share in over)
-    nearly = sum(1 < share <= 1.1 for share in over)
     rejected_share = quantity(100 * rejected / count, "%")
     mixtures = tuple(stated for stated in found if stated.model.experts is not None)
     of_mixtures = len(mixtures)
@@ -100,8 +99,6 @@ class MixturePlans:
     servers = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=8,CP=1")
     across = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=32,CP=1")
     older = _plan("dgx-h100", "fp8", "TP=2,PP=8,EP=8,CP=1")
-    interval = rack.checkpoint_interval.to("min")
-    goodput = rack.goodput.to("%")
     _rack_ends, _server_ends = rack.interval(rack.duration), servers.interval(servers.duration)
     assert _rack_ends is not None
     assert _server_ends is not None
@@ -167,16 +164,8 @@ class MoreAndMore:
     times = int(found[3].row["num_devices"]) // int(found[1].row["num_devices"])
 
 
-class TriedLayouts:
-    """Problem 4: three layouts of a dense model, none of which takes a month to try."""
-
-    devices = 256
-    sequences = 512
-    length = 8192
-
-
 class RentFor70B:
-    """Problem 5: how many devices train a model of 70 billion parameters in a month."""
+    """Problem 3: how many devices train a model of 70 billion parameters in a month."""
 
     parameters = quantity("70B param")
     tokens = quantity("2T token")

@@ -5,27 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from calc import collectives
-from calc.core.units import Quantity
-
-
-class PipelineBubble:
-    """A pipeline fills and drains once a step; more microbatches, or thinner stages, hide that."""
-
-    stages = 8
-    example = 32
-    slices = 4
-
-    microbatches = (stages, 16, example, 64)
-
-    @classmethod
-    def row(cls, m: int) -> tuple[int, Quantity, Quantity, Quantity]:
-        """Microbatches, the bubble's share of the step, over the work, and with interleaving."""
-        return (
-            m,
-            collectives.bubble_fraction(cls.stages, m).to("%"),
-            collectives.bubble_overhead(cls.stages, m).to("%"),
-            collectives.bubble_fraction(cls.stages, m, cls.slices).to("%"),
-        )
 
 
 class Slot(NamedTuple):

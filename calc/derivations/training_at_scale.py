@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from itertools import repeat
 
-from calc import (
-    collectives,
-    constants,
-    failures,
-    hardware,
-    layouts,
-    machines,
-    models,
-    parallelism,
-    runs,
-    training,
-    transformer,
-)
+from calc import constants, failures, hardware, layouts, machines, models, runs, training
+from calc.catalog.machines import Machine
 from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.decisions import NAMES, TokensThatHide
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.precision import rounded, with_digits_of
 from calc.derivations.quoting import Row, Rows, show
@@ -88,87 +78,50 @@ class ShardedStates:
     sliced = held[7].total
 
 
-class Cuts:
-    """A dense model on servers: what a cut sends in a step, and over which link."""
+class CutThresholds:
+    """Where cuts become communication-bound: the decision table's values, a row for each cut."""
 
-    model = DENSE
-    length = ShardedStates.length
-    devices = 1024
-    sequences = 2048
-    machine = machines.get("dgx-h200")
-    node = machine.domain
-    port = machine.ports.to("GB/s")
-    leaving = (node * port).to("GB/s")
+    machines = tuple(map(machines.get, ("dgx-h200", "dgx-b200", "gb300-nvl72")))
+    names = tuple(NAMES[machine.key] for machine in machines)
+    idle = quantity(10, "%")
 
-    sequences_each = sequences // devices
+    # f = (p - 1) / (m + p - 1), solved for the microbatches m of each stage after the first.
+    microbatches = 1 / idle.m_as("") - 1
+    across = int(max(TokensThatHide.slices(machine, machine.ports) for machine in machines))
+    sharded = TokensThatHide.tokens(machines[0], TokensThatHide.devices)
 
-
-class TrafficOfCuts:
-    """TP sends most, PP least."""
-
-    layers = Cuts.model.layers
-    element = quantity("2 byte")
-    all_reduces = 4
-    slices = 8
-    stages = 4
-    microbatches = 16
-
-    vector = (Cuts.length * Cuts.model.width * element).to("MB")
-    gradients = training.model_memory(Cuts.model.parameters, "2 byte/param")
-    tensor = (
-        collectives.all_reduce_traffic(vector, slices) * all_reduces * layers * microbatches
-    ).to("TB")
-    weights = parallelism.sharded_traffic(gradients, Cuts.devices, Cuts.sequences_each, 1).to("GB")
-    data = collectives.all_reduce_traffic(gradients / slices, Cuts.devices / slices).to("GB")
-    hybrid = parallelism.hybrid_traffic(gradients, Cuts.node, Cuts.devices // Cuts.node).to("GB")
-    # A stage sends activations to the next one and their gradients to the one before.
-    pipeline = (
-        2 * parallelism.stage_traffic(Cuts.length, Cuts.model.width, microbatches * stages) / slices
-    ).to("GB")
-
-    ratio = (tensor / pipeline).to("")
-
-    @staticmethod
-    def row(cut: str, sends: str, size: Quantity, leaving: Quantity) -> Row:
-        """A cut, what it sends, how much in a step, and how long by NVLink and by ports."""
-        return cut, sends, size, (size / Cuts.machine.bandwidth).to("s"), (size / leaving).to("s")
+    @classmethod
+    def row(cls, machine: Machine) -> Row:
+        """Tokens of DP inside and across, and of a mixture; widths of TP; EP's ratios; CP."""
+        inside, across = machine.bandwidth, machine.ports
+        outside = TokensThatHide.tokens(machine, TokensThatHide.devices)
+        assert outside is not None
+        return (
+            TokensThatHide.tokens(machine, 8),
+            outside,
+            outside * TokensThatHide.total_per_active,
+            int(TokensThatHide.slices(machine, inside)),
+            int(TokensThatHide.slices(machine, across)),
+            TokensThatHide.exchange(machine, inside),
+            TokensThatHide.exchange(machine, across),
+            TokensThatHide.ring(machine, across),
+        )
 
     @classmethod
     def rows(cls) -> Rows:
-        """From most to least."""
-        activations, weights = "activations of all tokens, in every layer", "weights and gradients"
-        once = "activations and their gradients, once"
-        return [
-            cls.row("TP 8", activations, cls.tensor, Cuts.leaving),
-            cls.row("FSDP 1024", f"{weights}, for every microbatch", cls.weights, Cuts.leaving),
-            cls.row("hybrid: 8 in a server", "gradients of a share, once", cls.hybrid, Cuts.port),
-            cls.row("DP 128 beside TP 8", "gradients, once a step", cls.data, Cuts.port),
-            cls.row("PP 4 beside TP 8", once, cls.pipeline, Cuts.port),
-        ]
-
-
-class HiddenGathers:
-    """Tokens of a device and microbatch from which FSDP hides its gathers."""
-
-    utilization = quantity(40, "%")
-    rate = utilization * Cuts.machine.device.peak("bf16")
-
-    alone = (rate * quantity("2 byte") / (2 * Cuts.leaving)).m_as("FLOP")
-    sharded = quantity(alone, "token")
-
-
-class CountedTwice:
-    """Recomputation is work of the hardware, and not of the model."""
-
-    mt_nlg = runs.get("mt-nlg-530b")
-    mt_nlg_mfu = mt_nlg.mfu_with_attention
-    mt_nlg_reported = mt_nlg.hfu
-
-    context = transformer.causal_context(ShardedStates.length)
-    whole = transformer.forward_flops(LLAMA, context)
-    selective = (1 - transformer.forward_flops(LLAMA) / whole).to("%")
-    selective_work = selective / 3
-    mt_nlg_hfu = parallelism.hfu(mt_nlg_mfu, 1).to("%")
+        """A cut, where it is bound by messages, and the threshold on each machine."""
+        cuts = (
+            "DP, FSDP among 8 in a domain: tokens of a device below",
+            f"DP, FSDP across {TokensThatHide.devices}: below",
+            f"DP of DeepSeek-V3 across {TokensThatHide.devices}: below",
+            "TP of Llama 3.1 70B, inside: devices above",
+            "TP across: above",
+            "EP of DeepSeek-V3, inside: ratio, bound above 1",
+            "EP across: ratio",
+            "CP of Llama 3.1 70B across: tokens of a device below",
+        )
+        columns = map(cls.row, cls.machines)
+        return [(cut, *values) for cut, *values in zip(cuts, *columns, strict=True)]
 
 
 class TrainingRuns:
@@ -185,7 +138,6 @@ class TrainingRuns:
     count = len(all)
     large_mfu = large.mfu
     large_effective_time = large.effective_time
-    deepseek_mfu = deepseek.mfu_with_attention
 
     @classmethod
     def steady(cls, run: runs.Run) -> Quantity | None:
@@ -334,20 +286,9 @@ class OtherFailures:
     devices = 16384
     repair = quantity("3 day")
     deviation = quantity(2, "%")
-    other_devices = 504
-    other_failures = 10
-    other_time = quantity("55 day")
-    share = quantity(2, "%")
-    index = quantity("4 byte")
 
     spares = failures.spares_needed(devices, Failures.of_a_device, repair)
     spare_share = (1 - failures.goodput_of_spares(devices, spares, 1)).to("%")
-    other_between = (other_devices * other_time / other_failures).to("year")
-    bandwidth = failures.checkpoint_bandwidth(
-        Failures.checkpoint_size, Failures.interval, share
-    ).to("GB/s")
-    token_rate = (Failures.run.tokens / Failures.run.device_time).to("token/s")
-    loading = failures.loading_bandwidth(token_rate / quantity("1 token"), index).to("kB/s")
 
     # Four deviations from the mean, and all wait for it.
     of_all = (
@@ -379,15 +320,6 @@ class LeastWork:
             self.parameters, self.tokens
         )
         self.repaid = (more / self.saved).to("token")
-        self._fit = by_size, alpha, by_tokens, beta
-
-    def row(self, name: str) -> Row:
-        """The loss, the model that costs least for it, and what the small one costs."""
-        printed = (
-            with_digits_of(result, *self._fit)
-            for result in (self.parameters, self.tokens, self.ratio, self.repaid)
-        )
-        return name, self.loss, *printed
 
 
 class PastTheOptimum:
@@ -406,11 +338,6 @@ class PastTheOptimum:
     first_repaid = first.repaid
     second_repaid = second.repaid
 
-    @classmethod
-    def rows(cls) -> Rows:
-        """Each fit with its results."""
-        return [cls.first.row("Hoffmann, 2022"), cls.second.row("Besiroglu, 2024")]
-
 
 class StateOfMixture:
     """Problem 1: how many devices hold a mixture's state."""
@@ -424,28 +351,8 @@ class StateOfMixture:
     devices = (state / (usable * capacity)).to("")
 
 
-class InterleavedStages:
-    """Problem 2: how many virtual stages a pipeline of sixteen needs."""
-
-    reported = runs.get("llama-3-1-405b").mfu
-    stages = 16
-    microbatches = 16
-    reached = quantity(70, "%")
-    slices = 2
-
-    plain = collectives.bubble_fraction(stages, microbatches).to("%")
-    plain_mfu = (reached * (1 - plain)).to("%")
-    thin = collectives.bubble_fraction(stages, microbatches, slices).to("%")
-    thin_mfu = (reached * (1 - thin)).to("%")
-    more = (
-        parallelism.activations_in_flight("1 GB", 1, stages, 2 * microbatches, slices)
-        / parallelism.activations_in_flight("1 GB", 1, stages, 2 * microbatches)
-        - 1
-    ).to("%")
-
-
 class OwnCheckpoints:
-    """Problem 3: how often a smaller cluster saves, and to what."""
+    """Problem 2: how often a smaller cluster saves, and to what."""
 
     parameters = quantity("70B param")
     devices = 2048
