@@ -343,7 +343,6 @@ class IronLaw:
     arithmetic_time = (operations / peak).to("ms")
     step = roofline.Workload(operations, weights).between(peak, bandwidth)
     added = step.upper
-    added_by_hand = quantity(16 / 3.35 + 4.1, "ms")
     overlapped = step.lower
     added_per_overlapped = added / overlapped
 
