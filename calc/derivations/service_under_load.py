@@ -79,7 +79,6 @@ class Slots:
     busy_slowdown = (busy_time / alone).to("")
     _requests = slots * quantity("1 request")
     free = (1 - busy_rate * busy_time / _requests).to("%")
-    by_erlang = queueing.waiting_probability(busy, slots).to("%")
     # The same requests, if only their last tokens came here.
     _load = queueing.server_utilization(busy_rate, shared_time + slots * written, _requests)
     elsewhere = queueing.batch_time(_load, slots, shared_time, written)
@@ -117,7 +116,6 @@ class Prefixes:
     per_token = transformer.kv_cache_per_token(OneNode.model)
     links = 8
     port = SERVER.ports.to("GB/s")
-    hits_of_deepseek = quantity("56.3%")
     rate_of_deepseek = quantity("73700 token/s")
 
     points = tuple(
@@ -127,17 +125,9 @@ class Prefixes:
     small = quantity(100 * points[2][0] / points[-1][0], "%")
     found_small = quantity(100 * points[2][1] / points[-1][1], "%")
     gain = quantity(1 / (1 - points[-1][1]), "")
-    computed = serving.computed_rate(rate_of_deepseek, hits_of_deepseek)
     read_rate = (quantity(OneNode.prompt, "token") / OneNode.first).to("token/s")
     made = serving.cache_rate(per_token, read_rate).to("GB/s")
     carried = (links * port).to("GB/s")
-
-    @classmethod
-    def row(cls, place: int) -> Row:
-        """Tokens in the cache, their memory for Llama 3 70B, and the share found."""
-        tokens, share = cls.points[place]
-        cached = quantity(tokens, "token")
-        return cached, (cached * cls.per_token).to("GB"), quantity(100 * share, "%")
 
 
 class AgentSession:
