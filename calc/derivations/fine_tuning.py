@@ -400,19 +400,8 @@ class StateOfThirteen:
     eight_bit_total = eight_bit.to("GB")
 
 
-class HiddenStream:
-    """Problem 2: how many tokens hide weights that the host streams."""
-
-    peak = hardware.get("rtx-4090").peak("bf16")
-    work = quantity("6 FLOP/(param·token)")
-    parameters = LARGE.parameters
-
-    stream = DoesItFit.stream
-    tokens = (stream * peak / (work * parameters)).to("token")
-
-
 class WhichCut:
-    """Problem 3: where a team's next hour goes."""
+    """Problem 2: where a team's next hour goes."""
 
     trained_share = (Rollouts.trained / Rollouts.total).to("%")
     without_tail = (Rollouts.total / (Rollouts.total - Rollouts.generation + Rollouts.even)).to("")
@@ -420,7 +409,7 @@ class WhichCut:
 
 
 class AllOrAdapters:
-    """Problem 4: the same tokens for adapters on one server, or for all weights on two."""
+    """Problem 3: the same tokens for adapters on one server, or for all weights on two."""
 
     tokens = quantity("200M token")
     price = quantity("2 USD/h")
