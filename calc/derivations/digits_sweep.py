@@ -208,31 +208,12 @@ class PruningLatency:
     """Dense kernels multiply by zeros as fast as by anything else; fewer neurons save time."""
 
     large_batch = 256
-    level = quantity("50%")
-    batches = (1, 16, 256)
 
-    seeds = LATENCY["seed"].n_unique()
     dense = _latency(256, "none", 0)
     unstructured = _latency(256, "unstructured", 0.5)
     structured = _latency(256, "structured", 0.5)
     unstructured_gain = dense / unstructured
     structured_gain = dense / structured
-
-    @classmethod
-    def row(cls, batch: int) -> tuple[int, Quantity, Quantity, Quantity, float, float]:
-        """Batch; latency unpruned, with half the weights, with half the neurons; both gains."""
-        dense, weights, neurons = (
-            _latency(batch, kind, level)
-            for kind, level in (("none", 0), ("unstructured", 0.5), ("structured", 0.5))
-        )
-        return (
-            batch,
-            dense.to("us"),
-            weights.to("us"),
-            neurons.to("us"),
-            (dense / weights).m_as(""),
-            (dense / neurons).m_as(""),
-        )
 
 
 def _counted_energy(precision: str) -> Quantity:

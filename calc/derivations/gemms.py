@@ -314,10 +314,6 @@ class FewTiles:
     split = gemms.fastest_time(m, n, k, RATE, BANDWIDTH, UNITS, start=begin).to("us")
     found = measured("dgx-h100", n, k)[m].time
     sums = gemms.split_k_traffic(m, n, parts).to("MB")
-    stages = TileOnSM.stages
-    short = 512
-    fill = gemms.pipeline_efficiency(short, TileOnSM.step, stages).to("%")
-    fill_long = gemms.pipeline_efficiency(k, TileOnSM.step, stages).to("%")
 
 
 class GemmsHeld:
@@ -385,20 +381,6 @@ class GroupedExperts:
     batch = quantity(tile * experts / active, "")
     apart = (held * gemms.fastest_time(*shape, *sizes, 1, begin)).to("us")
     together = gemms.fastest_time(*shape, *sizes, held, begin).to("us")
-
-
-class SlicedWidths:
-    """A width that slices make odd: padded to the tile, at a few columns' cost."""
-
-    model: Any = models.get("llama-2-7b")
-    width = model.feed_forward_width
-    slices = 8
-    tile_columns = 128
-    tokens = 2048
-
-    columns = width // slices
-    padded = gemms.padded(columns, tile_columns)
-    kept = gemms.tile_efficiency(tokens, columns, *TILE).to("%")
 
 
 class GemmQuestions:

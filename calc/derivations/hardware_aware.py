@@ -175,13 +175,10 @@ class CostAndThroughput:
 
     low_cut = quantity("30%")
     high_cut = quantity("60%")
-    low_claim = 1.5
-    high_claim = 4
     other_cut = quantity("40%")
 
     low_gain = 1 / (1 - low_cut.m_as(""))
     high_gain = 1 / (1 - high_cut.m_as(""))
-    cut_of_high_claim = quantity(1 - 1 / high_claim, "").to("%")
     other_gain = 1 / (1 - other_cut.m_as(""))
 
 

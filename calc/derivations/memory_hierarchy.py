@@ -84,7 +84,6 @@ class HumanScale:
     hbm = memory.human_time(AnchorLatencies.hbm3, yardstick, one_step)
     ssd = memory.human_time(AnchorLatencies.ssd, yardstick, one_step)
     round_trip = (2 * constants.length_pacific / constants.speed_light_fiber).to("ms")
-    pacific = memory.human_time(round_trip, yardstick, one_step)
     scale = one_step / yardstick
     levels = (
         ("Register", yardstick),
@@ -113,33 +112,14 @@ class HumanScale:
         )
 
 
-class CirculatingScales:
-    """A table of latencies has one scale, and a hand-typed one may contradict its own."""
-
-    clock = constants.frequency_reference_core
-    dram = constants.latency_dram
-    slide_cycle = constants.latency_cycle_carruth
-    gregg_cycle = constants.latency_cycle_gregg
-
-    cycle = (1 / clock).to("ns")
-    slide_error = slide_cycle / cycle
-    dram_cycles = memory.clock_cycles(dram, clock)
-    dram_cycles_by_slide = dram / slide_cycle
-
-
 class PhysicalProperties:
     """From a register to another host, latency grows by five orders of magnitude."""
 
     register_latency = AnchorLatencies.register
     ssd_latency = AnchorLatencies.ssd
-    register_energy = EnergyOfMovement.register
-    register_energy_estimate = EnergyOfMovement.register_estimate
-    network_energy = EnergyOfMovement.network_estimate
 
     latency_orders = log10(ssd_latency / register_latency)
     bandwidth_orders = log10(MemoryHierarchy.bandwidth_span)
-    energy_orders = log10(network_energy / register_energy)
-    energy_orders_by_estimates = log10(network_energy / register_energy_estimate)
 
 
 class TwoGenerations:
@@ -422,16 +402,6 @@ class HitRateWanted:
     hit_rate = 1 - miss_rate
     miss_rate_with_l2 = (slack / AverageAccess.behind_l1).to("%")
     hit_rate_with_l2 = 1 - miss_rate_with_l2
-
-
-class EightBitTiles:
-    """In FP8 the ridge asks for the same tile, whose sums take what they took."""
-
-    element_size = quantity("1 byte")
-
-    ridge_point = hardware.get("h100").ridge_point("fp8")
-    side = memory.tile_for_intensity(ridge_point, element_size)
-    sums = (side**2 * Tiles.accumulator_size).to("MiB")
 
 
 class Overflow:

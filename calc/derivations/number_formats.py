@@ -18,12 +18,6 @@ from calc.formats import Block, Float, Integer, Tiles, TwoLevelBlock
 Array: TypeAlias = NDArray[numpy.float64]
 
 
-def _after_updates(form: Float, weight: float, update: float, steps: int) -> float:
-    for _ in range(steps):
-        weight = form.round(weight + update)
-    return weight
-
-
 def _moves_below(form: Float, step: float) -> float:
     """Weights below this power of two change when a step is added; those above round back."""
     largest_gap = 2 * step  # a step has to exceed half of the gap
@@ -153,13 +147,6 @@ class Absorption:
     bf16_sum_of_ones = 2 / bf16.epsilon
     fp16_sum_of_ones = 2 / fp16.epsilon
     fp32_sum_of_ones = 2 / formats.FP32.epsilon
-    formats = (formats.BF16, formats.FP16, formats.FP32)
-
-    @classmethod
-    def row(cls, form: Float) -> Row:
-        smallest_update = quantity(form.epsilon / 2, "").to("%")
-        end = _after_updates(form, cls.weight, cls.update, cls.steps)
-        return form.name, smallest_update, end, show(2 / form.epsilon, digits=8)
 
 
 class SharedScale:
@@ -206,8 +193,6 @@ class WorkedBlock:
     count = len(values)
     largest = max(abs(value) for value in values)
     block_size = nv.block_size
-    element_largest = element.max
-    scale_largest = nv.scale.max
     _tensor = numpy.zeros(2 * mx.block_size)
     _tensor[:count], _tensor[-1] = values, tensor_largest
     _mx, _nv = mx.encode(_tensor), nv.encode(_tensor)
@@ -226,24 +211,6 @@ class WorkedBlock:
     nv_clipped = quantity(1 - nv_largest_back / largest, "").to("%")
     mx_error = _error(numpy.array(mx_back), numpy.array(values))
     nv_error = _error(numpy.array(nv_back), numpy.array(values))
-    rows = tuple(
-        (
-            show(value),
-            show(value / scale[0], digits=3),
-            f"{codes[0]:04b}",
-            show(back[0], digits=4),
-            show(value / scale[1], digits=3),
-            f"{codes[1]:04b}",
-            show(back[1], digits=4),
-        )
-        for value, scale, codes, back in zip(
-            values,
-            [(mx_scale, nv_scale)] * count,
-            zip(mx_codes, nv_codes, strict=True),
-            zip(mx_back, nv_back, strict=True),
-            strict=True,
-        )
-    )
 
 
 class BellInBlocks:
@@ -404,17 +371,12 @@ def rotated_error(form: Block | TwoLevelBlock, times: float, rotated: bool) -> Q
 class Rotation:
     """A rotation spreads an outlier: a gain where it sets the step, a loss where it stood alone."""
 
-    times = (1, 2, 4, 8, 16, 32, 64)
     mx, nv = formats.MXFP4, formats.NVFP4
     example_times = 16
 
     block_size = nv.block_size
     block = numpy.random.default_rng(seed=6).normal(size=block_size)
     block[3] = example_times
-    signs = numpy.random.default_rng(seed=7).choice([-1.0, 1.0], block_size)
-    turned = formats.hadamard_transform(block, block_size, signs)
-    next_before, largest_before = (float(value) for value in sorted(abs(block))[-2:])
-    largest_after = float(abs(turned).max())
     mx_plain = rotated_error(mx, example_times, rotated=False)
     mx_turned = rotated_error(mx, example_times, rotated=True)
     nv_plain = rotated_error(nv, example_times, rotated=False)
@@ -451,48 +413,10 @@ class LossGaps:
 class FormatCost:
     """Half the bits are half the bytes, half the reading time and twice the peak."""
 
-    h100 = hardware.get("h100")
-    bandwidth = h100.memory_bandwidth
-    parameters = quantity("7B param")
-    fp16_peak = h100.peak("fp16")
-    fp8_peak = h100.peak("fp8")
     fp32_multiply = constants.energy_7nm_fp32_multiply
     int8_multiply = constants.energy_7nm_int8_multiply
 
-    fp8_per_fp16 = fp8_peak / fp16_peak
     fp32_per_int8_multiply = fp32_multiply / int8_multiply
-    fp32_time = (_weights(parameters, formats.FP32) / bandwidth).to("ms")
-    fp8_time = (_weights(parameters, formats.FP8_E4M3) / bandwidth).to("ms")
-    formats = (
-        (formats.FP32, None, fp32_multiply),
-        (formats.TF32, h100.peak("tf32"), None),
-        (formats.BF16, h100.peak("bf16"), constants.energy_7nm_bf16_multiply),
-        (formats.FP16, fp16_peak, constants.energy_7nm_fp16_multiply),
-        (formats.FP8_E4M3, fp8_peak, None),
-        (formats.INT8, h100.peak("int8"), int8_multiply),
-        (formats.MXFP4, None, None),
-    )
-
-    @classmethod
-    def row(
-        cls, form: Float | Integer | Block, peak: Quantity | None, energy: Quantity | None
-    ) -> Row:
-        weights = _weights(cls.parameters, form)
-        return form.name, weights, (weights / cls.bandwidth).to("ms"), peak, energy
-
-
-class OwnFormat:
-    """A format's limits follow from its widths by hand."""
-
-    exponent_bits = 3
-    mantissa_bits = 4
-
-    form = Float(exponent_bits, mantissa_bits)
-    steps = 2**mantissa_bits
-    maximum = form.max
-    smallest_normal = form.smallest_normal
-    smallest_subnormal = form.smallest_subnormal
-    gap_at_one = form.epsilon
 
 
 class ScaleWindow:
@@ -532,36 +456,3 @@ class FitOneDevice:
     mxfp4_left = capacity_decimal - mxfp4_weights
     fp8_rate = (quantity("1 token") * bandwidth / fp8_weights).to("token/s")
     mxfp4_rate = (quantity("1 token") * bandwidth / mxfp4_weights).to("token/s")
-
-
-class LargestOfABlock:
-    """Problem: how wrong the largest value of a block can be, by the rule of its scale."""
-
-    mx, nv = formats.MXFP4, formats.NVFP4
-
-    _sizes = numpy.linspace(1, 2, 4001)[:-1]
-    _blocks = numpy.zeros((len(_sizes), 32))
-    _blocks[:, 0] = _sizes
-    _anchored = numpy.zeros((len(_sizes), 32))
-    _anchored[:, 0], _anchored[:, 16] = _sizes, 100.0
-    floor_worst = quantity(float(abs(mx.round(_blocks)[:, 0] / _sizes - 1).max()), "").to("%")
-    up_worst = quantity(
-        float(abs(mx.round(_blocks, rule="rceil")[:, 0] / _sizes - 1).max()), ""
-    ).to("%")
-    nv_worst = quantity(float(abs(nv.round(_anchored)[:, 0] / _sizes - 1).max()), "").to("%")
-
-
-class RegisterByHand:
-    """Problem: what a register of few bits loses of a long sum, from the size of its last bit."""
-
-    products = LongSums.longest
-    depth = LongSums.depth
-    bits = LongSums.bits
-
-    additions = products // depth
-    last_bit = 2.0 ** (1 - bits)
-    estimate = quantity(additions / 4 * last_bit, "").to("%")
-    found = LongSums.core_error
-    promoted_additions = LongSums.promoted // depth
-    promoted_estimate = quantity(promoted_additions / 4 * last_bit, "").to("%")
-    promoted_found = LongSums.promoted_error

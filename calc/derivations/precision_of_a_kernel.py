@@ -11,9 +11,7 @@ import numpy
 
 from calc import constants, formats, roofline
 from calc.core.units import quantity
-from calc.derivations.quoting import Row
 from calc.derivations.resolvent import KernelRoof, KernelSpeed, MachineOfKernel, timed
-from calc.formats import Float
 
 
 class NaiveForms:
@@ -32,12 +30,6 @@ class NaiveForms:
     bf16_least_decay = math.exp(-bf16_exponent / chunk)
     bf16_ratio = formats[1].epsilon ** -0.5
     fp32_ratio = formats[2].epsilon ** -0.5
-
-    @classmethod
-    def row(cls, form: Float) -> Row:
-        """Format; largest logit; steps of decay; mean over standard deviation."""
-        largest = math.log(form.max)
-        return form.name, largest, largest / cls.growth, form.epsilon**-0.5
 
 
 class ReportedRow:

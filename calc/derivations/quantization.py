@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from calc import formats, hardware, inference, machines, models, quantization, roofline, training
+from calc import formats, hardware, inference, machines, models, quantization, training
 from calc.core.units import Quantity, quantity
 
 Array: TypeAlias = NDArray[numpy.float64]
@@ -59,13 +59,9 @@ class Rounding:
 
     weights = normal(count)
     largest = quantity(float(weights.max()), "")
-    span = 2 * largest
     symmetric = quantization.symmetric(weights, bits)
     asymmetric = quantization.asymmetric(weights, bits)
     step = quantization.symmetric_step(largest, bits)
-    bound = quantization.rounding_error_bound(step)
-    asymmetric_step = quantization.asymmetric_step(span, bits)
-    step_gain = (step / asymmetric_step - 1).to("%")
     mean_error = quantity(_root_mean_square(symmetric.round_trip(weights) - weights), "")
     mean_error_expected = step / 12**0.5
     sqnr = quantity(quantization.sqnr(weights, symmetric.round_trip(weights)), "")
@@ -117,11 +113,8 @@ class ZeroPoint:
 
     bits = Rounding.bits
 
-    step = Rounding.asymmetric_step
-    zero_in_steps = -Rounding.weights.min() / step
     error_of_zero = quantity(float(abs(Rounding.asymmetric.round_trip(0.0))), "")
     scheme = quantization.affine(Rounding.weights, bits)
-    zero_point = quantity(int(scheme.zero_point), "")
     error_of_zero_with_zero_point = quantity(float(abs(scheme.round_trip(0.0))), "")
 
 
@@ -148,13 +141,11 @@ class OutlierChannel:
 
 
 class Drawing:
-    """The figure's quantiser has so few bits that its steps can be seen."""
+    """Few enough channels and weights that the figure can show each tick."""
 
-    bits = 3
     channels = 8
 
-    cases = (("Weights", Rounding.weights), ("After a ReLU", Relu.outputs))
-    outlier_weights = OutlierChannel.weights[:channels, ::3]  # as many ticks as can be seen
+    outlier_weights = OutlierChannel.weights[:channels, ::3]
 
 
 class Clipping:
@@ -181,7 +172,6 @@ class Clipping:
     gain = sqnr_best - sqnr_whole_range
     decibels_per_bit = quantization.expected_sqnr(2, 1) - quantization.expected_sqnr(3, 1)
     decibels_per_bit = -decibels_per_bit
-    gain_in_bits = gain / decibels_per_bit
     at_percentile = quantization.symmetric(weights, many_bits, percentile=percentile)
     loss_at_percentile = Rounding.sqnr - quantization.sqnr(
         weights, at_percentile.round_trip(weights)
@@ -201,38 +191,15 @@ class Clipping:
             quantization.sqnr(cls.weights, many.round_trip(cls.weights)),
         )
 
-    @classmethod
-    def errors(cls, bits: int, fractions: Array) -> tuple[Array, Array]:
-        """Mean squared error by rounding and by clipping, for these fractions of the range."""
-        whole = quantization.symmetric(cls.weights, bits)
-        rounding, clipping = [], []
-        for fraction in fractions:
-            clip = fraction * cls.largest.magnitude
-            error = (whole.shrunk(fraction).round_trip(cls.weights) - cls.weights) ** 2
-            outside = abs(cls.weights) > clip
-            rounding.append(float((error * ~outside).mean()))
-            clipping.append(float((error * outside).mean()))
-        return numpy.array(rounding), numpy.array(clipping)
-
 
 class IntegerProduct:
     """Products of 8-bit codes are added up in 32 bits, which is enough for any layer."""
 
     int8 = 127
-    int8_full = 128
-    most_negative = quantity("-128")
-    narrow_accumulator = 16
     inner = 28_672
-    batch = 1
-    width = 4096
 
     products = quantization.products_without_overflow(int8, int8)
     room = products / inner
-    narrow = quantization.products_without_overflow(int8, int8_full, narrow_accumulator)
-    narrow_full = quantization.products_without_overflow(int8_full, int8_full, narrow_accumulator)
-    product_operations = roofline.gemm_operations(batch, width, width)
-    sum_operations = quantity(batch * width, "FLOP")
-    share_of_sums = (sum_operations / product_operations).to("%")
 
 
 def _sqnr_of_groups(size: int) -> Quantity:
@@ -279,24 +246,19 @@ class ReleasedWeights:
     keys = ("gpt-oss-20b", "gpt-oss-120b", "kimi-k2-5", "kimi-k2", "deepseek-v3")
     groups = ("experts", "attention")
     model = models.get("gpt-oss-120b")
-    sequences = 64
     uniform = "mxfp4"
 
     bandwidth = machines.get("dgx-spark").device.memory_bandwidth
-    memory = inference.weight_memory(model, "released")
     experts = quantity(
         sum(matrix.parameters for matrix in model.matrices if matrix.group == "experts")
     )
     others = (1 - experts / model.parameters.m_as("param")).to("%")
     read = inference.weights_read(model, 1, "released")
-    read_by_many = inference.weights_read(model, sequences, "released")
     rest = quantity(
         2 * sum(matrix.parameters for matrix in model.matrices if matrix.group != "experts"), "byte"
     ).to("GB")
     share_of_rest = (rest / read).to("%")
-    share_with_many = (rest / read_by_many).to("%")
     rate = (quantity("1 token") * bandwidth / read).to("token/s")
-    memory_if_uniform = inference.weight_memory(model, uniform)
     rate_if_uniform = (
         quantity("1 token") * bandwidth / inference.weights_read(model, 1, uniform)
     ).to("token/s")
@@ -401,24 +363,6 @@ class TwoSchemes:
     asymmetric_step = quantization.asymmetric_step(high - low)
     asymmetric_bound = quantization.rounding_error_bound(asymmetric_step)
     step_ratio = symmetric_step / asymmetric_step
-
-
-class SmallCard:
-    """Problem: the group that a small card has room for."""
-
-    parameters = quantity("13B param")
-    capacity = quantity("8 GiB")
-    group = 128
-    small_group = 32
-
-    per_parameter = quantization.bytes_per_parameter("4 bit/param", group, "16 bit", "4 bit")
-    each_small = quantization.bytes_per_parameter("4 bit/param", small_group, "16 bit", "4 bit")
-    bits = per_parameter.to("bit/param")
-    bits_small = each_small.to("bit/param")
-    weights = training.model_memory(parameters, per_parameter)
-    weights_small = training.model_memory(parameters, each_small)
-    rest = (capacity - weights).to("GB")
-    rest_small = (capacity - weights_small).to("GB")
 
 
 class WeightsOrBoth:

@@ -16,7 +16,6 @@ from calc import (
     models,
     quantization,
     roofline,
-    training,
     transformer,
 )
 from calc.core.units import Quantity, quantity
@@ -24,15 +23,6 @@ from calc.derivations.examples import DENSE
 from calc.derivations.quantization import Groups, Rounding, normal
 from calc.derivations.quoting import Row, Rows, show
 from calc.formats import QuantizedModel
-
-
-class Scales:
-    """The drawing of a product: the scale of an inner index stands inside the sum."""
-
-    tokens = 4
-    channels = 6
-    outputs = 5
-    token, channel, output = 1, 2, 3
 
 
 class TwoWeights:
@@ -173,28 +163,12 @@ class WhichLimit:
     h100 = hardware.get("h100")
     bandwidth = h100.memory_bandwidth
     fp16_peak = h100.peak("fp16")
-    int8_peak = h100.peak("int8")
     int4 = quantization.bytes_per_parameter("4 bit/param", Groups.group)
     int8 = quantity("1 byte/param")
     work = quantity("2 FLOP/param")
 
     int4_ridge = roofline.ridge_point(fp16_peak, bandwidth) * int4 / work
-    int8_ridge = roofline.ridge_point(int8_peak, bandwidth) * int8 / work
     crossover = roofline.ridge_point(fp16_peak, bandwidth) * int8 / work
-
-
-class CacheOrWeights:
-    """Problem: at a long context and a large batch the cache is the larger part."""
-
-    requests = 32
-    context = quantity("8192 token")
-    parameters = quantity("70B param")
-    int4 = Groups.bits_of_group
-
-    weights = training.model_memory(parameters, int4).to("GB")
-    per_token = transformer.kv_cache_per_token(models.get("llama-3-70b")).to("KiB/token")
-    cache = inference.kv_cache_memory(requests, context, per_token).to("GB")
-    cache_fp8 = cache / 2
 
 
 class ForgottenCache:

@@ -6,14 +6,10 @@ import math
 
 import numpy
 import polars
-from numpy.typing import NDArray
 from polars import col
 
 from calc import roofline
-from calc.codesign.accuracy import INPUT_KINDS
 from calc.codesign.kernel_speed import FLOP_PER_ENTRY, bytes_per_entry
-from calc.codesign.resolvent_numpy import scaled_minors
-from calc.codesign.resolvent_problem import Problem
 from calc.core.units import quantity
 from calc.derivations.quoting import Row
 from calc.derivations.recorded import MEASURED, settings
@@ -72,20 +68,10 @@ class ShrinkingMinors:
     """Small entries underflow: digits go ten steps before the result is no number."""
 
     smaller = 5
-    drawn = 6
     _gone = onsets("small", "complex64")
     _digits = onsets("small", "complex64", "length")
     median = _median(_gone)
     median_digits = _median(_digits)
-
-
-def log_minors(kind: str, samples: int, n: int) -> NDArray[numpy.float64]:
-    """log10 |θ_i| of i = 1 … n, as rows of (samples, n)."""
-    a, b, c, z = INPUT_KINDS[kind](numpy.random.default_rng(SETTINGS["seed"]), samples, n)
-    problem = Problem.checked(a, b, c, z, "complex128")
-    mantissa, exponent = scaled_minors(problem.shifted, problem.products)
-    logarithms: NDArray[numpy.float64] = numpy.log10(abs(mantissa)) + exponent * math.log10(2)
-    return logarithms[1:].T
 
 
 def worst(what: str, dtype: str, kinds: tuple[str, ...], method: str = "ratio") -> float:

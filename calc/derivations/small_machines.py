@@ -205,7 +205,6 @@ class EnergyOfAnInference:
 
 
 LLAMA = models.transformer("llama-3-2-1b")
-LARGER_LLAMA = models.transformer("llama-3-2-3b")
 
 
 def _embedding(model: Any) -> Quantity:
