@@ -214,6 +214,7 @@ class PruningLatency:
     structured = _latency(256, "structured", 0.5)
     unstructured_gain = dense / unstructured
     structured_gain = dense / structured
+    gain_alone = _latency(1, "none", 0) / _latency(1, "structured", 0.5)
 
 
 def _counted_energy(precision: str) -> Quantity:

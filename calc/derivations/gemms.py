@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from statistics import correlation, median
+from statistics import median
 from typing import Any
 
 from calc import constants, gemms, hardware, kernel_shares, machines, memory, models, roofline
@@ -269,18 +269,9 @@ class Sawtooth:
     @classmethod
     def rows(cls) -> Iterator[Row]:
         for machine in products.names():
-            taken = cls.steps(machine)
-            steps = [step for step in taken if step[0] > STEP]
+            steps = [step for step in cls.steps(machine) if step[0] > STEP]
             one, best, real = (median(ratios) - 1 for ratios in zip(*steps, strict=True))
-            alike = correlation([step[0] for step in taken], [step[2] for step in taken])
-            yield (
-                products.chip(machine),
-                len(steps),
-                percent(one),
-                percent(best),
-                percent(real),
-                f"{alike:.2f}",
-            )
+            yield products.chip(machine), len(steps), *map(percent, (one, best, real))
 
 
 class PaddedVocabulary:

@@ -153,7 +153,6 @@ class Clipping:
 
     few_bits = 4
     many_bits = Rounding.bits
-    percentiles = (100, 99.9, 99, 95)
     percentile = 99
 
     weights = Rounding.weights
@@ -176,20 +175,6 @@ class Clipping:
     loss_at_percentile = Rounding.sqnr - quantization.sqnr(
         weights, at_percentile.round_trip(weights)
     )
-
-    @classmethod
-    def row(cls, percentile: float) -> tuple[float, float, float, float]:
-        """Percentile, clip point, and what is left of the signal in few and in many bits."""
-        few, many = (
-            quantization.symmetric(cls.weights, bits, percentile=percentile)
-            for bits in (cls.few_bits, cls.many_bits)
-        )
-        return (
-            percentile,
-            float(few.scale * few.high),
-            quantization.sqnr(cls.weights, few.round_trip(cls.weights)),
-            quantization.sqnr(cls.weights, many.round_trip(cls.weights)),
-        )
 
 
 class IntegerProduct:

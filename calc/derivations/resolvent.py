@@ -58,7 +58,6 @@ class OverflowingMinors:
     median = _median(_gone)
     last = _gone[-1]
     median_in_128 = _median(_gone_in_128)
-    longer = median_in_128 / median
     growth = float(numpy.median(_rows["growth"]))
     log_max = math.log(numpy.finfo(numpy.float32).max)
     predicted = log_max / growth
