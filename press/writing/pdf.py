@@ -30,6 +30,7 @@ IMPORT = '#import "book.typ": *\n'
 # up to as many columns, and of those with more, which the theme sets smaller and closer.
 MANY_COLUMNS = 7
 LINE, GAP, LONG_LINE, SMALL_GAP = 108, 3, 116, 2
+LEDGER_LINE = 70  # of a page that is set small in two columns
 
 # A table of fewer lines stands where it is written, since the gap before it is small, and one of
 # more is broken over pages; the others float to the head or the foot of a page.
@@ -204,6 +205,7 @@ class _Typst(Dresser):
         super().__init__(page)
         self.left_out = left_out
         self.floats = True  # not out of a callout, or of a page that is set as one
+        self.ledger = self.waits = False  # whether it is set small, in two columns; or soon is
         self.letters = 0  # before the block that is being dressed
         self.pictures: dict[str, str] = {}
         self.leads_to: set[str] = set()
@@ -241,7 +243,7 @@ class _Typst(Dresser):
 
     def on_header(self, node: Node) -> Node:
         level = node["c"][0]
-        identifier, _, values = attribute(node)
+        identifier, classes, values = attribute(node)
         number = values.get("number", "")
         inside = _truth(self.page.chapter.part >= 0)
         if level == 1:
@@ -249,10 +251,23 @@ class _Typst(Dresser):
             closing = f"], {self.anchor('start')}, in-part: {inside})"
             if identifier:
                 closing += f"#metadata(none){self.anchor(identifier)}"
+            self.waits = "ledger" in classes
         else:
-            opening = f'#section({level}, "{number}", ['
+            opening = f'{self.records()}#section({level}, "{number}", ['
             closing = f"], {self.anchor(identifier)}, in-part: {inside})"
         return _wrapped(opening, self.dress(node["c"][2]), closing)
+
+    def on_definitionlist(self, node: Node) -> list[Node] | None:
+        if opening := self.records():
+            return [raw("typst", opening), {**node, "c": self.dress(node["c"])}]
+        return None
+
+    def records(self) -> str:
+        """What stands before the first records of a page that is marked as a ledger."""
+        if not self.waits:
+            return ""
+        self.waits, self.ledger, self.floats = False, True, False
+        return "#show: ledger\n"
 
     def on_link(self, node: Node) -> list[Node] | None:
         target = node["c"][2][0]
@@ -280,7 +295,7 @@ class _Typst(Dresser):
         return self.captioned(opening, caption, more, identifier, [body])
 
     def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
-        body = self.dress([_fitted(table)])
+        body = self.dress([_fitted(table, LEDGER_LINE if self.ledger else LINE)])
         if not caption and not identifier:
             return body
         opening = f"#numbered-table([{_named(label)}], ["
@@ -358,7 +373,7 @@ def _lines(table: Node, caption: list[Node]) -> float:
     return float(rows + len(plain_text(table)) / 200 + len(plain_text(caption)) / 120)
 
 
-def _fitted(table: Node) -> Node:
+def _fitted(table: Node, line: int) -> Node:
     """A table that is wider than a line, with widths for its columns.
 
     Typst would make all wide columns alike, and count a heading as wide although it can be broken.
@@ -369,7 +384,7 @@ def _fitted(table: Node) -> Node:
     if not plain_grid or any(width["t"] != "ColWidthDefault" for _, width in columns):
         return table
     texts = [[plain_text(cell[4]) for cell in cells] for _, cells in rows]
-    line, gap = (LONG_LINE, SMALL_GAP) if len(columns) > MANY_COLUMNS else (LINE, GAP)
+    line, gap = (LONG_LINE, SMALL_GAP) if len(columns) > MANY_COLUMNS else (line, GAP)
     least, whole, with_headings = [], [], []
     for column in zip(*texts, strict=True):
         unbroken = max(_length(word) for text in column for word in text.split(" "))

@@ -251,6 +251,19 @@ def test_what_is_to_fit_on_one_page_does_in_the_pdf(pdf: PdfReader) -> None:
     assert all(f"Kind {kind}" in sheet for kind in "ABCDEFGH")
 
 
+def test_a_ledger_is_set_smaller_from_its_first_section_on(pdf: PdfReader) -> None:
+    (page,) = (page for page in pdf.pages if "is an appendix" in page.extract_text())
+    sizes: dict[str, float] = {}
+
+    def note(text: str, _: object, matrix: list[float], __: object, size: float) -> None:
+        sizes[text.strip()] = abs(size * matrix[3])
+
+    page.extract_text(visitor_text=note)
+    before = next(size for text, size in sizes.items() if "is an appendix" in text)
+    after = next(size for text, size in sizes.items() if text.startswith("See"))
+    assert after < 0.9 * before
+
+
 def test_a_sheet_is_a_pdf_of_its_own_that_a4_and_letter_hold(site: Path) -> None:
     (page,) = PdfReader(site / "chapters" / "sheet.pdf").pages
     paper = {"A4": (210, 297), "Letter": (215.9, 279.4)}  # in mm
