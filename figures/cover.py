@@ -22,7 +22,7 @@ INTENSITIES = quantity(numpy.geomspace(0.2, 1e4, 300), "FLOP/byte")
 
 def draw() -> Figure:
     narrow = style.is_narrow()
-    figure = style.figure(height=3.3, narrow_height=3.2)
+    figure = style.figure(height=2.75, narrow_height=3.2)
     axes = figure.subplots()
     style.log_axis(axes, "x", "Operations for each byte", decades=2 if narrow else 1)
     style.log_axis(axes, "y", "Operations a second (TFLOP/s)")
@@ -48,7 +48,8 @@ def draw() -> Figure:
     bend = f"{show(DecodeStep.ridge_point, digits=3)}"
     style.note(axes, ridge, 8e3, bend, color=style.RED, ha="center")
     token = DecodeStep.intensity.m, DecodeStep.attainable.m_as("TFLOP/s")
-    style.name_dot(axes, "one answer at a time", token, (10, -9), "left")
+    axes.plot([token[0], token[0]], [token[1], 0.03], color=style.RED, linewidth=0.8)
+    style.note(axes, 1.2 * token[0], 0.028, "one answer at a time", color=style.RED, ha="left")
     for place in [(ridge, peak), token]:
         axes.plot(*place, "o", color=style.RED, markersize=6.5, zorder=4)
     return figure

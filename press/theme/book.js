@@ -280,6 +280,7 @@
     }
     preview.replaceChildren(...content);
     if (byTouch && target.href) preview.append(element("p", { className: "card-links" }, element("a", { href: target.href }, "Go there")));
+    if (target.matches(":focus-visible")) preview.append(element("p", { className: "card-keys" }, "← and → lead to the next here, Tab leads on"));
     preview.setAttribute("role", asks ? "dialog" : "tooltip");
     if (asks) preview.ariaLabel = target.matches("data") ? `Where ${target.textContent} comes from` : `What ${target.textContent} means`;
     else preview.removeAttribute("aria-label");
@@ -357,33 +358,15 @@
     });
   }
 
-  /* The cells of a table take their names from it. One of them is in the order of Tab; arrows lead to the others. */
+  /* The cells of a table take their names from it. */
   function nameCells(table) {
-    const cells = all("tbody tr", table).flatMap((row, i) => [...row.cells].flatMap((cell, j) => {
-      if (!cell.matches(".right") || !/\d/.test(cell.textContent) || cell.querySelector("a, .math")) return [];
+    all("tbody tr", table).forEach((row, i) => [...row.cells].forEach((cell, j) => {
+      if (!cell.matches(".right") || !/\d/.test(cell.textContent) || cell.querySelector("a, .math")) return;
       const value = element("data", { className: "q" }, ...cell.childNodes);
       value.dataset.key = `${table.dataset.key}[${i}][${j}]`;
       cell.append(value);
       asksBack(value);
-      return [value];
     }));
-    cells.forEach((value, i) => {
-      value.tabIndex = i ? -1 : 0;
-      value.addEventListener("keydown", (event) => {
-        const { parentElement: cell } = value;
-        const row = cell.parentElement;
-        const next = {
-          ArrowRight: () => cells[i + 1],
-          ArrowLeft: () => cells[i - 1],
-          ArrowDown: () => row.nextElementSibling?.cells[cell.cellIndex]?.querySelector(".q"),
-          ArrowUp: () => row.previousElementSibling?.cells[cell.cellIndex]?.querySelector(".q"),
-        }[event.key]?.();
-        if (!next) return;
-        event.preventDefault();
-        for (const each of cells) each.tabIndex = each === next ? 0 : -1;
-        next.focus();
-      });
-    });
   }
 
   const symbols = new Map();
@@ -473,6 +456,14 @@
   for (const value of all("main .q[data-key]")) if (!value.closest("a, summary")) asksBack(value);
   for (const table of all("main table[data-key]")) nameCells(table);
 
+  /* A cover shows one card open, of the first number that is a sum: every dotted number has such a card. */
+  async function openCard(cover) {
+    const cards = await data(`cards/${page.dataset.page.replace(/\.html$/, ".js")}`, "cards") || {};
+    const value = all("li .q[data-key]", cover).find((number) => cards[number.dataset.key]?.sum);
+    if (value) value.closest("ul").after(element("aside", { className: "open-card preview", ariaLabel: `Where ${value.textContent} comes from` }, ...await cardOf(value)));
+  }
+  for (const cover of all("main .cover")) openCard(cover);
+
   /* Symbols of the chapter's own table of them, wherever they stand alone in the text. */
   for (const row of all("main figure[id$=-symbols] tbody tr")) {
     const math = row.cells[0].querySelector(".math");
@@ -485,22 +476,52 @@
     math.ariaLabel = `${math.textContent}: ${row.cells[1].textContent}`; // which begins with what is seen
   }
 
-  /* Tab stops once at the numbers and terms of a section; arrows lead from one to the next. */
-  let group = [];
-  for (const part of all("main :is(h1, h2, h3, .q[role=button])")) {
-    if (!part.matches(".q")) group = [];
-    else if (!part.closest("tbody")) {
-      const [own, at] = [group, group.push(part) - 1];
-      part.tabIndex = at ? -1 : 0;
+  /* ---- Tab stops once at a list of contents, at a table, and at the numbers, terms and links of a section: arrows
+     lead on from there. In a table and a list they do so up and down too; in the text those two scroll. */
+
+  const PRESSED = "a[href], .q[role=button], .sort, .tool";
+
+  function oneStop(parts, box) {
+    const rest = (part) => { for (const other of parts) other.tabIndex = other === part ? 0 : -1; };
+    rest(parts.find((part) => part.matches("[aria-current=page]")) ?? parts.find((part) => !part.matches(".anchor")) ?? parts[0]);
+    function neighbour(part, key) {
+      const shown = (box ? all(PRESSED, box) : parts).filter((other) => other.checkVisibility()); // rows are sorted and filtered
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[key];
+      const cell = part.closest("td, th");
+      if (key === "Home" || key === "End") return shown.at(key === "Home" ? 0 : -1);
+      if (!step || (!box && /Up|Down/.test(key))) return null;
+      if (!cell || /Left|Right/.test(key)) return shown[shown.indexOf(part) + step];
+      const rows = [...cell.closest("table").rows].filter((row) => row.checkVisibility());
+      return rows.at(Math.max(0, rows.indexOf(cell.parentElement) + step) % rows.length).cells[cell.cellIndex]?.querySelector(PRESSED);
+    }
+    for (const part of parts) {
+      part.addEventListener("focus", () => rest(part));
       part.addEventListener("keydown", (event) => {
-        const next = { ArrowRight: own[at + 1], ArrowDown: own[at + 1], ArrowLeft: own[at - 1], ArrowUp: own[at - 1] }[event.key];
+        const next = event.ctrlKey || event.altKey || event.metaKey ? null : neighbour(part, event.key);
         if (!next) return;
         event.preventDefault();
-        for (const other of own) other.tabIndex = other === next ? 0 : -1;
         next.focus();
       });
     }
   }
+
+  function groupStops() {
+    for (const box of all(".contents, .outline, main table")) {
+      const parts = all(PRESSED, box);
+      if (parts.length) oneStop(parts, box);
+    }
+    let section;
+    const sections = new Map();
+    for (const part of all(`main article :is(h1, h2, h3, ${PRESSED})`)) {
+      if (/^H\d$/.test(part.tagName)) section = part;
+      else if (!part.closest("table, summary, .cover, .live-panel")) {
+        const place = part.closest("details") ?? section; // what is folded has a stop of its own
+        sections.set(place, [...(sections.get(place) ?? []), part]);
+      }
+    }
+    for (const parts of sections.values()) oneStop(parts);
+  }
+  addEventListener("DOMContentLoaded", groupStops); // after the other scripts have added what they add
 
   /* ---- Words that a search found, on the page that it led to: marked until Escape is pressed */
 

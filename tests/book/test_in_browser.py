@@ -22,6 +22,11 @@ from tests.in_browser import (
 
 pytestmark = pytest.mark.xdist_group("pages")  # rendered on one worker, while others go on
 
+STOPS = 60  # of Tab, on a chapter
+STOPS_OF_TAB = """body => [...body.querySelectorAll(
+    "a[href], button, input, select, textarea, summary, [tabindex]")].filter(
+    part => part.tabIndex >= 0 && part.checkVisibility({visibilityProperty: true})).length"""
+
 WINDOW, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 800}
 
 
@@ -37,8 +42,10 @@ def test_every_page_is_easy_to_use_in_both_themes_and_on_a_phone(
         page.set_viewport_size(WINDOW)
         page.emulate_media(color_scheme="light", reduced_motion="reduce")
         open_file(page, book / href)
+        stops = page.locator("body").evaluate(STOPS_OF_TAB)
         page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
         found = page.locator(".math:not(:has(math))").all_text_contents()  # what pandoc cannot set
+        found += [f"{stops} stops of Tab"] * (stops > STOPS and href.startswith("chapters/"))
         found += axe_violations(page, *OF_COLOUR)
         found += colour_violations(page, judged["light"])
         light = background(page)

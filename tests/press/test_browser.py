@@ -239,9 +239,12 @@ def test_a_footnote_is_previewed_and_escape_closes_it(open_page: Open, site: Pat
         for _ in range(200):
             if page.evaluate("document.activeElement.matches('a.footnote-ref')"):
                 break
-            page.keyboard.press("Tab")
+            before = page.evaluate_handle("document.activeElement")
+            page.keyboard.press("ArrowRight")  # within what is one stop, and on from its last
+            if page.evaluate("before => before === document.activeElement", before):
+                page.keyboard.press("Tab")
         else:
-            pytest.fail("no footnote can be reached with the Tab key")
+            pytest.fail("no footnote can be reached by keyboard")
     preview = page.get_by_role("tooltip")
     expect(preview).to_be_visible()
     note = page.locator(".footnotes li").first.evaluate(
