@@ -21,7 +21,7 @@ from calc.catalog.machines import Machine
 from calc.commands import COMMANDS, command_parser
 from calc.commands.output import answers
 from calc.core.citations import citation
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, MissingExtraError, abbreviated
 from calc.core.law import ARGUMENTS
 from calc.core.meanings import meaning
 from calc.core.names import spellings, squeezed
@@ -262,7 +262,8 @@ def _searched() -> Iterator[tuple[Facts, dict[str, str]]]:
 def _asked(command: str) -> str:
     """The options of a command with their meanings, and the names of its arguments."""
     [parser] = [parser for parser in command_parser()[1] if parser.prog == f"calc {command}"]
-    parser.add_options()
+    with suppress(MissingExtraError):  # its options are not known, and its purpose is
+        parser.add_options()
     named = (f"{' '.join(action.option_strings)} {action.help}" for action in parser._actions)
     return " ".join(named)
 

@@ -7,9 +7,10 @@ calc is imported, and answers for plain numbers, without numpy. What works on ar
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from calc.core.errors import NumpyNeededError
+from calc.core.errors import MissingExtraError, NumpyNeededError
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -44,3 +45,9 @@ else:
             return value
 
     numpy = _Numpy()
+
+
+def needed_by(who: str) -> None:
+    """Refuse at once what works on arrays throughout, where there are none."""
+    if find_spec("numpy") is None:
+        raise MissingExtraError(who, "numpy", "planning")

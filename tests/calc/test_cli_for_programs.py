@@ -237,6 +237,9 @@ def test_eval_refuses_what_floating_point_does_not_hold(capsys: pytest.CaptureFi
     assert printed(capsys, "eval 0e-400") == "0\n"
 
 
+WITHOUT_NUMPY = (
+    "import sys; sys.modules['numpy'] = None; import calc.commands as c; c.main(sys.argv[1:])"
+)
 SERVER = "--prompt 1000 --generated 200"
 
 
@@ -367,16 +370,31 @@ def test_empty_counts_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_several_batches_without_numpy_say_what_to_install() -> None:
-    code = (
-        "import sys; sys.modules['numpy'] = None; import calc.commands as c; c.main(sys.argv[1:])"
-    )
     line = f"plan llama-3-8b h100 --batch 8,32 {SERVER}"
     done = subprocess.run(
-        [sys.executable, "-c", code, *shlex.split(line)], capture_output=True, text=True, cwd=ROOT
+        [sys.executable, "-c", WITHOUT_NUMPY, *shlex.split(line)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
     )
     assert done.stderr == (
         "calc: --batch: a list of numbers needs numpy, which is not installed: pip install numpy\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (f"plan-service llama-3-8b h100 --rate 1 {SERVER} --ttft '1 s' --tpot '1 s'", "[planning]"),
+        ("search 'hbm latency'", "latency_hbm3"),
+    ],
+)
+def test_what_needs_arrays_throughout_names_its_extra_and_a_search_needs_none(
+    line: str, said: str
+) -> None:
+    words = [sys.executable, "-c", WITHOUT_NUMPY, *shlex.split(line)]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
+    assert said in done.stdout + done.stderr
 
 
 def test_a_device_of_ones_own(capsys: pytest.CaptureFixture[str], own: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
+from calc.core import arrays
 from calc.core.arguments import number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION
@@ -126,6 +127,7 @@ def plan_service(
     1 replica of TP1 1
     """
     given = {name: value for name, value in locals().items() if name != "on_progress"}
+    arrays.needed_by("plan_service()")
     network = transformer_of(model)
     share = share_of("percentile", percentile)
     requested = trace_of(

@@ -14,6 +14,7 @@ from calc.catalog import constants, grids, machines, models, runs, software as p
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
+from calc.core import arrays
 from calc.core.arguments import counted, number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE
@@ -110,6 +111,7 @@ def plan_training(
     1 1 selective
     """
     given = {name: value for name, value in locals().items() if name != "on_progress"}
+    arrays.needed_by("plan_training()")
     network = models.transformer(model)
     devices = None if devices is None else _plain_count(devices)
     if (devices is None) + (deadline is None) + (budget is None) != 2:
@@ -219,11 +221,12 @@ def _planned(run: Run, answer: Answer) -> TrainingPlan:
             )
     if not fitting:
         least, device = min(cuts.held.min() for cuts in alternatives), run.job.device
+        less = 'adapters alone (fine_tune="qlora")' if run.adapters is None else "a smaller rank"
         raise InputError(
             f"no layout of {run.job.model.name} fits on {run.devices} {device.name}: the"
             f" fullest device needs {quantity(float(least), 'byte').to('GB')} at least, and"
             f" {run.room.to('GB')} of its {device.memory_capacity.to('GB')} may be"
-            " filled: take more devices, shorter sequences, or another recipe"
+            f" filled: take more devices, shorter sequences, or {less}"
         )
     return answer(
         run,
