@@ -21,7 +21,7 @@ from calc.catalog import hardware
 from calc.catalog.hardware import DTYPES, Accelerator
 from calc.core.arguments import whole_number
 from calc.core.device import Device, check_device
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.formatting import html_table
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.provenance import Provenance
@@ -363,6 +363,10 @@ def of(given: Machine | Accelerator | Path | str) -> Machine:
         return get(named)
     if isinstance(given, str | Path) and hardware.is_file(given):
         return get(given)
+    if isinstance(given, str) and hardware.key_of(given) is None:
+        asked = given.lower()
+        if did_you_mean(asked, names()) and not did_you_mean(asked, hardware.names()):
+            return get(given)  # which refuses it, with the machines that are near
     device = hardware.get(given) if isinstance(given, str) else given
     if isinstance(device, Machine):
         return device

@@ -40,9 +40,11 @@ def abbreviated(given: object) -> str:
 
 
 def did_you_mean(given: str, names: Iterable[str]) -> str:
-    """Up to three names that begin with the given one, or else look like it, as a question."""
+    """Up to three names that begin with the given one, or have it as a part, or else look like it,
+    as a question."""
     known = list(names)
     near = [name for name in known if given and name.startswith(given)]
+    near = near or [name for name in known if f"-{given}-" in f"-{name}-"]
     near = near or difflib.get_close_matches(given, known, cutoff=0.5)
     *others, last = near[:3] or [""]
     joined = f"{', '.join(others)} or {last}" if others else last
