@@ -202,10 +202,10 @@ def _as_typed(sentence: str, options: argparse.Namespace) -> str:
     """What the library refuses, with an option for its argument, and 0 for the float of it."""
 
     def option(argument: re.Match[str]) -> str:
-        name = argument[1]
-        return option_of(name) if name in vars(options) else argument[0]
+        name, *values = filter(None, argument.groups())
+        return " ".join([option_of(name), *values]) if name in vars(options) else argument[0]
 
     sentence = re.sub(r"^(?:\w+\(\): )?(\w+)(?= must | needs |: )", option, sentence)
     sentence = re.sub(r"\b(\w+)=True\b", option, sentence)
-    sentence = re.sub(r"\b(\w+)=FILE\b", lambda argument: f"{option(argument)} FILE", sentence)
+    sentence = re.sub(r"\b(\w+)=(?:\"([\w-]+)\"|(FILE)\b)", option, sentence)
     return re.sub(r"(?<=; got )(-?\d+)\.0$", r"\1", sentence)

@@ -29,6 +29,7 @@ ASKED = {  # of an answer in a line
     "time_to_first_token": "first token {}",
     "cost_per_token": "{}",
 }
+LONG = quantity("10 s")  # from where on a time is told in seconds
 
 
 def title(plan: Estimate) -> tuple[str, str]:
@@ -47,11 +48,13 @@ def answer(plan: Estimate) -> str:
         lacking = memory_text(plan.memory - room, room)
         return f"{what}: {asked} does not fit, {lacking} too little on each"
     [point] = plan.points
-    told = [
-        words.format(f"{cell(point, name, around=False)} {RANGES[name][1]}")
-        for name, words in ASKED.items()
-        if point[name] is not None
-    ]
+    told = []
+    for name, words in ASKED.items():
+        if (bounds := point[name]) is not None:
+            unit = RANGES[name][1]
+            if unit == "ms" and bounds.lower >= LONG:
+                unit = "s"
+            told.append(words.format(f"{cell(point, name, around=False, unit=unit)} {unit}"))
     return f"{what}: {', '.join(told)}"
 
 
@@ -60,9 +63,9 @@ def three(value: Quantity, unit: str) -> str:
     return str(quantity(float(f"{value.m_as(unit):.3g}"), ""))
 
 
-def cell(point: Mapping[str, Any], name: str, around: bool = True) -> str:
+def cell(point: Mapping[str, Any], name: str, around: bool = True, unit: str = "") -> str:
     """What is expected of a point with its interval, or else the bound as one: "≥ 21.2"."""
-    unit, bounds = RANGES[name][1], point[name]
+    unit, bounds = unit or RANGES[name][1], point[name]
     if bounds is None or not point["fits"]:
         return "–"
     expected = point["expected"] and point["expected"][name]

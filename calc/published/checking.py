@@ -97,14 +97,16 @@ class Near:
     def rate(self) -> str:
         """What was measured."""
         name, value = next(iter(self.row.measured.items()))
-        return f"{value:.4g} {name.replace('_', ' ')}"
+        return (
+            f"{value:.4g} {name.removeprefix('output_').replace('_per_s', '/s').replace('_', ' ')}"
+        )
 
     @property
     def what(self) -> str:
         """What was run, and where."""
         row = self.row
-        batch = "" if row.number("batch") is None else f", batch {row['batch']:g}"
-        model = row["model"] or row["collective"]
+        batch = "" if row.number("batch") is None else f", batch {row['batch']:.3g}"
+        model = str(row["model"] or row["collective"]).rpartition("/")[2]
         return f"{model} on {conditions.devices(row)} {row.device}{batch} ({row.id})"
 
 
@@ -182,10 +184,9 @@ class Check(Reported):
             )
             for near in self.held
         ]
-        near = [
-            (near.rate, f"{near.share:.0%} of its bound", near.what) for near in self.near[:SHOWN]
-        ]
-        return [Table([head, *figures]), *([Table(near, "Nearest published rows")] if near else [])]
+        caption = "Nearest published rows, and their shares of their bounds"
+        near = [(near.rate, f"{near.share:.0%}", near.what) for near in self.near[:SHOWN]]
+        return [Table([head, *figures]), *([Table(near, caption)] if near else [])]
 
     @cached_property
     def sentences(self) -> dict[str, list[str]]:
@@ -193,7 +194,9 @@ class Check(Reported):
         sources = dict.fromkeys(near.row.source for near in self.near[:SHOWN])
         return {
             "Unless": [near.unless for near in self.held if near.unless],
-            "Not said, and taken so that the claim is easiest to keep": self.unsaid,
+            "Not said, and taken so that the claim is easiest to keep": (
+                ["; ".join(self.unsaid)] if self.unsaid else []
+            ),
             "Sources": list(map(citation, sources)),
         }
 

@@ -10,7 +10,7 @@ that go to memory and back, and the time until a kernel runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -311,9 +311,7 @@ class Gemm(Answer):
         """Which measured rates it stands on, or that it is a bound."""
         if self.not_expected:
             return f"BOUND ONLY, {intervals.PEAKS}: {self.not_expected.partition(': ')[0]}"
-        likely = any(map(is_likely, self.kernel.rates(self.machine)))
-        basis = intervals.KIN if likely else intervals.MEASURED
-        return f"{basis} of {self.machine.name}"
+        return rates_of([self.kernel], self.machine)
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -376,6 +374,12 @@ def expected(
         time = kernel.expected(machine, software)
         parts[kernel.kind] = parts[kernel.kind] + time if kernel.kind in parts else time
     return parts
+
+
+def rates_of(several: Iterable[Kernel], machine: Machine) -> str:
+    """Whether the rates of kernels were measured on a machine, or some are usual shares."""
+    likely = any(is_likely(rate) for kernel in several for rate in kernel.rates(machine))
+    return f"{intervals.KIN if likely else intervals.MEASURED} of {machine.name}"
 
 
 def rates(

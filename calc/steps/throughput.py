@@ -18,6 +18,7 @@ from typing import Any, cast
 from calc import formats
 from calc.catalog import constants, hardware, machines, models
 from calc.catalog.hardware import Accelerator
+from calc.catalog.intervals import PEAKS
 from calc.catalog.machines import Machine, NotMeasured
 from calc.catalog.models import (
     Convolutional,
@@ -223,22 +224,36 @@ class Throughput(Answer):
             rows.append((time.m_as("s"), (name, str(time), longest, str(work), str(moved))))
         return [row for _, row in sorted(rows, reverse=True)]
 
-    @cached_property
-    def title(self) -> list[str]:
-        """The answer in words."""
-        fits = "fits" if self.fits else "does not fit"
-        share = " of each device" if self.devices > 1 else ""
-        lines = [
-            f"{self.model.name} on {self.devices} {self.machine.device.name},"
-            f" {self.dtype.upper()}, batch {self.batch}{' of each' if self.devices > 1 else ''}",
-            f"weights: {self.memory}, which {fits} into"
-            f" {self.machine.device.memory_capacity}{share}",
-            f"passes: {self.passes}",
-            f"at the most {self._rates(self.rate)}: {self.time} a batch, bound by {self.bound}",
-        ]
+    @property
+    def answer(self) -> str:
+        """Items a second that are expected, or the most that there can be, in a line."""
+        rate = self._rates(self.rate, self.time, "at the most ")
         if self.expected_rate is not None:
-            lines.append(f"expected    {self._rates(self.expected_rate)}: {self.expected} a batch")
-        return [*lines, ""]
+            rate = self._rates(self.expected_rate, self.expected)
+        return f"{self.model.name} on {self.devices} {self.machine.device.name}: {rate}"
+
+    @property
+    def stands_on(self) -> str:
+        """Whose rates it stands on, or that it is a bound; and the bound."""
+        if self.expected is None:
+            why = self.not_expected.partition(": ")[0]
+            return f"BOUND ONLY, {PEAKS}, by {self.bound}: {why}"
+        most = self._rates(self.rate, self.time, "at the most ")
+        rates = kernels.rates_of([*self.kernels, *self.vectors], self.machine)
+        return f"{rates}; {most}, bound by {self.bound}"
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The format, the batch and the passes, and whether the weights fit."""
+        fits = "fits" if self.fits else "does not fit"
+        each = " of each device" if self.devices > 1 else ""
+        return (
+            self.dtype.upper(),
+            f"batch {self.batch}{each}",
+            f"passes: {self.passes}",
+            f"weights: {self.memory}, which {fits} into"
+            f" {self.machine.device.memory_capacity}{each}",
+        )
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -246,8 +261,9 @@ class Throughput(Answer):
         links = ("exchange", str(self.parts["links"]), "links", "", str(self.exchanged))
         return [Table([HEADERS, *self.rows(), *([links] if self.sharers > 1 else [])])]
 
-    def _rates(self, rate: Quantity) -> str:
-        return f"{rate.m_as('1/s'):.4g} {self.items} a second, {rate.m_as('1/hour'):.4g} an hour"
+    def _rates(self, rate: Quantity, time: Quantity | None, most: str = "") -> str:
+        each_second, hourly = (quantity(rate.m_as(unit), "") for unit in ("1/s", "1/hour"))
+        return f"{most}{each_second} {self.items} a second, {hourly} an hour: {time} a batch"
 
     def _least(self, kernel: Kernel) -> tuple[str, Quantity]:
         """What bounds a kernel, and its least time, all launches together."""

@@ -519,7 +519,10 @@ def test_throughput(capsys: pytest.CaptureFixture[str]) -> None:
     printed = run(capsys, "throughput", "flux-1-dev", "dgx-h100", "--steps", "28")
     made = calc.throughput.of("flux-1-dev", "dgx-h100", steps=28)
     assert made.expected_rate is not None
-    assert f"{made.expected_rate.m_as('1/hour'):.4g} an hour" in printed
+    assert printed.startswith(
+        f"FLUX.1 [dev] on 1 NVIDIA H100 SXM5 80 GB: {made.expected_rate.m_as('1/s'):.4g} "
+    )
+    assert printed.splitlines()[1].startswith("measured rates of NVIDIA DGX H100; at the most ")
     printed = run(capsys, "throughput", "flux-1-dev", "dgx-h100", "--steps", "28", "--explain")
     told = printed.split("\n\nAssumed:\n- ")[1].rstrip("\n").replace("\n  ", " ").split("\n- ")
     assert told == list(made.assumptions)
@@ -527,7 +530,9 @@ def test_throughput(capsys: pytest.CaptureFixture[str]) -> None:
     facts = json.loads(run(capsys, *server))
     assert (facts["devices"], facts["devices_that_share_tables"], facts["batch"]) == (8, 1, 51200)
     assert any("holds 270 of them" in each for each in facts["assumptions"])
-    assert "at the most 0.475 images a second, 1710 an hour: 2.105 s a batch" in printed
+    assert "at the most 0.4750 images a second, 1710 an hour: 2.105 s a batch" in " ".join(
+        printed.split()
+    )
     sentence = refused(capsys, "throughput", "llama-3-8b", "h100")
     assert "Llama 3 8B writes tokens" in sentence
     assert "`calc throughput`" in refused(
