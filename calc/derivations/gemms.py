@@ -280,7 +280,6 @@ class PaddedVocabulary:
     model: Any = models.get("gpt-2")
     tokens = model.vocabulary
     multiple = 64
-    claim = 0.25
 
     padded = gemms.padded(tokens, multiple)
     wasted = (padded / tokens - 1).to("%")
@@ -343,16 +342,6 @@ class GemmsHeld:
             )
             cells = (cell.replace("~", "\N{NO-BREAK SPACE}") for cell in cells)
             yield (name, len(of_set), *cells)
-
-
-class DecodeBatch:
-    """Rows are free up to a tile, and cheap up to the ridge."""
-
-    tile = 64
-    found = measured("dgx-h100")
-    alone_time = found[1].time
-    ridge = (RATE / BANDWIDTH * ELEMENT / quantity("2 FLOP")).to("")
-    growth = (found[256].time / alone_time).to("")
 
 
 class GroupedExperts:
