@@ -146,16 +146,20 @@ class PublishedCuts:
     """How published training runs are cut, and what they reach."""
 
     devices = ("h100", "b200", "b300", "gb200", "gb300")
-    _rows = tuple(
-        row for row in published.compare(published.rows("training")) if row.share_of_bound
-    )
+
+    @staticmethod
+    @cache
+    def bounded() -> tuple[published.Comparison, ...]:
+        """Training rows that have a bound; made when asked for, since it takes seconds."""
+        rows = published.compare(published.rows("training"))
+        return tuple(row for row in rows if row.share_of_bound)
 
     @classmethod
     def shares(cls, device: str, mixture: bool, dtype: str) -> list[published.Comparison]:
         """Rows of a device, a kind of model and a format."""
         return [
             row
-            for row in cls._rows
+            for row in cls.bounded()
             if calc.machines.get(row.machine).device.key == device
             and row.mixture == mixture
             and conditions.format_of(row.row["dtype"]) == dtype
