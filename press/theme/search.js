@@ -11,7 +11,7 @@
   const { all, element, load, data, hidePreview, markFound, wordPattern } = window.book;
   const page = document.documentElement;
   const root = page.dataset.root;
-  const SMALL = new Set("a an and are at by do does for from how in is it of on or per the to what when which why with".split(" "));
+  const SMALL = new Set("a an and are at by count do does for from how in is it of on or per the to what when which why with".split(" "));
   const ANSWER = "Answer"; // the first group: values, and what has the query for a name
   const BOOK = "Book"; // the second: sections
   const MOST = 5; // that are shown of a group
@@ -66,7 +66,7 @@
 
   /* One form for both spellings of a word, and for its plural. */
   function stem(word) {
-    const one = word.toLowerCase().replace(/is(e|ed|es|er|ing|ation|ations)$/, "iz$1").replace(/colour/, "color");
+    const one = word.toLowerCase().replace(/is(e|ed|es|er|ing|ation|ations)$/, "iz$1").replace(/colour/, "color").replace(/parallelism$/, "parallel");
     if (one.length > 3 && /[^su]s$/.test(one)) return one.replace(/ies$/, "y").replace(/s$/, "");
     return one;
   }

@@ -19,7 +19,7 @@
     home.append(element("p", { className: "live-note", textContent: "The prompt needs a browser with WebAssembly, which this one has not." }));
     return;
   }
-  home.append(log, element("form", { className: "prompt", onsubmit: (event) => event.preventDefault() }, label, field), names, state, help);
+  home.prepend(element("form", { className: "prompt", onsubmit: (event) => event.preventDefault() }, label, field), names, help, state, log);
 
   const typed = [];
   let place = 0;
@@ -51,6 +51,7 @@
     place = typed.length;
     const given = element("pre", { className: "prompt-given", textContent: source });
     log.append(given);
+    log.scrollIntoView({ block: "nearest" }); // an example is run from below
     const found = JSON.parse((await prompt()).run(source));
     if (found.text) log.append(element("pre", { textContent: found.text.trimEnd() }));
     if (found.error) log.append(element("pre", { className: "live-error", textContent: found.error }));

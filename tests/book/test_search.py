@@ -72,6 +72,17 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     "v6e ridge int8": ("reference/devices/google.html#tpu-v6e-", "1120"),
     "adam 8bit bytes": ("chapters/fine-tuning.html", "6.03"),
     "tokens per second h100 8b": ("chapters/cost-and-carbon.html", "token"),
+    # found by trying what no test asked
+    "pcie gen5": ("chapters/numbers-to-know.html#sec-bandwidth", "63.02 GB/s"),
+    "h100 sm count": ("reference/devices/nvidia.html#h100-units", "132"),
+    "tensor parallel": ("chapters/training-at-scale.html", "tensor parallelism"),
+    "all-to-all time": ("chapters/collectives.html", "all-to-all of"),
+    "lora memory": ("chapters/fine-tuning.html", ""),
+    "gradient checkpointing": ("chapters/transformer-arithmetic.html#sec-activations", ""),
+    "roofline h100 fp8": ("reference/devices/nvidia.html#h100-ridge-fp8", "591"),
+    "tokens per watt": ("chapters/cost-and-carbon.html#sec-energy-of-an-answer", ""),
+    "p99 latency": ("chapters/service-under-load.html#sec-queues", ""),
+    "mtbf": ("chapters/training-at-scale.html#sec-run-keeps-dying", ""),
     # what looks like arithmetic and is none
     "8-bit adam": ("chapters/fine-tuning.html", "moments"),
     "4-bit quantization": ("chapters/quantization.html", ""),

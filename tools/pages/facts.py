@@ -84,7 +84,7 @@ def of_device(device: Accelerator) -> Iterator[Fact]:
         if rates[dtype].published is not None and device.publishes("memory_bandwidth"):
             title, row = f"ridge point, {dtype.upper()}", anchor(f"{device.key}.ridge.{dtype}")
             ridge = device.ridge_point(dtype)
-            yield Fact.computed(title, ridge, "arithmetic intensity", row=row)
+            yield Fact.computed(title, ridge, "roofline arithmetic intensity", row=row)
 
 
 def of_machine(machine: Machine) -> Iterator[Fact]:

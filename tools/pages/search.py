@@ -17,6 +17,7 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.core.synonyms import SYNONYMS
 from calc.core.units import Quantity
+from calc.derivations.numbers_to_know import AnchorBandwidths
 from calc.derivations.places import anchor, page_of
 from calc.derivations.quoting import show
 from tools.pages import ROOT
@@ -42,11 +43,19 @@ WORDS = {  # by which a section is looked for, too
     "chapters/serving.qmd": "LLM inference serving throughput latency",
     "chapters/collectives.qmd": "NCCL collectives cost of an all-reduce",
     "chapters/collectives.qmd#sec-measured-collectives": "all-reduce time",
+    "chapters/attention.qmd#sec-fusion-bound": "flash attention FlashAttention",
     "chapters/fine-tuning.qmd": "LoRA QLoRA finetune one GPU card",
     "chapters/littles-law.qmd#sec-arrivals-times-waiting": "littles law L = λ W",
     "chapters/number-formats.qmd#sec-range-wall": "bf16 vs fp16 against range overflow BF16 FP16",
     "chapters/training-at-scale.qmd#sec-device-memory": "ZeRO stage 3 ZeRO-3 zero stage FSDP",
     "chapters/training-at-scale.qmd#sec-designing-a-run": "how many GPUs to train 70B, devices",
+    "chapters/training-at-scale.qmd#sec-run-keeps-dying": "MTBF checkpoint size, failures",
+    "chapters/training-time.qmd#sec-operations-over-rate": "time to train, how long, LLM Llama 70B",
+    "chapters/transformer-arithmetic.qmd#sec-activations": "gradient activation checkpointing memory",
+    "chapters/service-under-load.qmd#sec-queues": "p99 p95 p90 tail latency percentile",
+    "chapters/quantization.qmd#sec-which-quantization": "KV cache quantization",
+    "chapters/memory-hierarchy.qmd#sec-memories": "NUMA sockets",
+    "chapters/cost-and-carbon.qmd#sec-energy-of-an-answer": "tokens per watt joule efficiency",
     "chapters/cost-and-carbon.qmd#sec-carbon": "carbon of training CO2 emissions carbon training",
     "chapters/roofline.qmd#sec-launch": "CUDA graph node kernel launch overhead",
 }
@@ -176,7 +185,8 @@ def _answers() -> Iterator[dict[str, Any]]:
         yield _about(machine.name, key, _place("machines", key), of_machine(machine))
     for key in reversed(models.names()):  # of two that answer as well, the newer first
         model = models.get(key)
-        names = " ".join((key, *models.also(key)))
+        others = (name for name in models.also(key) if not name.startswith(f"{model.name} "))
+        names = " ".join((key, *others))  # not what others call a task, as "Llama 2 70B LoRA"
         yield _about(model.name, names, _place("models", key), of_model(model))
     for key in runs.names():
         run = runs.get(key)
@@ -194,9 +204,13 @@ def _answers() -> Iterator[dict[str, Any]]:
         recipe = training.recipe(key)
         row = Fact.computed("bytes of a parameter", recipe.bytes_per_parameter, "memory optimizer")
         yield _about(key.replace("-", " "), key, "chapters/fine-tuning.qmd", [row])
+    coded = Fact.computed("bandwidth", AnchorBandwidths.pcie_coded, "PCI Express 5.0", 4)
+    place = "chapters/numbers-to-know.qmd#sec-bandwidth"
+    yield _about("PCIe Gen5 x16, each way, after coding", "pcie gen5 pcie5", place, [coded])
     for machine in (machines.get("dgx-h100"), machines.get("dgx-b200")):
         place = "chapters/collectives.qmd#sec-measured-collectives"
-        yield _about(machine.name, "all-reduce", place, _of_collectives(machine))
+        for name in ("all-reduce", "all-gather", "all-to-all"):
+            yield _about(machine.name, name, place, _of_collective(name, machine))
     yield from (_of_plan(model, device) for model in SERVED for device in ON)
 
 
@@ -232,13 +246,13 @@ def _of_plan(model: str, device: str) -> dict[str, Any]:
     return _about(subject, names, "chapters/cost-and-carbon.qmd#sec-one-call", [row])
 
 
-def _of_collectives(machine: Machine) -> Iterator[Fact]:
-    """An all-reduce of usual sizes among the devices of one box."""
+def _of_collective(name: str, machine: Machine) -> Iterator[Fact]:
+    """How long it takes among the devices of one box, at usual sizes."""
     for size in ("1 MB", "16 MB", "1 GB"):
-        time = collectives.time("all_reduce", size, machine.domain, machine).expected
+        time = collectives.time(name.replace("-", "_"), size, machine.domain, machine).expected
         assert time is not None  # of a machine whose collectives were measured
-        title = f"all-reduce of {size}, {machine.domain} devices"
-        yield Fact.computed(title, time, "collective NCCL time allreduce")
+        title = f"{name} of {size}, {machine.domain} devices"
+        yield Fact.computed(title, time, f"collective NCCL time {name.replace('-', '')}")
 
 
 def _of_constant(key: str, title: str, given: Quantity) -> Fact:
