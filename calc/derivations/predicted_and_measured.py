@@ -10,27 +10,16 @@ from math import log
 from statistics import median
 from typing import Any, ClassVar, TypeAlias
 
-from calc import (
-    curves,
-    hardware,
-    inference,
-    kernels,
-    machines,
-    models,
-    published,
-    software,
-    training,
-)
+from calc import curves, hardware, inference, kernels, machines, models, published, software
 from calc.catalog import kernel_shares
 from calc.catalog.software import OTHERS
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.quoting import Row, Rows, show
-from calc.published import Comparison, conditions, reporting, training as training_rows
+from calc.published import Comparison, conditions, reporting
 from calc.published.prediction import ROUNDING
 from calc.published.reporting import Summary
 from calc.published.serving import FULL_EXPERTS, NO_LENGTHS
-from calc.steps.timing import step
 
 COMPARED = published.compare()
 Compared: TypeAlias = Any  # a Comparison with a prediction, and with what is asked of that
@@ -387,15 +376,6 @@ class Newest:
     signed = middle(compared.error for compared in _rows)
 
 
-class EarlierBound:
-    """What newer rows showed of a bound of an earlier edition, which was an average."""
-
-    rows = 3158
-    faster = 102
-    mixtures = 95
-    remaining = 3
-
-
 class PublishedRows:
     """All rows, by what they measure."""
 
@@ -406,7 +386,6 @@ class PublishedRows:
     rounding = percent(ROUNDING)
     _kinds: ClassVar[dict[str, Summary]] = {kind.of: kind for kind in published.summary(COMPARED)}
     of_serving = percent(_kinds["serving"].median_error)
-    far_in_training = percent(_kinds["training"].largest_errors)
     rows = tuple(
         (
             NAMES[kind.of],
@@ -422,7 +401,6 @@ class PublishedRows:
         )
         for kind in _kinds.values()
     )
-    without_lengths = sum(compared.prediction.missing == NO_LENGTHS for compared in BOUNDED)
 
 
 class Shares:
@@ -600,24 +578,6 @@ class Slide:
     most = (quantity("1 token") / step).to("token/s")
 
 
-class Plan:
-    """Days of a training run: the bound, and what published runs make of it."""
-
-    model = models.get("llama-3-70b")
-    tokens = quantity("1T token")
-    devices = 512
-    peak = hardware.get("h100").peak("bf16")
-
-    _row = PartsOfTraining.compared.row
-    _step = step(training_rows.job_of(_row), training_rows.batch_of(_row))
-    _utilization = training.mfu_of_operations(
-        _step.operations, 1, _step.peak, PartsOfTraining.measured
-    )
-
-    bound = training.training_time(model.parameters, tokens, devices, peak, 1).to("day")
-    days = (bound / _utilization).to("day")
-
-
 # What `python -m experiments.record_closed_loops` recorded.
 RECORDED = recorded.settings("closed_loops.toml")
 NOT_SERVERS, NOT_RACK, NO_ROOM = (
@@ -736,6 +696,8 @@ class Coverage:
         for kind in recorded["of"]
         if kind["software"] and kind["rows"] >= 10 * FEW
     )
+    least = percent(min(kind["sources"] for kind in recorded["of"] if kind["rows"] >= 10 * FEW))
+    most = percent(max(kind["sources"] for kind in recorded["of"] if kind["rows"] >= 10 * FEW))
 
 
 class OwnServer:

@@ -210,6 +210,13 @@ class PublishedSteps:
         ]
 
 
+class OnGb200:
+    """Eight bits on the same device: a dense model's part of the peak, and a mixture's."""
+
+    dense = PublishedSteps.share(published.row("mbridge-26.06-4"))
+    mixture = PublishedSteps.share(published.row("mbridge-26.08-2"))
+
+
 class OfMixtures:
     """A mixture computes with its active parameters, and stores and exchanges all of them."""
 
@@ -237,7 +244,7 @@ class TokensToHide:
     parameters = DENSE.parameters
     mfu = FirstEstimate.mfu
     mfu_fp8 = quantity(30, "%")  # of a peak that is twice as high
-    many = 1152  # whole servers and whole racks
+    many = 73_728  # whole servers and whole racks, so many that one more changes nothing
     cases = (
         ("dgx-h100", "bf16"),
         ("dgx-h100", "fp8"),
@@ -260,6 +267,18 @@ class TokensToHide:
         return (exchange / (Cluster.behind * one_token) * quantity("1 token")).to("token")
 
     @classmethod
+    def of_experts(cls, key: str, dtype: str) -> Quantity:
+        """Of the mixture with EP: a rack sums its experts with those of other racks alone."""
+        machine = machines.get(key)
+        if machine.domain < OfMixtures.width:
+            whole: Quantity = cls.of(key, dtype) * OfMixtures.exchanged
+            return whole
+        held = OfMixtures.experts / OfMixtures.width / OfMixtures.active
+        rate = machine.device.peak(dtype) * (cls.mfu if dtype == "bf16" else cls.mfu_fp8)
+        tokens: Quantity = rate / machine.ports * held * quantity("1 token*byte/FLOP")
+        return tokens.to("token")
+
+    @classmethod
     def row(cls, key: str, dtype: str) -> Row:
         """Tokens of a dense model there, and of the mixture without and with EP."""
         dense = cls.of(key, dtype)
@@ -268,7 +287,7 @@ class TokensToHide:
             dtype.upper(),
             dense,
             dense * OfMixtures.if_dense,
-            dense * OfMixtures.exchanged,
+            cls.of_experts(key, dtype),
         )
 
     @classmethod

@@ -27,11 +27,6 @@ def bounded() -> list[Any]:
     return [row for row in published.compare() if row.prediction]
 
 
-def missing(reason: str) -> int:
-    """How many rows have a bound and no expectation for such a reason."""
-    return sum(reason in row.prediction.missing for row in bounded())
-
-
 def share_of_serving() -> int:
     serving = [row for row in bounded() if row.row.group == "serving"]
     stated = [row for row in serving if NO_LENGTHS not in row.prediction.missing]
@@ -42,7 +37,6 @@ COUNTS: dict[str, Callable[[], float]] = {
     "devices": devices,
     "rows with a bound": lambda: len(bounded()),
     "rows without a bound": lambda: len(published.compare()) - len(bounded()),
-    "rows without lengths": lambda: missing(NO_LENGTHS),
     "median share of serving": share_of_serving,
     "one over the median share of serving": lambda: 100 / share_of_serving(),
 }
