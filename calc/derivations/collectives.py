@@ -359,7 +359,7 @@ class PairByPcie:
 
 
 class BenchmarkLine:
-    """Problem 2: what an algbw says about the links depends on the collective."""
+    """What an algbw says about the links depends on the collective."""
 
     size = quantity("1 GB")
     time = quantity("5 ms")
@@ -371,7 +371,7 @@ class BenchmarkLine:
 
 
 class FasterStep:
-    """Problem 3: hiding the exchange beats paying for a wider network."""
+    """Problem 2: hiding the exchange beats paying for a wider network."""
 
     parameters = Overlap.parameters
     tokens = quantity("2048 token")
@@ -399,7 +399,7 @@ class FasterStep:
 
 
 class OnePort:
-    """Problem 5: a plan that forgets seven ports of eight asks for eight times the tokens."""
+    """A plan that forgets seven ports of eight asks for eight times the tokens."""
 
     devices = TwoNetworks.devices
     port = TwoNetworks.port
@@ -413,7 +413,7 @@ class OnePort:
 
 
 class RackOrServers:
-    """Problem 6: a rack makes the exchange shorter, and its GPUs make the arithmetic shorter."""
+    """Problem 4: a rack makes the exchange shorter, and its GPUs make the arithmetic shorter."""
 
     machine = machines.get("gb200-nvl72")
     devices = TwoNetworks.devices
