@@ -131,7 +131,9 @@ def chosen_formats(setup: Setup) -> Iterator[str]:
     if str(setup.kept) == kept == products:
         yield f"weights, keys, values and products in {kept}"
     else:
-        yield f"{setup.weights_told}, keys and values in {kept}, products in {products}"
+        other = setup.other_dtype
+        widened = f' (in {other.upper()} with dtype="{other}")' if other else ""
+        yield f"{setup.weights_told}, keys and values in {kept}, products in {products}{widened}"
 
 
 def _why_so_many(plan: Estimate) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 
 from calc import formats
 from calc.catalog import grids, machines, models, software
-from calc.catalog.hardware import Accelerator
+from calc.catalog.hardware import Accelerator, dtype_of
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.catalog.models.weights import RELEASED, Weights, is_released
@@ -25,6 +25,7 @@ from calc.networks import transformer
 from calc.steps import inference
 from calc.steps.job import Formats, Job, Layout
 
+NARROW = "fp8", "fp4", "int8"  # that products are computed in, beside weights kept so alone
 UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 MOST_PAID = 100_000  # USD/hour of a device, so that what is computed from it stays a number
@@ -68,7 +69,7 @@ class Setup:
     grid: QuantityLike | None = None
     """A country or what its electricity emits."""
     left_out: frozenset[str] = frozenset()
-    """Of devices, batch and software those that were chosen here."""
+    """Of devices, batch, software and dtype those that were chosen here."""
 
     @classmethod
     def read(
@@ -106,7 +107,11 @@ class Setup:
             pue=WITHIN if options.pue is None else power_usage(options.pue),
             grid=options.grid,
             left_out=frozenset(
-                {*({"devices"} - {*counts}), *({"software"} if program is None else ())}
+                {
+                    *({"devices"} - {*counts}),
+                    *({"software"} if program is None else ()),
+                    *({"dtype"} if options.dtype is None else ()),
+                }
             ),
         )
         transformer.forward_flops(model, largest(setup.context))  # refuses one that is too long
@@ -120,6 +125,17 @@ class Setup:
     def device(self) -> Accelerator:
         """The device of which the machine has several."""
         return self.machine.device
+
+    @property
+    def other_dtype(self) -> str:
+        """What the device computes in that the weights are given in, where dtype was left out.
+
+        "" where products are in that, or the weights are as released.
+        """
+        given = [dtype_of(str(format)) for format in self.kept.given.values()]
+        chosen = "dtype" in self.left_out and not is_released(self.weights)
+        narrow = [dtype for dtype in given if dtype in NARROW and dtype in self.device.dtypes]
+        return narrow[0] if chosen and narrow and self.dtype not in given else ""
 
     @cached_property
     def job(self) -> Job:
