@@ -7,30 +7,35 @@ the pace of published peaks that the kernel reached, over a length of its shape 
 It is the surface, linear between its points in logarithms, from which the rows are least far off in
 the median; second differences are kept small where there are few rows. Rows are left out whose time
 cannot be (below a microsecond), and files whose shortest kernel takes above 50 µs, which is the
-time of a host that launches and not of a kernel. Prints how far rows are off, and how far those
-are of a version by the version before it, and of a device by the one that stands for it.
+time of a host that launches and not of a kernel. Beside each surface stands how far its rows are
+off, and how far they are by the version before it and by a device like it, as it were not measured;
+`calc validate --kernels` sums that up.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from sklearn.isotonic import isotonic_regression
 
 from calc.catalog import engine_sums, hardware
 from calc.catalog.kernel_shares import (
+    ALIKE,
     COLUMNS,
     FILE,
     LENGTHS,
     RATES,
     ROOFS,
+    SHORTEST,
     bytes_of_experts,
     bytes_of_product,
     number_of,
@@ -66,7 +71,6 @@ FORMATS = {  # of a product: its name here, and bytes of an input and a weight
     "w4a16_mxfp4": ("mxfp4-weights", 2.0, 0.53125),
     "w4a8_mxfp4_mxfp8": ("mxfp4", 1.0, 0.53125),
 }
-SHORTEST = 1e-6  # seconds: below is no kernel
 HOST = 50e-6  # seconds that the shortest product takes where it is the host's time
 FEWEST = 60  # rows of a surface
 SMOOTH = 0.01
@@ -272,7 +276,24 @@ def surface(kernel: str, rows: Rows) -> Numbers:
         whole = matrix / size + smooth / count + 1e-9 * np.eye(count)
         found = np.asarray(np.linalg.solve(whole, right / size), dtype=float)
         trust = 1 / np.maximum(np.abs(target - predicted(kernel, rows, found)), 0.03)
-    return capped(kernel, found)
+    seen = np.bincount(np.concatenate(places), np.concatenate(weights), count).astype(float)
+    return rising(kernel, capped(kernel, found), seen)
+
+
+def rising(kernel: str, logarithms: Numbers, seen: Numbers) -> Numbers:
+    """Times that fall neither with more work nor below the shortest of a kernel.
+
+    Where few rows are near, a smooth surface falls; its points then take the mean of those around
+    them, weighed by the rows that each has seen.
+    """
+    grid, weights = (one.reshape(len(LENGTHS[kernel]), -1) for one in (logarithms, seen + 1e-3))
+    roofs = np.log(2.0 ** np.array(ROOFS) * 1e-6)
+    times = [
+        isotonic_regression(roofs - shares, sample_weight=weight)
+        for shares, weight in zip(grid, weights, strict=True)
+    ]
+    shares = np.minimum(roofs - np.maximum(times, math.log(SHORTEST)), 0.0)
+    return np.asarray(shares.ravel(), dtype=float)
 
 
 def capped(kernel: str, logarithms: Numbers) -> Numbers:
@@ -338,6 +359,8 @@ def measured(directory: Path) -> Iterator[tuple[Key, Rows]]:
         peaks = Peaks.of(DEVICES[system])
         for format, rows in read(pl.read_parquet(path), peaks):
             possible = rows.where((rows.time > SHORTEST) & (rows.roof > 0) & (rows.length > 0))
+            # What is shorter than all points takes as long as the shortest, as calc reads it.
+            possible = replace(possible, roof=np.maximum(possible.roof, 2.0 ** ROOFS[0] * 1e-6))
             if len(possible.time) < FEWEST:
                 continue
             if kernel != "experts" and (shortest := np.quantile(possible.time, 0.02)) > HOST:
@@ -346,28 +369,25 @@ def measured(directory: Path) -> Iterator[tuple[Key, Rows]]:
                 yield (kernel, DEVICES[system], PROGRAMS[program], version, format), possible
 
 
-LEFT_OUT = {"b200": "gb200", "gb200": "b200", "b300": "b200", "gb300": "gb200", "h200": "h100"}
-"""Whose surfaces tell of a device where its own are left out."""
+def off(kernel: str, rows: Rows, logarithms: Numbers | None) -> str:
+    """The median of errors without and with their sign; "" by a surface that there is not."""
+    if logarithms is None:
+        return ""
+    signed = errors(kernel, rows, logarithms)
+    return f"{np.median(np.abs(signed)):.3f} {np.median(signed):.3f}"
 
 
-def left_out(surfaces: dict[Key, Numbers], rows: dict[Key, Rows]) -> Iterator[tuple[str, float]]:
-    """How far half of a surface's rows are off by that of another version or device."""
-    for key, own in rows.items():
-        kernel, device, program, version, format = key
-        versions = sorted(
-            (other[3] for other in surfaces if other[:3] == key[:3] and other[4] == format),
-            key=number_of,
-        )
-        before = versions[: versions.index(version)]
-        others = (
-            {"the version before": (kernel, device, program, before[-1], format)} if before else {}
-        )
-        if device in LEFT_OUT:
-            others["another device"] = kernel, LEFT_OUT[device], program, version, format
-        for what, other in others.items():
-            if other in surfaces:
-                off = np.abs(errors(kernel, own, surfaces[other]))
-                yield f"{kernel} by {what}", float(np.median(off))
+def before(surfaces: dict[Key, Numbers], key: Key) -> Numbers | None:
+    """The surface of the newest version that is older."""
+    same = [other for other in surfaces if other[:3] == key[:3] and other[4] == key[4]]
+    older = [other for other in same if number_of(other[3]) < number_of(key[3])]
+    return surfaces[max(older, key=lambda other: number_of(other[3]))] if older else None
+
+
+def elsewhere(surfaces: dict[Key, Numbers], key: Key) -> Numbers | None:
+    """The surface of the device that stands for its own."""
+    kernel, device, program, version, format = key
+    return surfaces.get((kernel, ALIKE.get(device, ""), program, version, format))
 
 
 def sums(directory: Path) -> Iterator[list[str]]:
@@ -401,22 +421,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("directory", type=Path)
     arguments = parser.parse_args()
-    surfaces, told, kept = {}, {}, {}
-    for key, rows in measured(arguments.directory):
-        kept[key] = rows
-        surfaces[key] = surface(key[0], rows)
-        off = np.abs(errors(key[0], rows, surfaces[key]))
-        told[key] = len(off), f"{np.median(off):.3f}"
-        print(*key, len(off), f"{np.median(off):.1%} {np.quantile(off, 0.9):.0%}", flush=True)
-    lines = [
-        [*key, *map(str, told[key]), " ".join(str(round(-100 * value)) for value in logarithms)]
-        for key, logarithms in without_host(surfaces).items()
-    ]
-    without: dict[str, list[float]] = {}
-    for what, median in left_out(surfaces, kept):
-        without.setdefault(what, []).append(median)
-    for what, medians in sorted(without.items()):
-        print(f"{what}: {len(medians)} surfaces, the median of medians {np.median(medians):.1%}")
+    rows = dict(measured(arguments.directory))
+    made = {key: surface(key[0], own) for key, own in rows.items()}
+    lines = []
+    for key, logarithms in without_host(made).items():
+        known = made[key], before(made, key), elsewhere(made, key)
+        hundredths = " ".join(str(round(-100 * value)) for value in logarithms)
+        errors = (off(key[0], rows[key], one) for one in known)
+        lines.append([*key, str(len(rows[key].time)), *errors, hundredths])
     write(FILE, COLUMNS, lines)
     write(engine_sums.FILE, engine_sums.COLUMNS, list(sums(arguments.directory)))
 

@@ -17,7 +17,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from operator import sub
 from pathlib import Path
+from typing import NamedTuple
 
 from calc.core.arrays import Number
 from calc.core.errors import InputError
@@ -27,7 +29,23 @@ from calc.core.records import DATA
 FILE = DATA / "measured" / "kernel_shares.csv"
 SOURCE = "nvidia-aiconfigurator"
 """The key of references.bib of all rows."""
-COLUMNS = ("kernel", "device", "program", "version", "format", "rows", "error", "hundredths")
+COLUMNS = (
+    *("kernel", "device", "program", "version", "format"),
+    *("rows", "own", "version_before", "device_alike", "hundredths"),
+)
+ALIKE = {
+    "h100": "h200",
+    "h200": "h100",
+    "b200": "gb200",
+    "gb200": "b200",
+    "b300": "b200",
+    "gb300": "gb200",
+}
+"""Of devices, the one whose kernels are held to theirs as though these had not been measured."""
+SHORTEST = 1e-6
+"""Seconds: no kernel takes less, and a benchmark that says so did not wait for it."""
+ROUNDING = 0.011
+"""Of the logarithm of a time, by hundredths of that of its share."""
 ROOFS = (-4, -2, 0, 2, 4, 6, 9, 14)
 """Of all surfaces: the logarithms to base 2 of roofs in microseconds."""
 LENGTHS = {
@@ -38,6 +56,13 @@ LENGTHS = {
 }
 """By kernel, the logarithms to base 2 of: rows of a product (m); tokens of an expert; tokens of a
 prompt that attention reads; tokens of the cache of a sequence."""
+
+LADDER = tuple(
+    100 * row + roof * math.log(2)
+    for row in range(max(map(len, LENGTHS.values())))
+    for roof in ROOFS
+)
+"""The natural logarithms of roofs in microseconds, of each next length on a rung above."""
 
 RATES = {  # of a format of products or attention: the published peak that its operations run at
     "nvfp4": "fp4",
@@ -76,6 +101,15 @@ def bytes_of_experts(
     return weights + 2 * tokens * width + 4 * routed * width + 6 * routed * hidden
 
 
+class Error(NamedTuple):
+    """How far measured kernels are off what a surface says of them."""
+
+    median: float
+    """Of |measured / expected − 1|."""
+    signed: float
+    """The median of measured / expected − 1."""
+
+
 @dataclass(frozen=True)
 class Surface:
     """The share of its roof's pace that a kernel reaches, by length and roof, as measured."""
@@ -87,8 +121,12 @@ class Surface:
     format: str
     rows: int
     """Measured rows that it was distilled from."""
-    error: float
-    """The median by which these are off it."""
+    own: Error
+    """Of these rows, by this surface."""
+    version_before: Error | None
+    """Of these rows, by that of the version before it."""
+    device_alike: Error | None
+    """Of these rows, by that of the device which ALIKE names."""
     logarithms: tuple[float, ...] = field(repr=False)
     """Of the share, the roofs of the first length first."""
 
@@ -105,7 +143,7 @@ class Surface:
     def __str__(self) -> str:
         return (
             f"{self.program} {self.version} on {self.device}, {self.kernel} in {self.format}:"
-            f" {self.rows} rows, half within {self.error:.0%}"
+            f" {self.rows} rows, half within {self.own.median:.0%}"
         )
 
     def share(self, length: float, roof: float) -> float:
@@ -158,14 +196,34 @@ def _surface(row: dict[str, str], path: Path | str) -> Surface:
         raise InputError(f"{place}: the kernel must be one of {', '.join(LENGTHS)}")
     try:
         shares = tuple(-int(number) / 100 for number in row["hundredths"].split())
-        rows, error = int(row["rows"]), float(row["error"])
+        rows = int(row["rows"])
+        own, before, alike = (_error(row[name]) for name in COLUMNS[6:9])
     except ValueError:
-        raise InputError(f"{place}: rows, error and hundredths must be numbers") from None
+        raise InputError(f"{place}: rows, errors and hundredths must be numbers") from None
+    if own is None:
+        raise InputError(f"{place}: how far its own rows are off is needed")
     if len(shares) != len(LENGTHS[row["kernel"]]) * len(ROOFS):
         raise InputError(f"{place}: a share for each length and roof is needed; got {len(shares)}")
     if max(shares) > 0:
         raise InputError(f"{place}: a share is above 1, faster than the published peaks")
-    return Surface(kernel, device, program, version, format, rows, error, shares)
+    times = tuple(map(sub, LADDER, shares))
+    shortest = math.exp(LADDER[0] - max(shares[:: len(ROOFS)]))
+    if shortest < SHORTEST * 1e6 * (1 - ROUNDING):
+        raise InputError(
+            f"{place}: its shortest kernel takes {shortest:.2g} µs; none takes less than"
+            f" {SHORTEST * 1e6:g} µs, so that it was not waited for"
+        )
+    rises = tuple(map(sub, times[1:], times))
+    if min(rises) < -ROUNDING:
+        raise InputError(
+            f"{place}: its time falls by {1 - math.exp(min(rises)):.0%} from point"
+            f" {rises.index(min(rises)) + 1} to the next, with more work"
+        )
+    return Surface(kernel, device, program, version, format, rows, own, before, alike, shares)
+
+
+def _error(cell: str) -> Error | None:
+    return Error(*map(float, cell.split(" ", 1))) if cell else None
 
 
 @cache

@@ -14,7 +14,7 @@ from calc.core.progress import ProgressBar
 from calc.core.report import Report, Reported, Table, values
 from calc.core.units import Quantity
 from calc.measure.picture import roofline_lines
-from calc.published import closed_loops
+from calc.published import closed_loops, kernel_tables
 from calc.published.reporting import Agreement
 
 FILE = "machine.toml"
@@ -138,12 +138,23 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
         help="of published measurements, those of this kind; closed loops of clients, which take"
         " most of a minute, are compared where they are asked for",
     )
+    parser.add_argument(
+        "--kernels",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="how far the tables of engines' kernels are off their rows instead, as they are, and"
+        " with a version and a device left out; of a .csv file in the form of"
+        " calc/data/measured/kernel_shares.csv",
+    )
     answers(parser, _validate, table=True)
 
 
 def _validate(options: argparse.Namespace) -> Reported:
     if options.published is not None:
         return _published(options.published, options.group)
+    if options.kernels is not None:
+        return kernel_tables.errors(options.kernels)
     if options.group is not None:
         raise InputError("--group chooses among published measurements; give --published too")
     device = hardware.get(options.device)

@@ -111,7 +111,7 @@ class EngineProductTables:
     many_rows: Rows = tuple(_measured_row(key, EngineProducts.many) for key in EngineProducts.keys)
     worst_error = quantity(
         max(
-            surface.error
+            surface.own.median
             for key in EngineProducts.keys
             for form in ("bf16", *EngineProducts.formats)
             for surface in _surfaces(hardware.get(key), form)

@@ -6,26 +6,36 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from calc import Formats, Job, Layout, Tokens, hardware, machines, software, step
 from calc.catalog import engine_sums, kernel_shares
-from calc.catalog.kernel_shares import COLUMNS, LENGTHS, ROOFS, Surface
+from calc.catalog.kernel_shares import COLUMNS, LENGTHS, ROOFS, Error, Surface
+from calc.commands import main
 from calc.core.errors import InputError
+from calc.published import kernel_tables
 from calc.steps.measured import formats_of_product, surface
+from experiments import distil_kernels
 
 BYTES = 1_000_000  # that all measured kernels may take
 HEAD = ",".join(COLUMNS)
-FLAT = Surface("product", "h100", "vllm", "1", "bf16", 100, 0.1, (-1.0,) * 64)
+LINE = 300, 300, 300, 300, 200, 100, 50, 50
+"""Hundredths of a length's shares whose times rise: 1.3 µs, 5 µs and so on."""
+FLAT = Surface(
+    "product", "h100", "vllm", "1", "bf16", 100, Error(0.1, 0.0), None, None, (-1.0,) * 64
+)
 
 
 def line(**changed: str) -> str:
     row = {
         **dict(zip(COLUMNS[:5], ("product", "h100", "vllm", "1.0", "bf16"), strict=True)),
         "rows": "60",
-        "error": "0.05",
-        "hundredths": " ".join(["50"] * 64),
+        "own": "0.05 0.01",
+        "version_before": "",
+        "device_alike": "",
+        "hundredths": " ".join(map(str, LINE * 8)),
         **changed,
     }
     return ",".join(row[name] for name in COLUMNS)
@@ -50,7 +60,8 @@ def test_every_stored_surface_is_of_a_known_device_program_and_rate() -> None:
         device = hardware.get(stored.device)
         assert stored.rate in device.dtypes, stored
         assert stored.program in software.names()
-        assert 0 <= stored.error < 1
+        assert 0 <= stored.own.median < 1
+        assert abs(stored.own.signed) <= stored.own.median
         assert stored.rows >= 60
 
 
@@ -66,7 +77,16 @@ def test_the_formats_that_most_of_2026_runs_in_are_measured_where_devices_have_t
         ({"kernel": "sorting"}, "the kernel must be one of product, experts, prompts, caches"),
         ({"hundredths": "50 50"}, "a share for each length and roof is needed; got 2"),
         ({"hundredths": " ".join(["-1"] * 64)}, "a share is above 1, faster than the published"),
-        ({"rows": "many"}, "rows, error and hundredths must be numbers"),
+        ({"rows": "many"}, "rows, errors and hundredths must be numbers"),
+        ({"own": ""}, "how far its own rows are off is needed"),
+        (
+            {"hundredths": " ".join(map(str, (178, *LINE[1:], *LINE * 7)))},
+            "its shortest kernel takes 0.37 µs; none takes less than 1 µs, so that it was not",
+        ),
+        (
+            {"hundredths": " ".join(map(str, (*LINE * 7, *LINE[:3], 20, *LINE[4:])))},
+            "its time falls by 76% from point 59 to the next, with more work",
+        ),
     ],
 )
 def test_a_malformed_line_is_refused_by_its_name(
@@ -81,6 +101,39 @@ def test_other_columns_are_refused(tmp_path: Path) -> None:
     path.write_text("kernel,device\n")
     with pytest.raises(InputError, match="its columns must be kernel, device, program"):
         list(kernel_shares.load(path))
+
+
+def test_what_tables_are_off_is_told_with_a_version_and_a_device_left_out() -> None:
+    by_kernel = {row[0]: row for row in kernel_tables.errors().tables[0].rows}
+    assert set(by_kernel) == {"", *LENGTHS, "sums"}
+    for kernel in LENGTHS:
+        own, version, device = (float(by_kernel[kernel][cell].rstrip("%")) for cell in (2, 5, 8))
+        assert own < version  # what is fitted tells less than what is left out
+        assert own < device < 16
+    rows = kernel_tables.errors().facts["rows"]
+    assert isinstance(rows, list)
+    assert sum(row["rows"] for row in rows) > 11e6
+
+
+def test_a_table_of_ones_own_is_held_by_the_command_or_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = written(tmp_path, line(version_before="0.2 -0.1"))
+    assert main(["validate", "--kernels", str(own)]) == 0
+    assert "product  60    5.0%       +1.0%   1       20.0%" in capsys.readouterr().out
+    broken = written(tmp_path, line(hundredths=" ".join(["50"] * 64)))
+    assert main(["validate", "--kernels", str(broken)]) == 1
+    assert "its shortest kernel takes 0.1 µs" in capsys.readouterr().err
+
+
+def test_a_distilled_surface_rises_even_where_what_was_measured_falls() -> None:
+    roof = np.geomspace(1e-8, 1e-2, 300)
+    rows = distil_kernels.Rows(np.full(300, 64.0), roof, np.maximum(2e-5 - roof, 2 * roof))
+    shares = distil_kernels.surface("product", rows).reshape(-1, len(ROOFS))
+    times = 2.0 ** np.array(ROOFS) / np.exp(shares)
+    assert np.all(times[:, 1:] >= times[:, :-1] * (1 - 1e-9))
+    assert times[2, 0] == pytest.approx(20, rel=0.2)
+    assert times.min() >= 1 - 1e-9
 
 
 # --- surfaces ---

@@ -214,7 +214,6 @@ FABRICS = {
     "rtx-5090-2": (2, 16 * 32 / 8 * 128 / 130),
     "rtx-5090-4": (4, 16 * 32 / 8 * 128 / 130),
     "rtx-pro-6000-8": (8, 16 * 32 / 8 * 128 / 130),
-    "l40s-8": (8, 16 * 16 / 8 * 128 / 130),
 }
 # Gbit/s of a device's port; and the power of the whole, in kW.
 PORTS = {

@@ -1,0 +1,125 @@
+"""How far the tables of measured kernels are off: `calc validate --kernels`.
+
+Of each surface of `kernel_shares` the rows that it is distilled from are held to itself, and as
+though their version or their device had not been measured: to the version before, and to the device
+that `ALIKE` names. The rows are not in the package; `experiments/distil_kernels.py` stores the
+errors beside the surfaces. Engines' sums are here whole, and are compared size by size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+
+from calc.catalog import engine_sums, kernel_shares
+from calc.catalog.engine_sums import Sums
+from calc.catalog.kernel_shares import ALIKE, Error, Surface, number_of
+from calc.core.report import Reported, Table, values
+
+HELD = {"own": "by itself", "version_before": "version left out", "device_alike": "device left out"}
+KINDS: dict[str, Callable[[Surface | SumErrors], str]] = {
+    "kernel": lambda row: row.kernel,
+    "program": lambda row: f"{row.kernel} · {row.program}",
+    "device": lambda row: row.device,
+}
+
+
+@dataclass(frozen=True)
+class SumErrors:
+    """One curve of an engine's sums, held as a surface is."""
+
+    device: str
+    program: str
+    version: str
+    rows: int
+    """Sizes."""
+    version_before: Error | None
+    device_alike: Error | None
+    kernel: str = "sums"
+    format: str = ""
+    own: Error | None = None
+    """It is kept whole."""
+
+
+def _off(curve: Sums, other: Sums | None) -> Error | None:
+    if other is None:
+        return None
+    errors = [
+        time / other.time(curve.smallest * 2**place) - 1 for place, time in enumerate(curve.times)
+    ]
+    return Error(median(map(abs, errors)), median(errors))
+
+
+def sums() -> Iterator[SumErrors]:
+    """Every curve of engines' sums.
+
+    >>> curve = next(sums())
+    >>> curve.device, curve.device_alike
+    ('a100', None)
+    """
+    curves = sorted(engine_sums.load(), key=lambda curve: number_of(curve.version))
+    for curve in curves:
+        of = curve.program, curve.devices
+        alike = [other for other in curves if (other.program, other.devices) == of]
+        older = [
+            other
+            for other in alike
+            if other.device == curve.device and number_of(other.version) < number_of(curve.version)
+        ]
+        elsewhere = [
+            other
+            for other in alike
+            if (other.device, other.version) == (ALIKE.get(curve.device), curve.version)
+        ]
+        before, there = (_off(curve, ones[-1] if ones else None) for ones in (older, elsewhere))
+        yield SumErrors(curve.device, curve.program, curve.version, len(curve.times), before, there)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelErrors(Reported):
+    """Surfaces and sums with their errors, summed up by kernel, program and device."""
+
+    tables_of: Sequence[Surface | SumErrors]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The medians of tables' medians, without and with their sign, and of how many tables."""
+        columns = [name for title in HELD.values() for name in (title, "signed", "tables")]
+        return [
+            Table([("", "rows", *columns), *self._rows(of)], f"Median errors by {title}")
+            for title, of in KINDS.items()
+        ]
+
+    def _rows(self, of: Callable[[Surface | SumErrors], str]) -> Iterator[tuple[str, ...]]:
+        for kind in dict.fromkeys(map(of, self.tables_of)):
+            chosen = [row for row in self.tables_of if of(row) == kind]
+            cells = [cell for name in HELD for cell in _cells(getattr(row, name) for row in chosen)]
+            yield kind, f"{sum(row.rows for row in chosen):,}".replace(",", " "), *cells
+
+    @cached_property
+    def facts(self) -> dict[str, object]:
+        """A row for each surface and each curve."""
+        names = f"kernel device program version format rows {' '.join(HELD)}"
+        return {"rows": [values(row, names) for row in self.tables_of]}
+
+
+def _cells(errors: Iterator[Error | None]) -> tuple[str, str, str]:
+    known = [error for error in errors if error is not None]
+    if not known:
+        return "–", "–", "0"
+    off, signed = (median(column) for column in zip(*known, strict=True))
+    return f"{off:.1%}", f"{signed:+.1%}".replace("-", "\N{MINUS SIGN}"), str(len(known))
+
+
+def errors(file: Path | str = "") -> KernelErrors:
+    """Of the tables that calc has, or of a file of surfaces.
+
+    >>> print(errors().tables[0].rows[1][0])
+    caches
+    """
+    if file:
+        return KernelErrors(list(kernel_shares.load(file)))
+    return KernelErrors([*kernel_shares.load(), *sums()])
