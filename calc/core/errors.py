@@ -35,7 +35,8 @@ def do_not_broadcast(values: Iterable[object]) -> InputError:
 
 def abbreviated(given: object) -> str:
     """What was given, short enough for the sentence that refuses it."""
-    text = " ".join(repr(given).split())
+    shown = str(given) if hasattr(given, "dimensionality") else repr(given)
+    text = " ".join(shown.split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -22,7 +22,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, ClassVar
 
-from calc.core.errors import InputError, MissingExtraError
+from calc.core.errors import InputError
 from calc.core.formatting import columns, html_table, listed
 from calc.core.provenance import Provenance
 from calc.core.records import Count, Record
@@ -167,7 +167,7 @@ class Reported:
         try:
             package = import_module(library)
         except ImportError:
-            raise MissingExtraError("a data frame", library, "simulation") from None
+            raise InputError(f"to_frame() needs {library}: pip install {library}") from None
         rows = [dict(_leaves(row)) for row in self.facts["rows"]]
         units: dict[str, str] = {}
         for row in rows:

@@ -20,6 +20,7 @@ SYNONYMS = {
     "flashattention": ("fused attention",),
     "flop": ("operations",),
     "flops": ("operations", "FLOP", "peak"),
+    "frame": ("csv batch",),
     "gguf": ("llama.cpp",),
     "gptq": ("rounding knows",),
     "gqa": ("grouped-query", "KV heads"),

@@ -10,7 +10,7 @@ that go to memory and back, and the time until a kernel runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -376,8 +376,9 @@ def expected(
     return parts
 
 
-def rates_of(several: Iterable[Kernel], machine: Machine) -> str:
+def rates_of(kernels: Sequence[Kernel], machine: Machine) -> str:
     """Whether the rates of kernels were measured on a machine, or some are usual shares."""
+    several = list(_checked(kernels, machine))
     likely = any(is_likely(rate) for kernel in several for rate in kernel.rates(machine))
     return f"{intervals.KIN if likely else intervals.MEASURED} of {machine.name}"
 

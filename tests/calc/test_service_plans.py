@@ -207,6 +207,15 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 TRACE = "arrival,prompt,generated\n0,100,20\n0.5,200,10\n0.5,50,1\n"
 
 
+def test_a_bound_on_a_short_trace_is_below_its_simulation(tmp_path: Path) -> None:
+    file = tmp_path / "short.csv"
+    file.write_text("arrival,prompt,generated\n0,1000,200\n0.5,1000,200\n1.1,500,100\n2,800,300\n")
+    plan = calc.plan_service("qwen-3-32b", "h100", trace=file, ttft="1 s", tpot="40 ms")
+    assert plan.design.simulated is not None
+    for name, simulated in zip(("ttft", "tpot"), plan.design.simulated, strict=True):
+        assert plan._least[name] <= plan.interval[name][0].m_as("s") <= simulated
+
+
 def test_traces_are_read(tmp_path: Path) -> None:
     plain, azure, burst = (tmp_path / name for name in ("a.csv", "b.csv", "c.csv"))
     plain.write_text(TRACE)

@@ -87,8 +87,9 @@ def plan_service(
     - `generated`: tokens that a request writes, on average
     - `prompt_spread`: standard deviation of the lengths of prompts over their mean
     - `generated_spread`: standard deviation of the lengths of answers over their mean
-    - `trace`: a file of requests, .csv or .parquet, in place of lengths; or a .jsonl as Mooncake's,
-      with hash_ids of the blocks of prompts
+    - `trace`: a file of requests in place of lengths: .csv or .parquet with the columns arrival
+      (seconds, or dates), prompt and generated (tokens), or a .jsonl as Mooncake's, with hash_ids
+      of the blocks of prompts
     - `pools`: mixed or disaggregated; the better one where it is left out
     - `chunk`: tokens of a step at most; the best of a few where it is left out
     - `slots`: sequences of a batch at most
