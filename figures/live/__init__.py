@@ -13,7 +13,7 @@ from typing import Any
 
 from pint import DimensionalityError
 
-from calc import hardware, machines, models
+from calc import formats as number_formats, hardware, machines, models
 from calc.core.errors import InputError, did_you_mean
 from calc.core.units import quantity
 from figures.live.model import Model
@@ -72,9 +72,11 @@ def describe(name: str) -> str:
 def title(word: str) -> str:
     """What people call what a choice names by its key.
 
-    >>> title("h100"), title("all_reduce")
-    ('NVIDIA H100 SXM5 80 GB', 'all-reduce')
+    >>> title("h100"), title("all_reduce"), title("bf16")
+    ('NVIDIA H100 SXM5 80 GB', 'all-reduce', 'BF16')
     """
+    if word in (*hardware.DTYPES, *number_formats.names()):
+        return word.upper()
     for catalogue in (hardware, machines, models):
         if word in catalogue.names():
             return str(catalogue.get(word).name)
