@@ -377,7 +377,12 @@ def expected(
 
 
 def rates_of(kernels: Sequence[Kernel], machine: Machine) -> str:
-    """Whether the rates of kernels were measured on a machine, or some are usual shares."""
+    """Whether the rates of kernels were measured on a machine, or some are usual shares.
+
+    >>> job = Job.of("llama-3-8b", "dgx-h100")
+    >>> rates_of(step(job, Tokens(writing=32, context=4096)), job.machine)
+    'measured rates of NVIDIA DGX H100'
+    """
     several = list(_checked(kernels, machine))
     likely = any(is_likely(rate) for kernel in several for rate in kernel.rates(machine))
     return f"{intervals.KIN if likely else intervals.MEASURED} of {machine.name}"
