@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from calc import hardware, inference, machines, models, published, serving, transformer
+from calc import hardware, inference, machines, models, serving, transformer
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.examples import MIXTURE
@@ -14,7 +14,6 @@ from calc.derivations.quoting import Row, Rows
 from calc.derivations.service_under_load import Prefixes
 from calc.derivations.serving import OneGpu, OneNode, expected as expected_token, step
 from calc.laws.roofline import StepTime
-from calc.published import closed_loops
 from calc.steps.job import Formats, Job, Layout
 
 SERVER = machines.get("dgx-h100")
@@ -121,38 +120,6 @@ class MixedOrApart:
     )
     gain = (apart_rate / mixed_rate).to("")
     kept = (mixed_rate / OneNode.both_rate).to("%")
-
-
-class PoolsMeasured:
-    """Two pools beside a server that does both, with as long a token, as they were published."""
-
-    apart, mixed = (
-        next(row for row in closed_loops.rows() if row.id == name)
-        for name in (
-            "dsr1_h200_trtllm_fp8_disagg_1024x1024_c144_cfg303",
-            "dsr1_h200_trtllm_fp8_agg_1024x1024_c16_cfg181",
-        )
-    )
-    readers, writers = int(apart.number("readers") or 0), int(apart.number("servers") or 0)
-    clients, fewer_clients = int(apart.number("clients") or 0), int(mixed.number("clients") or 0)
-    length = int(apart.number("output") or 0)
-    token = quantity(apart.measured["tpot"], "s").to("ms")
-    token_of_both = quantity(mixed.measured["tpot"], "s").to("ms")
-    later = quantity(apart.measured["ttft"] / mixed.measured["ttft"], "")
-
-    @staticmethod
-    def rate(row: published.Row, servers: int) -> float:
-        """Tokens a second of each server: all answers of its clients over their time."""
-        written = row.number("output") or 0.0
-        time = row.measured["ttft"] + (written - 1) * row.measured["tpot"]
-        return (row.number("clients") or 0.0) * written / time / servers
-
-
-class PoolsRate:
-    """Tokens of each GPU in the pools, over those of each GPU of the server that does both."""
-
-    ratio = PoolsMeasured.rate(PoolsMeasured.apart, PoolsMeasured.readers + PoolsMeasured.writers)
-    fewer = quantity(100 * (1 - ratio / PoolsMeasured.rate(PoolsMeasured.mixed, 1)), "%")
 
 
 class Speculation:

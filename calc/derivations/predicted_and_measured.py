@@ -158,12 +158,6 @@ class Served:
     measured = quantity(compared.measured * batch, "s").to("ms")
     share = percent(compared.share_of_bound)
 
-    context = 1.5 * compared.row.number("output_len")  # by the rule for prompts of no stated length
-    no_overlap = inference.decode(
-        conditions.model(compared.row), machines.get("dgx-h100"), context, batch, devices
-    ).upper.to("ms")
-    over_no_overlap = (measured / no_overlap).to("")
-
 
 def parts_of(
     compared: Compared, seconds: float, told: dict[str, tuple[str, str, str]]
