@@ -359,6 +359,7 @@ class ServicePlan(Answer):
     def _assumptions(self) -> Iterator[str]:
         service, setup, design = self.service, self.service.setup, self.design
         expected = design.pools[-1].answers.expected
+        yield from (f"{setup.model.name}: {note}." for note in setup.model.notes)
         yield (
             f"Products are computed in {dtype_of(setup.dtype).upper()}, and"
             f" {setup.software.memory_share:.0%} of memory holds weights and caches; cut over more"

@@ -421,6 +421,7 @@ class TrainingPlan(Answer):
     def _assumptions(self) -> Iterator[str]:
         run, job, adapters = self.run, self.run.job, self.run.adapters
         device, dtype = job.device, job.formats.dtype
+        yield from (f"{job.model.name}: {note}." for note in job.model.notes)
         yield (
             f"Products are computed in {dtype_of(dtype).upper()} at {device.peak(dtype)};"
             f" states take {run.recipe.name}, and {run.usable:.0%} of {device.memory_capacity} may"
