@@ -458,8 +458,9 @@
 
   /* A cover shows one card open, of the first number that is a sum: every dotted number has such a card. */
   async function openCard(cover) {
-    const cards = await data(`cards/${page.dataset.page.replace(/\.html$/, ".js")}`, "cards") || {};
-    const value = all("li .q[data-key]", cover).find((number) => cards[number.dataset.key]?.sum);
+    const numbers = all("li .q[data-key]", cover);
+    const cards = numbers.length && await data(`cards/${page.dataset.page.replace(/\.html$/, ".js")}`, "cards") || {};
+    const value = numbers.find((number) => cards[number.dataset.key]?.sum);
     if (value) value.closest("ul").after(element("aside", { className: "open-card preview", ariaLabel: `Where ${value.textContent} comes from` }, ...await cardOf(value)));
   }
   for (const cover of all("main .cover")) openCard(cover);
