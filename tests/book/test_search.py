@@ -37,7 +37,7 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     "SM": ("chapters/", "streaming multiprocessor"),
     "rdma": ("chapters/", "RDMA"),
     "bisection bandwidth": ("chapters/", "bisection bandwidth"),
-    "MLA": ("chapters/transformer-arithmetic.html", "latent attention"),
+    "MLA": ("chapters/attention.html", "latent attention"),
     "roofline": ("chapters/roofline.html", "roofline"),
     "GEMM": ("chapters/", "GEMM"),
     "allreduce": ("chapters/collectives.html", "all-reduce"),
