@@ -295,11 +295,11 @@ class _Tree:
                         yield from self.inputs(known)
                         self.entered.pop()
                 case Line():
-                    yield ast.unparse(part), self.line(known, known.value)
+                    yield _written(part), self.line(known, known.value)
                 case Quantity() | Count():
                     name = self.datum(known)
                     title = self.found[name]["title"]
-                    yield title if _of_the_machinery(part) else ast.unparse(part), name
+                    yield title if _of_the_machinery(part) else _written(part), name
                 case Path():
                     yield known.name, self.file(known)
                 case _:
@@ -307,7 +307,7 @@ class _Tree:
                     key = thing["value"] if isinstance(known, Measured) else known.key
                     name = f"{thing['kind']} {key}"
                     self.found[name] = thing
-                    yield thing["value"] if _of_the_machinery(part) else ast.unparse(part), name
+                    yield thing["value"] if _of_the_machinery(part) else _written(part), name
 
     def file(self, path: Path) -> str:
         """The name of rows that are stored beside the library."""
@@ -319,8 +319,8 @@ class _Tree:
 
 def _of_the_machinery(part: ast.AST) -> bool:
     """Whether a part is called as no reader would: what it is made of says more."""
-    name = ast.unparse(part).rpartition(".")[2]
-    return name.startswith("_") or name.isupper()
+    names = ast.unparse(part).split(".")
+    return names[-1].isupper() or any(name.startswith("_") for name in names)
 
 
 def _written(code: ast.AST) -> str:
