@@ -191,7 +191,7 @@ class Kernels:
     def low_latency(devices: int) -> Row:
         """Devices, published times of 128 tokens' dispatch and combine, and what is expected."""
         cells: list[Cell] = [devices]
-        machine = machines.get("dgx-h100")
+        machine = machines.get("hgx-h800")
         [row] = [
             row
             for row in published.rows("collective")

@@ -15,23 +15,23 @@ def sixteen(device: hardware.Accelerator) -> str:
 
 
 class RidgeOverYears:
-    """Peaks grew twentyfold in eight years, and the ridge point little more than doubled."""
+    """Peaks grew twentyfold in seven years, and the ridge point little more than doubled."""
 
-    years = (
-        ("v100", 2017),
-        ("a100", 2020),
-        ("tpu-v4", 2021),
-        ("h100", 2022),
-        ("tpu-v5p", 2023),
-        ("mi300x", 2023),
-        ("h200", 2024),
-        ("b200", 2024),
-        ("gb200", 2025),
-        ("mi355x", 2025),
-        ("tpu-v7", 2025),
-        ("gb300", 2025),
+    keys = (
+        "v100",
+        "a100",
+        "tpu-v4",
+        "h100",
+        "tpu-v5p",
+        "mi300x",
+        "h200",
+        "b200",
+        "gb200",
+        "mi355x",
+        "tpu-v7",
+        "gb300",
     )
-    devices = tuple(hardware.get(key) for key, _ in years)
+    devices = tuple(hardware.get(key) for key in keys)
     _peaks = tuple(device.peak(sixteen(device)) for device in devices)
     _ridges = tuple(device.ridge_point(sixteen(device)) for device in devices)
     _to_link = tuple(
@@ -59,7 +59,7 @@ class RidgeOverYears:
     def rows(cls) -> Rows:
         """Device and year; peak, bandwidth and ridge point; memory over link and over host."""
         lines: list[Row] = []
-        for device, (_, year) in zip(cls.devices, cls.years, strict=True):
+        for device in cls.devices:
             machine = machines.of(device)
             over = (
                 show((device.memory_bandwidth / getattr(machine, link)).m_as(""), digits=2)
@@ -69,7 +69,7 @@ class RidgeOverYears:
             )
             lines.append(
                 (
-                    f"{short_names([device])[device.key]}, {year}",
+                    f"{short_names([device])[device.key]}, {device.year}",
                     device.peak(sixteen(device)).m_as("TFLOP/s"),
                     device.memory_bandwidth.m_as("TB/s"),
                     show(device.ridge_point(sixteen(device)).m_as("FLOP/byte"), digits=3),
