@@ -213,8 +213,10 @@ class PublishedSteps:
 class OnGb200:
     """Eight bits on the same device: a dense model's part of the peak, and a mixture's."""
 
-    dense = PublishedSteps.share(published.row("mbridge-26.06-4"))
-    mixture = PublishedSteps.share(published.row("mbridge-26.08-2"))
+    dense_step = published.row("mbridge-26.06-4")
+    mixture_step = published.row("mbridge-26.08-2")
+    dense = PublishedSteps.share(dense_step)
+    mixture = PublishedSteps.share(mixture_step)
 
 
 class OfMixtures:

@@ -110,7 +110,7 @@ def test_notebooks_say_what_the_pages_say(book: Path) -> None:
     assert not [name for name in names if "calc" in name]
     text = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     words = "\n".join(text).replace("\u00a0", " ")
-    assert "The broken lines of Figure 8.2 add what each request brings along" in words
+    assert "keys and values along (Figure 8.2)" in words
     assert "(Kaplan et al. 2020)" in words
     assert "295 FLOP/byte" in words
     assert "{python}" not in words

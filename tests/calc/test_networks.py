@@ -348,7 +348,7 @@ def test_what_the_answer_holds() -> None:
         sum(each.m_as("s") for each in answer.parts.values()), answer.time.m_as("s")
     )
     assert answer.facts["rate_per_hour"] == answer.rate.to("1/hour")
-    assert "bound by memory" in str(answer)
+    assert "by memory: the rate of convolutions" in str(answer)
     assert answer.rows()[0][0] == "pointwise"
     assert answer._repr_html_().startswith(
         "<table><caption>MobileNetV2 on 1 NVIDIA GeForce RTX 5090"
