@@ -386,11 +386,19 @@ def sqnr(data: Data, restored: Data) -> Annotated[float, "dB"]:
     """
     values, again = channels.floats(data), channels.floats(restored)
     channels.check_shape(again.shape, values.shape)
-    largest = abs(values).max() or 1.0
-    signal, error = ((values / largest) ** 2).sum(), (((values - again) / largest) ** 2).sum()
-    if error == 0:
+    largest = max(abs(values).max(), abs(again).max()) or 1.0  # so that no difference overflows
+    error = values / largest - again / largest
+    if not error.any():
         return math.inf
-    return 10 * (math.log10(signal) - math.log10(error)) if signal else -math.inf
+    return _level(values) - _level(error) - 20 * math.log10(largest)
+
+
+def _level(values: Floats) -> float:
+    """The sum of the squares of numbers of any size, in decibels."""
+    largest = abs(values).max()
+    if largest == 0:
+        return -math.inf
+    return 20 * math.log10(largest) + 10 * math.log10(((values / largest) ** 2).sum())
 
 
 def _scheme(
