@@ -312,9 +312,6 @@ class OneModel:
     faster_from = round(min(row.row.number("batch") for row in _rows if row.error < 0))
 
 
-GROUPED = ("slices", "batch", "kind of model", "basis", "date")
-
-
 def class_name(title: str, name: str) -> str:
     """A machine or a software by the name that readers know, any other class by its own."""
     if title == "device":

@@ -205,7 +205,8 @@ class _Typst(Dresser):
         super().__init__(page)
         self.left_out = left_out
         self.floats = True  # not out of a callout, or of a page that is set as one
-        self.ledger = self.waits = False  # whether it is set small, in two columns; or soon is
+        self.line = LINE  # how long a table may be
+        self.waits = False  # for the first records of a ledger
         self.letters = 0  # before the block that is being dressed
         self.pictures: dict[str, str] = {}
         self.leads_to: set[str] = set()
@@ -266,7 +267,7 @@ class _Typst(Dresser):
         """What stands before the first records of a page that is marked as a ledger."""
         if not self.waits:
             return ""
-        self.waits, self.ledger, self.floats = False, True, False
+        self.waits, self.floats, self.line = False, False, LEDGER_LINE
         return "#show: ledger\n"
 
     def on_link(self, node: Node) -> list[Node] | None:
@@ -295,7 +296,7 @@ class _Typst(Dresser):
         return self.captioned(opening, caption, more, identifier, [body])
 
     def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
-        body = self.dress([_fitted(table, LEDGER_LINE if self.ledger else LINE)])
+        body = self.dress([_fitted(table, self.line)])
         if not caption and not identifier:
             return body
         opening = f"#numbered-table([{_named(label)}], ["
