@@ -26,7 +26,7 @@ from calc.core.units import Quantity, quantity
 from calc.derivations import examples
 from calc.derivations.quoting import Quoted, Row, Rows, show
 from calc.planning.serving import Plan
-from calc.published import closed_loops, conditions
+from calc.published import closed_loops, comparing, conditions
 from calc.steps import curves, kernels
 from calc.steps.job import Formats, Job, Layout, Tokens
 
@@ -147,20 +147,14 @@ class PublishedCuts:
 
     devices = ("h100", "b200", "b300", "gb200", "gb300")
 
-    @staticmethod
-    @cache
-    def bounded() -> tuple[published.Comparison, ...]:
-        """Training rows that have a bound; made when asked for, since it takes seconds."""
-        rows = published.compare(published.rows("training"))
-        return tuple(row for row in rows if row.share_of_bound)
-
     @classmethod
     def shares(cls, device: str, mixture: bool, dtype: str) -> list[published.Comparison]:
         """Rows of a device, a kind of model and a format."""
         return [
             row
-            for row in cls.bounded()
-            if calc.machines.get(row.machine).device.key == device
+            for row in comparing.compared("training")
+            if row.share_of_bound
+            and calc.machines.get(row.machine).device.key == device
             and row.mixture == mixture
             and conditions.format_of(row.row["dtype"]) == dtype
         ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from itertools import chain
 
 from calc.core.errors import InputError
 from calc.published import closed_loops, collectives, kernels, serving, training
 from calc.published.prediction import Comparison
-from calc.published.reading import Row, rows
+from calc.published.reading import GROUPS, Row, rows
 
 PREDICT = {
     "kernel": kernels.predict,
@@ -28,13 +29,19 @@ def compare(measurements: Iterable[Row] | None = None) -> tuple[Comparison, ...]
     >>> print(f"{found.share_of_bound:.2f}")
     0.54
     """
-    return _of_all() if measurements is None else tuple(map(predict, measurements))
+    if measurements is None:
+        return tuple(chain.from_iterable(map(compared, GROUPS)))
+    return tuple(map(predict, measurements))
 
 
 @cache
-def _of_all() -> tuple[Comparison, ...]:
-    """Kept, since it takes some seconds, and chapters and figures ask for it again."""
-    return tuple(map(predict, rows()))
+def compared(group: str) -> tuple[Comparison, ...]:
+    """The rows of a group, kept: some take seconds, and chapters and figures ask for them again.
+
+    >>> len(compared("training")) == len(rows("training"))
+    True
+    """
+    return tuple(map(predict, rows(group)))
 
 
 def predict(row: Row) -> Comparison:
