@@ -21,6 +21,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,7 +30,6 @@ from sklearn.isotonic import isotonic_regression
 
 from calc.catalog import engine_sums, hardware
 from calc.catalog.kernel_shares import (
-    ALIKE,
     COLUMNS,
     FILE,
     LENGTHS,
@@ -38,13 +38,22 @@ from calc.catalog.kernel_shares import (
     SHORTEST,
     bytes_of_experts,
     bytes_of_product,
-    number_of,
+    stand_ins,
 )
 from calc.core.arrays import Number
 
 Numbers = NDArray[np.float64]
-Key = tuple[str, str, str, str, str]
-"""Kernel, device, program, version, format."""
+
+
+class Key(NamedTuple):
+    """Whose kernels a surface is of."""
+
+    kernel: str
+    device: str
+    program: str
+    version: str
+    format: str
+
 
 DEVICES = {
     "a100_sxm": "a100",
@@ -366,28 +375,13 @@ def measured(directory: Path) -> Iterator[tuple[Key, Rows]]:
             if kernel != "experts" and (shortest := np.quantile(possible.time, 0.02)) > HOST:
                 print(f"  left out: {path} {format}, whose shortest takes {shortest * 1e6:.0f} µs")
             else:
-                yield (kernel, DEVICES[system], PROGRAMS[program], version, format), possible
+                yield Key(kernel, DEVICES[system], PROGRAMS[program], version, format), possible
 
 
-def off(kernel: str, rows: Rows, logarithms: Numbers | None) -> str:
-    """The median of errors without and with their sign; "" by a surface that there is not."""
-    if logarithms is None:
-        return ""
+def off(kernel: str, rows: Rows, logarithms: Numbers) -> str:
+    """The median of errors without and with their sign."""
     signed = errors(kernel, rows, logarithms)
     return f"{np.median(np.abs(signed)):.3f} {np.median(signed):.3f}"
-
-
-def before(surfaces: dict[Key, Numbers], key: Key) -> Numbers | None:
-    """The surface of the newest version that is older."""
-    same = [other for other in surfaces if other[:3] == key[:3] and other[4] == key[4]]
-    older = [other for other in same if number_of(other[3]) < number_of(key[3])]
-    return surfaces[max(older, key=lambda other: number_of(other[3]))] if older else None
-
-
-def elsewhere(surfaces: dict[Key, Numbers], key: Key) -> Numbers | None:
-    """The surface of the device that stands for its own."""
-    kernel, device, program, version, format = key
-    return surfaces.get((kernel, ALIKE.get(device, ""), program, version, format))
 
 
 def sums(directory: Path) -> Iterator[list[str]]:
@@ -425,9 +419,11 @@ def main() -> None:
     made = {key: surface(key[0], own) for key, own in rows.items()}
     lines = []
     for key, logarithms in without_host(made).items():
-        known = made[key], before(made, key), elsewhere(made, key)
+        of = key.kernel, key.program, key.format
+        alike = (other for other in made if (other.kernel, other.program, other.format) == of)
+        by = key, *stand_ins(key, alike)
+        errors = (off(key.kernel, rows[key], made[other]) if other else "" for other in by)
         hundredths = " ".join(str(round(-100 * value)) for value in logarithms)
-        errors = (off(key[0], rows[key], one) for one in known)
         lines.append([*key, str(len(rows[key].time)), *errors, hundredths])
     write(FILE, COLUMNS, lines)
     write(engine_sums.FILE, engine_sums.COLUMNS, list(sums(arguments.directory)))

@@ -14,12 +14,12 @@ import csv
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from operator import sub
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from calc.core.arrays import Number
 from calc.core.errors import InputError
@@ -99,6 +99,18 @@ def bytes_of_experts(
     1021889024.0
     """
     return weights + 2 * tokens * width + 4 * routed * width + 6 * routed * hidden
+
+
+class Measured(Protocol):
+    """Kernels of a version of a program on a device."""
+
+    @property
+    def device(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+
+
+Kernels = TypeVar("Kernels", bound=Measured)
 
 
 class Error(NamedTuple):
@@ -182,27 +194,33 @@ def load(path: Path | str = FILE) -> Iterator[Surface]:
     >>> next(load()).kernel
     'caches'
     """
-    rows = csv.DictReader(read_text(path).splitlines())
-    if tuple(rows.fieldnames or ()) != COLUMNS:
+    for cells in _lines(path):
+        yield _surface(cells, path)
+
+
+def _lines(path: Path | str) -> Iterator[list[str]]:
+    head, *lines = list(csv.reader(read_text(path).splitlines())) or [[]]
+    if tuple(head) != COLUMNS:
         raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
-    for row in rows:
-        yield _surface(row, path)
+    yield from filter(None, lines)
 
 
-def _surface(row: dict[str, str], path: Path | str) -> Surface:
-    kernel, device, program, version, format = (row[name] for name in COLUMNS[:5])
+def _surface(cells: list[str], path: Path | str) -> Surface:
+    if len(cells) != len(COLUMNS):
+        raise InputError(f"{path}: a cell for each column is needed; got {', '.join(cells[:5])}")
+    kernel, device, program, version, format, count, *off, hundredths = cells
     place = f"{path}: {kernel} {device} {program} {version} {format}"
-    if row["kernel"] not in LENGTHS:
+    if kernel not in LENGTHS:
         raise InputError(f"{place}: the kernel must be one of {', '.join(LENGTHS)}")
     try:
-        shares = tuple(-int(number) / 100 for number in row["hundredths"].split())
-        rows = int(row["rows"])
-        own, before, alike = (_error(row[name]) for name in COLUMNS[6:9])
+        shares = tuple(-int(number) / 100 for number in hundredths.split())
+        rows = int(count)
+        own, before, alike = map(_error, off)
     except ValueError:
         raise InputError(f"{place}: rows, errors and hundredths must be numbers") from None
     if own is None:
         raise InputError(f"{place}: how far its own rows are off is needed")
-    if len(shares) != len(LENGTHS[row["kernel"]]) * len(ROOFS):
+    if len(shares) != len(LENGTHS[kernel]) * len(ROOFS):
         raise InputError(f"{place}: a share for each length and roof is needed; got {len(shares)}")
     if max(shares) > 0:
         raise InputError(f"{place}: a share is above 1, faster than the published peaks")
@@ -227,15 +245,21 @@ def _error(cell: str) -> Error | None:
 
 
 @cache
-def _stored() -> dict[tuple[str, str, str, str], list[Surface]]:
-    """By kernel, device, program and format, the newest version last."""
-    surfaces: dict[tuple[str, str, str, str], list[Surface]] = {}
-    for surface in load():
-        key = surface.kernel, surface.device, surface.program, surface.format
-        surfaces.setdefault(key, []).append(surface)
-    for versions in surfaces.values():
-        versions.sort(key=lambda surface: number_of(surface.version))
-    return surfaces
+def _stored() -> dict[tuple[str, str, str, str], list[list[str]]]:
+    """Lines by kernel, device, program and format: a plan asks for few of more than a thousand."""
+    lines: dict[tuple[str, str, str, str], list[list[str]]] = {}
+    for cells in _lines(FILE):
+        kernel, device, program, _, format = cells[:5]
+        lines.setdefault((kernel, device, program, format), []).append(cells)
+    return lines
+
+
+@cache
+def _versions(kernel: str, device: str, program: str, format: str) -> tuple[Surface, ...]:
+    """The surfaces of a kernel, the newest version last."""
+    lines = _stored().get((kernel, device, program, format), ())
+    surfaces = (_surface(cells, FILE) for cells in lines)
+    return tuple(sorted(surfaces, key=lambda surface: number_of(surface.version)))
 
 
 def number_of(version: str) -> tuple[int, ...]:
@@ -247,6 +271,28 @@ def number_of(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
+def stand_ins(own: Kernels, alike: Iterable[Kernels]) -> tuple[Kernels | None, Kernels | None]:
+    """Of what is alike but for version and device, what stands for kernels that were not measured.
+
+    That is the newest of the older versions on their device, and the same version on the device
+    that ALIKE names.
+
+    >>> several = [of("product", key, "vllm", "bf16", "0.24") for key in ("h100", "h200")]
+    >>> before, there = stand_ins(several[0], several)
+    >>> before, there.device
+    (None, 'h200')
+    """
+    several = list(alike)
+    older = (
+        other
+        for other in several
+        if other.device == own.device and number_of(other.version) < number_of(own.version)
+    )
+    there = (ALIKE.get(own.device), own.version)
+    same = (other for other in several if (other.device, other.version) == there)
+    return max(older, key=lambda other: number_of(other.version), default=None), next(same, None)
+
+
 def of(kernel: str, device: str, program: str, format: str, version: str = "") -> Surface | None:
     """The surface of a kernel by a program; of the newest version at most as new as is asked for.
 
@@ -256,7 +302,7 @@ def of(kernel: str, device: str, program: str, format: str, version: str = "") -
     >>> of("experts", "b200", "vllm", "nvfp4", "0.19").version
     '0.19.0'
     """
-    versions = _stored().get((kernel, device, program, format))
+    versions = _versions(kernel, device, program, format)
     if not versions:
         return None
     if not version:
@@ -274,10 +320,10 @@ def newest(device: str, program: str) -> str:
     ('0.24.0', '')
     """
     versions = (
-        surface.version
-        for (_, of, by, _), surfaces in _stored().items()
+        version
+        for (_, of, by, _), lines in _stored().items()
         if (of, by) == (device, program)
-        for surface in surfaces
+        for _, _, _, version, *_ in lines
     )
     return max(versions, key=number_of, default="")
 

@@ -16,7 +16,7 @@ from statistics import median
 
 from calc.catalog import engine_sums, kernel_shares
 from calc.catalog.engine_sums import Sums
-from calc.catalog.kernel_shares import ALIKE, Error, Surface, number_of
+from calc.catalog.kernel_shares import Error, Surface, stand_ins
 from calc.core.report import Reported, Table, values
 
 HELD = {"own": "by itself", "version_before": "version left out", "device_alike": "device left out"}
@@ -60,21 +60,11 @@ def sums() -> Iterator[SumErrors]:
     >>> curve.device_alike is None  # of whom no other device was measured
     True
     """
-    curves = sorted(engine_sums.load(), key=lambda curve: number_of(curve.version))
+    curves = list(engine_sums.load())
     for curve in curves:
         of = curve.program, curve.devices
-        alike = [other for other in curves if (other.program, other.devices) == of]
-        older = [
-            other
-            for other in alike
-            if other.device == curve.device and number_of(other.version) < number_of(curve.version)
-        ]
-        elsewhere = [
-            other
-            for other in alike
-            if (other.device, other.version) == (ALIKE.get(curve.device), curve.version)
-        ]
-        before, there = (_off(curve, ones[-1] if ones else None) for ones in (older, elsewhere))
+        alike = (other for other in curves if (other.program, other.devices) == of)
+        before, there = (_off(curve, other) for other in stand_ins(curve, alike))
         yield SumErrors(curve.device, curve.program, curve.version, len(curve.times), before, there)
 
 

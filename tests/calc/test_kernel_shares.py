@@ -96,6 +96,11 @@ def test_a_malformed_line_is_refused_by_its_name(
         list(kernel_shares.load(written(tmp_path, line(**changed))))
 
 
+def test_a_line_with_too_few_cells_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a cell for each column is needed; got caches, h100"):
+        list(kernel_shares.load(written(tmp_path, "caches,h100")))
+
+
 def test_other_columns_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("kernel,device\n")
