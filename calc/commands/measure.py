@@ -151,6 +151,10 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
 
 
 def _validate(options: argparse.Namespace) -> Reported:
+    if options.kernels is not None and (options.published, options.group) != (None, None):
+        raise InputError(
+            "--kernels is of the tables of kernels alone; leave out --published and --group, or it"
+        )
     if options.published is not None:
         return _published(options.published, options.group)
     if options.kernels is not None:

@@ -131,6 +131,14 @@ def test_a_table_of_ones_own_is_held_by_the_command_or_refused(
     assert "its shortest kernel takes 0.1 µs" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("other", [["--published"], ["--group", "serving"]])
+def test_tables_of_kernels_are_asked_for_alone(
+    other: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", "--kernels", *other]) == 1
+    assert "leave out --published and --group, or it" in capsys.readouterr().err
+
+
 def test_a_distilled_surface_rises_even_where_what_was_measured_falls() -> None:
     roof = np.geomspace(1e-8, 1e-2, 300)
     rows = distil_kernels.Rows(np.full(300, 64.0), roof, np.maximum(2e-5 - roof, 2 * roof))
