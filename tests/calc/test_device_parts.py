@@ -1,11 +1,10 @@
 """Each field of a device against what its parts make, rather than its line of the datasheet.
 
-What makes them stands in `tests/device_parts.toml`. Datasheets round, hence the tolerance.
+What makes them stands in `tests/parts.toml`. Datasheets round, hence the tolerance.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,17 +12,13 @@ import pytest
 
 from calc import hardware
 from calc.core.units import Quantity
-from tests.book.rendered import REPOSITORY
+from tests.calc.parts import TABLES, product
 
 ROUNDING = 0.03
 EVERY = (*hardware.names(), *hardware.announced())
-PARTS: dict[str, dict[str, Any]] = tomllib.loads(
-    (REPOSITORY / "tests" / "device_parts.toml").read_text(encoding="utf-8")
-)
-OPERATIONS: dict[str, dict[str, Any]] = PARTS.pop("operations")
-SIGNS = {"*": 1, "/": -1}
+PARTS, OPERATIONS = TABLES["devices"], TABLES["operations"]
 GIGA_IN_TERA = 1e-3  # cores × GHz × operations, in TFLOP/s
-TABLES = ("peak", "vector_peak")
+PEAKS = ("peak", "vector_peak")
 MEASURED_IN = {
     "memory_bandwidth": "GB/s",
     "memory_capacity": "GiB",
@@ -48,21 +43,11 @@ def fields() -> dict[tuple[str, str], Quantity]:
         for name, record in device.records.items():
             if record.provenance.kind != "unpublished":
                 found[key, name] = record.quantity
-        for table in TABLES:
+        for table in PEAKS:
             for dtype, record in device.peaks[table].items():
                 if record.provenance.kind != "unpublished":
                     found[key, f"{table} {dtype}"] = record.quantity
     return found
-
-
-def product(value: float | str) -> float:
-    """A number, or factors and divisors as "16896 / 128"."""
-    words = ["*", *str(value).split()]
-    made = 1.0
-    for sign, factor in zip(words[::2], words[1::2], strict=True):
-        base, _, power = factor.partition("**")
-        made *= float(base) ** (SIGNS[sign] * int(power or 1))
-    return made
 
 
 def peaks(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -81,18 +66,18 @@ def by_parts() -> dict[tuple[str, str], tuple[float, str]]:
     found = {}
     for key, parts in PARTS.items():
         for name, value in parts.items():
-            for table in value if name in TABLES else ():
+            for table in value if name in PEAKS else ():
                 for dtype, peak in peaks(table):
                     unit = "TOP/s" if dtype.startswith("int") else "TFLOP/s"
                     found[key, f"{name} {dtype}"] = (peak, unit)
-            if name not in TABLES:
+            if name not in PEAKS:
                 found[key, name] = (product(value), MEASURED_IN[name])
     return found
 
 
 def test_every_field_has_its_parts() -> None:
     missing = {" ".join(name) for name in fields().keys() ^ by_parts().keys()}
-    assert not missing, "write into tests/device_parts.toml what each of these fields is made of"
+    assert not missing, "write into tests/parts.toml what each of these fields is made of"
 
 
 @pytest.mark.parametrize("key", EVERY)
@@ -100,7 +85,7 @@ def test_the_parts_make_the_device(key: str) -> None:
     parts = by_parts()
     missing = [name for device, name in fields() if device == key and (key, name) not in parts]
     assert not missing, (
-        f"write into tests/device_parts.toml what makes these of {key}: {', '.join(missing)}"
+        f"write into tests/parts.toml what makes these of {key}: {', '.join(missing)}"
     )
     wrong = {
         name: (str(value), parts[key, name])

@@ -6,39 +6,9 @@ import pytest
 
 from calc import InputError, plan, plan_training
 from calc.catalog import grids
+from tests.calc.test_second_entries import ENTRIES
 
-PRINTED = {  # g/kWh of 2023, as the site prints them, without digits after the point
-    "argentina": 354,
-    "australia": 549,
-    "austria": 111,
-    "bangladesh": 691,
-    "belgium": 138,
-    "bosnia-and-herzegovina": 600,
-    "brazil": 98,
-    "bulgaria": 335,
-    "canada": 170,
-    "chile": 291,
-    "china": 582,
-    "colombia": 260,
-    "costa-rica": 53,
-    "croatia": 205,
-    "cyprus": 534,
-    "czechia": 450,
-    "denmark": 152,
-    "ecuador": 150,
-    "egypt": 570,
-    "el-salvador": 271,
-    "estonia": 417,
-    "finland": 79,
-    "france": 56,
-    "georgia": 168,
-    "germany": 381,
-    "greece": 337,
-    "hungary": 204,
-    "india": 713,
-    "iran": 655,
-    "ireland": 291,
-}
+PRINTED: dict[str, float] = ENTRIES["grids"]
 
 
 def test_intensities_are_those_that_the_site_prints() -> None:

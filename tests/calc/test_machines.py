@@ -12,6 +12,8 @@ import calc
 from calc import InputError, hardware, machines, quantity
 from calc.catalog.machines import Machine, NotMeasured
 from calc.core.citations import bibliography
+from tests.calc.parts import TABLES, product
+from tests.rows import each_row
 
 GOOD = """
 [made-up]
@@ -178,85 +180,21 @@ def test_a_device_stands_in_its_usual_machine() -> None:
 
 # --- our own data ---
 
-# Devices, and what each sends into the fabric one way in GB/s: links times what a link carries.
-FABRICS = {
-    "dgx-h100": (8, 18 * 25),
-    "dgx-h200": (8, 18 * 25),
-    "hgx-h800": (8, 8 * 25),
-    "dgx-b200": (8, 18 * 50),
-    "hgx-b300": (8, 18 * 50),
-    "gb200-nvl72": (18 * 4, 18 * 50),
-    "gb300-nvl72": (18 * 4, 18 * 50),
-    "dgx-a100": (8, 12 * 25),
-    "dgx-a100-40gb": (8, 12 * 25),
-    "mi300x-8": (8, 7 * 64),
-    "mi325x-8": (8, 7 * 64),
-    "mi350x-8": (8, 7 * 76.5),
-    "mi355x-8": (8, 7 * 76.5),
-    "trn3": (36 * 4, 2048 * 2**30 / 1e9 / 2),
-    "gaudi2-8": (8, 7 * 3 * 100 / 8),
-    **dict.fromkeys(("rtx-4090-8", "l40s-8"), (8, 16 * 16 / 8 * 128 / 130)),
-    "tpu-v4-pod": (4096, 6 * 50),
-    "tpu-v5e-pod": (256, 4 * 50),
-    "tpu-v5p-pod": (8960, 6 * 100),
-    "tpu-v6e-pod": (256, 4 * 100),
-    "tpu-v7-cube": (64, 6 * 100),
-    "tpu-v7-pod": (144 * 64, 6 * 100),
-    "trn2": (16, 4 * 128),
-    "gaudi3-8": (8, 7 * 3 * 200 / 8),
-    **dict.fromkeys(("aws-p4d", "aws-p4de", "gcp-a2-ultra"), (8, 12 * 25)),
-    **dict.fromkeys(("azure-nd-a100-v4", "azure-ndm-a100-v4"), (8, 12 * 25)),
-    **dict.fromkeys(("aws-p5", "aws-p5e", "aws-p5en", "gcp-a3-high"), (8, 18 * 25)),
-    **dict.fromkeys(("gcp-a3-mega", "gcp-a3-ultra"), (8, 18 * 25)),
-    **dict.fromkeys(("azure-nd-h100-v5", "azure-nd-h200-v5"), (8, 18 * 25)),
-    **dict.fromkeys(("aws-p6-b200", "gcp-a4"), (8, 18 * 50)),
-    "azure-nd-gb200-v6": (18 * 4, 18 * 50),
-    "rtx-5090-2": (2, 16 * 32 / 8 * 128 / 130),
-    "rtx-5090-4": (4, 16 * 32 / 8 * 128 / 130),
-    "rtx-pro-6000-8": (8, 16 * 32 / 8 * 128 / 130),
-}
-# Gbit/s of a device's port; and the power of the whole, in kW.
-PORTS = {
-    **dict.fromkeys(("dgx-h100", "dgx-h200", "hgx-h800", "dgx-b200", "gb200-nvl72"), 400),
-    **dict.fromkeys(("hgx-b300", "gb300-nvl72"), 800),
-    **dict.fromkeys(("dgx-a100", "dgx-a100-40gb", "dgx-spark"), 200),
-    # what an instance has, over its GPUs
-    **dict.fromkeys(("aws-p4d", "aws-p4de"), 4 * 100 / 8),
-    **dict.fromkeys(("aws-p5", "aws-p5e", "aws-p5en"), 32 * 100 / 8),
-    "gcp-a2-ultra": 100 / 8,
-    "gcp-a3-high": 4 * 200 / 8,
-    "gcp-a3-mega": 8 * 200 / 8,
-    **dict.fromkeys(("gcp-a3-ultra", "gcp-a4", "aws-p6-b200"), 8 * 400 / 8),
-    **dict.fromkeys(("azure-nd-a100-v4", "azure-ndm-a100-v4"), 1600 / 8),
-    **dict.fromkeys(("azure-nd-h100-v5", "azure-nd-h200-v5"), 3200 / 8),
-    "azure-nd-gb200-v6": 28800 / 72,
-    "tpu-v5p-pod": 50,
-    "trn2": 3200 / 16,
-    "trn3": 28800 / 144,
-    "gaudi2-8": 3 * 100,
-    "gaudi3-8": 3 * 200,
-}
-POWER = {
-    "dgx-h100": 10.2,
-    "dgx-h200": 10.2,
-    "dgx-b200": 14.3,
-    "gb200-nvl72": 120,
-    "gb300-nvl72": 135,
-} | dict.fromkeys(("dgx-a100", "dgx-a100-40gb"), 6.5)
+PUBLISHED = (("bandwidth", "GB/s", 1e-3), ("ports", "Gbit/s", 1e-6), ("power", "kW", 1e-6))
 
 
 def test_fabrics_ports_and_powers_are_what_their_parts_make() -> None:
-    found = {key: machines.get(key) for key in machines.names()}
-    assert {key for key, each in found.items() if each.domain > 1} == FABRICS.keys()
-    for key, (domain, bandwidth) in FABRICS.items():
-        assert found[key].domain == domain
-        assert found[key].bandwidth.m_as("GB/s") == pytest.approx(bandwidth, rel=1e-3)
-    assert {
-        key: each.ports.m_as("Gbit/s") for key, each in found.items() if each.publishes("ports")
-    } == pytest.approx(PORTS)
-    assert {
-        key: each.power.m_as("kW") for key, each in found.items() if each.publishes("power")
-    } == POWER
+    with each_row() as row:
+        for key in machines.names():
+            with row(key):
+                machine, parts = machines.get(key), TABLES["machines"].get(key, {})
+                assert (machine.domain > 1) == ("bandwidth" in parts)
+                assert machine.domain == product(parts.get("domain", 1))
+                for field, unit, rounding in PUBLISHED:
+                    assert machine.publishes(field) == (field in parts)
+                    if field in parts:
+                        found = getattr(machine, field).m_as(unit)
+                        assert found == pytest.approx(product(parts[field]), rel=rounding)
 
 
 def test_what_was_reached_is_below_what_is_published() -> None:

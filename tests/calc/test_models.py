@@ -16,156 +16,30 @@ from calc.catalog.models import data, families
 from calc.core.citations import bibliography
 from calc.core.names import squeezed
 from calc.core.records import Datum
+from tests.calc.test_second_entries import ENTRIES
 
 TRANSFORMERS = [name for name in models.names() if isinstance(models.get(name), models.Transformer)]
-
-# What the file's totals are rounded to; 1 where somebody counted the tensors of a checkpoint.
-# Of Llama 4 the published ones hold a vision encoder besides.
-ROUNDED_TO = {
-    "gpt-3-20b": 1e9,
-    "gpt-3-175b": 0.1e9,
-    "llama-7b": 0.1e9,
-    "llama-13b": 0.1e9,
-    "llama-4-scout": 3e9,
-    "llama-4-maverick": 2e9,
-    "deepseek-v3": 1e9,
-    "kimi-k2": 100e9,
-    "nemotron-4-15b": 0.2e9,
-    "nemotron-4-340b": 10e9,
-    "deepseek-v3-2": 2e9,
-    "glm-4-5-air": 12e3,  # the count leaves out 5 760 biases of its routers
-    "granite-4-h-tiny": 1e9,
-    "nemotron-h-8b": 1e9,
-    "nemotron-h-56b": 1e9,
-    "nemotron-nano-12b-v2": 1e9,
-    "jamba-v0-1": 1e9,
-    "dlrm-dcnv2": 0.1e9,
-    "gpt-22b": 1e9,
-    "mt-nlg-530b": 1e9,
-    "gpt-1t": 100e9,
-    "palm-540b": 0.02e9,
-    "maxtext-16b": 1e9,
-    "maxtext-22b": 1e9,
-    "maxtext-32b": 1e9,
-    "maxtext-52b": 1e9,
-    "maxtext-64b": 3e9,  # of here on the name is the power of two
-    "maxtext-128b": 6e9,
-    "maxtext-256b": 12e9,
-    "maxtext-512b": 26e9,
-    "maxtext-1024b": 54e9,
-    "gemma-4-26b-a4b": 600,  # 30 numbers for its layers, and 256 of rotations
-    "gemma-4-31b": 700,
-    "kimi-k3": 100e9,
-    "mimo-v2-flash": 1e9,
-    "minimax-m3": 4e9,
-    "glm-5": 1e9,
-    "glm-5-2": 2e9,
-    "nemotron-3-ultra-550b-a55b": 2e9,
-}
-# The names under which these models are known are totals too, rounded to their last digit. A
-# Llama 2 70B has 69 billion, so the last digit of its name is the 7. Mixtral's 8x7B is none: the
-# paper says 47 billion.
-NAMES = {
-    "gpt-3-175b": (175e9, 1e9),
-    "llama-2-7b": (7e9, 1e9),
-    "llama-2-70b": (70e9, 10e9),
-    "llama-3-8b": (8e9, 1e9),
-    "llama-3-70b": (70e9, 10e9),
-    "llama-3-405b": (405e9, 10e9),
-    "mistral-7b": (7e9, 1e9),
-    "mixtral-8x7b": (47e9, 1e9),
-    "deepseek-v3": (671e9, 1e9),
-    "gpt-j-6b": (6e9, 1e9),
-    "falcon-180b": (180e9, 1e9),
-    "llama-65b": (65e9, 1e9),
-    "llama-3-2-1b": (1.23e9, 0.02e9),
-    "llama-3-2-3b": (3.21e9, 0.01e9),
-    "mixtral-8x22b": (141e9, 1e9),
-    "qwen-3-0-6b": (0.6e9, 0.1e9),
-    "qwen-3-235b-a22b": (235e9, 1e9),
-    "qwen-3-coder-480b-a35b": (480e9, 1e9),
-    "gpt-oss-20b": (21e9, 1e9),
-    "gpt-oss-120b": (117e9, 1e9),
-    "qwen-2-5-72b": (72.7e9, 0.1e9),
-    "gemma-2-27b": (27e9, 1e9),
-    "bert-large": (340e6, 10e6),
-    "resnet-50": (25.6e6, 0.1e6),
-    "flux-1-dev": (12e9, 1e9),
-    "whisper-large-v3": (1550e6, 50e6),
-    "qwen-3-next-80b-a3b": (80e9, 1e9),
-    "minimax-m2": (230e9, 5e9),
-    "granite-4-h-small": (32e9, 1e9),
-    "granite-4-h-micro": (3e9, 1e9),
-    "nemotron-nano-9b-v2": (9e9, 1e9),
-    "bert-base": (110e6, 10e6),
-    "modernbert-base": (149e6, 1e6),
-}
-# Layers of each kind, as the models' authors print them or list them, none of it counted here.
-LAYERS = {
-    "mistral-7b": {"window": 32},
-    "gemma-2-2b": {"window": 13, "full": 13},
-    "gemma-2-9b": {"window": 21, "full": 21},
-    "gemma-2-27b": {"window": 23, "full": 23},
-    "gemma-3-1b": {"window": 22, "full": 4},
-    "gemma-3-4b": {"window": 29, "full": 5},
-    "gemma-3-12b": {"window": 40, "full": 8},
-    "gemma-3-27b": {"window": 52, "full": 10},
-    "gpt-oss-20b": {"window": 12, "full": 12},
-    "gpt-oss-120b": {"window": 18, "full": 18},
-    "llama-4-scout": {"window": 36, "full": 12, "experts": 48},
-    "llama-4-maverick": {"window": 36, "full": 12, "experts": 24, "dense": 24},
-    "deepseek-v3": {"latent": 61, "dense": 3, "experts": 58},
-    "deepseek-v3-2": {"sparse": 61, "dense": 3, "experts": 58},
-    "kimi-k2": {"latent": 61, "dense": 1, "experts": 60},
-    "kimi-k2-5": {"latent": 61, "dense": 1, "experts": 60},
-    "glm-4-5": {"full": 92, "dense": 3, "experts": 89},
-    "glm-4-5-air": {"full": 46, "dense": 1, "experts": 45},
-    "qwen-3-next-80b-a3b": {"linear": 36, "full": 12, "experts": 48},
-    "qwen-3-5-27b": {"linear": 48, "full": 16, "dense": 64},
-    "qwen-3-5-35b-a3b": {"linear": 30, "full": 10, "experts": 40},
-    "qwen-3-5-122b-a10b": {"linear": 36, "full": 12, "experts": 48},
-    "qwen-3-5-397b-a17b": {"linear": 45, "full": 15, "experts": 60},
-    "gemma-4-26b-a4b": {"window": 25, "full": 5, "experts": 30},
-    "gemma-4-31b": {"window": 50, "full": 10, "dense": 60},
-    "kimi-k3": {"linear": 69, "latent": 24, "dense": 1, "experts": 92},
-    "mimo-v2-flash": {"window": 39, "full": 9, "dense": 1, "experts": 47},
-    "minimax-m3": {"full": 3, "blocks": 57, "dense": 3, "experts": 57},
-    "glm-5": {"sparse": 78, "dense": 3, "experts": 75},
-    "glm-5-2": {"sparse": 21, "following": 57, "dense": 3, "experts": 75},
-    "nemotron-3-super-120b-a12b": {"state": 40, "full": 8, "experts": 40},
-    "nemotron-3-ultra-550b-a55b": {"state": 48, "full": 12, "experts": 48},
-    "granite-4-h-micro": {"state": 36, "full": 4, "dense": 40},
-    "granite-4-h-tiny": {"state": 36, "full": 4, "experts": 40},
-    "granite-4-h-small": {"state": 36, "full": 4, "experts": 40},
-    "nemotron-h-8b": {"state": 24, "full": 4, "dense": 24},
-    "nemotron-h-56b": {"state": 54, "full": 10, "dense": 54},
-    "nemotron-nano-9b-v2": {"state": 27, "full": 4, "dense": 25},
-    "nemotron-nano-12b-v2": {"state": 28, "full": 6, "dense": 28},
-    "nemotron-3-nano-30b-a3b": {"state": 23, "full": 6, "experts": 23},
-    "jamba-v0-1": {"state": 28, "full": 4, "experts": 16, "dense": 16},
-    "modernbert-base": {"window": 14, "full": 8},
-}
 
 
 @pytest.mark.parametrize("name", models.names())
 def test_parameters_are_the_published_ones(name: str) -> None:
     model = models.get(name)
     counted, published = model.parameters.m_as("param"), model.total.m_as("param")
-    assert abs(counted - published) < (ROUNDED_TO.get(name, 1) + 1) / 2, (
+    assert abs(counted - published) < (ENTRIES["rounded_to"].get(name, 1) + 1) / 2, (
         f"{name} counts {counted:.0f} parameters, and its total is {published:.0f}: where that is"
-        " rounded, say to what in ROUNDED_TO above"
+        " rounded, say to what under [rounded_to] in tests/second_entries.toml"
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ENTRIES["names"])
 def test_parameters_round_to_the_name(name: str) -> None:
-    printed, step = NAMES[name]
+    printed, step = ENTRIES["names"][name]
     assert abs(models.get(name).parameters.m_as("param") - printed) <= step / 2
 
 
 @pytest.mark.parametrize("model", [models.get(name) for name in TRANSFORMERS], ids=TRANSFORMERS)
 def test_layers_are_of_the_published_kinds(model: models.Transformer) -> None:
-    kinds = LAYERS.get(model.key, {"full": model.layers})
+    kinds = ENTRIES["layers"].get(model.key, {"full": model.layers})
     assert {kind: model.layers_with(kind) for kind in kinds} == kinds
 
 
