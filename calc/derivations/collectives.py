@@ -310,15 +310,6 @@ class Overlap:
     break_even = (tokens * (communication / (backward * compute))).to("token")
 
 
-class TwoBandwidths:
-    """One run of a benchmark has two bandwidths, and neither need be the link's."""
-
-    devices = GradientExchange.devices
-
-    algorithm = collectives.algorithm_bandwidth(GradientExchange.gradients, GradientExchange.ring)
-    bus = collectives.bus_bandwidth(GradientExchange.gradients, GradientExchange.ring, devices)
-
-
 class Thresholds:
     """Tokens that hide an exchange: a device's FLOP/s over its bandwidth, and a mixture's share."""
 

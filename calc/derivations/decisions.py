@@ -247,7 +247,7 @@ class PrecisionByBatch:
             machine = calc.machines.get(key)
             size = calc.formats.element_size("weights", options["weights"])
             rate = machine.likely("gemm", options.get("dtype", "bf16"))
-            filled = (rate * size / (2 * machine.memory_reached)).m_as("FLOP")
+            filled = (rate * size / (2 * machine.device.memory_bandwidth)).m_as("FLOP")
             gains = (
                 rounded((cls.time(key, batch, {}) / cls.time(key, batch, options)).m_as(""))
                 for batch in cls.batches

@@ -109,7 +109,7 @@ def _memory_row(device: Accelerator, fields: Sequence[str] = MEMORY) -> Row:
 
 
 def _peak_row(device: Accelerator) -> Row:
-    """Dense peaks, FP32 without matrix units, and the ridge points of 16 bits and of FP8."""
+    """Dense peaks, FP32 without matrix units, and the ridge points of 16 bits, FP8 and FP4."""
     best = [
         max((device.peak(dtype) for dtype in dtypes if dtype in device.dtypes), default=None)
         for dtypes in PEAKS.values()
@@ -118,7 +118,7 @@ def _peak_row(device: Accelerator) -> Row:
     bandwidth = device.memory_bandwidth
     ridges = [
         rate and _number(rate / bandwidth, "FLOP/byte", 2, rate, bandwidth)
-        for rate in (best[1], best[2])
+        for rate in (best[1], best[2], best[4])
     ]
     return (short_names([device])[device.key], *peaks, _vector_rate(device), *ridges)
 
@@ -160,7 +160,7 @@ class AcceleratorTables:
         "Read in",
         "Second-hand",
     )
-    peak_header = ("Device", *PEAKS, "FP32, vector", "Ridge, 16 bits", "Ridge, FP8")
+    peak_header = ("Device", *PEAKS, "FP32, vector", "Ridge, 16 bits", "Ridge, FP8", "Ridge, FP4")
     small_header = ("Device", "Year", "Capacity", "Bandwidth", "Power", "Read in", "Second-hand")
     announced_header = (
         "Device",
@@ -305,6 +305,8 @@ class ReachedTable:
     devices = len(_shares)
     least = min(_shares)
     most = max(_shares)
+    b200_add = constants.bandwidth_b200_add.to("TB/s")
+    b200_add_share = (b200_add / hardware.get("b200").memory_bandwidth).to("%")
 
 
 def _inside_row(device: Accelerator) -> Row:

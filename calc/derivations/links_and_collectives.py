@@ -103,13 +103,17 @@ class ServerOfH100s:
     """The ends of what the tables of curves say of eight GPUs of a server."""
 
     _h100 = curves.get("allreduce-8xh100-dgxc")
+    _slower = curves.get("allreduce-azure-nd-h100-v5")
 
     wire = machines.get("dgx-h100").bandwidth
     start = quantity(_h100.times[0], "s").to("µs")
     half = quantity(_h100.half_size, "byte").to("MB")
     small = quantity("1 MiB")
-    at_1_mib = collectives.bus_bandwidth(small, quantity(_h100.time(2**20), "s"), _h100.devices).to(
-        "GB/s"
+    at_1_mib, slower_at_1_mib = (
+        collectives.bus_bandwidth(
+            quantity("1 MiB"), quantity(curve.time(2**20), "s"), curve.devices
+        ).to("GB/s")
+        for curve in (_h100, _slower)
     )
     nccl_base = constants.latency_nccl_base_ring.to("µs")
 

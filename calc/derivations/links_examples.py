@@ -66,7 +66,6 @@ class LinksOfToday:
     round_trip = constants.latency_rdma_round_trip
 
     infiniband_xdr = constants.bandwidth_infiniband_xdr.to("GB/s")
-    nvlink_per_xdr = nvlink_5 / infiniband_xdr
     cxl_per_dram = cxl_latency / constants.latency_dram_beside_cxl
     rows = (
         ("NVLink 3", constants.bandwidth_nvlink_3, None),

@@ -81,8 +81,6 @@ class HumanScale:
     yardstick = constants.latency_register
     one_step = quantity("1 s")
 
-    hbm = memory.human_time(AnchorLatencies.hbm3, yardstick, one_step)
-    ssd = memory.human_time(AnchorLatencies.ssd, yardstick, one_step)
     round_trip = (2 * constants.length_pacific / constants.speed_light_fiber).to("ms")
     scale = one_step / yardstick
     levels = (
@@ -91,9 +89,9 @@ class HumanScale:
         ("L2 of a CPU core", AnchorLatencies.l2_cpu),
         ("DRAM of a CPU", AnchorLatencies.dram),
         ("HBM of a GPU", AnchorLatencies.hbm3),
-        ("NVLink", AnchorLatencies.nvlink),
-        ("PCIe Gen5", AnchorLatencies.pcie),
-        ("InfiniBand", AnchorLatencies.infiniband),
+        ("A step by NVLink, as NCCL counts it", AnchorLatencies.nvlink),
+        ("A step by PCIe Gen5, as NCCL counts it", AnchorLatencies.pcie),
+        ("A step by InfiniBand, as NCCL counts it", AnchorLatencies.infiniband),
         ("NVMe SSD", AnchorLatencies.ssd),
         ("Pacific and back", round_trip),
     )

@@ -280,9 +280,9 @@ class AnchorLatencies:
         ("L2 cache (anchor: of a CPU core; GPU: its near half)", l2_cpu, l2_near_cycles, hopper_l2),
         ("DRAM, from its own CPU", dram, None, None),
         ("HBM, from its own GPU", hbm3, global_revised_cycles, hopper_global_revised),
-        ("Another GPU by NVLink", nvlink, None, None),
-        ("Host memory by PCIe Gen5", pcie, None, None),
-        ("Another host by InfiniBand", infiniband, None, None),
+        ("A step to another GPU by NVLink, as NCCL counts it", nvlink, None, None),
+        ("A step over PCIe Gen5, as NCCL counts it", pcie, None, None),
+        ("A step to another host by InfiniBand, as NCCL counts it", infiniband, None, None),
         ("NVMe SSD", ssd, None, None),
     )
 
@@ -452,10 +452,14 @@ class LastingRatios:
         ("A word of SRAM / of a register, at 45 nm", "energy", EnergyOfMovement.sram_per_register),
         ("DRAM / the L1 of a CPU core", "latency", AnchorLatencies.dram_per_l1),
         ("HBM / the L1 of its own GPU", "latency", AnchorLatencies.hopper_global_per_l1),
-        ("Another host, by NCCL's constant / HBM", "latency", AnchorLatencies.network_per_hbm),
+        (
+            "A step to another host, as NCCL counts it / HBM",
+            "latency",
+            AnchorLatencies.network_per_hbm,
+        ),
         ("SSD / the L1 of a CPU core", "latency", AnchorLatencies.ssd_per_l1),
         ("HBM / NVLink", "bandwidth", AnchorBandwidths.hbm_per_nvlink),
-        ("HBM / PCIe", "bandwidth", AnchorBandwidths.hbm_per_pcie),
+        ("HBM / PCIe Gen5, raw", "bandwidth", AnchorBandwidths.hbm_per_pcie),
         (
             "Training with Adam / serving in FP16",
             "bytes per parameter",

@@ -489,7 +489,7 @@ KNOWN = {  # what is known of kinds of rows that are far off, by what they measu
     ("deepseek-r1", "B200"): "no prompts' mean published, and answers from hundreds to 20 000",
     ("deepseek-r1", "GB200"): "no prompts' mean published, as above",
     ("LLaMA 3 8B", "A100"): "contradicts its source, where a PCIe card is many times as fast",
-    ("LLaMA 3 8B", "L40S"): "prompts, read at less than half the speed of weights of four bits",
+    ("LLaMA 3 8B", "L40S"): "16 bits: prompts at less than half its rate with weights of four",
     ("LLaMA 3 8B", "H100 PCIe"): "products with weights of four bits, expected at the rate of BF16",
     ("LLaMA 3 70B", "H100 PCIe"): "weights of four bits, as above",
     ("LLaMA 3 70B", "RTX 6000 ADA"): "weights of four bits, as above",
