@@ -12,6 +12,7 @@ import pytest
 
 from calc import published
 from calc.published import Comparison
+from tests.calc.command import Command
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,3 +63,9 @@ def fresh_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 def comparisons() -> tuple[Comparison, ...]:
     """Every published row beside its prediction, which takes some seconds."""
     return published.compare()
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """The command `calc`."""
+    return Command(capsys)

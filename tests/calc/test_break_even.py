@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from calc.catalog import apis, models
-from calc.commands import main
 from calc.core.errors import InputError
 from calc.planning import BreakEven, break_even
+from tests.calc.command import Command
 
 SECOND = {  # typed once more from the tables of prices: read, cached and written, USD/Mtoken
     "groq-gpt-oss-120b": (0.15, 0.075, 0.60),
@@ -80,10 +78,9 @@ def test_a_model_without_prices_is_one_sentence() -> None:
         break_even("llama-3-8b", "h100", **given)  # type: ignore[arg-type]
 
 
-def test_the_command_line_compares_with_named_prices(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_compares_with_named_prices(command: Command) -> None:
     given = ["--price=2.5 USD/hour", "--prompt=2000", "--generated=500"]
     named = "--api=openai-gpt-5-4-mini, groq-gpt-oss-20b"
-    assert main(["break-even", "gpt-oss-20b", "h100", *given, named, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    rows = command.facts("break-even", "gpt-oss-20b", "h100", *given, named)["rows"]
     assert [row["provider"] for row in rows] == ["OpenAI", "Groq"]
     assert rows[0]["load"]["value"] < rows[1]["load"]["value"]

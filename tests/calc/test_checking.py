@@ -10,12 +10,12 @@ import pytest
 
 import calc
 from calc import InputError
-from calc.commands import main
 from calc.published import closed_loops, conditions, predict, rows
 from calc.published.checking import Check, Checks, check_file
 from calc.published.claims import read
 from calc.published.prediction import Comparison
 from calc.published.reading import Row
+from tests.calc.command import Command
 
 FACTS = Path(__file__).parents[3] / "shared" / "facts" / "2026"
 TWOFOLD = 2.0
@@ -214,9 +214,7 @@ def test_no_result_of_mlperf_is_impossible(file: str, checked: int) -> None:
     assert all(check.possible for check in answer.checked.values())
 
 
-def test_files_of_benchmarks_and_of_mlperf(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_of_benchmarks_and_of_mlperf(tmp_path: Path, command: Command) -> None:
     result = {
         "model_id": "meta-llama/Llama-3.1-8B-Instruct",
         "max_concurrency": 64,
@@ -225,10 +223,12 @@ def test_files_of_benchmarks_and_of_mlperf(
         "mean_tpot_ms": 25.0,
     }
     (tmp_path / "result.json").write_text(json.dumps(result))
-    assert main(["check", str(tmp_path / "result.json"), "--about", "one H100, bf16"]) == 0
-    assert capsys.readouterr().out.startswith("possible: ")
-    assert main(["check", str(tmp_path / "result.json")]) == 1
-    assert "a device and how many devices is not said" in capsys.readouterr().err
+    assert command.prints(
+        "check", str(tmp_path / "result.json"), "--about", "one H100, bf16"
+    ).startswith("possible: ")
+    assert "a device and how many devices is not said" in command.refuses(
+        "check", str(tmp_path / "result.json")
+    )
 
     aiperf = {"inter_token_latency": {"avg": 25.0}, "output_sequence_length": {"avg": 200}}
     mean = {"successful": {"mean": 25.0}}

@@ -15,26 +15,11 @@ import pytest
 import calc
 from calc import constants, hardware, models, quantity
 from calc.commands import main
+from tests.calc.command import Command
 from tests.calc.unexpected import UNEXPECTED
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(arguments) == 0
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    return printed.out
-
-
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(arguments) == 1
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("calc: ")
-    assert printed.err.count("\n") == 1
-    return printed.err
-
-
-def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "calc", *arguments],
         capture_output=True,
@@ -44,47 +29,45 @@ def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
-def test_list(capsys: pytest.CaptureFixture[str]) -> None:
-    everything = run(capsys, "list")
+def test_list(command: Command) -> None:
+    everything = command.prints("list")
     for name in (*hardware.names(), *models.names(), *constants.names(), *calc.laws()):
         assert f"\n  {name} " in everything
-    assert run(capsys, "list", "devices").startswith("h100 ")
-    assert "Speedup of a fixed problem on n processors." in run(capsys, "list", "laws")
-    assert "640 pJ" in run(capsys, "list", "constants")
+    assert command.prints("list", "devices").startswith("h100 ")
+    assert "Speedup of a fixed problem on n processors." in command.prints("list", "laws")
+    assert "640 pJ" in command.prints("list", "constants")
 
 
 @pytest.mark.slow
-def test_show_everything_that_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_everything_that_is_listed(command: Command) -> None:
     for name in (*hardware.names(), *models.names(), *constants.names(), *calc.laws()):
-        assert run(capsys, "show", name)
+        assert command.prints("show", name)
 
 
-def test_show_a_device(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = run(capsys, "show", "H100")
+def test_show_a_device(command: Command) -> None:
+    shown = command.prints("show", "H100")
     assert shown.startswith("NVIDIA H100 SXM5 80 GB (2022)\n")
     for line in ("989 TFLOP/s", "80 GiB", "450 GB/s", "700 W", "295.2 FLOP/byte", "Source: NVIDIA"):
         assert line in shown
-    assert "unpublished" in run(capsys, "show", "tpu-v5p")
-    assert "4 W (estimate)" in run(capsys, "show", "phone-npu")
+    assert "unpublished" in command.prints("show", "tpu-v5p")
+    assert "4 W (estimate)" in command.prints("show", "phone-npu")
 
 
-def test_what_is_announced_stands_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    there, announced = run(capsys, "list", "devices").split(
+def test_what_is_announced_stands_apart(command: Command) -> None:
+    there, announced = command.prints("list", "devices").split(
         "\n\nannounced, and not to be had yet:\n"
     )
     assert all(f"\n{key} " in f"\n{announced}" for key in hardware.announced())
     assert not any(f"\n{key} " in f"\n{there}" for key in hardware.announced())
-    assert "22 TB/s (announced)" in run(capsys, "show", "rubin")
+    assert "22 TB/s (announced)" in command.prints("show", "rubin")
     told = "is announced and cannot be had yet"
     plan = ("--prompt", "100", "--generated", "10")
-    assert told in run(capsys, "plan", "llama-3-8b", "rubin", *plan)
-    assert told not in run(capsys, "plan", "llama-3-8b", "h100", *plan)
+    assert told in command.prints("plan", "llama-3-8b", "rubin", *plan)
+    assert told not in command.prints("plan", "llama-3-8b", "h100", *plan)
 
 
-def test_what_is_not_supported_is_told_from_what_is_not_published(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    shown = " ".join(run(capsys, "show", "a10g").split())
+def test_what_is_not_supported_is_told_from_what_is_not_published(command: Command) -> None:
+    shown = " ".join(command.prints("show", "a10g").split())
     assert "not supported by its matrix units FP8, FP6, FP4" in shown
     assert "links to other devices none" in shown
     assert "dense peak, BF16 unpublished" in shown
@@ -103,15 +86,15 @@ bandwidth = { value = 32, unit = "GB/s", direction = "each way", source = "me" }
 
 
 def test_show_a_machine_of_ones_own_whose_source_is_of_its_records(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    command: Command, tmp_path: Path
 ) -> None:
     path = tmp_path / "b.toml"
     path.write_text(OWN_MACHINE, encoding="utf-8")
-    assert run(capsys, "show", str(path)).startswith("My two cards\ndevice ")
+    assert command.prints("show", str(path)).startswith("My two cards\ndevice ")
 
 
-def test_show_a_model(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = run(capsys, "show", "Gemma_2_27B")
+def test_show_a_model(command: Command) -> None:
+    shown = command.prints("show", "Gemma_2_27B")
     assert shown.startswith("Gemma 2 27B (2024)\nlayers ")
     for line in (
         "parameters, counted",
@@ -121,43 +104,45 @@ def test_show_a_model(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert line in shown
     assert re.search(r"^layers of, window +23$", shown, re.M)
-    assert "25.56M param" in run(capsys, "show", "resnet-50")
+    assert "25.56M param" in command.prints("show", "resnet-50")
 
 
-def test_show_software(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "list", "software").startswith("vllm ")
-    printed = run(capsys, "show", "vLLM")
+def test_show_software(command: Command) -> None:
+    assert command.prints("list", "software").startswith("vllm ")
+    printed = command.prints("show", "vLLM")
     own = r"^its own time for each sequence of a step +35 µs \(estimate\)$"
     assert re.search(own, printed, re.M)
     assert re.search(r"^fitted to the rows of +dgx-h100$", printed, re.M)
     assert "Source: ML.ENERGY (2026)" in printed
     assert "Note: sequence of vLLM: Fitted to the 72 rows" in printed
-    facts = json.loads(run(capsys, "show", "vllm", "--json"))
+    facts = json.loads(command.prints("show", "vllm", "--json"))
     assert (facts["kind"], facts["sequence"]["value"]) == ("software", 35)
-    assert run(capsys, "show", "llama-cpp").startswith("llama.cpp\n")  # of which no number is known
-    assert run(capsys, "search", "vllm").split("\n")[0].split() == ["vllm", "software", "vLLM"]
+    assert command.prints("show", "llama-cpp").startswith(
+        "llama.cpp\n"
+    )  # of which no number is known
+    assert command.prints("search", "vllm").split("\n")[0].split() == ["vllm", "software", "vLLM"]
 
 
-def test_show_a_constant_and_a_law(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_a_constant_and_a_law(command: Command) -> None:
     constant = constants.get("energy_dram_word")
-    assert run(capsys, "show", "energy_dram_word") == f"640 pJ\n{calc.source(constant)}\n"
-    shown = run(capsys, "show", "scaling.amdahl")
+    assert command.prints("show", "energy_dram_word") == f"640 pJ\n{calc.source(constant)}\n"
+    shown = command.prints("show", "scaling.amdahl")
     assert shown.startswith("calc.scaling.amdahl(serial_fraction, processors)\n")
     assert "\n  processors       n  processors that share the work\n" in shown
     assert "Equation: S(n) = 1 / (s + (1 − s) / n)" in shown
-    assert "ridge_point(peak: FLOP/s, bandwidth: byte/s)" in run(
-        capsys, "show", "roofline.ridge_point"
+    assert "ridge_point(peak: FLOP/s, bandwidth: byte/s)" in command.prints(
+        "show", "roofline.ridge_point"
     )
 
 
-def test_show_a_law_by_its_full_name(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = run(capsys, "show", "calc.roofline.attainable")
-    assert shown == run(capsys, "show", "roofline.attainable")
-    assert "function 'calc.zzz'" in refused(capsys, "show", "calc.zzz")
+def test_show_a_law_by_its_full_name(command: Command) -> None:
+    shown = command.prints("show", "calc.roofline.attainable")
+    assert shown == command.prints("show", "roofline.attainable")
+    assert "function 'calc.zzz'" in command.refuses("show", "calc.zzz")
 
 
-def test_roofline(capsys: pytest.CaptureFixture[str]) -> None:
-    printed = run(capsys, "roofline", "h100", "--flops", "14 GFLOP", "--bytes", "14 GB")
+def test_roofline(command: Command) -> None:
+    printed = command.prints("roofline", "h100", "--flops", "14 GFLOP", "--bytes", "14 GB")
     answer, basis, _, *lines = printed.splitlines()
     assert answer == "at least 4.179 ms on NVIDIA H100 SXM5 80 GB, bound by memory"
     assert basis.startswith("BOUND ONLY, published peaks alone")
@@ -170,40 +155,40 @@ def test_roofline(capsys: pytest.CaptureFixture[str]) -> None:
         "time, perfect overlap": "4.179 ms",
         "time, no overlap": "4.193 ms",
     }
-    assert run(capsys, "roofline", "h100", "--flops", "14e9", "--bytes", "14e9") == printed
-    assert run(capsys, "roofline", "dgx-h100", "--flops", "14e9", "--bytes", "14e9") == printed
-    assert "INT8" in run(
-        capsys, "roofline", "h100", "--flops", "1e9", "--bytes", "1", "--dtype", "int8"
+    assert command.prints("roofline", "h100", "--flops", "14e9", "--bytes", "14e9") == printed
+    assert command.prints("roofline", "dgx-h100", "--flops", "14e9", "--bytes", "14e9") == printed
+    assert "INT8" in command.prints(
+        "roofline", "h100", "--flops", "1e9", "--bytes", "1", "--dtype", "int8"
     )
 
 
 SERVER = ("--batch", "8", "--prompt", "1000", "--generated", "200")
 
 
-def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
-    printed = run(capsys, "plan", "llama-3-70b", "H100", *SERVER, "--price", "3 USD/hour")
+def test_plan(command: Command) -> None:
+    printed = command.prints("plan", "llama-3-70b", "H100", *SERVER, "--price", "3 USD/hour")
     made = calc.plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200, price="3 USD/hour")
     assert printed == f"{made.table()}\n"
     asked = ("plan", "llama-3-70b", "H100", *SERVER, "--price", "3 USD/hour", "--explain")
-    told = run(capsys, *asked).replace("\n  ", " ")
+    told = command.prints(*asked).replace("\n  ", " ")
     for title, sentences in (
         ("Assumed", made.assumptions),
         ("What would change it", made.what_would_change),
     ):
         assert "\n".join([f"{title}:", *(f"- {each}" for each in sentences)]) in told
-    small = run(
-        capsys, "plan", "llama-3-70b", "H100", *SERVER, "--weights", "INT8", "--devices", "1"
+    small = command.prints(
+        "plan", "llama-3-70b", "H100", *SERVER, "--weights", "INT8", "--devices", "1"
     )
     assert re.search("batch that fits +39\n", small)
-    tight = run(capsys, "plan", "llama-3-70b", "H100", *SERVER, "--devices", "1")
+    tight = command.prints("plan", "llama-3-70b", "H100", *SERVER, "--devices", "1")
     assert re.search(r"[\d.]+ GiB +of 80 GiB: does not fit", tight)
-    tight = run(capsys, "plan", "llama-3-70b", "H100", *SERVER, "--devices", "1", "--explain")
+    tight = command.prints("plan", "llama-3-70b", "H100", *SERVER, "--devices", "1", "--explain")
     assert "- It fits on 2 devices." in tight
 
 
-def test_all_overlapped_is_fastest_in_time_and_in_rate(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_overlapped_is_fastest_in_time_and_in_rate(command: Command) -> None:
     """Each answer stands under its heading: times are least there, and the rate is largest."""
-    printed = run(capsys, "plan", "llama-3-8b", "h100", *SERVER, "--explain")
+    printed = command.prints("plan", "llama-3-8b", "h100", *SERVER, "--explain")
     _, bounds = printed.split("Bounds at published rates:\n")
     cells = {line[:14].strip(): re.findall(r"[\d.]+ \S+", line[14:]) for line in bounds.split("\n")}
     made = calc.plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200)
@@ -215,20 +200,20 @@ def test_all_overlapped_is_fastest_in_time_and_in_rate(capsys: pytest.CaptureFix
     assert written.upper.m_as("token/s") == pytest.approx((tokens / answer.lower).m_as("token/s"))
 
 
-def test_the_parts_of_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_parts_of_a_plan(command: Command) -> None:
     asked = ("plan", "llama-3-70b", "dgx-h100", *SERVER, "--software", "vllm")
     made = calc.plan(
         "llama-3-70b", "dgx-h100", batch=8, prompt=1000, generated=200, software="vllm"
     )
-    told = run(capsys, *asked, "--parts")
+    told = command.prints(*asked, "--parts")
     assert told == f"{made.table()}\n\n{made.expected}\n"
     unmeasured = ("plan", "llama-3-70b", UNEXPECTED, *SERVER, "--dtype", "fp8")
-    assert run(capsys, *unmeasured, "--parts") == run(capsys, *unmeasured)
+    assert command.prints(*unmeasured, "--parts") == command.prints(*unmeasured)
 
 
-def test_plans_for_several_counts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plans_for_several_counts(command: Command) -> None:
     counts = ("--devices", "2,8", "--batch", "1,8,64", "--prompt", "1000", "--generated", "200")
-    printed = run(capsys, "plan", "llama-3-70b", "h100", *counts)
+    printed = command.prints("plan", "llama-3-70b", "h100", *counts)
     lines = printed.split("\n\n")[1].splitlines()[1:7]
     rows = [re.split("  +", re.sub(r" \([^)]*\)", "", line)) for line in lines]
     asked = [[n, b] for n in "28" for b in ("1", "8", "64")]
@@ -241,12 +226,12 @@ def test_plans_for_several_counts(capsys: pytest.CaptureFixture[str]) -> None:
         token, written = alone.expected.time_per_token, alone.expected.throughput
         assert float(row[3]) == pytest.approx(token.m_as("ms"), rel=5e-3)
         assert float(row[4]) == pytest.approx(written.m_as("token/s"), rel=5e-3)
-    assert "What would change it" not in run(
-        capsys, "plan", "llama-3-70b", "h100", *counts, "--explain"
+    assert "What would change it" not in command.prints(
+        "plan", "llama-3-70b", "h100", *counts, "--explain"
     )
 
 
-def test_plan_a_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_plan_a_config(command: Command, tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     fields = {
         "model_type": "llama",
@@ -260,7 +245,7 @@ def test_plan_a_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
         "tie_word_embeddings": False,
     }
     config.write_text(json.dumps(fields))
-    printed = run(capsys, "plan", str(config), "h100", *SERVER)
+    printed = command.prints("plan", str(config), "h100", *SERVER)
     assert re.search("  weights +14.96 GiB", printed)
 
 
@@ -305,23 +290,21 @@ def test_plan_a_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
         ),
     ],
 )
-def test_plans_refused(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], sentence: str
-) -> None:
-    assert sentence in refused(capsys, "plan", *arguments)
+def test_plans_refused(command: Command, arguments: tuple[str, ...], sentence: str) -> None:
+    assert sentence in command.refuses("plan", *arguments)
 
 
-def test_roofline_of_integers_counts_operations(capsys: pytest.CaptureFixture[str]) -> None:
+def test_roofline_of_integers_counts_operations(command: Command) -> None:
     work = ("--flops", "100e9", "--bytes", "1e9", "--dtype", "INT8")
-    printed = run(capsys, "roofline", "h100", *work)
+    printed = command.prints("roofline", "h100", *work)
     assert "100 OP/byte\n" in printed
     assert "590.7 OP/byte\n" in printed
     assert "335 TOP/s (16.93% of the dense peak)" in printed
     assert "FLOP" not in printed
 
 
-def test_roofline_without_traffic(capsys: pytest.CaptureFixture[str]) -> None:
-    printed = run(capsys, "roofline", "h100", "--flops", "989 GFLOP", "--bytes", "0")
+def test_roofline_without_traffic(command: Command) -> None:
+    printed = command.prints("roofline", "h100", "--flops", "989 GFLOP", "--bytes", "0")
     assert "bound by compute" in printed
     told = dict(re.split("  +", line, maxsplit=1) for line in printed.splitlines()[3:])
     del told["device"], told["ridge point"]
@@ -334,37 +317,35 @@ def test_roofline_without_traffic(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("operations", "traffic"), [("0", "5"), ("1e-300", "1e300")])
-def test_roofline_of_hardly_any_operations(
-    capsys: pytest.CaptureFixture[str], operations: str, traffic: str
-) -> None:
-    printed = run(capsys, "roofline", "h100", "--flops", operations, "--bytes", traffic)
+def test_roofline_of_hardly_any_operations(command: Command, operations: str, traffic: str) -> None:
+    printed = command.prints("roofline", "h100", "--flops", operations, "--bytes", traffic)
     assert re.search("arithmetic intensity +0 FLOP/byte\n", printed)
     assert re.search("bound by memory\n", printed)
     assert re.search(r"attainable +0 TFLOP/s \(0%", printed)
 
 
-def test_roofline_refusals(capsys: pytest.CaptureFixture[str]) -> None:
+def test_roofline_refusals(command: Command) -> None:
     work = ("--flops", "1e9", "--bytes", "1e9")
-    assert "no device 'h101'" in refused(capsys, "roofline", "h101", *work)
-    assert "no dense peak for FP4" in refused(capsys, "roofline", "h100", *work, "--dtype", "fp4")
-    assert "calc: --bytes must be zero or positive" in refused(
-        capsys, "roofline", "h100", "--flops", "1", "--bytes=-1"
+    assert "no device 'h101'" in command.refuses("roofline", "h101", *work)
+    assert "no dense peak for FP4" in command.refuses("roofline", "h100", *work, "--dtype", "fp4")
+    assert "calc: --bytes must be zero or positive" in command.refuses(
+        "roofline", "h100", "--flops", "1", "--bytes=-1"
     )
     for none in ("50%", "50 percent", "3 GB / 2 GB"):
-        assert "--bytes needs a quantity in byte, or a bare number; got" in refused(
-            capsys, "roofline", "h100", "--flops", "1", "--bytes", none
+        assert "--bytes needs a quantity in byte, or a bare number; got" in command.refuses(
+            "roofline", "h100", "--flops", "1", "--bytes", none
         )
-    assert "calc: --flops needs a quantity in FLOP; got 1 GB" in refused(
-        capsys, "roofline", "h100", "--flops", "1 GB", "--bytes", "1"
+    assert "calc: --flops needs a quantity in FLOP; got 1 GB" in command.refuses(
+        "roofline", "h100", "--flops", "1 GB", "--bytes", "1"
     )
 
 
-def test_eval(capsys: pytest.CaptureFixture[str]) -> None:
+def test_eval(command: Command) -> None:
     expression = "6 FLOP/param/token * 7B param * 1T token / (1024 * 989 TFLOP/s * 40%)"
-    assert run(capsys, "eval", expression) == "28.80 h\n"
-    assert run(capsys, "eval", expression, "--to", "day") == "1.200 day\n"
-    assert run(capsys, "eval", "10 GB / 2 GB/s") == "5 s\n"
-    assert run(capsys, "eval", "-5 GB") == "-5 GB\n"
+    assert command.prints("eval", expression) == "28.80 h\n"
+    assert command.prints("eval", expression, "--to", "day") == "1.200 day\n"
+    assert command.prints("eval", "10 GB / 2 GB/s") == "5 s\n"
+    assert command.prints("eval", "-5 GB") == "-5 GB\n"
 
 
 @pytest.mark.parametrize(
@@ -382,30 +363,30 @@ def test_eval(capsys: pytest.CaptureFixture[str]) -> None:
     ],
     ids=lambda expression: expression[:20],
 )
-def test_eval_refuses(capsys: pytest.CaptureFixture[str], expression: str) -> None:
-    assert len(refused(capsys, "eval", expression)) < 300
+def test_eval_refuses(command: Command, expression: str) -> None:
+    assert len(command.refuses("eval", expression)) < 300
 
 
-def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(capsys, "eval", "3 GB", "--to", "s") == (
+def test_eval_to_another_dimension(command: Command) -> None:
+    assert command.refuses("eval", "3 GB", "--to", "s") == (
         "calc: --to needs a unit of the same dimension as 3 GB; got 's'\n"
     )
-    assert "--to needs a unit" in refused(capsys, "eval", "3 GB", "--to", "")
-    assert run(capsys, "eval", "3 GB / 2 GB", "--to", "1") == "1.5\n"
-    assert "1e308 EB is too large" in refused(capsys, "eval", "1e308 EB", "--to", "bit")
-    assert "furlong is not a unit" in refused(capsys, "eval", "3 GB", "--to", "furlong")
+    assert "--to needs a unit" in command.refuses("eval", "3 GB", "--to", "")
+    assert command.prints("eval", "3 GB / 2 GB", "--to", "1") == "1.5\n"
+    assert "1e308 EB is too large" in command.refuses("eval", "1e308 EB", "--to", "bit")
+    assert "furlong is not a unit" in command.refuses("eval", "3 GB", "--to", "furlong")
 
 
-def test_show_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(capsys, "show", "zzz") == (
+def test_show_refuses_an_unknown_name(command: Command) -> None:
+    assert command.refuses("show", "zzz") == (
         "calc: there is no constant, device, machine, software, model, run, grid, format,"
         " comparison, recipe, law or function 'zzz'; `calc list` prints their names\n"
     )
-    assert len(refused(capsys, "show", "z" * 5000)) < 300
+    assert len(command.refuses("show", "z" * 5000)) < 300
 
 
-def test_show_a_recipe(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = run(capsys, "show", "Adam_Mixed")
+def test_show_a_recipe(command: Command) -> None:
+    shown = command.prints("show", "Adam_Mixed")
     assert shown.startswith("16 byte/param: 2 weight + 2 gradient + 4 master weight + 4 momentum +")
     assert "Source: Rajbhandari et al. (2020), ZeRO" in shown
 
@@ -419,19 +400,17 @@ def test_show_a_recipe(capsys: pytest.CaptureFixture[str]) -> None:
         ("H10O", "h100"),
     ],
 )
-def test_show_suggests_what_was_meant(
-    capsys: pytest.CaptureFixture[str], name: str, meant: str
-) -> None:
-    sentence = refused(capsys, "show", name)
+def test_show_suggests_what_was_meant(command: Command, name: str, meant: str) -> None:
+    sentence = command.refuses("show", name)
     assert f"law or function {name!r}; did you mean {meant}" in sentence
 
 
 def test_show_tells_a_mistake_in_the_data(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hardware, "_texts", lambda: {"broken": '[broken]\nname = "Broken 1"'})
     monkeypatch.setattr(hardware, "_spellings", lambda: {"broken": "broken"})
-    assert "broken must be a table with a name and a year" in refused(capsys, "show", "broken")
+    assert "broken must be a table with a name and a year" in command.refuses("show", "broken")
 
 
 @pytest.mark.parametrize(
@@ -457,15 +436,15 @@ def test_wrong_usage(
 
 
 def test_as_a_program() -> None:
-    done = command("eval", "10 GB / 2 GB/s")
+    done = process("eval", "10 GB / 2 GB/s")
     assert (done.returncode, done.stdout, done.stderr) == (0, "5 s\n", "")
-    failed = command("eval", "1,5 GB")
+    failed = process("eval", "1,5 GB")
     assert (failed.returncode, failed.stdout) == (1, "")
     assert failed.stderr.startswith("calc: cannot read '1,5 GB'")
 
 
 def test_a_terminal_without_our_letters() -> None:
-    done = command("eval", "3 us", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    done = process("eval", "3 us", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stdout, done.stderr) == (0, "3 \\xb5s\n", "")
 
 
@@ -495,9 +474,7 @@ def test_a_reader_that_stops_early() -> None:
     assert process.wait() == 0
 
 
-def test_throughput_of_an_encoder_of_ones_own(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_throughput_of_an_encoder_of_ones_own(command: Command, tmp_path: Path) -> None:
     """It is as fast as the one of the data that it copies; what is unknown in it is named."""
     path = tmp_path / "config.json"
     shape = {"num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12}
@@ -505,7 +482,7 @@ def test_throughput_of_an_encoder_of_ones_own(
     told = {"model_type": "bert", "type_vocab_size": 2, "new_part": 3}
     path.write_text(json.dumps(told | shape | widths))
     found, ours = (
-        run(capsys, "throughput", each, "h100", "--explain") for each in (str(path), "bert-base")
+        command.prints("throughput", each, "h100", "--explain") for each in (str(path), "bert-base")
     )
     assert (
         found.split("weights:")[1].split("Assumed")[0]
@@ -515,39 +492,39 @@ def test_throughput_of_an_encoder_of_ones_own(
     assert "has what is unknown here, and not counted: new_part." in found
 
 
-def test_throughput(capsys: pytest.CaptureFixture[str]) -> None:
-    printed = run(capsys, "throughput", "flux-1-dev", "dgx-h100", "--steps", "28")
+def test_throughput(command: Command) -> None:
+    printed = command.prints("throughput", "flux-1-dev", "dgx-h100", "--steps", "28")
     made = calc.throughput.of("flux-1-dev", "dgx-h100", steps=28)
     assert made.expected_rate is not None
     assert printed.startswith(
         f"FLUX.1 [dev] on 1 NVIDIA H100 SXM5 80 GB: {made.expected_rate.m_as('1/s'):.4g} "
     )
     assert printed.splitlines()[1].startswith("measured rates of NVIDIA DGX H100; at the most ")
-    printed = run(capsys, "throughput", "flux-1-dev", "dgx-h100", "--steps", "28", "--explain")
+    printed = command.prints("throughput", "flux-1-dev", "dgx-h100", "--steps", "28", "--explain")
     told = printed.split("\n\nAssumed:\n- ")[1].rstrip("\n").replace("\n  ", " ").split("\n- ")
     assert told == list(made.assumptions)
     server = ("throughput", "dlrm-dcnv2", "dgx-h100", "--devices", "8", "--json")
-    facts = json.loads(run(capsys, *server))
+    facts = json.loads(command.prints(*server))
     assert (facts["devices"], facts["devices_that_share_tables"], facts["batch"]) == (8, 1, 51200)
     assert any("holds 270 of them" in each for each in facts["assumptions"])
     assert "at the most 0.4750 images a second, 1710 an hour: 2.105 s a batch" in " ".join(
         printed.split()
     )
-    sentence = refused(capsys, "throughput", "llama-3-8b", "h100")
+    sentence = command.refuses("throughput", "llama-3-8b", "h100")
     assert "Llama 3 8B writes tokens" in sentence
-    assert "`calc throughput`" in refused(
-        capsys, *("plan", "bert-base", "h100", "--prompt", "9", "--generated", "9")
+    assert "`calc throughput`" in command.refuses(
+        *("plan", "bert-base", "h100", "--prompt", "9", "--generated", "9")
     )
-    assert "1024 → 1024 → 512 → 256 → 1" in run(capsys, "show", "dlrm-dcnv2")
-    assert "inverted, to 24 channels" in run(capsys, "show", "mobilenet-v3-large")
+    assert "1024 → 1024 → 512 → 256 → 1" in command.prints("show", "dlrm-dcnv2")
+    assert "inverted, to 24 channels" in command.prints("show", "mobilenet-v3-large")
 
 
-def test_a_product(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_product(command: Command) -> None:
     product = calc.kernels.gemm(64, 4096, 4096, calc.machines.get("dgx-b200"), "fp8")
     shape = ("gemm", "64", "4096", "4096", "b200", "--dtype", "FP8_E4M3")
-    assert run(capsys, *shape) == f"{product}\n"
-    facts = json.loads(run(capsys, *shape, "--json"))
+    assert command.prints(*shape) == f"{product}\n"
+    facts = json.loads(command.prints(*shape, "--json"))
     assert product.expected is not None
     assert facts["expected"]["value"] == pytest.approx(product.expected.m_as("s"))
     assert (facts["bound"], facts["waves"], facts["tile"]) == ("memory", 1, [64, 64])
-    assert "the size m must be a whole number" in refused(capsys, "gemm", "0", "1", "1", "h100")
+    assert "the size m must be a whole number" in command.refuses("gemm", "0", "1", "1", "h100")

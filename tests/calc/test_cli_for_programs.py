@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
-import json
 import re
 import shlex
 import shutil
@@ -19,9 +17,9 @@ import pytest
 import calc
 from calc import commands, constants, formats, hardware, machines, models, runs, software, training
 from calc.catalog import grids
-from calc.commands import main
 from calc.commands.lookup import KINDS, functions
 from calc.commands.options import MEANING, option_of
+from tests.calc.command import Command
 from tests.calc.unexpected import NO_RATE, UNEXPECTED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,31 +40,6 @@ tdp = { value = 250, unit = "W" }
 bf16 = { value = 100, unit = "TFLOP/s" }
 fp64 = { value = 1, unit = "TFLOP/s" }
 """
-
-
-def printed(capsys: pytest.CaptureFixture[str], line: str) -> str:
-    assert main(shlex.split(line)) == 0
-    output = capsys.readouterr()
-    assert output.err == ""
-    return output.out
-
-
-def refused(capsys: pytest.CaptureFixture[str], line: str) -> str:
-    assert main(shlex.split(line)) == 1
-    output = capsys.readouterr()
-    assert (output.out, output.err.count("\n")) == ("", 1)
-    return output.err
-
-
-def told(capsys: pytest.CaptureFixture[str], line: str) -> Any:
-    def refuse(constant: str) -> None:
-        raise AssertionError(f"{constant} is no JSON")
-
-    return json.loads(printed(capsys, f"{line} --json"), parse_constant=refuse)
-
-
-def rows(capsys: pytest.CaptureFixture[str], line: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(printed(capsys, f"{line} --csv"))))
 
 
 @pytest.fixture
@@ -111,15 +84,15 @@ def test_options_are_those_of_the_library() -> None:
         assert action.default == calc.plan.__kwdefaults__.get(name)
 
 
-def test_a_device_in_json(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = told(capsys, "show h100")
+def test_a_device_in_json(command: Command) -> None:
+    shown = command.facts("show h100")
     assert (shown["kind"], shown["name"], shown["year"]) == ("device", "h100", 2022)
     bandwidth = shown["memory_bandwidth"]
     assert (bandwidth["value"], bandwidth["unit"]) == (3.35, "TB/s")
     assert (bandwidth["kind"], bandwidth["source"]) == ("datasheet", "nvidia-h100-datasheet")
     assert shown["peak"]["int8"]["unit"] == "TOP/s"
     assert shown["ridge_point"]["fp16"]["value"] == pytest.approx(989 / 3.35)
-    unpublished = told(capsys, "show tpu-v5p")["tdp"]
+    unpublished = command.facts("show tpu-v5p")["tdp"]
     assert (unpublished["value"], unpublished["unit"], unpublished["kind"]) == (
         None,
         None,
@@ -142,10 +115,8 @@ def test_a_device_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("plan", "function", {"name": "plan"}),
     ],
 )
-def test_show_in_json(
-    capsys: pytest.CaptureFixture[str], line: str, kind: str, expected: dict[str, Any]
-) -> None:
-    shown = told(capsys, f"show {line}")
+def test_show_in_json(command: Command, line: str, kind: str, expected: dict[str, Any]) -> None:
+    shown = command.facts(f"show {line}")
     assert shown["kind"] == kind
     for name, value in expected.items():
         if isinstance(value, dict):
@@ -154,18 +125,18 @@ def test_show_in_json(
             assert shown[name] == value
 
 
-def test_a_model_and_the_run_that_trained_it(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = told(capsys, "show GPT-3_175b")
+def test_a_model_and_the_run_that_trained_it(command: Command) -> None:
+    shown = command.facts("show GPT-3_175b")
     assert (shown["kind"], shown["run"]["kind"]) == ("model", "run")
     assert shown["run"]["devices"]["value"] is None
-    text = printed(capsys, "show gpt-3-175b")
+    text = command.prints("show gpt-3-175b")
     assert text.startswith("GPT-3 175B (2020)\nlayers ")
     assert "\n\ntraining of GPT-3 175B (2020)\ndevice " in text
-    assert "gpt-3-175b" in refused(capsys, "show gpt-3")
+    assert "gpt-3-175b" in command.refuses("show gpt-3")
 
 
 @pytest.mark.slow
-def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_is_listed_and_shown(command: Command) -> None:
     everything = {
         *(("constant", name) for name in constants.names()),
         *(("device", name) for name in (*hardware.names(), *hardware.announced())),
@@ -181,60 +152,58 @@ def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> N
         *(("law", name) for name in calc.laws()),
         *(("function", name) for name in functions()),
     }
-    listed = told(capsys, "list")["rows"]
+    listed = command.facts("list")["rows"]
     assert {(row["kind"], row["name"]) for row in listed} == everything
-    assert [(row["kind"], row["name"]) for row in rows(capsys, "list")] == [
+    assert [(row["kind"], row["name"]) for row in command.rows("list")] == [
         (row["kind"], row["name"]) for row in listed
     ]
     for kind in KINDS:
-        first = rows(capsys, f"list {kind}")[0]
+        first = command.rows(f"list {kind}")[0]
         assert first["kind"] == kind.removesuffix("s")
         assert first["title"]
-    comparisons = (each["name"] for each in told(capsys, "list comparisons")["rows"])
+    comparisons = (each["name"] for each in command.facts("list comparisons")["rows"])
     for name in (*machines.names(), *runs.names(), *formats.names(), *functions(), *comparisons):
-        assert printed(capsys, f"show {name}")
+        assert command.prints(f"show {name}")
     assert {"plan", "inference.decode", "transformer.forward_flops", "roofline.gemm"} <= set(
         functions()
     )
     assert not set(functions()) & set(calc.laws())
 
 
-def test_csv_goes_to_a_file_of_that_kind_alone(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_csv_goes_to_a_file_of_that_kind_alone(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "devices.csv"
-    text = printed(capsys, f"list devices --csv {path}")
+    text = command.prints(f"list devices --csv {path}")
     assert text.startswith("h100 ")
     assert [row["name"] for row in csv.DictReader(path.read_text().splitlines())] == [
         *hardware.names(),
         *hardware.announced(),
     ]
-    assert "--csv needs a name that ends in .csv; got 'devices'" in refused(
-        capsys, "list --csv devices"
+    assert "--csv needs a name that ends in .csv; got 'devices'" in command.refuses(
+        "list --csv devices"
     )
-    assert "--csv and --json cannot both be printed" in refused(capsys, "list --csv --json")
+    assert "--csv and --json cannot both be printed" in command.refuses("list --csv --json")
     for nowhere in ("''", tmp_path, tmp_path / "none" / "x.csv"):
-        assert "cannot write" in refused(capsys, f"list --csv {nowhere}")
+        assert "cannot write" in command.refuses(f"list --csv {nowhere}")
     assert not Path("devices").exists()
 
 
-def test_roofline_and_eval_in_json(capsys: pytest.CaptureFixture[str]) -> None:
-    place = told(capsys, "roofline h100 --flops '14 GFLOP' --bytes '14 GB'")
+def test_roofline_and_eval_in_json(command: Command) -> None:
+    place = command.facts("roofline h100 --flops '14 GFLOP' --bytes '14 GB'")
     assert place["bound"] == "memory"
     assert place["arithmetic_intensity"] == {"value": 1, "unit": "FLOP/byte"}
     assert place["attainable"] == {"value": pytest.approx(3.35), "unit": "TFLOP/s"}
     assert place["time"]["perfect_overlap"] == {"value": pytest.approx(14 / 3350), "unit": "s"}
-    still = told(capsys, "roofline h100 --flops 1e9 --bytes 0")
+    still = command.facts("roofline h100 --flops 1e9 --bytes 0")
     assert still.keys() == place.keys()
     assert still["arithmetic_intensity"] is None
-    assert told(capsys, "eval '10 GB / 2 GB/s'")["quantity"] == {"value": 5, "unit": "s"}
-    assert told(capsys, "eval '3 GB / 2 GB'")["quantity"] == 1.5
-    assert told(capsys, "eval '90 s' --to min")["quantity"] == {"value": 1.5, "unit": "min"}
+    assert command.facts("eval '10 GB / 2 GB/s'")["quantity"] == {"value": 5, "unit": "s"}
+    assert command.facts("eval '3 GB / 2 GB'")["quantity"] == 1.5
+    assert command.facts("eval '90 s' --to min")["quantity"] == {"value": 1.5, "unit": "min"}
 
 
-def test_eval_refuses_what_floating_point_does_not_hold(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "a number in it is too small" in refused(capsys, "eval 1e-400")
-    assert printed(capsys, "eval 0e-400") == "0\n"
+def test_eval_refuses_what_floating_point_does_not_hold(command: Command) -> None:
+    assert "a number in it is too small" in command.refuses("eval 1e-400")
+    assert command.prints("eval 0e-400") == "0\n"
 
 
 WITHOUT_NUMPY = (
@@ -243,10 +212,10 @@ WITHOUT_NUMPY = (
 SERVER = "--prompt 1000 --generated 200"
 
 
-def test_a_plan_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_in_json_and_csv(command: Command) -> None:
     plan = calc.plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200, price="3 USD/h")
     line = f"plan llama-3-70b h100 --batch 8 {SERVER} --price '3 USD/h'"
-    found = told(capsys, line)
+    found = command.facts(line)
     (row,) = found["rows"]
     assert (row["model"], row["device"], row["devices"], row["fits"]) == (
         "llama-3-70b",
@@ -262,7 +231,7 @@ def test_a_plan_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     assert row["binds"] == "memory bandwidth"
     assert found["assumptions"] == list(plan.assumptions)
     assert found["what_would_change"] == list(plan.what_would_change)
-    (flat,) = rows(capsys, line)
+    (flat,) = command.rows(line)
     assert float(flat["throughput.lower.value"]) == pytest.approx(plan.throughput.lower.magnitude)
     assert flat["fits"] == "true"
 
@@ -273,11 +242,11 @@ EXPECTED = (
 )
 
 
-def test_the_expectation_of_a_plan_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_expectation_of_a_plan_in_json_and_csv(command: Command) -> None:
     line = f"plan llama-3-70b dgx-h100 --batch 8 --devices 4 {SERVER} --software none"
     asked = {"batch": 8, "devices": 4, "prompt": 1000, "generated": 200, "software": "none"}
     plan = calc.plan("llama-3-70b", "h100", **asked)
-    found = told(capsys, line)
+    found = command.facts(line)
     (row,) = found["rows"]
     assert row["not_expected"] is None
     assert tuple(row["expected"]) == EXPECTED
@@ -291,16 +260,14 @@ def test_the_expectation_of_a_plan_in_json_and_csv(capsys: pytest.CaptureFixture
         "rate": "794.5 TFLOP/s",
         "sources": ["bekman2026mlengineering"],
     }
-    (flat,) = rows(capsys, line)
+    (flat,) = command.rows(line)
     assert float(flat["expected.writing.tensor.value"]) == parts["tensor"]["time"]["value"]
 
 
-def test_each_point_of_a_grid_is_expected_as_if_it_were_alone(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_each_point_of_a_grid_is_expected_as_if_it_were_alone(command: Command) -> None:
     asked = f"--devices 2 --dtype fp8 {SERVER}"
-    several = told(capsys, f"plan llama-3-70b h100,{UNEXPECTED} --batch 8,9999 {asked}")
-    alone = told(capsys, f"plan llama-3-70b h100 --batch 8 {asked}")
+    several = command.facts(f"plan llama-3-70b h100,{UNEXPECTED} --batch 8,9999 {asked}")
+    alone = command.facts(f"plan llama-3-70b h100 --batch 8 {asked}")
     expected = [row["expected"] for row in several["rows"]]
     assert expected == [alone["rows"][0]["expected"], None, None, None]
     assert several["parts"] == []
@@ -309,9 +276,9 @@ def test_each_point_of_a_grid_is_expected_as_if_it_were_alone(
     assert NO_RATE in reasons[1]
 
 
-def test_a_grid_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_grid_in_json_and_csv(command: Command) -> None:
     line = f"plan llama-3-70b h100 --batch 1,8,9999 --devices 2,4 {SERVER}"
-    found = told(capsys, line)
+    found = command.facts(line)
     points = [(row["devices"], row["batch"], row["fits"]) for row in found["rows"]]
     assert points == [(n, b, b < 9999) for n in (2, 4) for b in (1, 8, 9999)]
     plan = calc.plan("llama-3-70b", "h100", batch=8, devices=4, prompt=1000, generated=200)
@@ -319,53 +286,53 @@ def test_a_grid_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
         plan.answer_time.upper.m_as("s")
     )
     assert found["rows"][2]["answer_time"]["upper"]["value"] is None  # it does not fit
-    assert [row["batch"] for row in rows(capsys, line)] == ["1", "8", "9999"] * 2
+    assert [row["batch"] for row in command.rows(line)] == ["1", "8", "9999"] * 2
 
 
-def test_plans_for_several_devices(capsys: pytest.CaptureFixture[str], own: Path) -> None:
+def test_plans_for_several_devices(command: Command, own: Path) -> None:
     line = f"plan llama-3-8b h100,{own},a100 --batch 8 {SERVER}"
-    text = printed(capsys, line)
+    text = command.prints(line)
     head, table = (part.splitlines() for part in text.split("\n\n")[:2])
     assert head[0] == "Llama 3 8B; devices 1, batch 8, prompt 1000, generated 200"
     assert table[0].split("  ")[:2] == ["device", "basis"]
     begins = [row.split("  ")[0] for row in table[1:4]]
     assert begins == ["h100", "mine", "a100"]
-    text = printed(capsys, f"{line} --explain").replace("\n  ", " ")
+    text = command.prints(f"{line} --explain").replace("\n  ", " ")
     assert "\n- Mine: Each device draws its 250 W all the time" in text
     assert text.count("Prompts are read together") == 1
-    for row, device in zip(told(capsys, line)["rows"], ("h100", own, "a100"), strict=True):
-        alone = told(capsys, f"plan llama-3-8b {device} --batch 8 {SERVER}")["rows"]
+    for row, device in zip(command.facts(line)["rows"], ("h100", own, "a100"), strict=True):
+        alone = command.facts(f"plan llama-3-8b {device} --batch 8 {SERVER}")["rows"]
         assert [row] == alone
-    tight = told(capsys, f"plan llama-3-70b t4,h100 --batch 8 {SERVER}")
+    tight = command.facts(f"plan llama-3-70b t4,h100 --batch 8 {SERVER}")
     assert [(row["device"], row["fits"]) for row in tight["rows"]] == [
         ("h100", True),
         ("t4", False),
     ]
     assert tight["left_out"][0].startswith("Llama 3 70B does not fit on 1 NVIDIA T4")
-    assert "\n- Llama 3 70B does not" in printed(capsys, f"plan llama-3-70b t4,h100 {SERVER}")
-    assert "does not fit on 1 NVIDIA T4" in refused(capsys, f"plan llama-3-405b t4,t4 {SERVER}")
+    assert "\n- Llama 3 70B does not" in command.prints(f"plan llama-3-70b t4,h100 {SERVER}")
+    assert "does not fit on 1 NVIDIA T4" in command.refuses(f"plan llama-3-405b t4,t4 {SERVER}")
 
 
-def test_bits_may_be_a_bare_number(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bits_may_be_a_bare_number(command: Command) -> None:
     line = f"plan llama-3-8b h100 {SERVER} --weights"
-    assert told(capsys, f"{line} 8") == told(capsys, f"{line} '8 bit'")
-    assert "weights in 4.5 bit, keys and" in printed(capsys, f"{line} 4.5").replace("\n  ", " ")
+    assert command.facts(f"{line} 8") == command.facts(f"{line} '8 bit'")
+    assert "weights in 4.5 bit, keys and" in command.prints(f"{line} 4.5").replace("\n  ", " ")
 
 
-def test_prices_in_other_money_say_how_to_convert(capsys: pytest.CaptureFixture[str]) -> None:
+def test_prices_in_other_money_say_how_to_convert(command: Command) -> None:
     line = f"plan llama-3-8b h100 {SERVER} --price"
     for price in ("3 EUR/hour", "3EUR/hour", "3 euros/hour", "€3/hour"):
-        assert "at 1.15 USD for 1 EUR, 3 EUR/hour is 1.15 * 3 USD/hour" in refused(
-            capsys, f"{line} '{price}'"
+        assert "at 1.15 USD for 1 EUR, 3 EUR/hour is 1.15 * 3 USD/hour" in command.refuses(
+            f"{line} '{price}'"
         )
-    explained = printed(capsys, f"{line} '1.15 * 3 USD/hour' --explain")
+    explained = command.prints(f"{line} '1.15 * 3 USD/hour' --explain")
     assert "A device costs 3.45 USD/h" in explained
 
 
-def test_empty_counts_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_counts_are_refused(command: Command) -> None:
     for option in ("--batch", "--devices"):
-        assert f"{option} needs numbers, as in 1,8,64; got ''" in refused(
-            capsys, f"plan llama-3-8b h100 {SERVER} {option} ''"
+        assert f"{option} needs numbers, as in 1,8,64; got ''" in command.refuses(
+            f"plan llama-3-8b h100 {SERVER} {option} ''"
         )
 
 
@@ -397,40 +364,38 @@ def test_what_needs_arrays_throughout_names_its_extra_and_a_search_needs_none(
     assert said in done.stdout + done.stderr
 
 
-def test_a_device_of_ones_own(capsys: pytest.CaptureFixture[str], own: Path) -> None:
-    shown = told(capsys, f"show {own}")
+def test_a_device_of_ones_own(command: Command, own: Path) -> None:
+    shown = command.facts(f"show {own}")
     assert (shown["name"], shown["peak"]["bf16"]["value"]) == ("mine", 100)
-    assert "Source: our own bench\n" in printed(capsys, f"show {own}:mine")
-    place = told(capsys, f"roofline {own} --flops 1e9 --bytes 1e9 --dtype bf16")
+    assert "Source: our own bench\n" in command.prints(f"show {own}:mine")
+    place = command.facts(f"roofline {own} --flops 1e9 --bytes 1e9 --dtype bf16")
     assert place["attainable"] == {"value": 1, "unit": "TFLOP/s"}
-    assert told(capsys, f"plan llama-3-8b {own} {SERVER}")["rows"][0]["device"] == "mine"
+    assert command.facts(f"plan llama-3-8b {own} {SERVER}")["rows"][0]["device"] == "mine"
     for line in (f"plan llama-3-8b none.toml {SERVER}", "show none.toml", "validate none.toml"):
-        assert "none.toml: there is no such file; `calc measure` writes one" in refused(
-            capsys, line
+        assert "none.toml: there is no such file; `calc measure` writes one" in command.refuses(
+            line
         )
 
 
-def test_the_device_and_the_machine_that_the_manual_shows(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_device_and_the_machine_that_the_manual_shows(command: Command, tmp_path: Path) -> None:
     shown = re.findall("```toml\n(.*?)```", MANUAL.read_text("utf-8"), re.DOTALL)
     [device] = [each for each in shown if "[mine]" in each]
     [machine] = [each for each in shown if "[my-box]" in each]
     path = tmp_path / "mine.toml"
     path.write_text(device, encoding="utf-8")
-    assert "150 FLOP/byte" in printed(capsys, f"roofline {path} --flops 1 --bytes 1 --dtype bf16")
+    assert "150 FLOP/byte" in command.prints(f"roofline {path} --flops 1 --bytes 1 --dtype bf16")
     counts = "--prompt 100 --generated 10"
-    assert "My accelerator" in printed(capsys, f"plan llama-3-8b {path} {counts}")
+    assert "My accelerator" in command.prints(f"plan llama-3-8b {path} {counts}")
     path.write_text(device + machine, encoding="utf-8")
-    assert "where 2 devices have 32 GB/s each way" in printed(
-        capsys, f"plan llama-3-8b {path} {counts} --devices 2 --explain"
+    assert "where 2 devices have 32 GB/s each way" in command.prints(
+        f"plan llama-3-8b {path} {counts} --devices 2 --explain"
     ).replace("\n  ", " ")
-    assert "My box" in printed(capsys, f"show {path}:my-box")
-    assert "My accelerator" in printed(capsys, f"show {path}:mine")
+    assert "My box" in command.prints(f"show {path}:my-box")
+    assert "My accelerator" in command.prints(f"show {path}:mine")
 
 
 def test_validate_takes_a_device_of_ones_own(
-    capsys: pytest.CaptureFixture[str], own: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from calc import measure
 
@@ -438,7 +403,7 @@ def test_validate_takes_a_device_of_ones_own(
     monkeypatch.setattr(
         measure, "validate", lambda kernels, device, progress: given.append(device) or []
     )
-    assert "every kernel was too noisy" in printed(capsys, f"validate {own}")
+    assert "every kernel was too noisy" in command.prints(f"validate {own}")
     assert given[0].key == "mine"
 
 
@@ -496,16 +461,16 @@ def test_validate_takes_a_device_of_ones_own(
         ("power draw", "calc watts"),
     ],
 )
-def test_search(capsys: pytest.CaptureFixture[str], words: str, first: str) -> None:
-    found = told(capsys, f"search {words}")["rows"]
+def test_search(command: Command, words: str, first: str) -> None:
+    found = command.facts(f"search {words}")["rows"]
     assert first in [row["name"] for row in found[:3]]
-    text = printed(capsys, f"search '{words}'").splitlines()
+    text = command.prints(f"search '{words}'").splitlines()
     assert text[0].startswith(f"{found[0]['name']}  ")
     assert len(text) <= 21
 
 
-def test_what_has_all_words_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
-    names = [row["name"] for row in told(capsys, "search energy bit")["rows"]]
+def test_what_has_all_words_comes_first(command: Command) -> None:
+    names = [row["name"] for row in command.facts("search energy bit")["rows"]]
     texts = {name: f"{name} {constants.get(name).provenance}".lower() for name in constants.names()}
     has = [
         all(re.search(rf"(?<![a-z]){word}", texts[name]) for word in ("energy", "bit"))
@@ -514,21 +479,19 @@ def test_what_has_all_words_comes_first(capsys: pytest.CaptureFixture[str]) -> N
     ]
     assert has[0]
     assert has == sorted(has, reverse=True)
-    assert "nothing is known of 'qqqqqq'" in refused(capsys, "search qqqqqq")
-    assert "nothing is known of ''" in refused(capsys, "search ''")
+    assert "nothing is known of 'qqqqqq'" in command.refuses("search qqqqqq")
+    assert "nothing is known of ''" in command.refuses("search ''")
 
 
 @pytest.mark.parametrize("word", ["ppx", "grxo", "rlx"])
-def test_a_short_word_stands_for_none_that_looks_like_it(
-    capsys: pytest.CaptureFixture[str], word: str
-) -> None:
-    assert f"nothing is known of '{word}'" in refused(capsys, f"search {word}")
+def test_a_short_word_stands_for_none_that_looks_like_it(command: Command, word: str) -> None:
+    assert f"nothing is known of '{word}'" in command.refuses(f"search {word}")
 
 
-def test_commands_that_are_found_are_those_of_calc(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in commands.COMMANDS:
-        found = told(capsys, f"search calc {command}")["rows"]
-        assert ("command", f"calc {command}") in [(row["kind"], row["name"]) for row in found[:3]]
+def test_commands_that_are_found_are_those_of_calc(command: Command) -> None:
+    for name in commands.COMMANDS:
+        found = command.facts(f"search calc {name}")["rows"]
+        assert ("command", f"calc {name}") in [(row["kind"], row["name"]) for row in found[:3]]
 
 
 def completions(script: Path, *words: str) -> Iterator[str]:
@@ -541,11 +504,9 @@ def completions(script: Path, *words: str) -> Iterator[str]:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_a_shell_completes_commands_options_and_names(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_shell_completes_commands_options_and_names(command: Command, tmp_path: Path) -> None:
     script = tmp_path / "calc.bash"
-    script.write_text(printed(capsys, "completion bash"))
+    script.write_text(command.prints("completion bash"))
     assert [*completions(script, "calc", "sea")] == ["search"]
     assert {*completions(script, "calc", "show", "h10")} == {"h100", "h100-pcie"}
     assert {*completions(script, "calc", "show", "roofline.att")} == {"roofline.attainable"}
@@ -557,16 +518,14 @@ def test_a_shell_completes_commands_options_and_names(
     assert [*completions(script, "calc", "plan", "llama-3-8b", "h100", "--gen")] == ["--generated"]
     assert {*completions(script, "calc", "roofline", "h100", "--dtype", "fp1")} == {"fp16"}
     assert "int4" in completions(script, "calc", "plan", "llama-3-8b", "h100", "--weights", "int")
-    assert printed(capsys, "completion zsh").startswith("#compdef calc\n")
+    assert command.prints("completion zsh").startswith("#compdef calc\n")
 
 
-def test_completion_says_what_it_needs(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_completion_says_what_it_needs(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert (
         'calc completion needs shtab, which is not installed; pip install "machine-foundations[co'
-        in (refused(capsys, "completion bash"))
+        in (command.refuses("completion bash"))
     )
 
 
@@ -592,7 +551,7 @@ def test_closed_streams(closed: str, line: str, error: str) -> None:
 
 @pytest.mark.slow
 def test_the_commands_that_the_readme_and_the_manual_show(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every line and cell of both that needs no machine and no file is one that works."""
     monkeypatch.chdir(tmp_path)  # what they write stands there
@@ -604,10 +563,10 @@ def test_the_commands_that_the_readme_and_the_manual_show(
     assert len(cells) >= 14
     assert len(lines) >= 10
     for line in (*cells, *lines):
-        command = line.split()[0]
-        assert command in commands.COMMANDS
-        if command not in {"measure", "validate", "sweep", "simulate"} and ".toml" not in line:
-            assert printed(capsys, line.replace(" --csv plan.csv", ""))
+        name = line.split()[0]
+        assert name in commands.COMMANDS
+        if name not in {"measure", "validate", "sweep", "simulate"} and ".toml" not in line:
+            assert command.prints(line.replace(" --csv plan.csv", ""))
     for option in ("--workers", "--resume", "--json", "--csv"):
         assert option in text
 

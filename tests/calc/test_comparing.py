@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import shlex
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,9 +12,9 @@ import pytest
 
 from calc import InputError, compare, plan
 from calc.catalog.intervals import MEASURED, PEAKS
-from calc.commands import main
 from calc.planning.comparing.answer import EXPECTED, UPPER, Comparison
 from calc.planning.drawing import INK, write_drawing
+from tests.calc.command import Command
 from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
 
 ASKED: dict[str, Any] = {"prompt": 1000, "generated": 200}
@@ -212,32 +208,25 @@ def test_a_drawing_has_the_ink_of_its_page(found: Comparison, tmp_path: Path) ->
         write_drawing(found.draw(), "front.gif")
 
 
-def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command(command: Command, tmp_path: Path) -> None:
     drawn = tmp_path / "front.svg"
     line = (
         "compare llama-3-70b --machines dgx-h100,t4 --prompt 1000 --generate 200"
         f" --price 'dgx-h100=3 USD/hour' --draw {drawn}"
     )
-    assert main(shlex.split(line)) == 0
-    told = capsys.readouterr().out
+    told = command.prints(line)
     assert "115.8 GiB too little" in told
     assert "Assumed:" not in told
     assert drawn.exists()
-    assert main(shlex.split(f"{line} --json")) == 0
-    first, last = json.loads(capsys.readouterr().out)["rows"]
+    first, last = command.facts(line)["rows"]
     assert (first["rank"], first["machine"], first["devices"], last["rank"]) == (
         1,
         "dgx-h100",
         2,
         None,
     )
-    assert main(shlex.split(f"{line} --csv")) == 0
-    listed = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    listed = command.rows(line)
     assert [row["machine"] for row in listed] == ["dgx-h100", "t4"]
-    assert (
-        main(
-            shlex.split("compare llama-3-70b --machines h100 --prompt 1 --generated 1 --draw x.gif")
-        )
-        == 1
+    assert "ends in .svg or .png" in command.refuses(
+        "compare llama-3-70b --machines h100 --prompt 1 --generated 1 --draw x.gif"
     )
-    assert "ends in .svg or .png" in capsys.readouterr().err

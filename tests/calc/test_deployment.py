@@ -11,9 +11,9 @@ import pytest
 
 from calc import plan_service
 from calc.catalog import engines
-from calc.commands import main
 from calc.core.errors import InputError
 from calc.planning import ServicePlan
+from tests.calc.command import Command
 
 SERVICE: dict[str, Any] = {
     "rate": 20,
@@ -123,11 +123,13 @@ def test_every_option_is_known_to_be_filled_in() -> None:
             assert not any("$" in word for word in starting.words(option, values))
 
 
-def test_the_command_line_prints_a_script(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_prints_a_script(command: Command) -> None:
     given = [f"--{name}={value}" for name, value in SERVICE.items()]
-    assert main(["plan-service", "qwen-3-32b", "dgx-h100", *given, "--write", "vllm"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = command.prints(
+        "plan-service", "qwen-3-32b", "dgx-h100", *given, "--write", "vllm"
+    ).splitlines()
     assert lines[0].startswith("# Qwen3 32B: ")
     assert lines[-1].startswith("vllm serve Qwen/Qwen3-32B --tensor-parallel-size ")
-    assert main(["plan-service", "qwen-3-32b", "h100", *given, "--write=vllm 0.1"]) == 1
-    assert "are not in the data" in capsys.readouterr().err
+    assert "are not in the data" in command.refuses(
+        "plan-service", "qwen-3-32b", "h100", *given, "--write=vllm 0.1"
+    )

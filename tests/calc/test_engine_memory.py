@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 
 from benchmarks import engine_memory as benchmark
 from calc import InputError, engine_memory, engines, hardware, models
-from calc.commands import main
 from calc.core.citations import bibliography
 from calc.published.engine_memory import rows
 from calc.steps.engine_memory import EngineMemory
+from tests.calc.command import Command
 from tests.rows import each_row
 
 MODELS = ("llama-3-1-8b", "qwen-3-30b-a3b", "gemma-3-27b", "gpt-oss-20b", "nemotron-nano-9b-v2")
@@ -234,28 +234,24 @@ def test_a_model_that_no_slices_hold() -> None:
 # --- the command ---
 
 
-def test_a_configuration_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_configuration_of_ones_own(tmp_path: Path, command: Command) -> None:
     known = json.loads((Path(__file__).parent / "configs.json").read_text(encoding="utf-8"))
     path = tmp_path / "config.json"
     path.write_text(json.dumps(known["qwen-3-30b-a3b"]), encoding="utf-8")
-    assert main(["fit", str(path), "h100", "--context", "8192", "--weights", "bf16", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = command.facts("fit", str(path), "h100", "--context", "8192", "--weights", "bf16")
     assert told["tokens"] == fitted("qwen-3-30b-a3b").tokens
 
 
-def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(command: Command) -> None:
     line = "fit llama-3.1-8b h100 --software vllm --tensor 2 --utilization 0.95 --context 8192"
-    assert main(line.split()) == 0
-    printed = capsys.readouterr().out
+    printed = command.prints(line)
     assert "on 2 NVIDIA H100 SXM5 80 GB by vLLM 0.19" in printed
     assert "outside of torch" in printed
-    assert main([*line.split(), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = command.facts(*line.split())
     assert told["tokens"] == fitted(tensor=2, utilization=0.95).tokens
     assert [part["name"] for part in told["parts"]] == [
         "weights",
         "largest step",
         "outside of torch",
     ]
-    assert main(["fit", "llama-3-70b", "h100"]) == 1
-    assert "tensor=2 would hold it" in capsys.readouterr().err
+    assert "tensor=2 would hold it" in command.refuses("fit", "llama-3-70b", "h100")

@@ -13,11 +13,11 @@ from hypothesis import given, strategies as st
 from calc import Formats, Job, Layout, Tokens, hardware, machines, software, step
 from calc.catalog import engine_sums, kernel_shares
 from calc.catalog.kernel_shares import COLUMNS, LENGTHS, ROOFS, Error, Surface
-from calc.commands import main
 from calc.core.errors import InputError
 from calc.published import kernel_tables
 from calc.steps.measured import formats_of_product, surface
 from experiments import distil_kernels
+from tests.calc.command import Command
 
 BYTES = 1_000_000  # that all measured kernels may take
 HEAD = ",".join(COLUMNS)
@@ -121,22 +121,23 @@ def test_what_tables_are_off_is_told_with_a_version_and_a_device_left_out() -> N
 
 
 def test_a_table_of_ones_own_is_held_by_the_command_or_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, command: Command
 ) -> None:
     own = written(tmp_path, line(version_before="0.2 -0.1"))
-    assert main(["validate", "--kernels", str(own)]) == 0
-    assert "product  60    5.0%       +1.0%   1       20.0%" in capsys.readouterr().out
+    assert "product  60    5.0%       +1.0%   1       20.0%" in command.prints(
+        "validate", "--kernels", str(own)
+    )
     broken = written(tmp_path, line(hundredths=" ".join(["50"] * 64)))
-    assert main(["validate", "--kernels", str(broken)]) == 1
-    assert "its shortest kernel takes 0.1 µs" in capsys.readouterr().err
+    assert "its shortest kernel takes 0.1 µs" in command.refuses(
+        "validate", "--kernels", str(broken)
+    )
 
 
 @pytest.mark.parametrize("other", [["--published"], ["--group", "serving"]])
-def test_tables_of_kernels_are_asked_for_alone(
-    other: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["validate", "--kernels", *other]) == 1
-    assert "leave out --published and --group, or it" in capsys.readouterr().err
+def test_tables_of_kernels_are_asked_for_alone(other: list[str], command: Command) -> None:
+    assert "leave out --published and --group, or it" in command.refuses(
+        "validate", "--kernels", *other
+    )
 
 
 def test_a_distilled_surface_rises_even_where_what_was_measured_falls() -> None:

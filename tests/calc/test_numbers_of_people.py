@@ -13,6 +13,7 @@ from calc import InputError, compare, models, plan, plan_service, plan_training
 from calc.commands import command_parser, main
 from calc.formats import element_size
 from calc.planning.service import read_trace
+from tests.calc.command import Command
 
 CHAT: dict[str, Any] = {"prompt": 1000, "generated": 200}
 RUN: dict[str, Any] = {"tokens": "1B", "length": 4096, "devices": 8, "software": "megatron"}
@@ -63,10 +64,9 @@ def test_a_published_layout_makes_no_choice_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("layout", ["TP=2,PP=1", '{"tensor": 2, "pipeline": 1}', "published"])
-def test_layouts_of_the_command_line(layout: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_layouts_of_the_command_line(layout: str, command: Command) -> None:
     asked = "plan-training llama-3-8b dgx-h100 --tokens 1B --sequences 64 --length 4k --devices 8"
-    assert main([*asked.split(), "--layout", layout, "--json"]) == 0
-    row = json.loads(capsys.readouterr().out)["rows"][0]
+    row = command.facts(*asked.split(), "--layout", layout)["rows"][0]
     assert row["tensor"] == 2 or layout == "published"
 
 

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import json
-import shlex
 
 import pytest
 
-from calc.commands import main
 from calc.published import power
 from calc.steps import curves
+from tests.calc.command import Command
 
 
-def printed(capsys: pytest.CaptureFixture[str], line: str) -> str:
-    assert main(shlex.split(line)) == 0
-    return capsys.readouterr().out
-
-
-def test_every_measured_power_is_read_by_device_and_load(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_every_measured_power_is_read_by_device_and_load(command: Command) -> None:
     """ML.ENERGY's H100s: 72 loads, none above the design power by more than its meter is off."""
-    answer = json.loads(printed(capsys, "watts h100 --json"))
+    answer = json.loads(command.prints("watts h100 --json"))
     assert len(answer["rows"]) == 72
     assert all(0.3 < row["share_of_design_power"] < 1.02 for row in answer["rows"])
-    eight = json.loads(printed(capsys, "watts h100 --model llama-3-1-8b --json"))["rows"]
+    eight = json.loads(command.prints("watts h100 --model llama-3-1-8b --json"))["rows"]
     assert [row["model"] for row in eight] == ["meta-llama/Llama-3.1-8B-Instruct"] * len(eight)
     # Its own two figures agree: what the GPUs drew over their tokens a second is their J/token.
     for draw in power.draws():
@@ -34,24 +26,23 @@ def test_every_measured_power_is_read_by_device_and_load(
             assert per_token == pytest.approx(measured["gpu_energy_per_output_token"], rel=1e-3)
 
 
-def test_of_a_device_that_nobody_measured_there_is_a_marked_estimate(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = printed(capsys, "watts a100")
+def test_of_a_device_that_nobody_measured_there_is_a_marked_estimate(command: Command) -> None:
+    text = command.prints("watts a100")
     assert "0 loads measured: an estimate is 171.4 W to 394.6 W" in text
-    assert "an unpublished power" in printed(capsys, "watts apple-m3-ultra")
+    assert "an unpublished power" in command.prints("watts apple-m3-ultra")
 
 
-def test_a_collective_says_whose_curve_it_took(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_collective_says_whose_curve_it_took(command: Command) -> None:
     """nccl-tests printed 373 µs for 16 MB on 64 H100s, and the bound is of two ports' rings."""
-    answer = json.loads(printed(capsys, "collective all-reduce 16MB dgx-h100 --devices 64 --json"))
+    answer = json.loads(command.prints("collective all-reduce 16MB dgx-h100 --devices 64 --json"))
     least, most = (bound["value"] for bound in answer["interval"])
     assert answer["lower"]["value"] * 1e6 < least * 1e6 < 373 < most * 1e6
     assert [curve["machine"] for curve in answer["curves"]] == ["dgx-h100"]
-    text = printed(capsys, "collective all-reduce 16MB aws-p5 --devices 64")
+    text = command.prints("collective all-reduce 16MB aws-p5 --devices 64")
     assert "64 devices of NVIDIA DGX H100 by nccl-tests, in place, scaled by published" in text
-    assert main(["collective", "all-red", "1 GB", "h100"]) == 1
-    assert "a collective is one of all_gather" in capsys.readouterr().err
+    assert "a collective is one of all_gather" in command.refuses(
+        "collective", "all-red", "1 GB", "h100"
+    )
 
 
 @pytest.mark.parametrize("span", ["domain", "across"])

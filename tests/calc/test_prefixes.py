@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from calc import plan_service
-from calc.commands import main
 from calc.core.errors import InputError
 from calc.core.records import DATA
 from calc.planning import ServicePlan
 from calc.planning.service import read_trace
 from calc.planning.service.prefixes import Sessions, routed, unlimited
 from calc.steps.serving import PrefixCache
+from tests.calc.command import Command
 
 SERVICE: dict[str, Any] = {
     "rate": 20,
@@ -155,11 +155,8 @@ def test_room_without_content_and_sessions_of_a_trace_are_refused(tmp_path: Path
         plan_service("llama-3-8b", "h100", **(SERVICE | {"turns": 3, "shared": 8192}))
 
 
-def test_the_command_line_takes_a_trace_with_hashes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_takes_a_trace_with_hashes(tmp_path: Path, command: Command) -> None:
     path = trace_file(tmp_path, LINES)
     given = ["--ttft=1 s", "--tpot=50 ms", "--pools=mixed", "--software=vllm", "--host=100 GB"]
-    assert main(["plan-service", "llama-3-1-8b", "h100", f"--trace={path}", *given, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = command.facts("plan-service", "llama-3-1-8b", "h100", f"--trace={path}", *given)
     assert any("tokens of prompts 40.5% are found again" in line for line in told["assumptions"])

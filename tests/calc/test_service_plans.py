@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import pickle
 from dataclasses import replace
@@ -17,10 +16,10 @@ import pytest
 import calc
 from calc import InputError, inference, machines, models, plan_service, quantity
 from calc.catalog.intervals import MEASURED, PEAKS
-from calc.commands import main
 from calc.planning.service import ServicePlan, Steps, plan_services, read_trace
 from calc.planning.service.load import poisson
 from calc.planning.service.queue import Demand
+from tests.calc.command import Command
 from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
 
 ASKED: dict[str, Any] = {
@@ -180,28 +179,25 @@ def test_progress_is_told() -> None:
     assert told[-1] == (1, 1)
 
 
-def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command(command: Command, tmp_path: Path) -> None:
     line = ["plan-service", "llama-3-8b", "h100", "--rate", "10", "--prompt", "1000"]
     line += ["--generated", "200", "--ttft", "1s", "--tpot", "50ms", "--pools", "mixed"]
-    assert main([*line, "--software", "vllm"]) == 0
-    printed = capsys.readouterr().out
+    printed = command.prints(*line, "--software", "vllm")
     assert printed.startswith(
         "Llama 3 8B: 1 (1 to 1 at 80%) NVIDIA H100 SXM5 80 GB, 1 replica of TP1"
     )
     assert "10 request/s, 1000 + 200 tokens" in printed
     assert "Why not another design:" not in printed
-    assert main([*line, "--software", "vllm", "--explain"]) == 0
-    assert "Why not another design:" in capsys.readouterr().out
-    assert main([*line, "--json", "--draw", str(tmp_path / "times.svg")]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    assert "Why not another design:" in command.prints(*line, "--software", "vllm", "--explain")
+    facts = command.facts(*line, "--draw", str(tmp_path / "times.svg"))
     assert facts["devices"] == 1
     assert facts["rows"][0]["design"] == "1 replica of TP1"
     assert facts["closed_form"]["batch"] > 1
     assert (tmp_path / "times.svg").stat().st_size > 5000
-    assert main([*line, "--csv"]) == 0
-    assert capsys.readouterr().out.splitlines()[0].startswith("design,devices,pools")
-    assert main([*line, "--draw", "times.txt"]) == 1
-    assert "a drawing needs a name that ends in .svg or .png; got" in capsys.readouterr().err
+    assert command.prints(*line, "--csv").splitlines()[0].startswith("design,devices,pools")
+    assert "a drawing needs a name that ends in .svg or .png; got" in command.refuses(
+        *line, "--draw", "times.txt"
+    )
 
 
 TRACE = "arrival,prompt,generated\n0,100,20\n0.5,200,10\n0.5,50,1\n"
@@ -433,11 +429,9 @@ def test_prices_rank_and_who_serves_nobody_is_told() -> None:
         plan_services("qwen-3-32b", ["t4"], **SEVERAL)
 
 
-def test_the_command_takes_several(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_takes_several(command: Command) -> None:
     line = ["plan-service", "llama-3-8b", "h100,h200", "--rate", "5", "--prompt", "1k"]
     line += ["--generated", "200", "--ttft", "1 s", "--tpot", "20 token/s", "--pools", "mixed"]
-    assert main([*line, "--price", "h100=3 USD/h,h200=4 USD/h", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = command.facts(*line, "--price", "h100=3 USD/h,h200=4 USD/h")
     assert [row["rank"] for row in found["rows"]] == [1, 2]
-    assert main([*line, "--write", "vllm"]) == 1
-    assert "are of one machine" in capsys.readouterr().err
+    assert "are of one machine" in command.refuses(*line, "--write", "vllm")

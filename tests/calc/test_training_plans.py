@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,12 @@ from calc import (
     training,
     transformer,
 )
-from calc.commands import main
 from calc.planning import TrainingPlan
 from calc.planning.training import Cuts, Run, precedents
 from calc.published.layouts import published_layouts
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.timing import step
+from tests.calc.command import Command
 
 GPT = models.from_shape(
     12, 1024, 16, context=2048, vocabulary=50304, feed_forward_width=4096, name="a small GPT"
@@ -339,7 +338,7 @@ def test_bad_input(given: dict[str, object], sentence: str) -> None:
         small(**given)
 
 
-def test_the_drawing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_drawing(tmp_path: Path, command: Command) -> None:
     plan = small()
     axes = plan.draw().axes[0]
     assert [each.get_text() for each in axes.get_yticklabels()] == [
@@ -349,10 +348,11 @@ def test_the_drawing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert list(ends) == pytest.approx([each.time.m_as("s") for each in plan.candidates])
     asked = ["plan-training", "llama-3-8b", "dgx-h100", "--tokens", "10B", "--sequences", "64"]
     asked += ["--length", "1024", "--devices", "8", "--layout", "tensor=2,context=1", "--draw"]
-    assert main([*asked, str(tmp_path / "plan.svg")]) == 0
+    command.prints(*asked, str(tmp_path / "plan.svg"))
     assert "TP2" in (tmp_path / "plan.svg").read_text()
-    assert main([*asked, str(tmp_path / "plan.gif")]) == 1
-    assert "a drawing needs a name that ends in .svg or .png; got" in capsys.readouterr().err
+    assert "a drawing needs a name that ends in .svg or .png; got" in command.refuses(
+        *asked, str(tmp_path / "plan.gif")
+    )
 
 
 def test_progress_is_told_of_numbers_of_devices() -> None:
@@ -365,19 +365,16 @@ def test_progress_is_told_of_numbers_of_devices() -> None:
     assert len({total for _, total in told}) == 1
 
 
-def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(command: Command) -> None:
     asked = ["plan-training", "llama-3-8b", "dgx-h100", "--tokens", "10B", "--sequences", "64"]
     asked += ["--length", "1024", "--devices", "8"]
-    assert main([*asked, "--explain"]) == 0
-    assert "Why not another layout" in capsys.readouterr().out
-    assert main([*asked, "--json", "--layout", "tensor=2"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    assert "Why not another layout" in command.prints(*asked, "--explain")
+    facts = command.facts(*asked, "--layout", "tensor=2")
     assert facts["rows"][0]["tensor"] == 2
     assert facts["duration"]["unit"] == "day"
-    assert main([*asked, "--csv"]) == 0
-    assert capsys.readouterr().out.startswith("layout,data,tensor")
-    assert main([*asked, "--layout", "tensor"]) == 1
-    assert "layout needs degrees by their names" in capsys.readouterr().err
-    assert main([*asked, "--devices", "many"]) == 1
-    assert "--devices must be a whole number from 1; got 'many'" in capsys.readouterr().err
+    assert command.prints(*asked, "--csv").startswith("layout,data,tensor")
+    assert "layout needs degrees by their names" in command.refuses(*asked, "--layout", "tensor")
+    assert "--devices must be a whole number from 1; got 'many'" in command.refuses(
+        *asked, "--devices", "many"
+    )
     assert calc.plan_training is plan_training

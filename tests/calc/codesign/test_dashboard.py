@@ -17,6 +17,7 @@ from calc import InputError, codesign
 from calc.codesign import dashboard
 from calc.codesign.run_log import LoggedStep
 from calc.commands import main
+from tests.calc.command import Command
 
 STYLE = Path(__file__).resolve().parents[3] / "press" / "theme" / "style.css"
 
@@ -293,17 +294,17 @@ def test_the_page_is_in_the_books_colours() -> None:
         assert f"{name}: {colour};" in book
 
 
-def test_the_command(tmp_path: Path, capsys) -> None:
+def test_the_command(tmp_path: Path, command: Command) -> None:
     path = logged(tmp_path / "run.jsonl")
-    assert main(["training", str(path), "--html", str(tmp_path / "run.html")]) == 0
-    assert capsys.readouterr().out.startswith("Digits <bf16>, on a machine\n")
+    assert command.prints("training", str(path), "--html", str(tmp_path / "run.html")).startswith(
+        "Digits <bf16>, on a machine\n"
+    )
     assert (tmp_path / "run.html").read_text().startswith("<!doctype html>")
-    assert main(["training", str(tmp_path / "no.jsonl")]) != 0
-    assert capsys.readouterr().err.count("\n") == 1
+    command.refuses("training", str(tmp_path / "no.jsonl"))
     assert json.loads(path.read_text().splitlines()[1])["parts"] == 2
 
 
-def test_the_page_takes_no_others_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_takes_no_others_place(tmp_path: Path, command: Command) -> None:
     path = logged(tmp_path / "run.jsonl")
     before = path.read_bytes()
     link, twin = tmp_path / "link.html", tmp_path / "twin.html"
@@ -312,10 +313,8 @@ def test_the_page_takes_no_others_place(tmp_path: Path, capsys: pytest.CaptureFi
     device = tmp_path / "device.html"  # a pipe, in place of a device that a failure would replace
     os.mkfifo(device)
     for page in (path, link, twin, tmp_path, device, tmp_path / "none" / "run.html", ""):
-        assert main(["training", str(path), "--html", str(page)]) == 1, page
-        printed = capsys.readouterr()
-        assert (printed.out, printed.err.count("\n")) == ("", 1)
-        assert printed.err.startswith(("calc: --html would overwrite", "calc: cannot write"))
+        said = command.refuses("training", str(path), "--html", str(page))
+        assert said.startswith(("calc: --html would overwrite", "calc: cannot write"))
     assert path.read_bytes() == twin.read_bytes() == before
     assert link.is_symlink()
     assert device.is_fifo()
@@ -325,9 +324,8 @@ def test_the_page_takes_no_others_place(tmp_path: Path, capsys: pytest.CaptureFi
     assert device.is_fifo()
 
 
-def test_a_run_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["training", str(logged(tmp_path / "run.jsonl")), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+def test_a_run_for_programs(tmp_path: Path, command: Command) -> None:
+    told = command.facts("training", str(logged(tmp_path / "run.jsonl")))
     assert told["rate"] == {"value": pytest.approx(6.4e9), "unit": "FLOP/s"}
     assert told["mfu"] == pytest.approx(0.16)
     assert [each["number"] for each in told["steps"]] == [1, 2, 3, 4]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from calc import measure, quantity
 from calc.commands import main
 from calc.measure import Comparison, Measured, Survey, save, surveying
 from calc.measure.picture import HEIGHT, WIDTH, roofline_lines
+from tests.calc.command import Command
 from tests.calc.measure.surveys import made_up
 
 
@@ -27,7 +27,7 @@ def machine(tmp_path: Path) -> Path:
 
 
 def test_measure_writes_a_device_and_draws_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     asked = []
 
@@ -39,8 +39,7 @@ def test_measure_writes_a_device_and_draws_it(
 
     monkeypatch.setattr(measure, "survey", survey)
     path = tmp_path / "mine.toml"
-    assert main(["measure", str(path), "--threads", "2"]) == 0
-    printed = capsys.readouterr().out
+    printed = command.prints("measure", str(path), "--threads", "2")
     assert asked == [2]
     assert measure.read(path).measurement["command"] == "calc measure --threads 2"
     assert ["bandwidth,", "triad", "36", "GB/s", "±", "1.2%"] in map(
@@ -54,13 +53,11 @@ def test_measure_writes_a_device_and_draws_it(
     hint = re.search("`calc (roofline .*)` reads it", printed)
     assert hint is not None
     assert "--dtype" in hint[1]
-    assert main(shlex.split(hint[1])) == 0  # as it stands
-    assert "FP32" in capsys.readouterr().out
+    assert "FP32" in command.prints(hint[1])  # as it stands
     found: dict[str, Any] = {}
     exec(printed.splitlines()[-1], found)  # what it says for Python
     assert found["device"].memory_bandwidth == measure.read(path).memory_bandwidth
-    assert main(["measure", str(path)]) == 0
-    assert f"\nwritten to {path}, over what it held; `calc" in capsys.readouterr().out
+    assert f"\nwritten to {path}, over what it held; `calc" in command.prints("measure", str(path))
 
 
 def test_an_interruption_leaves_no_file(
@@ -89,15 +86,12 @@ def test_an_interruption_leaves_no_file(
 def test_measure_refuses_before_it_measures(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: Command,
     arguments: list[str],
     why: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["measure", *arguments]) == 1
-    printed = capsys.readouterr()
-    assert why in printed.err
-    assert printed.err.count("\n") == 1
+    assert why in command.refuses("measure", *arguments)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -109,12 +103,11 @@ def comparison(name: str, ratio: float | None) -> Comparison:
 
 
 def test_validate_prints_ratios_and_errors(
-    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    machine: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     found = [comparison("good", 1.1), comparison("bad", 5.0), comparison("noisy", None)]
     monkeypatch.setattr(measure, "validate", lambda *_: found)
-    assert main(["validate", str(machine)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = command.prints("validate", str(machine)).splitlines()
     assert lines[0].split() == ["kernel", "format", "predicted", "measured", "ratio"]
     assert lines[2].split() == ["bad", "FP64", "1e3", "ms", "5e3", "ms", "5.00"]
     assert lines[3].split() == ["noisy", "FP64", "1e3", "ms", "too", "noisy", "–"]
@@ -123,29 +116,22 @@ def test_validate_prints_ratios_and_errors(
     )
 
 
-def test_validate_needs_a_record_of_one_core(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["validate", str(tmp_path / "none.toml")]) == 1
-    assert "there is no such file; `calc measure` writes one\n" in capsys.readouterr().err
+def test_validate_needs_a_record_of_one_core(tmp_path: Path, command: Command) -> None:
+    assert "there is no such file; `calc measure` writes one\n" in command.refuses(
+        "validate", str(tmp_path / "none.toml")
+    )
     path = tmp_path / "two.toml"
     import dataclasses
 
     save(dataclasses.replace(made_up(), threads=2), path, "calc measure --threads 2")
-    assert main(["validate", str(path)]) == 1
-    assert "is not of one core" in capsys.readouterr().err
+    assert "is not of one core" in command.refuses("validate", str(path))
 
 
-def test_the_other_commands_take_the_file(
-    machine: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_other_commands_take_the_file(machine: Path, command: Command) -> None:
     work = ["--flops", "48 GFLOP", "--bytes", "48 GB", "--dtype", "fp64"]
-    assert main(["roofline", str(machine), *work]) == 0
-    assert "bound by memory" in capsys.readouterr().out
-    assert main(["show", str(machine)]) == 0
-    assert "memory bandwidth" in capsys.readouterr().out
-    assert main(["roofline", "none.toml", *work]) == 1
-    assert "there is no such file" in capsys.readouterr().err
+    assert "bound by memory" in command.prints("roofline", str(machine), *work)
+    assert "memory bandwidth" in command.prints("show", str(machine))
+    assert "there is no such file" in command.refuses("roofline", "none.toml", *work)
 
 
 def test_the_picture() -> None:

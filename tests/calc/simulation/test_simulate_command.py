@@ -7,15 +7,8 @@ import json
 
 import pytest
 
-from calc.commands import main
 from calc.core.progress import ProgressBar
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(["simulate", *arguments]) == 0
-    printed = capsys.readouterr()
-    assert printed.err == ""  # no terminal, no progress bar
-    return printed.out
+from tests.calc.command import Command
 
 
 def rows(printed: str) -> dict[str, str]:
@@ -26,8 +19,8 @@ def rows(printed: str) -> dict[str, str]:
 REFERENCE = ("--layers", "784-64-10", "--plan")
 
 
-def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
-    assert rows(run(capsys, *REFERENCE, "--memory", "0.25 MiB")) == {
+def test_a_plan(command: Command) -> None:
+    assert rows(command.prints("simulate", *REFERENCE, "--memory", "0.25 MiB")) == {
         "batch": "17",
         "limited by": "memory (17 of 32: all that 0.25 MiB holds)",
         "precision": "FP32",
@@ -35,26 +28,26 @@ def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
         "parameters": "203560 byte (198.8 KiB)",
         "activations": "58344 byte (56.98 KiB)",
     }
-    quantized = run(capsys, *REFERENCE, "--precision", "int8")
+    quantized = command.prints("simulate", *REFERENCE, "--precision", "int8")
     assert rows(quantized)["scales and biases, beside that"] == "518 byte (0.5059 KiB)"
     assert rows(quantized)["memory"].startswith("78346 byte (76.51 KiB) of 512 MiB")
 
 
-def test_an_infeasible_plan_is_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
-    told = json.loads(run(capsys, *REFERENCE, "--memory", "100 kB", "--json"))
+def test_an_infeasible_plan_is_a_plan(command: Command) -> None:
+    told = json.loads(command.prints("simulate", *REFERENCE, "--memory", "100 kB", "--json"))
     assert (told["batch"], told["limited_by"], told["feasible"]) == (0, "infeasible", False)
     assert told["parameter_memory"] == {"value": 203_560, "unit": "byte"}
-    assert rows(run(capsys, *REFERENCE, "--memory", "100 kB"))["batch"] == "none"
+    assert rows(command.prints("simulate", *REFERENCE, "--memory", "100 kB"))["batch"] == "none"
 
 
-def test_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run(command: Command) -> None:
     arguments = ("--memory", "16 KiB", "--precision", "fp16", "--epochs", "3", "--batch", "64")
-    table = rows(run(capsys, *arguments, "--slowdown", "2"))
+    table = rows(command.prints("simulate", *arguments, "--slowdown", "2"))
     assert table["batch"] == "54"
     assert table["limited by"] == "memory (54 of 64: all that 16 KiB holds)"
     assert table["accuracy in the test"].endswith("% of 360")
     assert table["time on the device"].endswith("(× 2)")
-    told = json.loads(run(capsys, *arguments, "--slowdown", "2", "--json"))
+    told = json.loads(command.prints("simulate", *arguments, "--slowdown", "2", "--json"))
     here, there = told["elapsed"], told["simulated_time"]
     assert here["unit"] == there["unit"] == "s"
     assert there["value"] == pytest.approx(2 * here["value"])
@@ -86,14 +79,9 @@ def test_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_mistake_is_a_sentence(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], sentence: str
+    command: Command, arguments: tuple[str, ...], sentence: str
 ) -> None:
-    assert main(["simulate", *arguments]) == 1
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("calc: ")
-    assert printed.err.count("\n") == 1
-    assert sentence in printed.err
+    assert sentence in command.refuses("simulate", *arguments)
 
 
 class Terminal(io.StringIO):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ import pytest
 from calc import simulation
 from calc.commands import main
 from calc.core.progress import ProgressBar
+from tests.calc.command import Command
 
 SHORT = ["sweep", "--epochs", "2", "--seeds", "2", "--pruning", "0,0.5", "--repeats", "2"]
 
 
-def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*SHORT, "--budgets", "3 kB,10 kB", "--kinds", "structured"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_the_table(command: Command) -> None:
+    lines = command.prints(*SHORT, "--budgets", "3 kB,10 kB", "--kinds", "structured").splitlines()
     titles = [
         "pruning",
         "precision",
@@ -39,30 +38,22 @@ def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert len({line.index("byte") for line in lines[1:]}) == 1
 
 
-def test_json_csv_and_parquet_hold_all_rows(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_json_csv_and_parquet_hold_all_rows(command: Command, tmp_path: Path) -> None:
     csv, parquet = tmp_path / "rows.csv", tmp_path / "rows.parquet"
-    assert main([*SHORT, "--json", "--csv", str(csv), "--parquet", str(parquet)]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    rows = command.facts(*SHORT, "--csv", str(csv), "--parquet", str(parquet))["rows"]
     assert len(rows) == 8
     assert polars.read_csv(csv).to_dicts() == polars.read_parquet(parquet).to_dicts() == rows
 
 
-def test_workers_and_a_file_to_go_on_from(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_workers_and_a_file_to_go_on_from(command: Command, tmp_path: Path) -> None:
     kept = tmp_path / "rows.jsonl"
-    assert main([*SHORT, "--resume", str(kept)]) == 0
+    first = command.prints(*SHORT, "--resume", str(kept))
     assert len(kept.read_text().splitlines()) == 9
-    first = capsys.readouterr().out
-    assert main([*SHORT, "--resume", str(kept), "--workers", "2"]) == 0
-    again = capsys.readouterr().out
+    again = command.prints(*SHORT, "--resume", str(kept), "--workers", "2")
     assert first.endswith(f"\n0 of 8 rows were in {kept} already\n")
     assert again == first.replace("0 of 8 rows", "8 of 8 rows")
     kept.write_text("".join(kept.read_text().splitlines(keepends=True)[:4]))
-    assert main([*SHORT, "--resume", str(kept), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["reused"] == 3
+    assert command.facts(*SHORT, "--resume", str(kept))["reused"] == 3
 
 
 @pytest.mark.parametrize(
@@ -95,16 +86,13 @@ def test_workers_and_a_file_to_go_on_from(
 def test_mistakes(
     more: list[str],
     sentence: str,
-    capsys: pytest.CaptureFixture[str],
+    command: Command,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main([*SHORT, *more]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("calc: ")
+    error = command.refuses(*SHORT, *more)
     assert sentence in error
-    assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from calc import InputError
-from calc.commands import main
 from calc.measure.gpu.parts import CONDITIONS, NAMES
 
 torch: Any = pytest.importorskip("torch")
 
 from calc.measure.gpu import Bench, llama, memory, record, recording  # noqa: E402
 from calc.measure.gpu.gemms import multiply  # noqa: E402
+from tests.calc.command import Command  # noqa: E402
 
 pytestmark = pytest.mark.slow
 NOT_HERE = {  # what a CPU or this machine has not: everything else must have a time
@@ -102,15 +102,18 @@ def test_the_record_of_another_machine_is_refused(folder: Path) -> None:
         path.write_text(told, encoding="utf-8")
 
 
-def test_what_cannot_be_measured_is_told(tmp_path: Path, capsys: Any) -> None:
+def test_what_cannot_be_measured_is_told(tmp_path: Path, command: Command) -> None:
     if not torch.cuda.is_available():
-        assert main(["measure", "--gpu", "--all", str(tmp_path / "gpu")]) == 1
-        assert "torch finds no GPU here, CUDA or ROCm" in capsys.readouterr().err
+        assert "torch finds no GPU here, CUDA or ROCm" in command.refuses(
+            "measure", "--gpu", "--all", str(tmp_path / "gpu")
+        )
         assert not (tmp_path / "gpu").exists()
-    assert main(["measure", "--all", str(tmp_path / "gpu")]) == 1
-    assert "--all is the record of a GPU: give --gpu too" in capsys.readouterr().err
-    assert main(["measure", "mine.toml", "--gpu", "--all", str(tmp_path)]) == 1
-    assert "writes tables into" in capsys.readouterr().err
+    assert "--all is the record of a GPU: give --gpu too" in command.refuses(
+        "measure", "--all", str(tmp_path / "gpu")
+    )
+    assert "writes tables into" in command.refuses(
+        "measure", "mine.toml", "--gpu", "--all", str(tmp_path)
+    )
 
     def broken() -> Any:
         raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB\nand more")
