@@ -409,13 +409,3 @@ class TokensPerParameter:
     rule = constants.tokens_per_parameter_optimal
     run = runs.get("llama-3-1-405b")
     ratio = (run.tokens / run.parameters).to("token/param")
-
-
-class AgentHits:
-    """A cache of prefixes finds what a load repeats: nearly all of it, or nothing."""
-
-    agent = examples.AGENT
-    turns = agent.turns
-    added = agent.prompt + agent.generated
-    read = turns * (agent.shared + agent.prompt) + added * turns * (turns - 1) // 2
-    share = quantity(1 - agent.context / read, "").to("%")

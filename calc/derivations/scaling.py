@@ -132,6 +132,7 @@ class PublishedScaling:
         rows: list[Row] = []
         for name, ids in cls.families:
             runs = cls.speedups(ids)
+            rows.append((name, *runs[0][:2], 1, None, None, None))
             _, _, most, gained = runs[-1]
             serial = scaling.serial_fraction(gained, most)
             coherency = (most / gained - 1) / (most * (most - 1))
