@@ -13,6 +13,7 @@ from calc.laws.roofline import StepTime
 from calc.published.reading import Row
 
 ROUNDING = 0.005  # half of the last of three digits, to which most rows are printed
+JUDGES = ("mlperf-training-v5.1",)  # sources to whose rows nothing is fitted on any machine
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,9 @@ class Comparison:
     @property
     def fitted(self) -> bool:
         """Whether the software's own numbers were fitted to the rows of this machine."""
-        return bool(self.software) and software.get(self.software).fitted_on == self.machine
+        if not self.software or self.row.source in JUDGES:
+            return False
+        return software.get(self.software).fitted_on == self.machine
 
     @property
     def faster_than_lower(self) -> bool:

@@ -31,6 +31,7 @@ from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens
 from calc.steps.kernels import Kernel
 from calc.steps.measured import sums
 
+PASSES = 3  # of computation, as many as a forward pass: that and a backward pass of twice the work
 STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
 
 
@@ -398,17 +399,30 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
         parts.add_messages("experts", 4 * routed, "all_to_all", sent, layout.experts)
     updated, share = 0.0, job.trained_share
     gathers, reductions = layout.gathers, layout.reductions
+    gathered = NO_TIME
     for held in layout.held(model):
         state = 2 * held.whole.m_as("param") / layout.pipeline
         kept = state * where(gathers > 1, 1.0, share)  # sharded weights, or what has changed
         new = state * share
+        before = parts.get("data", NO_TIME)
         parts.add_messages("data", gathers, "all_gather", kept, held.group, beyond=True)
+        gathered = gathered + parts.get("data", NO_TIME) - before
         parts.add_messages("data", reductions, "reduce_scatter", new, held.group, beyond=True)
         parts.add_messages("data", 1, "all_reduce", new, held.groups, beyond=True)
         sharers = where(layout.shards("optimizer"), held.sharing, 1)
         updated += new / (2 * held.slices * sharers)
     if "data" in parts:
-        parts.hidden = parts.hidden + _shorter(parts["data"], program.hides_data * compute)
+        # What is gathered once a step passes behind the first microbatches' forward passes alone,
+        # and what is reduced once behind the last ones' backward passes; where stages are thin,
+        # these are as many as there are stages, after which the next thin stage is due.
+        room = program.hides_data * compute
+        due = where(layout.stages_per_device > 1, layout.pipeline, 1)
+        once = minimum(1.0, due / microbatches)
+        ahead = 1 / (PASSES + (batch.recomputation == "full"))
+        first = _shorter(gathered, room * where(gathers > 1, 1.0, ahead * once))
+        reduced = parts["data"] - gathered
+        last = _shorter(reduced, room * where(reductions > 1, 1.0, (1 - ahead) * once))
+        parts.hidden = parts.hidden + _shorter(first + last, room)
     parts["optimizer"] = (STATE_TRAFFIC * updated * BYTE / machine.memory_reached).to("s")
     parts.add_rates_not_sustained(parts.total, model)
     return parts

@@ -23,6 +23,7 @@ from calc import (
 )
 from calc.catalog.software import software_of
 from calc.published.layouts import published_layouts
+from calc.steps import expectation
 from calc.steps.job import Batch, Formats, Job, Layout
 from calc.steps.layouts import Link, memory_per_device, training_step
 
@@ -478,3 +479,17 @@ def test_experts_are_shared_out_to_slices_too() -> None:
     assert share == pytest.approx(inside / model.layers / 32)
     with pytest.raises(InputError, match="or be a multiple of it that divides all"):
         Layout(data=2, tensor=2, experts=8).check(models.get("mixtral-8x7b"))
+
+
+@pytest.mark.parametrize(("stage", "more"), [(1, 1), (3, 16)])
+def test_what_copies_send_once_a_step_passes_behind_one_microbatch(stage: int, more: int) -> None:
+    """Weights are gathered before the first forward pass ends, gradients whole in the last."""
+
+    def hidden(microbatches: int) -> float:
+        layout = Layout(data=128, microbatches=microbatches, sharding=stage)
+        job = Job.of("llama-3-8b", "dgx-h100", layout)
+        parts = expectation.training_step(job, Batch(1024), bubble=0)
+        return float(parts.hidden.m_as("s"))
+
+    assert 0 < hidden(1)
+    assert hidden(16) == pytest.approx(more * hidden(1))
