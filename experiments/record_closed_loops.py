@@ -20,6 +20,7 @@ from calc import published
 from calc.catalog.intervals import classes as classes_of
 from calc.core.records import DATA
 from calc.published import Comparison, closed_loops
+from calc.published.reporting import classes
 
 FILE = DATA / "computed" / "closed_loops.toml"
 HEADING = """\
@@ -52,6 +53,7 @@ def agreement() -> dict[str, Any]:
             {"software": software, "machine": machine, "mixture": mixture, **summed(rows)}
             for (software, machine, mixture), rows in sorted(systems.items())
         ],
+        "classes": {title: list(map(vars, kinds)) for title, kinds in classes(expected).items()},
         "intervals": coverage(),
     }
 
@@ -73,11 +75,11 @@ def coverage() -> dict[str, Any]:
     known = intervals.residuals()
     made = intervals.made(known)
     inside = dict(zip(("thirds", "sources"), intervals.coverage(known), strict=True))
-    classes = []
+    kinds = []
     for names in sorted({row.names for row in known}):
         used = next(made[name] for name in classes_of(*names) if name in made)
         work, software, model, basis = names
-        classes.append(
+        kinds.append(
             {
                 "work": work,
                 "software": software,
@@ -89,7 +91,7 @@ def coverage() -> dict[str, Any]:
                 **{part: mean(of[names]) for part, of in inside.items() if of.get(names)},
             }
         )
-    return {"rows": len(known), **{part: _every(of) for part, of in inside.items()}, "of": classes}
+    return {"rows": len(known), **{part: _every(of) for part, of in inside.items()}, "of": kinds}
 
 
 def _every(inside: Mapping[Any, Sequence[bool]]) -> float:

@@ -325,18 +325,17 @@ def class_name(title: str, name: str) -> str:
 CLASSES = reporting.classes(BOUNDED)
 
 
+def of_class(title: str, kind: Summary) -> Row:
+    """Class, rows; error signed, in the median and 90th percentile; inside 80 %."""
+    errors = map(percent, (kind.median_error, kind.largest_errors, kind.inside))
+    name = class_name(title, kind.of.split(" · ")[1])
+    return (name, kind.expected, signed(kind.signed_error), *errors)
+
+
 def _of_classes(*titles: str) -> Rows:
-    """Work, class, rows; error signed, in the median and 90th percentile; inside 80 %."""
+    """Work and class, as `of_class` has it."""
     return tuple(
-        (
-            kind.of.split(" · ")[0],
-            class_name(title, kind.of.split(" · ")[1]),
-            kind.expected,
-            signed(kind.signed_error),
-            percent(kind.median_error),
-            percent(kind.largest_errors),
-            percent(kind.inside),
-        )
+        (kind.of.split(" · ")[0], *of_class(title, kind))
         for title in titles
         for kind in sorted(CLASSES[title], key=lambda kind: kind.of.split(" · ")[0])
     )
@@ -623,6 +622,17 @@ class ClosedLoops:
             if kind["rows"] >= FEW
         ),
         ("all", "all", *of_loops(all)),
+    )
+
+
+class LoopsByClass:
+    """Errors of a token in closed loops, by each of what tells rows apart."""
+
+    header = ByClass.header[1:]
+    rows: Rows = tuple(
+        of_class(title, Summary(**kind))
+        for title in ("software and version", "slices", "batch", "date")
+        for kind in RECORDED["classes"][title]
     )
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 from statistics import mean, median
 
+from calc.core.records import DATA, read_toml
 from calc.core.report import Reported, Table, values
 from calc.core.units import quantity
 from calc.published import conditions
 from calc.published.prediction import Comparison
 
 WORST = 10
+STORED = DATA / "computed"
 FEW = 5  # rows of a class that is summed up by itself
 
 
@@ -87,7 +89,8 @@ def _version(row: Comparison) -> str:
 
 
 def _slices(row: Comparison) -> str:
-    return f"TP{conditions.layout(row.row).get('TP', 1)}"
+    tensor = row.row["tensor"] or conditions.layout(row.row).get("TP", 1)
+    return f"TP{tensor}"
 
 
 def _batch(row: Comparison) -> str:
@@ -144,6 +147,8 @@ class Agreement(Reported):
     """Comparisons as people and programs read them."""
 
     comparisons: Sequence[Comparison]
+    recorded: Sequence[Table] = ()
+    """Of rows whose comparison takes minutes, as it was stored."""
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -171,6 +176,7 @@ class Agreement(Reported):
                 for title, kinds in classes(known).items()
                 if kinds
             ),
+            *self.recorded,
             *_captioned("Faster than the bound", faster),
             *_captioned("Furthest from what is expected, measured over expected", worst),
             *_captioned(f"{_rows(len(unknown))} cannot be predicted", _reasons(unknown)),
@@ -182,6 +188,39 @@ class Agreement(Reported):
         """A row for each comparison, and a summary of each class."""
         kinds = classes([row for row in self.comparisons if row.prediction is not None])
         return {"rows": [_fact(row) for row in self.comparisons], "classes": kinds}
+
+
+def under_load() -> list[Table]:
+    """What is stored of servers under load: each token of closed loops, and first tokens.
+
+    >>> print(under_load()[0].caption)
+    Closed loops as recorded, each token after the first, by software and version
+    """
+    loops, loads = (read_toml(STORED / f"{name}.toml") for name in ("closed_loops", "loads"))
+    tables = [
+        Table(
+            [SIGNED, *(_signed(Summary(**kind)) for kind in kinds)],
+            f"Closed loops as recorded, each token after the first, by {title}",
+        )
+        for title, kinds in loops["classes"].items()
+    ]
+    of_loops, of_rates = loads["loops"]["agg"], loads["rates"]
+    firsts = [
+        *((" · ".join(each["of"]), each, "ttft") for each in of_loops["systems"]),
+        ("servers apart", loads["loops"]["disagg"]["all"], "ttft"),
+        *((f"MLPerf {name}, median", each, "ttft p50") for name, each in of_rates.items()),
+    ]
+    rows = [_first(name, each["rows"], each[time]) for name, each, time in firsts]
+    return [*tables, Table([SIGNED[:-1], *rows], "First tokens under load as recorded")]
+
+
+def _first(name: str, rows: int, errors: Mapping[str, float]) -> tuple[str, ...]:
+    parts = _percent(errors["error"]), _percent(errors["largest"])
+    return (name, str(rows), _with_sign(errors["signed"]), *parts)
+
+
+def _with_sign(error: float | None) -> str:
+    return "–" if error is None else f"{error:+.0%}".replace("-", "\N{MINUS SIGN}")
 
 
 def report(comparisons: Sequence[Comparison]) -> list[str]:
@@ -243,9 +282,8 @@ def _cells(kind: Summary) -> tuple[str, ...]:
 
 
 def _signed(kind: Summary) -> tuple[str, ...]:
-    signed = "–" if kind.signed_error is None else f"{kind.signed_error:+.0%}"
     errors = map(_percent, (kind.median_error, kind.largest_errors, kind.inside))
-    return (kind.of, str(kind.expected), signed.replace("-", "\N{MINUS SIGN}"), *errors)
+    return (kind.of, str(kind.expected), _with_sign(kind.signed_error), *errors)
 
 
 def _percent(value: float | None) -> str:
