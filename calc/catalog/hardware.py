@@ -56,6 +56,7 @@ PEAKS = {
     "peak": "dense peak",
     "sparse_peak": "peak with 2:4 sparsity",
     "vector_peak": "peak of the vector units",
+    "half_sum_peak": "dense peak with sums in FP16",
 }
 USUAL_DTYPES = ("bf16", "fp16", "fp32")  # the first of these that a device has
 UNITS = {  # what each is measured in: the data file's own unit may be any of the same dimension
@@ -74,6 +75,7 @@ UNITS = {  # what each is measured in: the data file's own unit may be any of th
     "peak": "FLOP/s",
     "sparse_peak": "FLOP/s",
     "vector_peak": "FLOP/s",
+    "half_sum_peak": "FLOP/s",
 }
 DTYPES = {  # what a device may have a rate for, and the operations that it is counted in
     **dict.fromkeys(("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp6", "fp4"), "FLOP"),
@@ -223,6 +225,17 @@ class Accelerator:
     def vector_peak(self, dtype: str) -> Quantity:
         """Rate of the vector units, which do the rest: activations, norms, reductions."""
         return self._rate("vector_peak", dtype)
+
+    @property
+    def half_sums(self) -> float:
+        """How many times as fast products of FP16 are whose sums are FP16 too.
+
+        >>> get("rtx-4090").half_sums, get("rtx-a6000").half_sums
+        (2.0, 1.0)
+        """
+        if "fp16" not in self.peaks["half_sum_peak"]:
+            return 1.0
+        return round(float((self._rate("half_sum_peak", "fp16") / self.peak("fp16")).m_as("")), 2)
 
     def ridge_point(self, dtype: str) -> Quantity:
         """Intensity from which the matrix units, not memory, are the bound.
