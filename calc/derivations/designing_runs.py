@@ -132,7 +132,7 @@ class MixturePlans:
 
 
 class MoreAndMore:
-    """One mixture on 256 to 8192 GB200s: the rate falls, and the expectation half as steeply."""
+    """One mixture on 256 to 8192 GB200s: the rate falls, and the expectation falls less steeply."""
 
     ids = ("mbridge-26.04-15", *(f"mlperf-deepseek-v3-{count}" for count in (512, 2048, 8192)))
 
