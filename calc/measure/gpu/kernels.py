@@ -6,6 +6,7 @@ norm are one pass each, and attention is fused.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -38,10 +39,6 @@ def _unary(bench: Bench, rows: int, *, run: Callable[..., object]) -> Work:
     return lambda: run(a, out=out)
 
 
-def _scale(bench: Bench, rows: int) -> Work:
-    return _unary(bench, rows, run=partial(torch.mul, other=2.0))
-
-
 def _add(bench: Bench, rows: int) -> Work:
     a, b = bench.random(rows, ROW), bench.random(rows, ROW)
     out = torch.empty_like(a)
@@ -63,12 +60,6 @@ def _matrix_vector(bench: Bench, rows: int) -> Work:
     return lambda: torch.mv(a, x)
 
 
-def _softmax(bench: Bench, rows: int) -> Work:
-    a = bench.random(rows, ROW)
-    out = torch.empty_like(a)
-    return lambda: torch.softmax(a, 1, out=out)
-
-
 def _layer_norm(bench: Bench, rows: int) -> Work:
     a, g, b = bench.random(rows, ROW), bench.random(ROW), bench.random(ROW)
     return lambda: layer_norm(a, (ROW,), g, b)
@@ -80,22 +71,15 @@ def _transpose(bench: Bench, rows: int) -> Work:
     return lambda: out.copy_(a.T)
 
 
-def _gather_rows(bench: Bench, rows: int) -> Work:
-    table = bench.random(rows * ROW // 256, 256)
-    order = torch.randperm(len(table), device=bench.device)
-    out = torch.empty_like(table)
-    return lambda: torch.index_select(table, 0, order, out=out)
-
-
-def _gather_elements(bench: Bench, rows: int) -> Work:
-    table = bench.random(rows * ROW)
+def _gathered(bench: Bench, rows: int, *, shape: tuple[int, ...]) -> Work:
+    table = bench.random(rows * ROW // math.prod(shape), *shape)
     order = torch.randperm(len(table), device=bench.device)
     out = torch.empty_like(table)
     return lambda: torch.index_select(table, 0, order, out=out)
 
 
 KERNELS: dict[str, tuple[float, float, Callable[[Bench, int], Work]]] = {
-    "scale": (1, 2, _scale),
+    "scale": (1, 2, partial(_unary, run=partial(torch.mul, other=2.0))),
     "add": (1, 3, _add),
     "ReLU": (1, 2, partial(_unary, run=partial(torch.clamp, min=0.0))),
     "exp": (1, 2, partial(_unary, run=torch.exp)),
@@ -103,11 +87,11 @@ KERNELS: dict[str, tuple[float, float, Callable[[Bench, int], Work]]] = {
     "dot": (2, 2, _dot),
     "row maxima": (1, 1, partial(_reduced, run=partial(torch.amax, dim=1))),
     "GEMV": (2, 1, _matrix_vector),
-    "softmax": (5, 2, _softmax),
+    "softmax": (5, 2, partial(_unary, run=partial(torch.softmax, dim=1))),
     "layer norm": (7, 2, _layer_norm),
     "transpose": (0, 2, _transpose),
-    "gather rows": (0, 2 + 8 / 4 / 256, _gather_rows),
-    "gather elements": (0, 2 + 8 / 4, _gather_elements),
+    "gather rows": (0, 2 + 8 / 4 / 256, partial(_gathered, shape=(256,))),
+    "gather elements": (0, 2 + 8 / 4, partial(_gathered, shape=())),
 }
 """FLOP and arrays moved for each element, with the indices of 8 bytes, and what makes it."""
 
