@@ -18,8 +18,8 @@ leads to all fields of the device with their sources. Rates are dense, in
 dash what is not published."""
 OF_A_VENDOR = """Every field of each device with its source and the fine print. Rates say whether
 they are dense; links and the way to the host are given each way. `calc show KEY` prints the same,
-with the day on which it was held against its source; [all devices](index.qmd#devices) stand side by
-side on a page of their own."""
+with the day on which it was held against its source; [all devices](index.qmd#all-devices) stand
+side by side on a page of their own."""
 COLUMNS = {  # of the table of all, and the unit that it prints them in
     "memory_capacity": ("Memory (GiB)", "GiB"),
     "memory_bandwidth": ("Bandwidth (TB/s)", "TB/s"),
@@ -43,7 +43,7 @@ def pages() -> dict[str, str]:
     return texts
 
 
-TITLE = "Devices {#devices .unnumbered}"
+TITLE = "Devices {#all-devices .unnumbered}"
 
 
 def _all(devices: list[Accelerator]) -> Iterator[str]:
