@@ -23,6 +23,10 @@ class Device(Protocol):
         """How its vendor calls it."""
 
     @property
+    def half_sums(self) -> float:
+        """How many times as fast products of FP16 are whose sums are FP16 too."""
+
+    @property
     def memory_bandwidth(self) -> Quantity:
         """Bandwidth of its memory."""
 

@@ -39,7 +39,7 @@ SCHEDULES = {"1f1b": 0, "zb-h1": 2, "zb-v": 3}
 """Schedules of a pipeline, and how many gradients of weights wait to fill the bubble of each."""
 
 
-def products_faster(device: Accelerator, software: Software, dtype: str) -> float:
+def products_faster(device: Device, software: Software, dtype: str) -> float:
     """How many times as fast as with sums in FP32 a program computes products on a device.
 
     >>> from calc import hardware, software
