@@ -28,7 +28,9 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
-from calc.catalog import engine_sums, hardware
+from calc.catalog import engine_sums, expert_exchanges, hardware
+from calc.catalog.engine_sums import interpolated
+from calc.catalog.expert_exchanges import WAYS, bytes_that_leave
 from calc.catalog.kernel_shares import (
     COLUMNS,
     FILE,
@@ -403,6 +405,140 @@ def sums(directory: Path) -> Iterator[list[str]]:
                 print(f"  left out: {path}, {devices} devices, whose sizes do not double")
 
 
+class Crossing(NamedTuple):
+    """Whose exchange a curve is of."""
+
+    kernels: str
+    way: str
+    device: str
+    program: str
+    version: str
+    devices: int
+    domains: int
+
+
+GROUPS = 4  # servers of a token at most, in the benchmark of DeepEP's kernels for prompts
+LEAST_EXPERTS = 64  # fewer sit on too few processors, and copy slowly
+SCALED = 1 + 4 / 128  # bytes of a number in FP8 whose scales are of 128
+SENT = {"bfloat16": 2.0, "fp8": 1.0, "nvfp4": 0.5625}  # by TensorRT-LLM
+IN_TRAY = {"gb200": 4, "gb300": 4}  # devices of a node, of others eight
+
+
+DEEPEP = {  # kernels: the file of their rows, and its columns of both ways
+    "decode": ("wideep_deepep_ll_perf", ("dispatch_avg_t_us", "combine_avg_t_us")),
+    "prompts": ("wideep_deepep_normal_perf", ("dispatch_transmit_us", "combine_transmit_us")),
+}
+
+
+def exchanges(directory: Path) -> Iterator[tuple[Crossing, Numbers, Numbers]]:
+    """Bytes that leave a device and seconds, of each way of each exchange."""
+    for kernels, (name, columns) in DEEPEP.items():
+        for path in sorted(directory.glob(f"*/comm/*/*/{name}.parquet")):
+            system, _, program, version, _ = path.relative_to(directory).parts
+            table = pl.read_parquet(path)
+            twin = directory / "h100_sxm" / path.relative_to(directory / system)
+            others = pl.read_parquet(twin) if twin.exists() and twin != path else None
+            if others is not None and others.drop("device").equals(table.drop("device")):
+                print(f"  left out: {path}, whose rows are those of {twin}")
+                continue
+            enough = table.filter(pl.col("num_experts") >= LEAST_EXPERTS)
+            for (nodes,), rows in sorted(enough.group_by("node_num")):
+                count = int(str(nodes)), int(str(nodes)) * IN_TRAY.get(system, 8)
+                keys = ["num_token", "hidden_size", "num_topk", "num_experts"]
+                for way, column, size in zip(WAYS, columns, (SCALED, 2.0), strict=True):
+                    tokens, width, chosen, _, time = fastest(
+                        rows.with_columns(latency=pl.col(column) * 1e-3), keys
+                    )
+                    vectors, each = tokens * width * size, kernels == "decode"
+                    left = _left(vectors, chosen, count[1], count[0], each)
+                    whose = kernels, way, DEVICES[system], PROGRAMS[program], version
+                    yield Crossing(*whose, count[1], count[0]), left, time
+    for path in sorted(directory.glob("*/comm/trtllm/*/trtllm_alltoall_perf.parquet")):
+        system, _, program, version, _ = path.relative_to(directory).parts
+        yield from _two_sided(pl.read_parquet(path), DEVICES[system], version)
+
+
+def _two_sided(
+    table: pl.DataFrame, device: str, version: str
+) -> Iterator[tuple[Crossing, Numbers, Numbers]]:
+    """Of TensorRT-LLM: what it prepares is part of the dispatch, and results are in two bytes."""
+    keys = ["moe_dtype", "num_tokens", "hidden_size", "topk"]
+    both = table.filter(pl.col("kernel_source") == "NVLinkTwoSided")
+    for (devices,), rows in sorted(both.group_by("moe_ep_size")):
+        least = {
+            str(name).removeprefix("alltoall_"): part.group_by(keys).agg(pl.col("latency").min())
+            for (name,), part in rows.group_by("op_name")
+        }
+        prepared = least["prepare"].rename({"latency": "before"})
+        dispatched = least["dispatch"].join(prepared, on=keys)
+        ways = {
+            "dispatch": dispatched.with_columns(latency=pl.col("latency") + pl.col("before")),
+            "combine": least["combine"],
+        }
+        for way, part in ways.items():
+            sizes = np.array(
+                [SENT[name] if way == "dispatch" else 2.0 for name in part["moe_dtype"]]
+            )
+            tokens, width, chosen, time = (
+                part[name].to_numpy().astype(float) for name in [*keys[1:], "latency"]
+            )
+            left = _left(tokens * width * sizes, chosen, int(str(devices)), 1, False)
+            whose = "all", way, device, "tensorrt-llm", version
+            yield Crossing(*whose, int(str(devices)), 1), left, time * 1e-3
+
+
+def _left(vectors: Numbers, chosen: Numbers, devices: int, domains: int, each: bool) -> Numbers:
+    rows = zip(vectors, chosen, strict=True)
+    return np.array(
+        [bytes_that_leave(size, number, devices, domains, each, GROUPS) for size, number in rows]
+    )
+
+
+def curve(sizes: Numbers, times: Numbers) -> tuple[Numbers, Numbers]:
+    """Sizes that double, and at each the time from which the rows are least far off."""
+    first, last = math.floor(np.log2(sizes.min())), math.floor(np.log2(sizes.max()))
+    nodes = np.arange(first, last + 1)
+    inside = sizes <= 2.0**last  # beyond, times grow with the bytes
+    sizes, times = sizes[inside], times[inside]
+    below, share = basis(np.log2(sizes), tuple(nodes))
+    hats = np.zeros((len(sizes), len(nodes)))
+    np.add.at(hats, (np.arange(len(sizes)), below), 1 - share)
+    np.add.at(hats, (np.arange(len(sizes)), below + 1), share)
+    bends = np.diff(np.eye(len(nodes)), 2, axis=0)
+    target, trust = np.log(times), np.ones(len(times))
+    for _ in range(10):
+        matrix = (hats.T * trust) @ hats / len(times) + SMOOTH / 100 * bends.T @ bends
+        found = np.linalg.solve(matrix, (hats.T * trust) @ target / len(times))
+        trust = 1 / np.maximum(np.abs(target - hats @ found), 0.03)
+    rising_times = isotonic_regression(found, sample_weight=hats.sum(axis=0) + 1e-3)
+    return 2.0**nodes, np.exp(rising_times)
+
+
+def exchange_lines(directory: Path) -> Iterator[list[str]]:
+    """Lines of the file of experts' exchanges."""
+    rows = {whose: (sizes, times) for whose, sizes, times in exchanges(directory)}
+    made = {whose: curve(*measured) for whose, measured in rows.items()}
+
+    def off(whose: Crossing, other: Crossing) -> str:
+        sizes, times = rows[whose]
+        nodes, curve_of = made[other]
+        expected = [interpolated(curve_of.tolist(), nodes[0], size) for size in sizes]
+        signed = times / np.array(expected) - 1
+        return f"{np.median(np.abs(signed)):.3f} {np.median(signed):.3f}"
+
+    for whose, (nodes, times) in made.items():
+        alike = [
+            other
+            for other in made
+            if other._replace(device="", version="") == whose._replace(device="", version="")
+        ]
+        by = whose, *stand_ins(whose, alike)
+        errors = [off(whose, other) if other else "" for other in by]
+        tenths = " ".join(str(round(time * 1e7)) for time in times)
+        counts = str(len(rows[whose][0])), *errors, str(round(nodes[0])), tenths
+        yield [*map(str, whose), *counts]
+
+
 def write(path: Path, columns: tuple[str, ...], lines: list[list[str]]) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -427,6 +563,8 @@ def main() -> None:
         lines.append([*key, str(len(rows[key].time)), *errors, hundredths])
     write(FILE, COLUMNS, lines)
     write(engine_sums.FILE, engine_sums.COLUMNS, list(sums(arguments.directory)))
+    exchanged = list(exchange_lines(arguments.directory))
+    write(expert_exchanges.FILE, expert_exchanges.COLUMNS, exchanged)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -42,13 +42,22 @@ class Sums:
 
     def time(self, size: float) -> float:
         """Seconds for a size in bytes; above the longest, in proportion to it."""
-        place = math.log2(max(size / self.smallest, 1.0))
-        last = len(self.times) - 1
-        if place >= last:
-            return self.times[-1] * 2 ** (place - last)
-        below = int(place)
-        share = place - below
-        return float(self.times[below] ** (1 - share) * self.times[below + 1] ** share)
+        return interpolated(self.times, self.smallest, size)
+
+
+def interpolated(times: Sequence[float], smallest: float, size: float) -> float:
+    """The time of a size, of times at sizes that double; above the longest, in proportion to it.
+
+    >>> interpolated([1.0, 2.0, 8.0], 1024, 8192)
+    16.0
+    """
+    place = math.log2(max(size / smallest, 1.0))
+    last = len(times) - 1
+    if place >= last:
+        return times[-1] * 2.0 ** (place - last)
+    below = int(place)
+    share = place - below
+    return float(times[below] ** (1 - share) * times[below + 1] ** share)
 
 
 def load(path: Path | str = FILE) -> Iterator[Sums]:

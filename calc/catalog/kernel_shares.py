@@ -6,6 +6,14 @@ version; `data/measured/kernel_shares.csv` has a surface of each, over one lengt
 shape and over its roof, distilled by `experiments/distil_kernels.py` from some 24 million rows.
 Between the points of a surface the logarithm of the share is linear; a kernel that is shorter than
 all that was measured takes as long as the shortest, and a longer one has the share of the longest.
+
+Of the same source no surface is made of three kinds. Rows of sparse attention time a layer's whole
+module with its projections; in vLLM those of short prompts are the time of a host that launches
+(1.4 ms and more), and in SGLang they quadruple where it changes from dense to sparse. Of Mamba-2
+the convolutions alone were timed, by TensorRT-LLM. Of Gated DeltaNet vLLM 0.18 and 0.19 have a
+convolution alone, vLLM 0.22 no rule for written tokens, and SGLang before 0.5.14 none for prompts;
+the rows of vLLM 0.24, SGLang 0.5.14 and TensorRT-LLM are whole, but no published serving row that
+calc has could judge what they change.
 """
 
 from __future__ import annotations
@@ -215,7 +223,7 @@ def _surface(cells: list[str], path: Path | str) -> Surface:
     try:
         shares = tuple(-int(number) / 100 for number in hundredths.split())
         rows = int(count)
-        own, before, alike = map(_error, off)
+        own, before, alike = map(error, off)
     except ValueError:
         raise InputError(f"{place}: rows, errors and hundredths must be numbers") from None
     if own is None:
@@ -240,7 +248,12 @@ def _surface(cells: list[str], path: Path | str) -> Surface:
     return Surface(kernel, device, program, version, format, rows, own, before, alike, shares)
 
 
-def _error(cell: str) -> Error | None:
+def error(cell: str) -> Error | None:
+    """An error as files have it, a median and one with its sign; None of an empty cell.
+
+    >>> error("0.05 -0.01")
+    Error(median=0.05, signed=-0.01)
+    """
     return Error(*map(float, cell.split(" ", 1))) if cell else None
 
 

@@ -1,9 +1,10 @@
 """How far the tables of measured kernels are off: `calc validate --kernels`.
 
-Of each surface of `kernel_shares` the rows that it is distilled from are held to itself, and as
-though their version or their device had not been measured: to the version before, and to the device
-that `ALIKE` names. The rows are not in the package; `experiments/distil_kernels.py` stores the
-errors beside the surfaces. Engines' sums are here whole, and are compared size by size.
+Of each surface of `kernel_shares` and each curve of `expert_exchanges` the rows that it is
+distilled from are held to itself, and as though their version or their device had not been
+measured: to the version before, and to the device that `ALIKE` names. The rows are not in the
+package; `experiments/distil_kernels.py` stores the errors beside the tables. Engines' sums are here
+whole, and are compared size by size.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from functools import cached_property
 from pathlib import Path
 from statistics import median
 
-from calc.catalog import engine_sums, kernel_shares
+from calc.catalog import engine_sums, expert_exchanges, kernel_shares
 from calc.catalog.engine_sums import Sums
+from calc.catalog.expert_exchanges import Exchange
 from calc.catalog.kernel_shares import Error, Surface, stand_ins
 from calc.core.report import Reported, Table, values
 
 HELD = {"own": "by itself", "version_before": "version left out", "device_alike": "device left out"}
-KINDS: dict[str, Callable[[Surface | SumErrors], str]] = {
+KINDS: dict[str, Callable[[Surface | Exchange | SumErrors], str]] = {
     "kernel": lambda row: row.kernel,
     "program": lambda row: f"{row.kernel} · {row.program}",
     "device": lambda row: row.device,
@@ -42,6 +44,9 @@ class SumErrors:
     format: str = ""
     own: Error | None = None
     """It is kept whole."""
+
+
+Held = Surface | Exchange | SumErrors
 
 
 def _off(curve: Sums, other: Sums | None) -> Error | None:
@@ -70,9 +75,9 @@ def sums() -> Iterator[SumErrors]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelErrors(Reported):
-    """Surfaces and sums with their errors, summed up by kernel, program and device."""
+    """Surfaces, exchanges and sums with their errors, summed up by kernel, program and device."""
 
-    tables_of: Sequence[Surface | SumErrors]
+    tables_of: Sequence[Held]
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -83,7 +88,7 @@ class KernelErrors(Reported):
             for title, of in KINDS.items()
         ]
 
-    def _rows(self, of: Callable[[Surface | SumErrors], str]) -> Iterator[tuple[str, ...]]:
+    def _rows(self, of: Callable[[Held], str]) -> Iterator[tuple[str, ...]]:
         for kind in dict.fromkeys(map(of, self.tables_of)):
             chosen = [row for row in self.tables_of if of(row) == kind]
             cells = [cell for name in HELD for cell in _cells(getattr(row, name) for row in chosen)]
@@ -112,4 +117,4 @@ def errors(file: Path | str = "") -> KernelErrors:
     """
     if file:
         return KernelErrors(list(kernel_shares.load(file)))
-    return KernelErrors([*kernel_shares.load(), *sums()])
+    return KernelErrors([*kernel_shares.load(), *expert_exchanges.load(), *sums()])

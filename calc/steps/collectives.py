@@ -21,6 +21,7 @@ from calc.catalog.machines import Machine, NotMeasured
 from calc.core.arguments import whole_number, whole_numbers
 from calc.core.arrays import Number
 from calc.core.elementwise import (
+    ceiling,
     doublings,
     floor,
     largest,
@@ -33,6 +34,7 @@ from calc.core.elementwise import (
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.networks import transformer
 from calc.steps import curves
 from calc.steps.curves import Curve
 from calc.steps.job import BYTE, SECOND
@@ -801,6 +803,22 @@ def expert_exchange(machine: Machine, size: Quantity, devices: Number) -> tuple[
     """
     least = least_time("all_to_all", size, devices, machine)
     return least, least + constants.latency_expert_exchange * (1 if devices > 1 else 0)
+
+
+def copies_of_a_token(machine: Machine, chosen: int, devices: Number, slices: Number = 1) -> Number:
+    """Devices, or domains where there are several, that hold at least one of its chosen experts.
+
+    No kernel sends a token more often than once to each of them, whose links or ports it crosses.
+    Experts are chosen at random; so many slices of each lie beside one another.
+
+    >>> h100 = machines.get("dgx-h100")
+    >>> print(f"{copies_of_a_token(h100, 8, 8):.3f} {copies_of_a_token(h100, 8, 64):.3f}")
+    5.251 5.251
+    """
+    domains = ceiling(devices * slices / machine.domain)
+    places = where(domains > 1, domains, devices)
+    copies: Number = transformer.experts_used(places, 1 / places, chosen).m_as("")
+    return copies
 
 
 def seconds_per_byte(operation: str, devices: QuantityLike, machine: Machine) -> Number:

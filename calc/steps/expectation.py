@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from calc.catalog import constants, intervals, machines
+from calc.catalog import constants, hardware, intervals, machines
+from calc.catalog.expert_exchanges import WAYS, bytes_that_leave
 from calc.catalog.intervals import Interval
 from calc.catalog.kernel_shares import SOURCE, Surface, number_of
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
@@ -29,7 +30,7 @@ from calc.networks import transformer
 from calc.steps import collectives, curves, kernels
 from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens
 from calc.steps.kernels import Kernel
-from calc.steps.measured import sums
+from calc.steps.measured import exchange, sums
 
 PASSES = 3  # of computation, as many as a forward pass: that and a backward pass of twice the work
 STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
@@ -207,14 +208,28 @@ class Parts(dict[str, Quantity], Reported):
         origin = f"{message.needed} {MESSAGES[operation]} of {last}{like}"
         self.add(part, count * seconds * SECOND, Origin(origin, sources))
 
-    def add_exchange(self, job: Job, tokens: Number) -> None:
-        """Tokens on the way to their experts and back."""
-        start = constants.latency_expert_exchange
-        assert start.provenance is not None
-        made_of = Origin(f"{start} of start-up", (start.provenance.source,))
-        for sent in job.sent_to_experts(tokens):
-            _, time = collectives.expert_exchange(self._machine, sent, job.layout.experts)
-            self.add("experts", job.layers_that_exchange * time, made_of)
+    def add_exchange(self, job: Job, load: Tokens) -> None:
+        """Tokens on the way to their experts and back, by kernels that were measured, if any were.
+
+        Else each copy is sent by itself, at published bandwidths after a start-up.
+        """
+        machine, layers, chosen = self._machine, job.layers_that_exchange, job.chosen_experts
+        among = int(largest(job.layout.experts))
+        for way, vectors in zip(WAYS, job.sent_to_experts(load.computed), strict=True):
+            if (own := exchange(machine, self._program, way, among, load.reads)) is not None:
+                domains = curves.domains_of(among, machine)
+                copies = bytes_that_leave(1.0, chosen, among, domains, own.each)
+                each: Number = of_each(own.time, vectors.m_as("byte") * copies)
+                measured = SECOND * (layers * each)
+                self.add("experts", measured, Origin(f"{layers} {own}", (SOURCE,)))
+                if own.device != machine.device.key:
+                    self._elsewhere[hardware.get(own.device).name] = None
+                continue
+            start = constants.latency_expert_exchange
+            assert start.provenance is not None
+            made_of = Origin(f"{start} of start-up", (start.provenance.source,))
+            _, time = collectives.expert_exchange(machine, vectors * chosen, among)
+            self.add("experts", layers * time, made_of)
 
     def add_host(self, sequences: Any) -> None:
         """The time that the program itself takes for a step of so many sequences."""
@@ -334,7 +349,7 @@ def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
     model, slices, load = job.model, job.layout.tensor, tokens.of_one(job.layout.data)
     parts = Parts(kernels.step(job, tokens, shared_caches), job.measured_on, job.software)
     if job.layers_that_exchange:
-        parts.add_exchange(job, load.computed)
+        parts.add_exchange(job, load)
     vectors = load.computed * 2 * model.width
     parts.add_messages("tensor", job.sums, "all_reduce", vectors, slices)
     if shared_caches and load.writes:

@@ -216,7 +216,7 @@ def decode(
     >>> from calc import machines
     >>> step = decode("deepseek-v3", machines.get("dgx-h100"), 2000, 256, 72)
     >>> print(step.lower, step.bound, step.expected)
-    45.41 ms links 87.67 ms
+    31.18 ms links 87.67 ms
     """
     _check(machine)
     mixture = models.transformer(model)

@@ -509,8 +509,11 @@ class Job:
         return self.model.blocks - self.layers_that_exchange
 
     def sent_to_experts(self, tokens: Number) -> tuple[Quantity, Quantity]:
-        """Bytes that a device sends in a layer, of so many tokens of its copy: out, and back."""
-        numbers = tokens * self.model.expert_inputs * self.chosen_experts
+        """Bytes that a device sends in a layer, of so many tokens of its copy: out, and back.
+
+        They are of vectors that go to one expert each; a token goes to `chosen_experts`.
+        """
+        numbers = tokens * self.model.expert_inputs
         out, back = self.formats.sent
         return out * (numbers / self.layout.tensor), back * (numbers / self.layout.tensor)
 

@@ -17,7 +17,7 @@ from calc.catalog.models import Transformer
 from calc.core.arguments import check_is, one_of
 from calc.core.arrays import Number
 from calc.core.device import Device
-from calc.core.elementwise import ceiling, largest, maximum, of_each, where
+from calc.core.elementwise import largest, maximum, of_each, where
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Reported, Table
@@ -473,9 +473,7 @@ class _OnMachine:
         A token goes once to each device that it reaches, and across domains once to each of these.
         """
         experts, slices = self.layout.experts, self.layout.expert_slices
-        domains = ceiling(experts * slices / self.machine.domain)
-        places = where(domains > 1, domains, experts)
-        copies = transformer.experts_used(places, 1 / places, chosen)
+        copies = collectives.copies_of_a_token(self.machine, chosen, experts, slices)
         return self._least("all_to_all", sent * copies, experts, slices)
 
     def pass_on(self, sent: Quantity) -> Quantity:

@@ -13,13 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from calc.catalog import engine_sums, kernel_shares
+from calc.catalog import engine_sums, expert_exchanges, hardware, kernel_shares, machines
 from calc.catalog.engine_sums import Sums
+from calc.catalog.expert_exchanges import Exchange
 from calc.catalog.hardware import Accelerator
 from calc.catalog.kernel_shares import Surface
 from calc.catalog.machines import Machine
 from calc.catalog.software import Software
 from calc.core.arrays import Number
+from calc.steps import curves
 
 NARROW = 64  # numbers of a head, at most, whose attention is measured apart
 
@@ -116,4 +118,35 @@ def sums(machine: Machine, software: Software, devices: int) -> Sums | None:
         rows = engine_sums.of(machine.device.key, program, devices, version)
         if rows is not None:
             return rows
+    return None
+
+
+BETWEEN_SERVERS = "h100"
+"""The device whose exchanges were measured across domains, where ports decide."""
+
+
+@lru_cache(maxsize=2**10)
+def exchange(
+    machine: Machine, software: Software, way: str, devices: int, reads: bool
+) -> Exchange | None:
+    """The program's own kernels for experts' exchange, as measured nearest to it; None without any.
+
+    A pass that `reads` prompts uses those for many tokens. Across domains rows count if the ports
+    are as fast as where they were measured. Those of another program say nothing: which library is
+    called differs from program to program.
+
+    >>> from calc import machines, software
+    >>> own = software.get("tensorrt-llm")
+    >>> print(exchange(machines.get("gb200-nvl72"), own, "combine", 16, reads=False))
+    combine of tensorrt-llm 1.3.0rc10 among 16 gb200
+    """
+    domains, device = curves.domains_of(devices, machine), machine.device
+    likely = (device.key, device.measured_as) if domains == 1 else (device.key, BETWEEN_SERVERS)
+    for kernels in ("all", "prompts" if reads else "decode"):
+        for key in likely:
+            of = key, software.key, kernels, way, devices, domains
+            rows = expert_exchanges.of(*of, software.version)
+            there = machines.of(hardware.get(key)) if rows is not None else machine
+            if rows is not None and (domains == 1 or machine.ports == there.ports):
+                return rows
     return None

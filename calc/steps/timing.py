@@ -92,7 +92,10 @@ def _messages(job: Job, load: Tokens) -> Quantity:
     vectors: Number = (TWO_BYTES * (job.model.width * tokens)).m_as("byte")
     time = SECOND * (job.sums * pace * vectors)
     if layers := job.layers_that_exchange:
+        among = job.layout.experts
+        copies = collectives.copies_of_a_token(machine, job.chosen_experts, among)
+        pace = layers * collectives.seconds_per_byte("all_to_all", among, machine)
         for sent in job.sent_to_experts(tokens):
-            least, _ = collectives.expert_exchange(machine, sent, job.layout.experts)
-            time = time + layers * least
+            vectors = sent.m_as("byte")
+            time = time + SECOND * (pace * copies * vectors)
     return time

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from calc import Formats, Job, Layout, Tokens, hardware, machines, software, step
-from calc.catalog import engine_sums, kernel_shares
+from calc.catalog import engine_sums, expert_exchanges, kernel_shares
 from calc.catalog.kernel_shares import COLUMNS, LENGTHS, ROOFS, Error, Surface
 from calc.core.errors import InputError
 from calc.published import kernel_tables
@@ -51,7 +51,7 @@ def written(tmp_path: Path, *lines: str) -> Path:
 
 
 def test_all_measured_kernels_are_small_enough_for_a_page() -> None:
-    files = kernel_shares.FILE, engine_sums.FILE
+    files = kernel_shares.FILE, engine_sums.FILE, expert_exchanges.FILE
     assert sum(file.stat().st_size for file in files) < BYTES
 
 
@@ -110,8 +110,8 @@ def test_other_columns_are_refused(tmp_path: Path) -> None:
 
 def test_what_tables_are_off_is_told_with_a_version_and_a_device_left_out() -> None:
     by_kernel = {row[0]: row for row in kernel_tables.errors().tables[0].rows}
-    assert set(by_kernel) == {"", *LENGTHS, "sums"}
-    for kernel in LENGTHS:
+    assert set(by_kernel) == {"", *LENGTHS, "exchanges", "sums"}
+    for kernel in (*LENGTHS, "exchanges"):
         own, version, device = (float(by_kernel[kernel][cell].rstrip("%")) for cell in (2, 5, 8))
         assert own < version  # what is fitted tells less than what is left out
         assert own < device < 16
