@@ -168,7 +168,7 @@ def changes(where: str, press: list[str], quarto: list[str]) -> list[str]:
 
 # --- PDFs ---
 
-HEAD, FOOT = 765, 48  # the running heads of both engines stand above, the page numbers below
+HEAD, FOOT = 780, 48  # the running heads of both engines stand above, the page numbers below
 SMALL = 8.6  # points: larger than the footnotes of both engines, smaller than their text
 LEFT_OUT_FONTS = re.compile(
     # Formulas are compared as TeX on the pages; two versions of typst set their glyphs in different
