@@ -249,9 +249,7 @@ class Accelerator:
     @property
     def dtypes(self) -> tuple[str, ...]:
         """The data types with a dense peak that is published, or estimated."""
-        return tuple(
-            dtype for dtype, rate in self.peaks["peak"].items() if rate.published is not None
-        )
+        return tuple(dtype for dtype, rate in self.peaks["peak"].items() if rate.is_published)
 
     @property
     def usual_dtype(self) -> str:

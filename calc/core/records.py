@@ -54,6 +54,10 @@ class Record:
         return copy.copy(self._published)
 
     @property
+    def is_published(self) -> bool:
+        return self._published is not None
+
+    @property
     def quantity(self) -> Quantity:
         if (value := self.published) is None:
             raise InputError(f"{self.provenance.title} is unpublished: {self.provenance.note}")

@@ -157,16 +157,6 @@ class BatchOfRequests:
         return int((room / (quantity(context, "token") * cls.cache_per_token)).m_as(""))
 
 
-def large_products(machine: str, side: int) -> list[tuple[float, float]]:
-    """Intensities and rates, in FLOP/byte and TFLOP/s, of products with weights of that side."""
-    points = []
-    for product in products.measured(machine):
-        if min(product.n, product.k) >= side:
-            work = roofline.gemm(product.m, product.n, product.k, A100Roofline.element_size)
-            points.append((work.intensity.m_as("FLOP/byte"), product.rate.m_as("TFLOP/s")))
-    return points
-
-
 def median_share(
     dots: list[tuple[float, float]],
     peak: Quantity,
@@ -193,7 +183,7 @@ class MeasuredRoofline:
     l2_bandwidth = constants.bandwidth_l2_h100
     side = 4096
 
-    dots = large_products(machine.key, side)
+    dots = products.large(machine.key, side)
     ridge_point = roofline.ridge_point(peak, bandwidth)
     thin_share = median_share(dots, peak, bandwidth, ridge_point, left=True)
     wide_share = median_share(dots, peak, bandwidth, ridge_point, left=False)

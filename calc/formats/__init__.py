@@ -19,6 +19,8 @@ printed by its `name`, FP16, and stored by its `key`, fp16.
 from __future__ import annotations
 
 import math
+from copy import copy
+from functools import lru_cache
 from typing import TypeGuard
 
 from calc.core.elementwise import largest, smallest
@@ -180,6 +182,15 @@ def element_size(name: str, given: QuantityLike) -> Quantity:
     >>> print(element_size("weights", 8))
     8 bit
     """
+    return copy(_named_size(name, given)) if isinstance(given, str) else _size(name, given)
+
+
+@lru_cache(maxsize=256)  # a plan asks for the same few names at each of its points
+def _named_size(name: str, given: str) -> Quantity:
+    return _size(name, given)
+
+
+def _size(name: str, given: QuantityLike) -> Quantity:
     try:
         size = format_or_quantity(given)
     except InputError as error:

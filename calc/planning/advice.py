@@ -104,8 +104,15 @@ def checked_to_fit(plan: E) -> E:
     )
 
 
+OF_ANY_BATCH = ("job", "kept", "kv_size", "model_memory", "cache_per_token", "largest_batch")
+
+
 def with_batch(plan: E, batch: float) -> E:
-    return replace(plan, batch=quantity(float(batch), ""))
+    """The plan at another batch, with what was found that no batch changes."""
+    other = replace(plan, batch=quantity(float(batch), ""))
+    found = {name: vars(plan)[name] for name in OF_ANY_BATCH if name in vars(plan)}
+    vars(other).update(found)
+    return other
 
 
 def _where_another_roof_binds(plan: Estimate) -> str:

@@ -21,7 +21,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
-from calc.laws import gemms
+from calc.laws import gemms, roofline
 from calc.published import conditions
 from calc.published.kernels import measured_rate
 from calc.published.reading import Row, rows
@@ -112,6 +112,21 @@ def measured(machine: str) -> tuple[Product, ...]:
     540 824.0 TFLOP/s
     """
     return tuple(product for product in _of(machine) if product.n > SMALLEST)
+
+
+def large(machine: str, side: int) -> list[tuple[float, float]]:
+    """Intensities and rates, in FLOP/byte and TFLOP/s, of products with weights of that side.
+
+    >>> intensity, rate = large("dgx-h100", 4096)[-1]
+    >>> print(f"{intensity:.0f} {rate:.0f}")
+    6554 701
+    """
+    points = []
+    for product in measured(machine):
+        if min(product.n, product.k) >= side:
+            work = roofline.gemm(product.m, product.n, product.k, TWO_BYTES)
+            points.append((work.intensity.m_as("FLOP/byte"), product.rate.m_as("TFLOP/s")))
+    return points
 
 
 def start(machine: str) -> Quantity:

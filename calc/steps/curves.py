@@ -427,32 +427,42 @@ def left_out() -> tuple[LeftOut, ...]:
     """
     whole = [curve for curve in _stored() if len(curve.sizes) > SIZES]
     return tuple(
-        _left_out(curve, [other for other in whole if other is not curve])
-        for curve in whole
-        if machines.get(curve.machine).fabric == "switch"  # of a mesh there is one curve alone
+        _left_out(curve, [other for other in whole if other is not curve]) for curve in _judging()
     )
 
 
+def _judging() -> list[Curve]:
+    """The whole curves of switches: of a mesh there is one alone."""
+    whole = [curve for curve in _stored() if len(curve.sizes) > SIZES]
+    return [curve for curve in whole if machines.get(curve.machine).fabric == "switch"]
+
+
+@cache
 def off(span: str) -> float:
     """The share by which four of five curves that were left out are off at most, of a span.
 
     >>> print(f"{off('domain'):.2f} {off('across'):.2f}")
     0.11 0.21
     """
-    errors = sorted(curve.nearest for curve in left_out() if curve.curve.span == span)
+    errors = sorted(_off_by_nearest(curve) for curve in _judging() if curve.span == span)
     return errors[math.ceil(0.8 * len(errors)) - 1]
 
 
 def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
     points = [point for other in others if other.span == curve.span for point in _shares(other)]
-    own = _shares(curve)
+    line, two, three = (_error(curve, _pieces(points, pieces)) for pieces in (1, 2, 3))
+    own_line = _error(curve, _pieces(_shares(curve), 1))
+    return LeftOut(curve, line, two, three, _off_by_nearest(curve), own_line)
+
+
+def _off_by_nearest(curve: Curve) -> float:
+    """The error of the curves that `times` finds without it."""
     key = curve.devices, machines.get(curve.machine), curve.name
 
     def nearest(size: float) -> float:
         return _share(curve, size, geometric_mean(times(curve.operation, size, *key)))
 
-    ways = _pieces(points, 1), _pieces(points, 2), _pieces(points, 3), nearest, _pieces(own, 1)
-    return LeftOut(curve, *(_error(curve, way) for way in ways))
+    return _error(curve, nearest)
 
 
 def _share(curve: Curve, size: float, time: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import collectives, curves, machines, quantity
 from calc.core.units import Quantity
-from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, geometric
+from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, band, geometric
 
 SIZE = Axis("Size", "byte", log=True)
 TIME = Axis("Time", "us", log=True)
@@ -17,7 +17,7 @@ INPUTS = (
 
 
 def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer:
-    """The lower bound, and where curves were measured what is expected, at every size."""
+    """The lower bound, and where curves were measured what is expected and they, at every size."""
     place = machines.get(machine)
     at = SIZE.of(size)
     sizes = sorted({*geometric(min(at, 1e3), max(at, 1e10), 22), at})
@@ -28,13 +28,26 @@ def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer
         for x, time in zip(sizes, times, strict=True)
         if time.expected is not None
     ]
+    ends = [
+        time.interval and tuple((x, TIME.of(end)) for end in time.interval)
+        for x, time in zip(sizes, times, strict=True)
+    ]
     here = collectives.time(operation, size, devices, place)
+    measured = [
+        (f"measured, {curve.software}", x, TIME.of(quantity(seconds, "s")))
+        for curve in here.measured
+        if (curve.machine, curve.devices) == (place.key, devices)
+        for x, seconds in zip(curve.sizes, curve.times, strict=True)
+        if sizes[0] <= x <= sizes[-1]
+    ]
     drawn = here.lower if here.expected is None else here.expected
     facts = {
         "At least": f"{here.lower}, by {here.algorithm}",
         "Expected": here.missing or str(here.expected),
         "Algorithm bandwidth": str(collectives.algorithm_bandwidth(size, drawn)),
     }
+    if here.interval:
+        facts["80 % of curves"] = " to ".join(map(str, here.interval))
     if here.measured:
         facts["Measured"] = ", ".join(curve.name for curve in here.measured)
     call = f"{operation!r}, {str(size)!r}, {devices}, {machine!r}"
@@ -43,7 +56,8 @@ def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer
         f"{size} among {devices} devices of {place.name}: the bound, what is expected where it was"
         f" measured, and at the dot {drawn}."
     )
-    return Answer(rows, facts, caption, python, dots=[(str(size), at, TIME.of(drawn))])
+    dots, bands = [(str(size), at, TIME.of(drawn))], band("expected", ends)
+    return Answer(rows, facts, caption, python, dots=dots, bands=bands, measured=measured)
 
 
 MODEL = Model("All-reduce", INPUTS, Drawing(SIZE, TIME), answer)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from calc import inference, machines, models
 from calc.core.formatting import listed
+from calc.core.units import Quantity
 from figures.live.memory import FORMATS
-from figures.live.model import Answer, Axis, Choice, Count, Drawing, Model, doubling
+from figures.live.model import Answer, Axis, Choice, Count, Drawing, Model, Point, band, doubling
 
 STEP = Axis("Time per output token", "ms", log=True)
 RATE = Axis("All sequences together", "token/s", log=True)
@@ -13,27 +14,26 @@ INPUTS = (
     Choice("model", "Model", "llama-3-8b", models.names()),
     Choice("machine", "Machine", "dgx-h100", machines.names()),
     Count("devices", "Devices", "1", 1, 64),
-    Count("context", "Context", "4096", 2, 10**7, unit="token"),
+    Count("context", "Context", "2048", 2, 10**7, unit="token"),
     Choice("weights", "Weights", "bf16", FORMATS[1:]),
     Choice("kv", "Keys and values", "bf16", FORMATS[1:]),
 )
 
 
 def answer(model: str, machine: str, devices: int, context: int, weights: str, kv: str) -> Answer:
-    """A line for each bound, for what is expected, and for both ends of its interval."""
+    """A line for each bound and for what is expected, with the interval around it."""
     network, place = models.transformer(model), machines.get(machine)
     dtype = place.device.usual_dtype
     most = int(inference.largest_batch(network, place, context, devices, weights, kv).magnitude)
     batches = doubling(most, 4)
-    rows, dots = [], []
+    rows, dots, ends = [], [], []
     for batch in batches:
         step = inference.decode(network, place, context, batch, devices, dtype, weights, kv)
         times = {"perfect overlap": step.lower, "no overlap": step.upper, "expected": step.expected}
-        ends = step.interval or (None, None)
-        times |= dict(zip(("80 % from", "80 % to"), ends, strict=True))
         for name, time in times.items():
             if time is not None:
-                rows.append((name, STEP.of(time), RATE.of(step.tokens / time)))
+                rows.append((name, *_place(step.tokens, time)))
+        ends.append(step.interval and tuple(_place(step.tokens, end) for end in step.interval))
         dots.append((f"batch {batch}", STEP.of(step.lower), RATE.of(step.throughput)))
     rows.sort(key=lambda row: list(times).index(row[0]))
     facts = {
@@ -52,7 +52,12 @@ def answer(model: str, machine: str, devices: int, context: int, weights: str, k
         f"{network.name} on {devices} of {place.name}, {context} tokens of context: up to {most}"
         f" sequences fit, and a dot is a batch, {listed(batches)}, at its lower bound."
     )
-    return Answer(rows, facts, caption, python, dots=dots)
+    return Answer(rows, facts, caption, python, dots=dots, bands=band("expected", ends))
+
+
+def _place(tokens: Quantity, time: Quantity) -> Point:
+    """Where a step of so many tokens stands that takes so long."""
+    return STEP.of(time), RATE.of(tokens / time)
 
 
 MODEL = Model("Decode frontier", INPUTS, Drawing(STEP, RATE), answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,6 +149,10 @@ class Answer:
     """Places that have a name."""
     levels: list[tuple[str, float]] = field(default_factory=list)
     """Levels of y that have a name."""
+    bands: list[tuple[str, list[tuple[float, float]]]] = field(default_factory=list)
+    """Around the line of that name, where 80 % of what is measured should lie: the outline."""
+    measured: list[tuple[str, float, float]] = field(default_factory=list)
+    """What others measured, and by what name: small dots."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +167,20 @@ class Model:
     def defaults(self) -> dict[str, str]:
         """What the fields hold at first."""
         return {field.name: field.default for field in self.inputs}
+
+
+Point = tuple[float, float]
+
+
+def band(name: str, ends: Iterable[Sequence[Point] | None]) -> list[tuple[str, list[Point]]]:
+    """The outline around a line, of both ends at each of its places; none where one has none.
+
+    >>> band("expected", [((1, 2), (1, 4)), ((2, 3), (2, 6))])
+    [('expected', [(1, 2), (2, 3), (2, 6), (1, 4)])]
+    """
+    known = [both for both in ends if both is not None]
+    lows, highs = [low for low, _ in known], [high for _, high in known]
+    return [(name, [*lows, *reversed(highs)])] if len(known) > 1 else []
 
 
 def geometric(low: float, high: float, count: int) -> Iterator[float]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from calc import formats, hardware, quantity, roofline
+from functools import cache
+
+from calc import formats, hardware, machines, quantity, roofline
 from calc.core.units import Quantity
+from calc.published import products
 from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, geometric
 
 INTENSITY = Axis("Arithmetic intensity", "FLOP/byte", log=True)
 RATE = Axis("Attainable rate", "TFLOP/s", log=True)
+REACHED = "what kernels reached"
+LARGE = 4096  # a side of the weights that no L2 cache holds, as in the book's figure
 INPUTS = (
     Choice("device", "Device", "h100", hardware.names()),
     Choice("dtype", "Format", "bf16", tuple(hardware.DTYPES)),
@@ -19,7 +24,7 @@ INPUTS = (
 
 
 def answer(device: str, dtype: str, m: int, n: int, k: int, intensity: Quantity | None) -> Answer:
-    """Both roofs, the ridge where they meet, and the work."""
+    """Both roofs, the ridge where they meet, the work, and under the roofs what was measured."""
     place = hardware.get(device)
     peak, bandwidth, ridge = place.peak(dtype), place.memory_bandwidth, place.ridge_point(dtype)
     product = roofline.gemm(m, n, k, formats.element_size("dtype", dtype))
@@ -32,6 +37,14 @@ def answer(device: str, dtype: str, m: int, n: int, k: int, intensity: Quantity 
         (place.name, x, RATE.of(roofline.attainable(peak, bandwidth, quantity(x, "FLOP/byte"))))
         for x in sorted({*geometric(*ends, 25), bend})
     ]
+    machine, measured = machines.of(place), []
+    if machine.has_reached("gemm", dtype) and machine.rates.get("memory"):
+        kept = machine.reached("gemm", dtype), machine.memory_reached
+        corners = sorted({*ends, INTENSITY.of(roofline.ridge_point(*kept))})
+        rates = [roofline.attainable(*kept, quantity(x, "FLOP/byte")) for x in corners]
+        rows += [(REACHED, x, RATE.of(y)) for x, y in zip(corners, rates, strict=True)]
+    if dtype == "bf16":
+        measured = [("measured GEMMs", *dot) for dot in _measured(machine.key)]
     facts = {
         "Intensity": str(work),
         "Ridge point": str(ridge),
@@ -54,7 +67,13 @@ def answer(device: str, dtype: str, m: int, n: int, k: int, intensity: Quantity 
         f"The roof of {place.name} in {dtype.upper()}; the work, at {work}, can reach {reached} and"
         f" is bound by {facts['Bound']}."
     )
-    return Answer(rows, facts, caption, python, command, dots)
+    return Answer(rows, facts, caption, python, command, dots, measured=measured)
+
+
+@cache
+def _measured(machine: str) -> list[tuple[float, float]]:
+    """Large products in BF16, as in the book's figure; none where nobody measured any."""
+    return products.large(machine, LARGE) if machine in products.names() else []
 
 
 MODEL = Model("Roofline", INPUTS, Drawing(INTENSITY, RATE), answer)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import calc
 from calc import machines, models
 from calc.core.units import Quantity
-from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model
+from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, Point, band
 
 LATENCY = Axis("Time per output token", "ms", log=True)
 PAID = Axis("Cost of a written token", "USD/Mtoken", log=True)
@@ -46,16 +48,14 @@ def answer(
         price=prices,
         by="cost",
     )
-    rows, dots, ends, facts = [], [], [], {}
+    rows, dots, bands, facts = [], [], [], {}
     for entry in compared.entries:
-        rows += [
-            (entry.machine.name, compared.latency(plan), compared.price(plan))
-            for plan in entry.curve
-        ]
+        ends: list[Sequence[Point] | None] = []
         for plan in entry.curve:
-            for end, cost in zip(("from", "to"), plan.interval(compared.paid) or (), strict=False):
-                there = compared.latency(plan), PAID.of(cost)
-                ends.append((f"{entry.machine.name}, 80 % {end}", *there))
+            latency, around = compared.latency(plan), plan.interval(compared.paid)
+            rows.append((entry.machine.name, latency, compared.price(plan)))
+            ends.append(around and tuple((latency, PAID.of(cost)) for cost in around))
+        bands += band(entry.machine.name, ends)
         if entry.curve:
             best = compared.plan_of(entry)
             paid = PAID.unit.replace("USD/", f"{compared.price(best):.4g} USD/")
@@ -75,8 +75,7 @@ def answer(
         f"What a million tokens of {models.get(model).name} costs, by the time per token, on"
         f" batches that keep {ttft} to the first token and {tpot} to each; dots are the cheapest."
     )
-    ends.sort(key=lambda row: row[0])
-    return Answer(rows + ends, facts, caption, python, dots=dots)
+    return Answer(rows, facts, caption, python, dots=dots, bands=bands)
 
 
 MODEL = Model("Serving within limits", INPUTS, Drawing(LATENCY, PAID), answer)

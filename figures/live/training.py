@@ -1,27 +1,26 @@
-"""A training run in a layout of one's choice: what a device holds, and what a step takes."""
+"""A training run in a layout of one's choice: what a device holds, how long the run takes."""
 
 from __future__ import annotations
-
-from contextlib import suppress
 
 from calc import layouts, machines, models, training, transformer
 from calc.core.errors import InputError
 from calc.core.units import Quantity
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.timing import step as step_of
-from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, doubling
+from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, band
 
-SLICES = Axis("Tensor parallel slices (TP), all else as chosen")
-TIME = Axis("Parts of a step, one after the other", "s")
+DEVICES = Axis("Devices, in copies of the layout", log=True)
+TIME = Axis("Time of the run", "hour", log=True)
+POINTS = 5
 INPUTS = (
-    Choice("model", "Model", "llama-3-70b", models.names()),
+    Choice("model", "Model", "llama-2-7b", models.names()),
     Choice("machine", "Machine", "dgx-h100", machines.names()),
     Count("devices", "Devices", "1024", 1, 2**20),
-    Amount("tokens", "Tokens of the run", "15T token", "token", 1, 1e18),
+    Amount("tokens", "Tokens of the run", "140B token", "token", 1, 1e18),
     Count("sequences", "Sequences of a step", "1024", 1, 10**7),
-    Count("length", "Length of a sequence", "8192", 1, 10**7, unit="token"),
-    Count("tensor", "Tensor parallel (TP)", "8", 1, 1024),
-    Count("pipeline", "Pipeline stages (PP)", "4", 1, 1024),
+    Count("length", "Length of a sequence", "4096", 1, 10**7, unit="token"),
+    Count("tensor", "Tensor parallel (TP)", "1", 1, 1024),
+    Count("pipeline", "Pipeline stages (PP)", "1", 1, 1024),
     Choice("sharding", "ZeRO stage", "1", ("0", "1", "2", "3")),
     Count("micro", "Sequences of a microbatch", "1", 1, 4096),
     Choice("recomputation", "Recomputed", "selective", transformer.RECOMPUTATIONS),
@@ -41,30 +40,39 @@ def answer(
     micro: int,
     recomputation: str,
 ) -> Answer:
-    """The parts of a step by the number of slices, and of the chosen layout what it all takes."""
+    """The time of the run by the copies of the layout, and what a step of those chosen takes."""
     network, place = models.transformer(model), machines.get(machine)
     chosen = _layout(devices, sequences, tensor, pipeline, int(sharding), micro)
     memory = layouts.memory_per_device(network, chosen, length, micro, recomputation)
     batch = Batch(length, micro, recomputation)
     step = step_of(Job(network, place, chosen), batch)
-    rows = []
-    for slices in sorted({*doubling(place.domain), tensor}):
-        with suppress(InputError):  # what does not divide is no layout
-            other = _layout(devices, sequences, slices, pipeline, int(sharding), micro)
-            parts = step_of(Job(network, place, other), batch).parts
-            rows += [(name, str(slices), TIME.of(part)) for name, part in parts.items()]
+    rows, ends = [], []
+    for copies in _copies(devices // (tensor * pipeline), sequences // micro):
+        count = copies * tensor * pipeline
+        other = _layout(count, sequences, tensor, pipeline, int(sharding), micro)
+        there = step_of(Job(network, place, other), batch)
+        times = {"bound, all overlapped": there.lower, "bound, nothing hidden": there.upper}
+        times |= {} if there.expected is None else {"expected": there.expected}
+        steps = tokens / there.tokens
+        rows += [(name, count, TIME.of(steps * time)) for name, time in times.items()]
+        ends.append(
+            there.interval and tuple((count, TIME.of(steps * end)) for end in there.interval)
+        )
+    rows.sort(key=lambda row: list(times).index(row[0]))
     time = step.upper if step.expected is None else step.expected
     mfu = training.mfu_of_operations(step.operations, 1, step.peak, time)
+    run = tokens / step.tokens * time
     fits = "fits" if memory.total <= place.device.memory_capacity else "does not fit"
     facts = {
         "Expected of a step": step.not_expected or str(step.expected),
         "80 % of rows": " to ".join(map(str, step.interval or ())) or "no row is like it",
+        "The run at that": str(run),
         "MFU at that": str(mfu.to("%")),
-        "The run at that": str((tokens / step.tokens * time).to("day")),
         "Layout": f"DP {chosen.data}, {chosen.microbatches} microbatches",
         "Memory of a device": f"{memory.total} of {place.device.memory_capacity}: {fits}",
         "Of it states": str(memory.weights + memory.gradients + memory.optimizer),
-        "A step": f"{step.lower} to {step.upper}",
+        "A step by its bounds": f"{step.lower} to {step.upper}",
+        "Parts of it": ", ".join(f"{name} {part}" for name, part in step.parts.items()),
     }
     call = f"{model!r}, layout, {length}, {micro}"
     python = (
@@ -76,10 +84,23 @@ def answer(
         f"print(step(job, Batch({length}, {micro}, {recomputation!r})))"
     )
     caption = (
-        f"The parts of a step of {network.name} on {devices} devices of {place.name}, by the slices"
-        f" of TP that divide them; the answers are of TP {tensor}, PP {pipeline}, DP {chosen.data}."
+        f"{network.name} on {place.name}, {tokens}: the time of the run by the copies of a layout"
+        f" of TP {tensor} and PP {pipeline}; the dot has {chosen.data} of them, {devices} devices."
     )
-    return Answer(rows, facts, caption, python)
+    dots = [(f"{devices} devices", devices, TIME.of(run))]
+    return Answer(rows, facts, caption, python, dots=dots, bands=band("expected", ends))
+
+
+def _copies(chosen: int, most: int) -> list[int]:
+    """Those chosen, and fewer and more by factors of four that share out the batch evenly.
+
+    >>> _copies(64, 256), _copies(1024, 1024)
+    ([1, 4, 16, 64, 256], [4, 16, 64, 256, 1024])
+    """
+    steps = [4**power for power in range(1, 5)]
+    fewer = [chosen // step for step in steps if chosen % step == 0]
+    more = [chosen * step for step in steps if most % (chosen * step) == 0]
+    return sorted([*fewer, chosen, *more])[-POINTS:]
 
 
 def _layout(
@@ -101,4 +122,4 @@ def _layout(
     )
 
 
-MODEL = Model("Training in a layout", INPUTS, Drawing(SLICES, TIME, "bar"), answer)
+MODEL = Model("Training in a layout", INPUTS, Drawing(DEVICES, TIME), answer)

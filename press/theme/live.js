@@ -78,6 +78,7 @@
   /* ---- Drawing */
 
   const COLOURS = ["#307ec2", "#be621a", "#1c8b6c", "#9c65b9", "#c85943"]; // those of the book's figures
+  const MEASURED = COLOURS.at(-1); // red, as measured dots of the book's figures are
   const DASHES = ["", "6 3", "2 3", "8 3 2 3", "1 2"];
   const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
@@ -109,14 +110,16 @@
 
   function draw(drawing, answer, width, label) {
     const Plot = window.Plot;
-    const { rows, dots, levels } = answer;
+    const { rows, dots, levels, bands = [], measured = [] } = answer;
     const names = [...new Set(rows.map((row) => row[0]))];
     const colour = (name) => COLOURS[names.indexOf(name) % COLOURS.length];
     const bars = drawing.mark === "bar";
-    const heights = [...rows.map((row) => row[2]), ...dots.map((dot) => dot[2]), ...levels.map((level) => level[1])];
+    const places = [...rows, ...dots, ...measured]; // of a name, x and y
+    const outlines = bands.flatMap(([, outline]) => outline);
+    const heights = [...places.map((row) => row[2]), ...levels.map((level) => level[1]), ...outlines.map((point) => point[1])];
     const across = bars
       ? { type: "band", domain: [...new Set(rows.map((row) => row[1]))], label: named(drawing.x), labelArrow: "none", labelAnchor: "center" }
-      : axis(drawing.x, rows.map((row) => row[1]));
+      : axis(drawing.x, [...places.map((row) => row[1]), ...outlines.map((point) => point[0])]);
     const upward = { ...axis(drawing.y, heights), labelAnchor: "top" };
     const told = (row) => [row[0], `${drawing.x.label}: ${bars ? row[1] : plain(Number(row[1].toPrecision(4)))} ${bars ? "" : unitOf(drawing.x)}`, `${drawing.y.label}: ${plain(Number(row[2].toPrecision(4)))} ${unitOf(drawing.y)}`].join("\n");
     const read = { fill: "var(--raised)", stroke: "var(--edge)", fontSize: 12 };
@@ -125,13 +128,15 @@
       marks.push(Plot.barY(rows, { x: "1", y: "2", fill: (row) => colour(row[0]), fillOpacity: 0.85, order: null, insetTop: 0.5, title: told, tip: read }), Plot.ruleY([0]));
     } else {
       marks.push(Plot.gridX({ ticks: across.ticks, strokeOpacity: 0.12 }));
+      for (const [name, outline] of bands) marks.push(Plot.line(outline, { x: "0", y: "1", stroke: "none", fill: colour(name), fillOpacity: 0.17 }));
+      marks.push(Plot.dot(measured, { x: "1", y: "2", r: 1.8, fill: MEASURED }));
       for (const name of names) {
         marks.push(Plot.line(rows.filter((row) => row[0] === name), { x: "1", y: "2", stroke: colour(name), strokeWidth: 2, strokeDasharray: DASHES[names.indexOf(name) % DASHES.length] }));
       }
       marks.push(Plot.dot(dots, { x: "1", y: "2", r: 4, fill: "currentColor" }));
-      const places = rows.map((row) => (drawing.x.log ? Math.log(row[1]) : row[1]));
-      const last = Math.min(...places) + 0.75 * (Math.max(...places) - Math.min(...places));
-      const right = (dot) => (drawing.x.log ? Math.log(dot[1]) : dot[1]) > last; // where a name would be cut off
+      const along = (row) => (drawing.x.log ? Math.log(row[1]) : row[1]);
+      const ends = [Math.min(...rows.map(along)), Math.max(...rows.map(along))];
+      const right = (dot) => along(dot) > ends[0] + 0.75 * (ends[1] - ends[0]); // where a name would be cut off
       // Above and below in turn, so that neighbours do not cover each other; what the key names needs no name here.
       dots.filter((dot) => !names.includes(dot[0])).forEach((dot, i) => {
         const [dx, textAnchor] = right(dot) ? [-7, "end"] : [7, "start"];
@@ -141,7 +146,7 @@
     marks.push(Plot.ruleY(levels, { y: "1", strokeDasharray: "4 3" }));
     marks.push(Plot.text(levels, { y: "1", text: "0", frameAnchor: "right", dy: -8, textAnchor: "end", stroke: "var(--paper)", strokeWidth: 4, fill: "currentColor" }));
     // What a place on a line reads, where the pointer is.
-    if (!bars) marks.push(Plot.ruleX(rows, Plot.pointerX({ x: "1", strokeOpacity: 0.35 })), Plot.tip(rows, Plot.pointer({ x: "1", y: "2", title: told, ...read })));
+    if (!bars) marks.push(Plot.ruleX(rows, Plot.pointerX({ x: "1", strokeOpacity: 0.35 })), Plot.tip([...rows, ...measured], Plot.pointer({ x: "1", y: "2", title: told, ...read })));
     const figure = Plot.plot({
       width,
       height: Math.round(Math.max(260, Math.min(380, 0.55 * width))), // so that inputs, answers and chart share a window
@@ -158,19 +163,21 @@
     figure.setAttribute("role", "img");
     figure.setAttribute("aria-label", label);
     const key = element("ul", { className: "live-key" });
-    if (names.length > 1) {
+    const keyed = (mark, name) => key.append(element("li", {}, element("span", { innerHTML: `<svg viewBox="0 0 26 8" aria-hidden="true">${mark}</svg>` }), name));
+    if (names.length > 1 || bands.length || measured.length) {
       for (const name of names) {
-        const line = `<svg viewBox="0 0 26 8" aria-hidden="true"><path d="M0 4h26" stroke="${colour(name)}" stroke-width="${bars ? 8 : 2.5}" stroke-dasharray="${bars ? "" : DASHES[names.indexOf(name) % DASHES.length]}"/></svg>`;
-        const item = element("li", {}, element("span", { innerHTML: line }), name);
-        key.append(item);
+        keyed(`<path d="M0 4h26" stroke="${colour(name)}" stroke-width="${bars ? 8 : 2.5}" stroke-dasharray="${bars ? "" : DASHES[names.indexOf(name) % DASHES.length]}"/>`, name);
       }
+      if (bands.length) keyed(`<path d="M0 4h26" stroke="${bands.length > 1 ? "currentColor" : colour(bands[0][0])}" stroke-width="8" stroke-opacity="0.25"/>`, "80 % interval");
+      for (const name of new Set(measured.map((row) => row[0]))) keyed(`<circle cx="13" cy="4" r="2.5" fill="${MEASURED}"/>`, name);
     }
     return [key, figure];
   }
 
-  function table(drawing, rows) {
+  function table(drawing, { rows, bands, measured }) {
+    const around = bands.flatMap(([name, outline]) => outline.map((point) => [`${name}, 80 % interval`, ...point]));
     const cell = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
-    const lines = [["", named(drawing.x), named(drawing.y)], ...rows];
+    const lines = [["", named(drawing.x), named(drawing.y)], ...rows, ...around, ...measured];
     return lines.map((line) => line.map(cell).join(",")).join("\n") + "\n";
   }
 
@@ -353,7 +360,7 @@
     }
 
     save() {
-      save(table(this.about.drawing, this.answer.rows), "text/csv", `${this.model}.csv`);
+      save(table(this.about.drawing, this.answer), "text/csv", `${this.model}.csv`);
     }
   }
 

@@ -12,9 +12,26 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as some
 
-from calc import collectives, cost, hardware, links, queueing, roofline, scaling, training
+from calc import (
+    Batch,
+    Job,
+    Layout,
+    collectives,
+    cost,
+    curves,
+    hardware,
+    links,
+    machines,
+    quantity,
+    queueing,
+    roofline,
+    scaling,
+    step,
+    training,
+)
 from calc.commands import main
 from calc.core.errors import InputError
+from calc.derivations.roofline import MeasuredRoofline
 from figures import live
 from figures.live import prompt
 from figures.live.model import Amount, Choice, Count, Input
@@ -79,10 +96,52 @@ def test_any_input_gives_rows_or_a_sentence(name: str, data: some.DataObject) ->
 @given(intensity=some.floats(1e-2, 1e5), device=some.sampled_from(["h100", "a100", "mi300x"]))
 def test_rows_of_the_roofline_are_its_law(intensity: float, device: str) -> None:
     found = answered("roofline", device=device, intensity=repr(intensity))
-    place = hardware.get(device)
-    for _, x, y in found["rows"]:
-        law = roofline.attainable(place.peak("bf16"), place.memory_bandwidth, f"{x!r} FLOP/byte")
-        assert y == law.m_as("TFLOP/s")
+    place, machine = hardware.get(device), machines.get(device)
+    roofs = {
+        place.name: (place.peak("bf16"), place.memory_bandwidth),
+        "what kernels reached": (machine.reached("gemm", "bf16"), machine.memory_reached),
+    }
+    assert {name for name, *_ in found["rows"]} == set(roofs)
+    for name, x, y in found["rows"]:
+        assert y == roofline.attainable(*roofs[name], f"{x!r} FLOP/byte").m_as("TFLOP/s")
+
+
+def test_figures_open_with_the_measured_dots_of_the_book() -> None:
+    dots = [tuple(dot[1:]) for dot in answered("roofline")["measured"]]
+    assert dots == MeasuredRoofline.dots
+    assert answered("roofline", device="h200")["measured"] == []  # of its own nobody measured any
+    measured = answered("all-reduce")["measured"]
+    curve = curves.get("allreduce-8xh100-dgxc")
+    assert {(x, y) for _, x, y in measured} >= {
+        (size, quantity(time, "s").m_as("us"))
+        for size, time in zip(curve.sizes, curve.times, strict=True)
+        if 1e3 <= size <= 1e10
+    }
+    assert answered("all-reduce", devices="4")["measured"] == []
+
+
+@pytest.mark.parametrize("name", ["decode", "service", "training", "all-reduce"])
+def test_a_band_is_around_what_is_expected(name: str) -> None:
+    found = answered(name)
+    assert found["bands"]
+    for line, outline in found["bands"]:
+        drawn = [tuple(row[1:]) for row in found["rows"] if row[0] == line]
+        half = len(outline) // 2
+        lows, highs = outline[:half], outline[half:][::-1]
+        for low, (x, y), high in zip(lows, drawn, highs, strict=True):
+            along = 0 if name == "decode" else 1  # there time is across
+            assert low[along] < (x, y)[along] < high[along]
+            assert low[along] / (x, y)[along] > 0.3  # of the line itself, in its unit
+
+
+def test_a_run_is_drawn_by_its_devices() -> None:
+    found = answered("training")
+    assert found["dots"][0][1] == 1024
+    job = Job.of("llama-2-7b", "dgx-h100", Layout(data=256, microbatches=4, sharding=1))
+    expected = step(job, Batch(4096, 1, "selective")).expected
+    assert expected is not None
+    hours = {x: y for line, x, y in found["rows"] if line == "expected"}
+    assert hours[256] == pytest.approx(140e9 / (1024 * 4096) * expected.m_as("hour"))
 
 
 @given(serial=some.floats(0, 1), coherency=some.floats(0, 1), processors=some.integers(1, 10**6))
@@ -139,7 +198,7 @@ def test_rows_of_a_collective_are_its_times(machine: str, devices: int) -> None:
         ("roofline", "device", "h1000", "is one of h100, h800"),
         ("all-reduce", "size", "0 GB", "from 1 byte to 10 TB"),
         ("scaling", "serial", "twice", "twice"),
-        ("training", "devices", "1000", "devices must be a multiple of TP · PP, 8 · 4; got 1000"),
+        ("training", "sequences", "1000", "a multiple of copies · microbatch, 1024 · 1; got 1000"),
     ],
 )
 def test_a_refusal_stands_beside_its_field(name: str, field: str, text: str, told: str) -> None:
@@ -150,7 +209,7 @@ def test_a_refusal_stands_beside_its_field(name: str, field: str, text: str, tol
 def test_what_the_library_refuses_of_all_together_is_said() -> None:
     assert "no dense peak" in answered("roofline", device="a100", dtype="fp8")["errors"][""]
     too_large = answered("decode", model="llama-3-405b")["errors"][""]
-    assert "not one sequence of 4096 tokens fits" in too_large
+    assert "not one sequence of 2048 tokens fits" in too_large
 
 
 def test_a_name_that_is_no_model_is_refused() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -151,34 +151,46 @@ def _entry(fitting: list[Plan], limits: Mapping[str, Quantity]) -> Entry:
     """A model on the fewest devices on which it keeps the limits, over its batches."""
     entry = Entry(fitting[0].model, fitting[0].machine)
 
+    def spent(plan: Plan) -> float:
+        """The time that is nearest to its limit, over it: up to 1 all are kept."""
+        shares = [(known(plan, BY[name]) / limit).m_as("") for name, limit in limits.items()]
+        return max(shares, default=0.0)
+
     def keeps(plan: Plan) -> bool:
-        return all(known(plan, BY[name]) <= limit for name, limit in limits.items())
+        return spent(plan) <= 1
 
     first = next(filter(keeps, fitting), None)
     if first is None:
         return replace(entry, reason=_unkept(fitting, limits))
-    return replace(entry, curve=tuple(_curve(first, keeps)))
+    return replace(entry, curve=tuple(_curve(first, spent)))
 
 
-def _curve(first: Plan, keeps: Callable[[Plan], bool]) -> Iterator[Plan]:
+def _curve(first: Plan, spent: Callable[[Plan], float]) -> Iterator[Plan]:
     """Plans at batches that double, up to the largest that fits and keeps the limits."""
     most = int(first.largest_batch.magnitude)
     batches = sorted({*(2**power for power in range(most.bit_length())), most})
     yield first
-    for few, many in pairwise(batches):
+    kept, below = first, spent(first)
+    for many in batches[1:]:
         larger = advice.with_batch(first, many)
-        if keeps(larger):
+        if (above := spent(larger)) <= 1:
+            kept, below = larger, above
             yield larger
             continue
-        kept, broken, best = few, many, first
-        while broken - kept > 1:
-            middle = (kept + broken) // 2
+        few, last = (int(plan.batch.magnitude) for plan in (kept, larger))
+        best, steps = kept, 0
+        while last - few > 1:
+            # Times grow nearly in proportion to the batch, so that a line through both ends meets
+            # the limit close to where they do; where they do not, each third step halves.
+            steps += 1
+            share = 0.5 if steps % 3 == 0 else (1 - below) / (above - below)
+            middle = min(max(few + round((last - few) * share), few + 1), last - 1)
             tried = advice.with_batch(first, middle)
-            if keeps(tried):
-                kept, best = middle, tried
+            if (now := spent(tried)) <= 1:
+                few, below, best = middle, now, tried
             else:
-                broken = middle
-        if kept > few:
+                last, above = middle, now
+        if best is not kept:
             yield best
         return
 
