@@ -16,7 +16,7 @@ from pint import DimensionalityError
 from calc import formats as number_formats, hardware, machines, models
 from calc.core.errors import InputError, did_you_mean
 from calc.core.units import quantity
-from figures.live.model import Model
+from figures.live.model import Answer, Input, Model
 
 MODELS = (
     "roofline",
@@ -33,7 +33,7 @@ MODELS = (
     "checkpoints",
 )
 
-__all__ = ["MODELS", "answer", "describe", "get"]
+__all__ = ["MODELS", "answer", "describe", "get", "opened"]
 
 
 def get(name: str) -> Model:
@@ -109,6 +109,20 @@ def answer(name: str, given: str) -> str:
         except (InputError, DimensionalityError) as error:
             errors[_field(model, str(error))] = sentence(error)
     return json.dumps({"errors": errors}, ensure_ascii=False)
+
+
+def opened(name: str) -> Answer:
+    """What a model answers of its defaults.
+
+    >>> opened("scaling").facts["Amdahl"]
+    '15.42'
+    """
+    model = get(name)
+    return model.answer(**{field.name: _default(field) for field in model.inputs})
+
+
+def _default(field: Input) -> Any:
+    return None if field.optional and not field.default else field.read(field.default)
 
 
 def evaluate(text: str) -> str:
