@@ -34,7 +34,7 @@ FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 # What the arrows between the parts of the repository allow beside a part itself.
 PARTS = {
     "calc": set(),
-    "figures": {"calc"},
+    "figures": {"calc", "figures.live"},
     "figures.live": {"calc"},
     "tools.pages": {"calc", "figures"},
     "press": set(),
