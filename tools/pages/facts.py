@@ -30,7 +30,12 @@ FIELDS = {  # of a device, by words with which they are asked for
     "special_functions": "SFU exp",
 }
 LINKS = {"NVIDIA": "NVLink", "AMD": "Infinity Fabric xGMI", "Google": "ICI", "AWS": "NeuronLink"}
-PEAKS = {"peak": "tensor dense", "sparse_peak": "tensor sparse", "vector_peak": "vector CUDA cores"}
+PEAKS = {
+    "peak": "tensor dense",
+    "half_sum_peak": "tensor dense sums in FP16 accumulate",
+    "sparse_peak": "tensor sparse",
+    "vector_peak": "vector CUDA cores",
+}
 
 
 @dataclass(frozen=True)
