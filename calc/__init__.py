@@ -53,7 +53,7 @@ __all__ = [
 FOLDERS: dict[str, tuple[str, ...]] = {
     "catalog": (
         *("constants", "hardware", "machines", "software", "engines", "models", "runs"),
-        *("kernel_shares", "engine_sums", "intervals", "apis", "grids"),
+        *("kernel_shares", "engine_sums", "expert_exchanges", "intervals", "apis", "grids"),
     ),
     "formats": (),
     "laws": (

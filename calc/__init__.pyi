@@ -13,6 +13,7 @@ from calc.catalog import (
     runs as runs,
     kernel_shares as kernel_shares,
     engine_sums as engine_sums,
+    expert_exchanges as expert_exchanges,
     intervals as intervals,
     apis as apis,
     grids as grids,

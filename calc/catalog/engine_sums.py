@@ -54,7 +54,7 @@ def interpolated(times: Sequence[float], smallest: float, size: float) -> float:
     place = math.log2(max(size / smallest, 1.0))
     last = len(times) - 1
     if place >= last:
-        return times[-1] * 2.0 ** (place - last)
+        return float(times[-1] * 2.0 ** (place - last))
     below = int(place)
     share = place - below
     return float(times[below] ** (1 - share) * times[below + 1] ** share)

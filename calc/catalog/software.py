@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from calc.catalog import kernel_shares
+from calc.core.device import Device
 from calc.core.errors import InputError
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, Record, check_fields, read_record, read_toml
@@ -45,6 +46,7 @@ TITLES = {  # of what the data say
     "hides_data": "share of computation that DP's messages may hide behind",
     "memory_share": "share of a device's memory that it fills",
 }
+HALVES = ("fp16", "bf16")
 FIELDS = {  # each with its unit, and what it is where the data say nothing
     "step": ("s", 0.0),
     "sequence": ("s", 0.0),
@@ -99,6 +101,15 @@ class Software:
             told = f"{self.name} {self.version}, of which no kernel was measured"
             return f"{told}: those of {measured}"
         return " ".join(filter(None, (self.name, self.version or measured)))
+
+    def products_faster(self, device: Device, dtype: str) -> float:
+        """How many times as fast as with sums in FP32 it computes products on a device.
+
+        >>> from calc import hardware
+        >>> get("llama-cpp").products_faster(hardware.get("rtx-3090"), "fp16")
+        2.0
+        """
+        return device.half_sums if self.half_sums and dtype in HALVES else 1.0
 
     def __getattr__(self, name: str) -> float:
         if name not in FIELDS:

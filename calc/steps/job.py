@@ -34,19 +34,8 @@ SECOND, TOKEN, FLOP = quantity(1, "s"), quantity(1, "token"), quantity(1, "FLOP"
 BYTE, TWO_BYTES = quantity(1, "byte"), quantity(2, "byte")
 NO_WORK, NO_BYTES = 0 * FLOP, 0 * BYTE
 PARTS = ("weight", "gradient", "optimizer")
-HALVES = ("fp16", "bf16")
 SCHEDULES = {"1f1b": 0, "zb-h1": 2, "zb-v": 3}
 """Schedules of a pipeline, and how many gradients of weights wait to fill the bubble of each."""
-
-
-def products_faster(device: Device, software: Software, dtype: str) -> float:
-    """How many times as fast as with sums in FP32 a program computes products on a device.
-
-    >>> from calc import hardware, software
-    >>> products_faster(hardware.get("rtx-3090"), software.get("llama-cpp"), "fp16")
-    2.0
-    """
-    return device.half_sums if software.half_sums and dtype in HALVES else 1.0
 
 
 @dataclass(frozen=True)
@@ -460,7 +449,7 @@ class Job:
     def peak(self) -> Quantity:
         """The published rate of all devices together, in the format of products."""
         dtype = self.formats.dtype
-        faster = products_faster(self.device, self.software, dtype)
+        faster = self.software.products_faster(self.device, dtype)
         return self.device.peak(dtype) * (faster * self.layout.devices)
 
     @property

@@ -35,17 +35,7 @@ from calc.laws import attention, gemms
 from calc.laws.gemms import TILES
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
-from calc.steps.job import (
-    BYTE,
-    NO_BYTES,
-    NO_WORK,
-    TWO_BYTES,
-    Batch,
-    Job,
-    Tokens,
-    input_size,
-    products_faster,
-)
+from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, Batch, Job, Tokens, input_size
 from calc.steps.measured import Measured, formats_of_attention, formats_of_product, surface
 
 LARGEST_TILE, LEAST_ROWS = 256 * 128, min(rows for rows, _ in TILES)
@@ -172,7 +162,7 @@ class Kernel:
             known = machine.likely("gemm", self.dtype)
             if self.sizes[1] < TWO_BYTES:  # whose factors are integers, if the program can
                 return machine.memory_reached, known
-            rate = known * products_faster(machine.device, software, self.dtype)
+            rate = known * software.products_faster(machine.device, self.dtype)
             rate.provenance = known.provenance
             return machine.memory_reached, rate
         if self.kind == "attention":

@@ -199,8 +199,6 @@ def test_live_figures_print_what_the_step_says() -> None:
     most = float(decode.facts["Largest batch"])
     step = calc.step(job, Tokens(writing=most, context=4096))
     assert decode.facts["Expected of a token then"] == str(step.expected)
-    inputs: dict[str, Any] = {each.name: each.default for each in live_training.INPUTS}
-    assert inputs["model"] == "llama-3-70b"
     layout = Layout(data=32, tensor=8, pipeline=4, microbatches=32, sharding=1)
     of_layout = calc.step(Job.of("llama-3-70b", "dgx-h100", layout), Batch(8192))
     answered = live_training.answer(
