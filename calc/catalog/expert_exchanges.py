@@ -168,6 +168,9 @@ def of(
 
     In one domain or in several, as is asked for; of several, the number of domains counts. Of
     these the newest version at most as new as is asked for, else the newest.
+
+    >>> print(of("h100", "sglang", "decode", "dispatch", 8, 1))
+    dispatch of sglang 0.5.12 for decode among 8 h100
     """
     known = [
         curve
