@@ -22,7 +22,9 @@ from tests.rows import each_row
 pytestmark = pytest.mark.xdist_group("pages")
 
 FIGURES = sorted(
-    path.stem for path in Path(figures.__path__[0]).glob("[a-z]*.py") if path.stem != "style"
+    path.stem
+    for path in Path(figures.__path__[0]).glob("[a-z]*.py")
+    if path.stem not in ("style", "preview")
 )
 # A cell, and the label of the block that it stands first in, where its caption is computed.
 CELL = re.compile(
