@@ -625,20 +625,6 @@ class ClosedLoops:
     )
 
 
-def _of_loops(*titles: str) -> Rows:
-    """The classes of closed loops, as they are recorded."""
-    return tuple(
-        of_class(title, Summary(**kind)) for title in titles for kind in RECORDED["classes"][title]
-    )
-
-
-class LoopsByClass:
-    """Errors of a token in closed loops, by each of what tells rows apart."""
-
-    header = ByClass.header[1:]
-    rows: Rows = _of_loops("software and version", "slices", "batch", "date")
-
-
 class UnderLoad:
     """First tokens and each after, of servers under load, beside the simulation of a service."""
 
