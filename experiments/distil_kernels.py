@@ -19,7 +19,7 @@ import csv
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from sklearn.isotonic import isotonic_regression
 
 from calc.catalog import engine_sums, expert_exchanges, hardware
 from calc.catalog.engine_sums import interpolated
-from calc.catalog.expert_exchanges import WAYS, bytes_that_leave
+from calc.catalog.expert_exchanges import WAYS, Crossing
 from calc.catalog.kernel_shares import (
     COLUMNS,
     FILE,
@@ -43,6 +43,7 @@ from calc.catalog.kernel_shares import (
     stand_ins,
 )
 from calc.core.arrays import Number
+from calc.steps.collectives import bytes_that_leave
 
 Numbers = NDArray[np.float64]
 
@@ -382,7 +383,11 @@ def measured(directory: Path) -> Iterator[tuple[Key, Rows]]:
 
 def off(kernel: str, rows: Rows, logarithms: Numbers) -> str:
     """The median of errors without and with their sign."""
-    signed = errors(kernel, rows, logarithms)
+    return medians(errors(kernel, rows, logarithms))
+
+
+def medians(signed: Numbers) -> str:
+    """The median of errors without and with their sign, as `kernel_shares.error` reads it."""
     return f"{np.median(np.abs(signed)):.3f} {np.median(signed):.3f}"
 
 
@@ -403,18 +408,6 @@ def sums(directory: Path) -> Iterator[list[str]]:
                 yield [*named, str(int(2 * numbers[0])), tenths]
             else:
                 print(f"  left out: {path}, {devices} devices, whose sizes do not double")
-
-
-class Crossing(NamedTuple):
-    """Whose exchange a curve is of."""
-
-    kernels: str
-    way: str
-    device: str
-    program: str
-    version: str
-    devices: int
-    domains: int
 
 
 GROUPS = 4  # servers of a token at most, in the benchmark of DeepEP's kernels for prompts
@@ -450,9 +443,9 @@ def exchanges(directory: Path) -> Iterator[tuple[Crossing, Numbers, Numbers]]:
                         rows.with_columns(latency=pl.col(column) * 1e-3), keys
                     )
                     vectors, each = tokens * width * size, kernels == "decode"
-                    left = _left(vectors, chosen, count[1], count[0], each)
+                    left = bytes_that_leave(vectors, chosen, count[1], count[0], each, GROUPS)
                     whose = kernels, way, DEVICES[system], PROGRAMS[program], version
-                    yield Crossing(*whose, count[1], count[0]), left, time
+                    yield Crossing(*whose, count[1], count[0]), np.asarray(left), time
     for path in sorted(directory.glob("*/comm/trtllm/*/trtllm_alltoall_perf.parquet")):
         system, _, program, version, _ = path.relative_to(directory).parts
         yield from _two_sided(pl.read_parquet(path), DEVICES[system], version)
@@ -482,16 +475,9 @@ def _two_sided(
             tokens, width, chosen, time = (
                 part[name].to_numpy().astype(float) for name in [*keys[1:], "latency"]
             )
-            left = _left(tokens * width * sizes, chosen, int(str(devices)), 1, False)
+            left = bytes_that_leave(tokens * width * sizes, chosen, int(str(devices)), 1, False)
             whose = "all", way, device, "tensorrt-llm", version
-            yield Crossing(*whose, int(str(devices)), 1), left, time * 1e-3
-
-
-def _left(vectors: Numbers, chosen: Numbers, devices: int, domains: int, each: bool) -> Numbers:
-    rows = zip(vectors, chosen, strict=True)
-    return np.array(
-        [bytes_that_leave(size, number, devices, domains, each, GROUPS) for size, number in rows]
-    )
+            yield Crossing(*whose, int(str(devices)), 1), np.asarray(left), time * 1e-3
 
 
 def curve(sizes: Numbers, times: Numbers) -> tuple[Numbers, Numbers]:
@@ -523,20 +509,19 @@ def exchange_lines(directory: Path) -> Iterator[list[str]]:
         sizes, times = rows[whose]
         nodes, curve_of = made[other]
         expected = [interpolated(curve_of.tolist(), nodes[0], size) for size in sizes]
-        signed = times / np.array(expected) - 1
-        return f"{np.median(np.abs(signed)):.3f} {np.median(signed):.3f}"
+        return medians(times / np.array(expected) - 1)
 
     for whose, (nodes, times) in made.items():
         alike = [
             other
             for other in made
-            if other._replace(device="", version="") == whose._replace(device="", version="")
+            if replace(other, device="", version="") == replace(whose, device="", version="")
         ]
         by = whose, *stand_ins(whose, alike)
         errors = [off(whose, other) if other else "" for other in by]
         tenths = " ".join(str(round(time * 1e7)) for time in times)
         counts = str(len(rows[whose][0])), *errors, str(round(nodes[0])), tenths
-        yield [*map(str, whose), *counts]
+        yield [*map(str, astuple(whose)), *counts]
 
 
 def write(path: Path, columns: tuple[str, ...], lines: list[list[str]]) -> None:

@@ -15,7 +15,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from calc.catalog.kernel_shares import number_of
+from calc.catalog.kernel_shares import as_asked, number_of
 from calc.core.errors import InputError
 from calc.core.files import read_text
 from calc.core.records import DATA
@@ -104,12 +104,4 @@ def of(device: str, program: str, devices: int, version: str = "") -> Sums | Non
     known = [
         measured for measured in _stored().get((device, program), ()) if measured.devices == devices
     ]
-    if not known:
-        return None
-    wanted = number_of(version)
-    older = [
-        measured
-        for measured in known
-        if not wanted or number_of(measured.version)[: len(wanted)] <= wanted
-    ]
-    return older[-1] if older else known[-1]
+    return as_asked(known, version)

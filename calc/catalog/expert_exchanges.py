@@ -16,7 +16,6 @@ kernels, measured in NVFP4 alone.
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,7 +23,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from calc.catalog.engine_sums import interpolated
-from calc.catalog.kernel_shares import Error, error, number_of
+from calc.catalog.kernel_shares import Error, as_asked, error, number_of
 from calc.core.errors import InputError
 from calc.core.files import read_text
 from calc.core.records import DATA
@@ -39,32 +38,9 @@ KERNELS = "decode", "prompts", "all"
 WAYS = "dispatch", "combine"
 
 
-def bytes_that_leave(
-    vectors: float,
-    chosen: float,
-    devices: float,
-    domains: float,
-    each: bool,
-    most: float = math.inf,
-) -> float:
-    """Of what a device sends, the bytes that cross the slowest fabric: links, or else ports.
-
-    It sends so many bytes of vectors, each to so many chosen experts at random: `each` copy by
-    itself, or once to a device, or to a domain where there are several. Routing may be limited to
-    experts of so many domains at `most`.
-
-    >>> bytes_that_leave(7168, 8, 8, 1, each=True), round(bytes_that_leave(7168, 8, 8, 1, False))
-    (50176.0, 32935)
-    """
-    parts = domains if domains > 1 else devices
-    open_to = min(parts, most) if domains > 1 else parts
-    copies = chosen if each else open_to * (1 - (1 - 1 / open_to) ** chosen)
-    return vectors * copies * (1 - 1 / parts)
-
-
 @dataclass(frozen=True)
-class Exchange:
-    """Times of one way of an exchange among so many devices in so many domains, by size."""
+class Crossing:
+    """Whose exchange, which way, by which kernels, among so many devices in so many domains."""
 
     kernels: str
     way: str
@@ -73,6 +49,12 @@ class Exchange:
     version: str
     devices: int
     domains: int
+
+
+@dataclass(frozen=True)
+class Exchange(Crossing):
+    """Times of one way of an exchange by size."""
+
     rows: int
     """Measured rows that it was distilled from."""
     own: Error
@@ -183,9 +165,4 @@ def of(
     asked = domains if domains > 1 else devices
     fewer = [count for count in counts.values() if count <= asked]
     nearest = max(fewer) if fewer else min(counts.values())
-    known = [curve for curve in known if counts[curve] == nearest]
-    wanted = number_of(version)
-    older = [
-        curve for curve in known if not wanted or number_of(curve.version)[: len(wanted)] <= wanted
-    ]
-    return older[-1] if older else known[-1]
+    return as_asked([curve for curve in known if counts[curve] == nearest], version)

@@ -315,14 +315,21 @@ def of(kernel: str, device: str, program: str, format: str, version: str = "") -
     >>> of("experts", "b200", "vllm", "nvfp4", "0.19").version
     '0.19.0'
     """
-    versions = _versions(kernel, device, program, format)
-    if not versions:
-        return None
-    if not version:
-        return versions[-1]
+    return as_asked(_versions(kernel, device, program, format), version)
+
+
+def as_asked(versions: Sequence[Kernels], version: str) -> Kernels | None:
+    """Of versions, the newest last, the newest that is no newer than is asked for, else the newest.
+
+    >>> several = [of("experts", "b200", "vllm", "nvfp4", asked) for asked in ("0.19", "0.24")]
+    >>> as_asked(several, "0.20").version, as_asked(several, "0.1").version, as_asked([], "0.1")
+    ('0.19.0', '0.24.0', None)
+    """
+    if not versions or not version:
+        return versions[-1] if versions else None
     wanted = number_of(version)
-    older = [surface for surface in versions if number_of(surface.version)[: len(wanted)] <= wanted]
-    return older[-1] if older else versions[-1]
+    older = [one for one in versions if number_of(one.version)[: len(wanted)] <= wanted]
+    return (older or versions)[-1]
 
 
 @cache

@@ -821,6 +821,25 @@ def copies_of_a_token(machine: Machine, chosen: int, devices: Number, slices: Nu
     return copies
 
 
+def bytes_that_leave(
+    vectors: Number, chosen: Number, devices: int, domains: int, each: bool, most: int = 0
+) -> Number:
+    """Of what a device sends, the bytes that cross the slowest fabric: links, or else ports.
+
+    It sends so many bytes of vectors, each to so many chosen experts at random: `each` copy by
+    itself, or once to a device, or to a domain where there are several. Routing may be limited to
+    experts of so many domains at `most`.
+
+    >>> sent = bytes_that_leave(7168, 8, 8, 1, each=True), bytes_that_leave(7168, 8, 8, 1, False)
+    >>> [round(size) for size in sent]
+    [50176, 32935]
+    """
+    parts = domains if domains > 1 else devices
+    open_to = min(parts, most) if domains > 1 and most else parts
+    reached: Number = transformer.experts_used(open_to, 1 / open_to, chosen).m_as("")
+    return vectors * (chosen if each else reached) * (1 - 1 / parts)
+
+
 def seconds_per_byte(operation: str, devices: QuantityLike, machine: Machine) -> Number:
     """The pace of `least_time`, which is in proportion to the size, for each number of devices.
 

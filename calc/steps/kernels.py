@@ -160,9 +160,11 @@ class Kernel:
         """The measured rates of `expected`: of memory, and of products, attention or launches."""
         if self.shape is not None:
             known = machine.likely("gemm", self.dtype)
-            if self.sizes[1] < TWO_BYTES:  # whose factors are integers, if the program can
+            # Of smaller weights the factors are integers, if the program can.
+            faster = software.products_faster(machine.device, self.dtype)
+            if self.sizes[1] < TWO_BYTES or faster == 1:
                 return machine.memory_reached, known
-            rate = known * software.products_faster(machine.device, self.dtype)
+            rate = known * faster
             rate.provenance = known.provenance
             return machine.memory_reached, rate
         if self.kind == "attention":
