@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -111,6 +112,7 @@ def answer(name: str, given: str) -> str:
     return json.dumps({"errors": errors}, ensure_ascii=False)
 
 
+@cache  # a preview is drawn twice, for a wide window and for a phone, and told in words
 def opened(name: str) -> Answer:
     """What a model answers of its defaults.
 

@@ -50,7 +50,7 @@ def answer(
     for copies in _copies(devices // (tensor * pipeline), sequences // micro):
         count = copies * tensor * pipeline
         other = _layout(count, sequences, tensor, pipeline, int(sharding), micro)
-        there = step_of(Job(network, place, other), batch)
+        there = step if copies == chosen.data else step_of(Job(network, place, other), batch)
         times = {"bound, all overlapped": there.lower, "bound, nothing hidden": there.upper}
         times |= {} if there.expected is None else {"expected": there.expected}
         steps = tokens / there.tokens
