@@ -43,7 +43,7 @@ from calc.catalog.kernel_shares import (
     stand_ins,
 )
 from calc.core.arrays import Number
-from calc.steps.collectives import bytes_that_leave
+from calc.steps.collectives import crossings
 
 Numbers = NDArray[np.float64]
 
@@ -443,7 +443,7 @@ def exchanges(directory: Path) -> Iterator[tuple[Crossing, Numbers, Numbers]]:
                         rows.with_columns(latency=pl.col(column) * 1e-3), keys
                     )
                     vectors, each = tokens * width * size, kernels == "decode"
-                    left = bytes_that_leave(vectors, chosen, count[1], count[0], each, GROUPS)
+                    left = vectors * crossings(chosen, count[1], count[0], each, GROUPS)
                     whose = kernels, way, DEVICES[system], PROGRAMS[program], version
                     yield Crossing(*whose, count[1], count[0]), np.asarray(left), time
     for path in sorted(directory.glob("*/comm/trtllm/*/trtllm_alltoall_perf.parquet")):
@@ -475,7 +475,7 @@ def _two_sided(
             tokens, width, chosen, time = (
                 part[name].to_numpy().astype(float) for name in [*keys[1:], "latency"]
             )
-            left = bytes_that_leave(tokens * width * sizes, chosen, int(str(devices)), 1, False)
+            left = tokens * width * sizes * crossings(chosen, int(str(devices)), 1, False)
             whose = "all", way, device, "tensorrt-llm", version
             yield Crossing(*whose, int(str(devices)), 1), np.asarray(left), time * 1e-3
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from calc.catalog import constants, machines
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine, NotMeasured
-from calc.core.arguments import whole_number, whole_numbers
+from calc.core.arguments import truth, whole_number, whole_numbers
 from calc.core.arrays import Number
 from calc.core.elementwise import (
     ceiling,
@@ -815,29 +815,33 @@ def copies_of_a_token(machine: Machine, chosen: int, devices: Number, slices: Nu
     >>> print(f"{copies_of_a_token(h100, 8, 8):.3f} {copies_of_a_token(h100, 8, 64):.3f}")
     5.251 5.251
     """
-    domains = ceiling(devices * slices / machine.domain)
-    places = where(domains > 1, domains, devices)
+    domain = machines.of(machine).domain
+    count, parts = (
+        whole_numbers(name, quantity(given).m_as(""))
+        for name, given in (("devices of an exchange", devices), ("slices of an expert", slices))
+    )
+    domains = ceiling(count * parts / domain)
+    places = where(domains > 1, domains, count)
     copies: Number = transformer.experts_used(places, 1 / places, chosen).m_as("")
     return copies
 
 
-def bytes_that_leave(
-    vectors: Number, chosen: Number, devices: int, domains: int, each: bool, most: int = 0
-) -> Number:
-    """Of what a device sends, the bytes that cross the slowest fabric: links, or else ports.
+def crossings(chosen: Number, devices: int, domains: int, each: bool, most: int = 0) -> Number:
+    """How often a token's vector crosses the slowest fabric, links or else ports, on average.
 
-    It sends so many bytes of vectors, each to so many chosen experts at random: `each` copy by
-    itself, or once to a device, or to a domain where there are several. Routing may be limited to
-    experts of so many domains at `most`.
+    It goes to so many chosen experts at random: `each` copy by itself, or once to a device, or to a
+    domain where there are several. Routing may be limited to experts of so many domains at `most`.
 
-    >>> sent = bytes_that_leave(7168, 8, 8, 1, each=True), bytes_that_leave(7168, 8, 8, 1, False)
-    >>> [round(size) for size in sent]
-    [50176, 32935]
+    >>> print(crossings(8, 8, 1, each=True), f"{crossings(8, 8, 1, each=False):.3f}")
+    7.0 4.595
     """
-    parts = domains if domains > 1 else devices
-    open_to = min(parts, most) if domains > 1 and most else parts
-    reached: Number = transformer.experts_used(open_to, 1 / open_to, chosen).m_as("")
-    return vectors * (chosen if each else reached) * (1 - 1 / parts)
+    count = whole_number("devices of an exchange", devices)
+    parts = whole_number("domains of an exchange", domains)
+    limit = whole_number("domains of a token", most, at_least=0)
+    places, open_to = (parts, min(parts, limit or parts)) if parts > 1 else (count, count)
+    reached = transformer.experts_used(open_to, 1 / open_to, chosen).m_as("")
+    copies: Number = quantity(chosen).m_as("") if truth("each", each) else reached
+    return copies * (1 - 1 / places)
 
 
 def seconds_per_byte(operation: str, devices: QuantityLike, machine: Machine) -> Number:

@@ -218,7 +218,7 @@ class Parts(dict[str, Quantity], Reported):
         for way, vectors in zip(WAYS, job.sent_to_experts(load.computed), strict=True):
             if (own := exchange(machine, self._program, way, among, load.reads)) is not None:
                 domains = curves.domains_of(among, machine)
-                copies = collectives.bytes_that_leave(1.0, chosen, among, domains, own.each)
+                copies = collectives.crossings(chosen, among, domains, own.each)
                 each: Number = of_each(own.time, vectors.m_as("byte") * copies)
                 measured = SECOND * (layers * each)
                 self.add("experts", measured, Origin(f"{layers} {own}", (SOURCE,)))

@@ -42,7 +42,7 @@ def test_what_others_measured_between_servers_is_near() -> None:
             curve = expert_exchanges.of("h100", "sglang", "decode", way, devices, domains)
             assert curve is not None
             assert (curve.devices, curve.domains) == (devices, domains)
-            left = collectives.bytes_that_leave(128 * 7168 * size, 8, devices, domains, each=True)
+            left = 128 * 7168 * size * collectives.crossings(8, devices, domains, each=True)
             measured = rows[devices][f"{way}_latency"] * 1e-6
             assert curve.time(float(left)) == pytest.approx(measured, rel=0.2)
 
@@ -64,9 +64,7 @@ def test_copies_are_those_of_devices_or_servers_that_are_reached(devices: int) -
     places = devices if devices <= machine.domain else devices // machine.domain
     copies = collectives.copies_of_a_token(machine, 8, devices)
     assert copies == pytest.approx(experts.devices_reached(8, places).magnitude)
-    left = collectives.bytes_that_leave(
-        1.0, 8, devices, max(1, devices // machine.domain), each=False
-    )
+    left = collectives.crossings(8, devices, max(1, devices // machine.domain), each=False)
     assert left == pytest.approx(copies * (1 - 1 / places))
 
 

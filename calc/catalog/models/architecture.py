@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain, cycle, islice, repeat
 from typing import Any, NamedTuple, Self
 
-from calc.catalog.models.networks import read_number, read_numbers
+from calc.catalog.models.networks import check_name, read_number, read_numbers
 from calc.catalog.models.release import GROUPS, Release
 from calc.core.arguments import as_list, one_of
 from calc.core.errors import InputError, abbreviated, did_you_mean
@@ -667,6 +667,7 @@ def from_shape(
     >>> print(shape.parameters)
     8.030B param
     """
+    check_name(name)
     if head_width is None:
         whole, parts = read_number(name, "width", width), read_number(name, "heads", heads)
         head_width, rest = divmod(whole, parts)

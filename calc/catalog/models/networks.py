@@ -87,13 +87,18 @@ def read_numbers(model: Any) -> None:
 
     Counts become whole numbers; what has a unit in `UNITS` stays a quantity.
     """
-    if not (isinstance(model.name, str) and model.name.strip() and model.name.isprintable()):
-        raise InputError(f"a model's name is a line of text; got {abbreviated(model.name)}")
+    check_name(model.name)
     for field in number_fields(type(model)):
         value, needed = getattr(model, field.name), field.default is MISSING
         if needed or value is not None:
             number = read_number(model.name, field.name, value, int(needed))
             object.__setattr__(model, field.name, number)
+
+
+def check_name(name: object) -> None:
+    """Refuse what refusals could not begin with."""
+    if not (isinstance(name, str) and name.strip() and name.isprintable()):
+        raise InputError(f"a model's name is a line of text; got {abbreviated(name)}")
 
 
 def number_fields(family: type) -> list[Field[Any]]:
