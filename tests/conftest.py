@@ -24,9 +24,18 @@ settings.register_profile("long", deadline=1000 * SECONDS, max_examples=100)
 settings.load_profile("short")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what `-m` does not ask for
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins, so that no worker is left with it when the others are done."""
+    """What reads the rendered book is slow; and what takes longest begins, so that no worker is
+    left with it when the others are done."""
+    for item in items:
+        if reads_the_book(item):
+            item.add_marker("slow")
     items.sort(key=turn)
+
+
+def reads_the_book(item: pytest.Item) -> bool:
+    return "book" in getattr(item, "fixturenames", ())
 
 
 def turn(item: pytest.Item) -> int:
@@ -34,6 +43,6 @@ def turn(item: pytest.Item) -> int:
     derivations, whose tests that read a page too come when it is there."""
     group = next((mark.args[0] for mark in item.iter_markers("xdist_group")), "")
     if group in ("pages", "derivations"):
-        reads = "book" in getattr(item, "fixturenames", ())
-        return ["pages", "derivations"].index(group) + (reads and group == "derivations")
+        late = reads_the_book(item) and group == "derivations"
+        return ["pages", "derivations"].index(group) + late
     return 3 if item.get_closest_marker("first") else 4

@@ -371,7 +371,8 @@ def test_any_split(exponent_bits: int, mantissa_bits: int, specials: str, where:
     value = values[below] + (values[below + 1] - values[below]) * where
     exact = Fraction(float(value))
     distance = [abs(exact - each) for each in values]
-    nearest = [code for code, each in enumerate(distance) if each == min(distance)]
+    least = min(distance)
+    nearest = [code for code, each in enumerate(distance) if each == least]
     wanted = nearest[0] if len(nearest) == 1 else next(code for code in nearest if code % 2 == 0)
     assert form.encode(float(value)) == wanted
     sign = 2 ** (exponent_bits + mantissa_bits)
