@@ -11,7 +11,7 @@ RATE = Axis("Effective bandwidth", "GB/s", log=True)
 INPUTS = (
     Amount("size", "Message", "1 MB", "byte", 1, 1e15),
     Amount("bandwidth", "Bandwidth, each way", "50 GB/s", "byte/s", 1, 1e16),
-    Amount("latency", "Latency", "5 us", "s", 0, 1e3),
+    Amount("latency", "Latency", "1 us", "s", 0, 1e3),
 )
 
 

@@ -14,9 +14,9 @@ FORMATS = ("released", "bf16", "fp8", "int8", "int4", "mxfp4", "nvfp4")
 DEVICES = Axis("Devices that share it")
 HELD = Axis("Memory of each device", "GB")
 INPUTS = (
-    Choice("model", "Model", "llama-3-70b", models.names()),
+    Choice("model", "Model", "llama-3-1-70b", models.names()),
     Choice("machine", "Machine", "dgx-h100", machines.names()),
-    Choice("recipe", "For", SERVING, (SERVING, *training.RECIPES)),
+    Choice("recipe", "For", "adam-mixed", (SERVING, *training.RECIPES)),
     Choice("weights", "Weights, when serving", "bf16", FORMATS),
     Choice("kv", "Keys and values, when serving", "bf16", FORMATS[1:]),
     Count("context", "Context", "8192", 2, 10**7, unit="token"),

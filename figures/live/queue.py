@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from calc import queueing
 from calc.core.units import Quantity
 from figures.live.model import Amount, Answer, Axis, Count, Drawing, Model
 
 BUSY = Axis("Utilisation")
-WAIT = Axis("Wait", "ms")
+WAIT = Axis("Wait", "s")
+LONGEST = 20  # service times: what is drawn where the reader asks for less
 INPUTS = (
-    Amount("service", "Service time", "100 ms", "s", 1e-9, 1e6),
+    Amount("service", "Service time", "1 s", "s", 1e-9, 1e6),
     Amount("utilization", "Utilisation", "0.8", "", 0, 0.99),
-    Count("servers", "Servers of the queue", "10", 1, 1000),
+    Count("servers", "Servers of the queue", "4", 1, 1000),
     Amount("beyond", "Share that waits longer", "0.01", "", 1e-6, 0.5),
     Amount("spread", "Spread of service times, v", "1", "", 0, 10),
 )
@@ -22,20 +24,28 @@ INPUTS = (
 def answer(
     service: Quantity, utilization: Quantity, servers: int, beyond: Quantity, spread: Quantity
 ) -> Answer:
-    """The mean and the tail with several servers; with one, what the spread makes of the mean."""
+    """The mean and the tail, beside the tails of one server and of four times as many."""
+    counts = sorted({1, servers, 4 * servers})
     laws: dict[str, Callable[[float], Quantity]] = {
-        "mean": lambda busy: queueing.waiting_time(service, busy, servers),
-        "tail": lambda busy: queueing.waiting_tail(service, busy, servers, beyond),
-        "one server, spread v": lambda busy: queueing.single_server_wait(service, busy, spread),
+        _of(count): partial(_tail, service, count, beyond) for count in counts
     }
+    laws["mean"] = lambda busy: queueing.waiting_time(service, busy, servers)
     at = utilization.m_as("")
-    places = sorted({*(step / 25 for step in range(24)), 0.94, 0.96, 0.98, at})
-    rows = [(name, busy, WAIT.of(law(busy))) for name, law in laws.items() for busy in places]
+    most = max(LONGEST * service, *(law(at) for law in laws.values()))
+    places = sorted({*(step / 50 for step in range(48)), 0.96, 0.97, 0.98, 0.985, 0.99, at})
+    rows = [
+        (name, busy, WAIT.of(wait))
+        for name, law in laws.items()
+        for busy in places
+        if (wait := law(busy)) <= most
+    ]
     facts = {
         "Mean wait": str(laws["mean"](at)),
-        f"Wait that {beyond.to('%')} exceed": str(laws["tail"](at)),
+        f"Wait that {beyond.to('%')} exceed": str(laws[_of(servers)](at)),
         "Find all servers busy": str(queueing.waiting_probability(at, servers).to("%")),
-        "Mean wait at one server with this spread": str(laws["one server, spread v"](at)),
+        "Mean wait at one server with this spread": str(
+            queueing.single_server_wait(service, at, spread)
+        ),
     }
     python = (
         "from calc import queueing\n\n"
@@ -45,10 +55,19 @@ def answer(
     )
     dots = [(name, at, WAIT.of(law(at))) for name, law in laws.items()]
     caption = (
-        f"Waiting for {servers} {'server' if servers == 1 else 'servers'} that take {service} each,"
-        f" by how busy they are; dots are at {utilization.to('%')}."
+        f"The wait that {beyond.to('%')} of requests of {service} each exceed, by how busy the"
+        f" servers of their queue are, and the mean of {_of(servers)}; dots are at"
+        f" {utilization.to('%')}."
     )
     return Answer(rows, facts, caption, python, dots=dots)
+
+
+def _tail(service: Quantity, servers: int, beyond: Quantity, busy: float) -> Quantity:
+    return queueing.waiting_tail(service, busy, servers, beyond)
+
+
+def _of(servers: int) -> str:
+    return f"{servers} {'server' if servers == 1 else 'servers'}"
 
 
 MODEL = Model("Waiting in a queue", INPUTS, Drawing(BUSY, WAIT), answer)

@@ -281,6 +281,6 @@ def test_a_site_on_a_server_answers_too(context: BrowserContext, site: Path) -> 
         visitor = context.browser.new_context()
         page = visitor.new_page()
         page.goto(f"http://127.0.0.1:{server.server_port}/index.html")
-        expect(opened(page, "link").locator("dd").first).to_have_text(re.compile("25 µs"))
+        expect(opened(page, "link").locator("dd").first).to_have_text(re.compile("21 µs"))
         visitor.close()
         server.shutdown()

@@ -31,7 +31,11 @@ from calc import (
 )
 from calc.commands import main
 from calc.core.errors import InputError
+from calc.derivations.cost_and_carbon import RentOrBuy, RunPrice
+from calc.derivations.links_examples import FourLinks
 from calc.derivations.roofline import MeasuredRoofline
+from calc.derivations.service_under_load import PromptQueue
+from calc.derivations.training_at_scale import Failures, ShardedStates
 from figures import live
 from figures.live import prompt
 from figures.live.model import Amount, Choice, Count, Input
@@ -161,25 +165,54 @@ def test_rows_of_scaling_are_its_laws(serial: float, coherency: float, processor
 @given(busy=some.floats(0, 0.99), servers=some.integers(1, 200))
 def test_rows_of_the_queue_are_its_laws(busy: float, servers: int) -> None:
     for name, x, y in answered("queue", utilization=repr(busy), servers=str(servers))["rows"]:
-        laws = {
-            "mean": queueing.waiting_time("100 ms", x, servers),
-            "tail": queueing.waiting_tail("100 ms", x, servers, 0.01),
-            "one server, spread v": queueing.single_server_wait("100 ms", x, 1),
-        }
-        assert y == laws[name].m_as("ms")
+        if name == "mean":
+            law = queueing.waiting_time("1 s", x, servers)
+        else:
+            law = queueing.waiting_tail("1 s", x, int(name.split()[0]), 0.01)
+        assert y == law.m_as("s")
 
 
 def test_rows_of_a_link_of_checkpoints_and_of_rent_are_their_laws() -> None:
-    for _, x, y in answered("link")["rows"]:
+    for _, x, y in answered("link", latency="5 us")["rows"]:
         law = links.effective_bandwidth(f"{x!r} byte", "50 GB/s", "5 us")
         assert y == law.m_as("GB/s")
     failures = training.time_between_failures("5 year", 16384)
-    for _, x, y in answered("checkpoints")["rows"]:
-        law = training.goodput(f"{x!r} min", "10 s", "5 min", failures)
+    for name, x, y in answered("checkpoints", between="5 year", restart="5 min")["rows"]:
+        law = training.goodput(f"{x!r} min", name.removeprefix("saved in "), "5 min", failures)
         assert y == law.m_as("%")
-    owned = cost.price_of_ownership("30000 USD", "4 year", "1 kW", "0.1 USD/kWh", 1.3)
-    for name, x, y in answered("cost")["rows"]:
-        assert y == (owned.m_as("USD/hour") / x if name == "bought" else 3)
+    paid = answered("cost", electricity="0.1 USD/kWh", pue="1.3", rent="3 USD/h")["rows"]
+    for name, x, y in paid:
+        kept = name.removeprefix("kept for ")
+        owned = 3.0
+        if name != "rented":
+            price = cost.price_of_ownership("40000 USD", kept, "1.275 kW", "0.1 USD/kWh", 1.3)
+            owned = price.m_as("USD/hour") / x
+        assert y == pytest.approx(owned)
+
+
+def test_figures_open_with_what_the_book_draws() -> None:
+    """The inputs of the book's example, and the places that its figure marks."""
+    rent = RentOrBuy
+    marked = {f"{share:.0%}" for _, share, _ in answered("cost")["dots"]}
+    prices = (
+        cost.price_of_ownership(rent.purchase, life, RunPrice.power, rent.electricity)
+        for life in rent.lifetimes
+    )
+    evens = (cost.break_even_utilization(price, rent.rent).m_as("") for price in prices)
+    assert marked == {f"{even:.0%}" for even in evens}
+    saved = [tuple(dot[1:]) for dot in answered("checkpoints")["dots"]]
+    best = [
+        (Failures.interval.m_as("min"), Failures.goodput.m_as("%")),
+        (Failures.slow_interval.m_as("min"), Failures.slow_goodput.m_as("%")),
+    ]
+    assert saved == [pytest.approx(place, rel=1e-3) for place in best]
+    tails = {line for line, *_ in answered("queue")["rows"]} - {"mean"}
+    assert {int(line.split()[0]) for line in tails} == set(PromptQueue.servers)
+    assert str(FourLinks.rows[2][3]) in answered("link")["facts"]["Half of the bandwidth from"]
+    held = sum(y for _, devices, y in answered("memory")["rows"] if devices == "1")
+    parts = training.recipe("adam-mixed").bytes_per_parameter
+    states = training.model_memory(ShardedStates.model.parameters, parts)
+    assert held == pytest.approx(states.m_as("GB"))
 
 
 @pytest.mark.parametrize(("machine", "devices"), [("dgx-h100", 8), ("tpu-v5p-pod", 64)])
