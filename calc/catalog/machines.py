@@ -72,7 +72,7 @@ REACHED = {  # what was measured: its title, and its unit
 }
 NAMES = {  # of what each of these is measured on; products are measured by format
     "attention": ("forward", "backward", "flash-attention-2 forward"),
-    "memory": ("read", "write", "copy", "triad"),
+    "memory": ("read", "write", "copy", "add", "triad"),
     "host_link": ("host to device", "device to host"),
     "launch": ("a launch", "a graph"),
 }

@@ -253,7 +253,7 @@ def _reached_row(key: str) -> Row:
     device = machine.device
     bf16, fp8 = (own(machine, "gemm", dtype) for dtype in ("bf16", "fp8"))
     fp4 = _in_engines(device, "nvfp4", ReachedRates.size)
-    memory = [own(machine, "memory", name) for name in ("read", "copy", "triad")]
+    memory = [own(machine, "memory", name) for name in ("read", "copy", "add", "triad")]
     fastest = max((rate for rate in memory if rate is not None), default=None)
     measured = {"BF16": bf16, "FP8": fp8, "FP4": fp4}
     cells: list[Cell] = []
@@ -305,8 +305,9 @@ class ReachedTable:
     devices = len(_shares)
     least = min(_shares)
     most = max(_shares)
-    b200_add = constants.bandwidth_b200_add.to("TB/s")
-    b200_add_share = (b200_add / hardware.get("b200").memory_bandwidth).to("%")
+    _b200 = machines.get("dgx-b200")
+    b200_add = _b200.reached("memory", "add").to("TB/s")
+    b200_copy = _b200.reached("memory", "copy").to("TB/s")
 
 
 def _inside_row(device: Accelerator) -> Row:
