@@ -44,6 +44,7 @@ class Intensities:
     of_one_in_eight = attention.latent_intensity(1, context, heads // 8, latent, rotary)
     ridge_h100 = H100.ridge_point("bf16")
     ridge_b200 = B200.ridge_point("bf16")
+    ridge_h200 = hardware.get("h200").ridge_point("bf16")
     rows = (
         ("Prefill of 8 192 tokens, 8 heads share keys", 8 * context, prefill),
         ("Decode, each head its own keys", 1, transformer.fused_attention_intensity(1, context)),

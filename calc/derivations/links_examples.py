@@ -80,7 +80,7 @@ class LinksOfToday:
         ),
         (
             "ICI of a TPU v5p, to one neighbour",
-            constants.bandwidth_ici_link_v5p,
+            hardware.get("tpu-v5p").link_bandwidth / constants.count_links_tpu_v5p,
             approximately(constants.latency_ici_hop),
         ),
         ("PCIe Gen4 x16", constants.bandwidth_pcie4_x16, None),

@@ -427,6 +427,6 @@ class Overflow:
     half_time = (weights / 2 / bandwidth).to("ms")
     host_per_small = host_time / small_time
     layers = 64
-    sum_time = constants.latency_nccl_base_ring + 14 * constants.latency_nccl_step_nvlink
+    sum_time = constants.latency_nccl_base_ring + 2 * constants.latency_nccl_step_nvlink
     sums_time = (2 * layers * sum_time).to("ms")
     two_time = half_time + sums_time

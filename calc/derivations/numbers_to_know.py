@@ -271,7 +271,6 @@ class AnchorLatencies:
     hbm_per_l1 = hbm3 / l1_cpu
     hopper_global_per_l1 = hopper_global_revised / hopper_l1
     ssd_per_l1 = ssd / l1_cpu
-    network_per_hbm = infiniband / hbm3
 
     rows = (
         ("Register of a CPU", register, None, None),
@@ -452,11 +451,6 @@ class LastingRatios:
         ("A word of SRAM / of a register, at 45 nm", "energy", EnergyOfMovement.sram_per_register),
         ("DRAM / the L1 of a CPU core", "latency", AnchorLatencies.dram_per_l1),
         ("HBM / the L1 of its own GPU", "latency", AnchorLatencies.hopper_global_per_l1),
-        (
-            "A step to another host, as NCCL counts it / HBM",
-            "latency",
-            AnchorLatencies.network_per_hbm,
-        ),
         ("SSD / the L1 of a CPU core", "latency", AnchorLatencies.ssd_per_l1),
         ("HBM / NVLink", "bandwidth", AnchorBandwidths.hbm_per_nvlink),
         ("HBM / PCIe Gen5, raw", "bandwidth", AnchorBandwidths.hbm_per_pcie),

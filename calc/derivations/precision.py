@@ -7,7 +7,7 @@ tenth as much, as a latency does beside a long transfer, the result may have a d
 What no line leads to the data, such as the rows that a loop makes, is left as it is.
 
     >>> from calc.derivations.numbers_to_know import AnchorLatencies
-    >>> precision(AnchorLatencies.network_per_hbm)
+    >>> precision(AnchorLatencies.dram_per_l1)
     Precision(digits=2, estimated=True)
 """
 

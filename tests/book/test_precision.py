@@ -43,7 +43,7 @@ def test_data_know_how_many_digits_they_leave_to_results(key: str, digits: int) 
         ("FourLinks.pcie_half", "260 kB"),  # 63.02 GB/s for 4.1 µs
         ("EnergyOfMovement.dram_word_per_fp16_multiply", "580"),  # 640 pJ over 1.1 pJ
         ("AnchorLatencies.hopper_global_per_l1", "19.2"),  # 656 over 34.2 cycles
-        ("AnchorLatencies.network_per_hbm", "7.7"),  # two estimates
+        ("AnchorLatencies.dram_per_l1", "100"),  # two estimates
         ("A100Roofline.ridge_point", "153 FLOP/byte"),  # two datasheets
     ],
 )
