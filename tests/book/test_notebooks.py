@@ -18,19 +18,26 @@ from press.reading.project import read_book
 from press.reading.source import Cell, read_source
 from tests.book.rendered import REPOSITORY
 
-# Runs a notebook in its folder, by the kernel `fresh`, and holds what its cells give against what
-# was printed with them, as far as it is text.
+# Runs notebooks in their folders, each by a kernel of its own, and holds what its cells give
+# against what was printed with them, as far as it is text.
 RUN = """
-import sys, nbclient, nbformat
-book = nbformat.read(sys.argv[1], as_version=4)
-nbformat.validate(book)
+import pathlib, sys, nbclient, nbformat
 def told(cell):
     return "".join(o.get("text") or o["data"].get("text/markdown", "") for o in cell.outputs)
-cells = [cell for cell in book.cells if cell.cell_type == "code"]
-before = [told(cell) for cell in cells]
-nbclient.NotebookClient(book, timeout=300, kernel_name='fresh').execute()
-for cell, old in zip(cells, before):
-    assert told(cell) == old, f"{cell.source} was printed with {old} and gives {told(cell)}"
+def run(path):
+    book = nbformat.read(path, as_version=4)
+    nbformat.validate(book)
+    cells = [cell for cell in book.cells if cell.cell_type == "code"]
+    before = [told(cell) for cell in cells]
+    place = {"metadata": {"path": str(path.parent)}}
+    nbclient.NotebookClient(book, timeout=300, kernel_name="fresh", resources=place).execute()
+    for cell, old in zip(cells, before):
+        assert told(cell) == old, f"{cell.source} was printed with {old} and gives {told(cell)}"
+for path in map(pathlib.Path, sys.argv[1:]):
+    try:
+        run(path)
+    except Exception as error:
+        print(f"{path.stem}: {str(error)[-2000:]}")
 """
 
 
@@ -91,14 +98,15 @@ def test_each_notebook_runs_in_a_fresh_environment(
     )
     environment = {**os.environ, "JUPYTER_PATH": str(tmp_path / "jupyter")}
 
-    def faults(path: Path) -> str:
-        folder = tmp_path / "downloads" / path.stem
-        run = (sys.executable, "-c", RUN, f"{path.stem}.ipynb")
-        done = command(*run, cwd=folder, env=environment)
-        return f"{path.stem}: {done.stderr.strip()[-2000:]}" if done.returncode else ""
+    places = [tmp_path / "downloads" / path.stem / f"{path.stem}.ipynb" for path in zips]
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        assert not [fault for fault in pool.map(faults, zips) if fault]
+    def faults(first: int) -> str:
+        done = command(sys.executable, "-c", RUN, *places[first::workers], env=environment)
+        return done.stdout + done.stderr * bool(done.returncode)
+
+    workers = os.cpu_count() or 1
+    with ThreadPoolExecutor(workers) as pool:
+        assert "".join(pool.map(faults, range(workers))) == ""
 
 
 def test_notebooks_say_what_the_pages_say(book: Path) -> None:
