@@ -16,7 +16,7 @@ from calc.catalog.software import OTHERS
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.quoting import Row, Rows, show
-from calc.published import Comparison, conditions, reporting
+from calc.published import Comparison, closed_loops, conditions, reporting
 from calc.published.prediction import ROUNDING
 from calc.published.reporting import Summary
 from calc.published.serving import FULL_EXPERTS, NO_LENGTHS
@@ -544,6 +544,46 @@ class Peers:
 
     rows = tuple(beside(name) for name in dict.fromkeys(answer["row"] for answer in ANSWERS))
     questions = len(rows)
+
+
+def loops_of_a_peer() -> Iterator[tuple[Compared, float]]:
+    """The closed loops that `python -m benchmarks.peer_loops` asked, and the peer's answers; those
+    of a machine to which we fitted a program's own times are left out."""
+    answers = {row["row"]: row["tpot"] for row in recorded.rows("peer_loops.csv")}
+    asked = [loop for loop in closed_loops.rows() if answers.get(loop.id)]
+    for compared in published.compare(asked):
+        if not compared.fitted:
+            yield compared, float(answers[compared.row.id])
+
+
+def errors_of_both(loops: Sequence[tuple[Compared, float]]) -> Row:
+    """How many rows, and of each planner the median of errors and the signed one."""
+    ours = [found.error for found, _ in loops]
+    theirs = [found.measured / tpot - 1 for found, tpot in loops]
+    return (
+        len(loops),
+        *(percent(of(errors)) for errors in (ours, theirs) for of in (size, median)),
+    )
+
+
+def size(errors: Iterable[float]) -> float:
+    """The median of errors without their signs."""
+    return median(map(abs, errors))
+
+
+class PeerLoops:
+    """Another planner, and ours, on the same closed loops."""
+
+    loops = tuple(loops_of_a_peer())
+    by_system: ClassVar[dict[str, list[tuple[Compared, float]]]] = {}
+    for _loop in loops:
+        by_system.setdefault(system(_loop[0])[0], []).append(_loop)
+    rows = (
+        *((name, *errors_of_both(of)) for name, of in sorted(by_system.items())),
+        ("all", *errors_of_both(loops)),
+    )
+    count = len(loops)
+    ours, theirs = rows[-1][2], rows[-1][4]
 
 
 class Furthest:
