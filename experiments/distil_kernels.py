@@ -40,9 +40,11 @@ from calc.catalog.kernel_shares import (
     SHORTEST,
     bytes_of_experts,
     bytes_of_product,
+    bytes_of_states,
     stand_ins,
 )
 from calc.core.arrays import Number
+from calc.laws import attention
 from calc.steps.collectives import crossings
 
 Numbers = NDArray[np.float64]
@@ -231,14 +233,60 @@ def latent_caches(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows
         yield name, Rows(context, peaks.roof("bf16", work, moved), time)
 
 
-FILES = {
-    "gemm_perf": ("product", products),
-    "moe_perf": ("experts", experts),
-    "context_attention_perf": ("prompts", prompts),
-    "generation_attention_perf": ("caches", caches),
-    "context_mla_perf": ("prompts", latent_prompts),
-    "generation_mla_perf": ("caches", latent_caches),
-}
+CHUNK = 64  # tokens that kernels of the delta rule read at once
+UNLIKE = 1.1  # of the times of one shape, above which a file's rows are not of a device alone
+DELTA = ["batch_size", "seq_len", "num_k_heads", "num_v_heads", "head_k_dim", "head_v_dim"]
+
+
+def _of_the_rule(table: pl.DataFrame, phase: str) -> list[Numbers]:
+    """The columns of each shape, and the time of its rule and of the convolution before it."""
+    of_phase = table.filter(pl.col("phase") == phase).with_columns(pl.col("seq_len").fill_null(1))
+    rule = pl.col("kernel_source").str.contains("delta")
+    by_shape = [
+        part.group_by(DELTA).agg(pl.col("latency").min(), most=pl.col("latency").max())
+        for part in (of_phase.filter(rule), of_phase.filter(~rule))
+    ]
+    both = by_shape[0].join(by_shape[1], on=DELTA, suffix="_before").sort(DELTA)
+    if len(both) and np.quantile(both["most"] / both["latency"], 0.9) > UNLIKE:
+        whose = " ".join(table[name][0] for name in ("framework", "version", "device"))
+        print(f"  left out: {whose}, {phase} of Gated DeltaNet, whose times of one shape differ")
+        both = both.clear()
+    summed = both.with_columns(latency=pl.col("latency") + pl.col("latency_before"))
+    *columns, time = (summed[name].to_numpy().astype(float) for name in [*DELTA, "latency"])
+    return [*columns, time * 1e-3]
+
+
+def states(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
+    """Gated DeltaNet of written tokens; TensorRT-LLM's benchmark holds states in 16 bits."""
+    if "TRTLLM" in table["framework"]:
+        return
+    count, _, keys, heads, width, values, time = _of_the_rule(table, "generation")
+    channels = 2 * keys * width + heads * values
+    moved = bytes_of_states(count, count, channels, heads * values, 4 * heads * width * values)
+    work = 6 * count * heads * width * values
+    yield "delta", Rows(count, peaks.roof("bf16", work, moved), time)
+
+
+def chunks(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
+    """Gated DeltaNet of prompts."""
+    count, length, keys, heads, width, values, time = _of_the_rule(table, "context")
+    tokens, channels = count * length, 2 * keys * width + heads * values
+    moved = bytes_of_states(count, tokens, channels, heads * values, 4 * heads * width * values)
+    each = attention.chunked_delta_flops(np.minimum(length, CHUNK), 1, heads, width, values)
+    work = tokens * np.asarray(each.magnitude)
+    yield "delta", Rows(length, peaks.roof("bf16", work, moved), time)
+
+
+FILES = (
+    ("gemm_perf", "product", products),
+    ("moe_perf", "experts", experts),
+    ("context_attention_perf", "prompts", prompts),
+    ("generation_attention_perf", "caches", caches),
+    ("context_mla_perf", "prompts", latent_prompts),
+    ("generation_mla_perf", "caches", latent_caches),
+    ("gdn_perf", "states", states),
+    ("gdn_perf", "chunks", chunks),
+)
 
 
 def basis(values: Numbers, nodes: tuple[int, ...]) -> tuple[NDArray[np.int64], Numbers]:
@@ -312,7 +360,7 @@ def capped(kernel: str, logarithms: Numbers) -> Numbers:
     """No share above 1, nor above that of the longest roof, where a benchmark that repeats one
     product finds its weights in the cache of the chip."""
     grid = logarithms.reshape(len(LENGTHS[kernel]), len(ROOFS))
-    if kernel in ("product", "caches"):
+    if kernel in ("product", "caches", "states"):
         grid = np.minimum(grid, grid[:, -2:].max(axis=1, keepdims=True))
     return np.asarray(np.minimum(grid, 0.0).ravel(), dtype=float)
 
@@ -330,7 +378,7 @@ def without_host(surfaces: dict[Key, Numbers]) -> dict[Key, Numbers]:
     times = {}
     for key, logarithms in surfaces.items():
         kernel, device, _, _, format = key
-        if kernel != "experts":
+        if kernel not in ("experts", "chunks"):  # which are several kernels, one after the other
             grid = logarithms.reshape(len(LENGTHS[kernel]), len(ROOFS))
             times[key] = microseconds / np.exp(grid)
             known = best.get((kernel, device, format), times[key])
@@ -363,13 +411,13 @@ def measured(directory: Path) -> Iterator[tuple[Key, Rows]]:
     """All rows of a copy, by kernel, device, program, version and format."""
     for path in sorted(directory.glob("*/*/*/*/*.parquet")):
         system, _, program, version, name = path.relative_to(directory).parts
-        if (known := FILES.get(name.removesuffix(".parquet"))) is None:
+        readers = [(kernel, read) for file, kernel, read in FILES if name == f"{file}.parquet"]
+        if not readers or system not in DEVICES or program not in PROGRAMS:
             continue
-        if system not in DEVICES or program not in PROGRAMS:
-            continue
-        kernel, read = known
-        peaks = Peaks.of(DEVICES[system])
-        for format, rows in read(pl.read_parquet(path), peaks):
+        peaks, table = Peaks.of(DEVICES[system]), pl.read_parquet(path)
+        for kernel, format, rows in (
+            (kernel, *made) for kernel, read in readers for made in read(table, peaks)
+        ):
             possible = rows.where((rows.time > SHORTEST) & (rows.roof > 0) & (rows.length > 0))
             # What is shorter than all points takes as long as the shortest, as calc reads it.
             possible = replace(possible, roof=np.maximum(possible.roof, 2.0 ** ROOFS[0] * 1e-6))

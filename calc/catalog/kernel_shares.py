@@ -7,13 +7,15 @@ shape and over its roof, distilled by `experiments/distil_kernels.py` from some 
 Between the points of a surface the logarithm of the share is linear; a kernel that is shorter than
 all that was measured takes as long as the shortest, and a longer one has the share of the longest.
 
-Of the same source no surface is made of three kinds. Rows of sparse attention time a layer's whole
+Of linear attention there is the delta rule with a decay for each head (Gated DeltaNet), a layer's
+convolution counted in, of versions whose rows hold both kernels: vLLM 0.24, SGLang 0.5.14 and, for
+prompts, TensorRT-LLM, whose benchmark of written tokens holds states in 16 bits where engines hold
+32. Rows of one shape that differ by more than a tenth are those of a device that was not alone.
+
+Of the same source no surface is made of two kinds. Rows of sparse attention time a layer's whole
 module with its projections; in vLLM those of short prompts are the time of a host that launches
 (1.4 ms and more), and in SGLang they quadruple where it changes from dense to sparse. Of Mamba-2
-the convolutions alone were timed, by TensorRT-LLM. Of Gated DeltaNet vLLM 0.18 and 0.19 have a
-convolution alone, vLLM 0.22 no rule for written tokens, and SGLang before 0.5.14 none for prompts;
-the rows of vLLM 0.24, SGLang 0.5.14 and TensorRT-LLM are whole, but no published serving row that
-calc has could judge what they change.
+the convolutions alone were timed, by TensorRT-LLM.
 """
 
 from __future__ import annotations
@@ -61,9 +63,12 @@ LENGTHS = {
     "experts": (-7, -4, -2, 0, 2, 4, 6, 8, 10),
     "prompts": (4, 7, 8, 9, 10, 11, 12, 14),
     "caches": (0, 5, 8, 10, 12, 14, 17),
+    "states": (0, 4, 7, 10),
+    "chunks": (4, 7, 9, 11, 13, 15),
 }
 """By kernel, the logarithms to base 2 of: rows of a product (m); tokens of an expert; tokens of a
-prompt that attention reads; tokens of the cache of a sequence."""
+prompt that attention reads; tokens of the cache of a sequence; sequences whose states a token
+changes; tokens of a prompt that states read in chunks."""
 
 LADDER = tuple(
     100 * row + roof * math.log(2)
@@ -107,6 +112,19 @@ def bytes_of_experts(
     1021889024.0
     """
     return weights + 2 * tokens * width + 4 * routed * width + 6 * routed * hidden
+
+
+def bytes_of_states(
+    sequences: Number, tokens: Number, channels: Number, results: Number, state: Number
+) -> Number:
+    """Bytes that a layer of linear attention moves: states twice, and vectors of two bytes.
+
+    What its convolution reads, it writes for the rule to read, which writes the results.
+
+    >>> bytes_of_states(32, 32, 8192, 4096, 2**21)
+    136052736
+    """
+    return 2 * sequences * state + 2 * tokens * (3 * channels + results)
 
 
 class Measured(Protocol):

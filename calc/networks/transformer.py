@@ -582,6 +582,29 @@ def causal_flops(
     )
 
 
+def state_flops(
+    model: Transformer | str, length: Annotated[QuantityLike, "", AT_LEAST_ONE]
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token of a prompt in all states, read in chunks where the model has them.
+
+    Equation: F = F_linear + F_state
+
+    In layers of linear attention and state spaces, by `calc.attention.chunked_delta_flops` and
+    `chunked_state_flops`; by `recurrence_flops` in a model without a `chunk`. It is the part of
+    `causal_flops` that states take.
+
+    Source: yang2024gated
+
+    >>> print(state_flops("qwen-3-next-80b-a3b", 8192))
+    207.6 MFLOP/token
+    """
+    model = _check(model, length, "length")
+    total = quantity("0 FLOP/token")
+    for product in _read_states(model, 1, batch_tokens(length).magnitude):
+        total = total + product.operations / quantity("1 token")
+    return total
+
+
 def recomputed_flops(
     model: Transformer,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],

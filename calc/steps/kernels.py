@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from calc.catalog import intervals
 from calc.catalog.hardware import dtype_of
-from calc.catalog.kernel_shares import Surface, bytes_of_experts, bytes_of_product
+from calc.catalog.kernel_shares import Surface, bytes_of_experts, bytes_of_product, bytes_of_states
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured, is_likely
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, RECURRENT, Matrix
@@ -497,7 +497,7 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
     part = Slice(job.with_context(length), weights)
     count = length * sequences / job.layout.context
     load = Tokens(reading=count, prompt=length)
-    forward = [*part.products(count, count), *part.passes(count), part.prompts(load)]
+    forward = [*part.products(count, count), *part.passes(count), *part.prompts(load)]
     forward.append(part.sampling(count))
     runs = 2 if batch.recomputation == "full" else 1
     launched = [replace(kernel, launches=runs * kernel.launches) for kernel in forward]
@@ -657,7 +657,7 @@ class Slice:
         if load.writes:
             yield from self.caches(load, shared_caches)
         if load.reads:
-            yield self.prompts(load)
+            yield from self.prompts(load)
 
     def caches(self, load: Tokens, shared: bool) -> Iterator[Kernel]:
         """Attention of written tokens to caches, and states that they change."""
@@ -683,16 +683,51 @@ class Slice:
         )
         if layers := model.layers_with(*RECURRENT):
             moved = 2 * transformer.state_memory(model) / layers / self.slices
-            yield Kernel("states", "memory", layers, traffic=moved * sequences)
+            yield Kernel(
+                "states",
+                "memory",
+                layers,
+                traffic=moved * sequences,
+                measured=self._of_states("states", sequences),
+                moved=self._moved_by_states(sequences, sequences),
+            )
 
-    def prompts(self, load: Tokens) -> Kernel:
-        """Causal attention of what is read to its own prompt, windows counted."""
+    def _of_states(self, kernel: str, length: Number) -> Measured | None:
+        """Rows of the delta rule with a decay for each head, the one kind that was measured."""
+        delta = self.model.layers_with("linear") > 0 and self.model.decay_rank is None
+        return Measured(kernel, ("delta",), length) if delta else None
+
+    def _moved_by_states(self, sequences: Number, tokens: Number) -> Quantity:
+        """Bytes of a layer of linear attention, as rows of the delta rule count them."""
+        model, slices = self.model, self.slices
+        results = (model.linear_value_heads or 0) * (model.linear_value_width or 0)
+        state = 4 * results * (model.linear_key_width or 0)
+        channels = model.convolved("linear")
+        moved = bytes_of_states(
+            sequences, tokens, channels / slices, results / slices, state / slices
+        )
+        return quantity(moved, "byte")
+
+    def prompts(self, load: Tokens) -> Iterator[Kernel]:
+        """Causal attention of what is read to its own prompt, windows counted, and its states."""
         model, layers = self.model, self.model.caching_layers
+        if recurrent := model.layers_with(*RECURRENT):
+            each = transformer.state_flops(model, load.prompt).m_as("FLOP/token")
+            moved = 2 * transformer.state_memory(model) * load.prompts
+            yield Kernel(
+                "states of prompts",
+                "attention",
+                recurrent,
+                operations=quantity(load.reading * each / recurrent / self.slices, "FLOP"),
+                traffic=moved / recurrent / self.slices,
+                measured=self._of_states("chunks", load.prompt),
+                moved=self._moved_by_states(load.prompts, load.reading),
+            )
         work = load.prompts * _attention_of_prompt(model, load.prompt, load.before)
         cached = NO_BYTES
         if load.before:
             cached = transformer.cache_read(model, load.before, self.kv) * load.prompts
-        return Kernel(
+        yield Kernel(
             "attention",
             "attention",
             layers,
@@ -714,10 +749,9 @@ def _attention_of_prompt(model: Transformer, tokens: Number, before: Number = 0)
     """Operations of attention in which so many tokens look at those before them, and themselves."""
 
     def whole(length: Number) -> Number:
-        projections = transformer.projection_flops(model.multiplied_parameters)
-        of_a_token: Number = (transformer.causal_flops(model, length) - projections).m_as(
-            "FLOP/token"
-        )
+        others = transformer.projection_flops(model.multiplied_parameters)
+        others = others + transformer.state_flops(model, length)
+        of_a_token: Number = (transformer.causal_flops(model, length) - others).m_as("FLOP/token")
         return length * of_a_token
 
     return whole(before + tokens) - (whole(before) if before else 0.0)

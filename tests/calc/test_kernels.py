@@ -6,7 +6,18 @@ import math
 
 import pytest
 
-from calc import InputError, hardware, inference, kernels, machines, models, quantity, transformer
+from calc import (
+    InputError,
+    hardware,
+    inference,
+    kernels,
+    machines,
+    models,
+    quantity,
+    software,
+    transformer,
+)
+from calc.catalog import kernel_shares
 from calc.catalog.machines import NotMeasured
 from calc.steps.job import Batch, Job, Layout, Tokens
 from calc.steps.kernels import Kernel
@@ -148,3 +159,48 @@ def test_experts_work_alike_however_they_are_shared_out(slices: int, experts: in
     alone = of_experts(kernels.step(Job(model, H100), Tokens(512, 1)))
     shared = of_experts(kernels.step(Job(model, H100, layout), Tokens(own, 1)))
     assert 8 * shared == pytest.approx(alone)
+
+
+# --- states ---
+
+
+def test_states_of_prompts_and_attention_share_the_work_of_a_hybrid() -> None:
+    model = models.get("qwen-3-next-80b-a3b")
+    launched = kernels.step(Job(model, H100), Tokens(reading=8192, prompt=8192))
+    of_a_token = transformer.causal_flops(model, 8192)
+    projections = transformer.projection_flops(model.multiplied_parameters)
+    work = 8192 * (of_a_token - projections).m_as("FLOP/token")
+    assert total(launched, "operations", "attention") == pytest.approx(work)
+    (states,) = (each for each in launched if each.name == "states of prompts")
+    # 36 layers of 32 heads: 64 · (3 · 128 + 2 · 128) + 3 · 128 · 128 multiply–adds of each token
+    assert states.launches == 36
+    by_hand = 8192 * 32 * 2 * (64 * 640 + 3 * 128**2)
+    assert states.operations.m_as("FLOP") == pytest.approx(by_hand)
+
+
+def test_the_delta_rule_takes_as_long_as_it_was_measured_to() -> None:
+    """128 sequences on 4 H100: 8 heads of 64 kB, there and back, and 2 048 channels of vectors."""
+    job = Job(models.get("qwen-3-next-80b-a3b"), H100, Layout(tensor=4))
+    engine = software.get("vllm")
+    (states,) = (
+        each
+        for each in kernels.step(job, Tokens(writing=128, context=4096))
+        if each.name == "states"
+    )
+    moved = 2 * 128 * 8 * 65536 + 2 * 128 * (3 * 2048 + 1024)
+    surface = kernel_shares.of("states", "h100", "vllm", "delta")
+    assert surface is not None
+    expected = 36 * surface.time(128, moved / 3.35e12)
+    assert states.expected(H100, engine).m_as("s") == pytest.approx(expected)
+    # rows of 128 sequences and 8 heads, 4 of them of keys, in vLLM 0.24 on an H100: 50.2 + 2.9 µs
+    assert states.expected(H100, engine).m_as("us") / 36 == pytest.approx(53.1, rel=0.1)
+
+
+@pytest.mark.parametrize("key", ["nemotron-3-nano-30b-a3b", "kimi-k3"])
+def test_states_that_nobody_measured_are_passes_over_memory(key: str) -> None:
+    """State spaces, and decays of each row, have no rows."""
+    job = Job(models.get(key), H100)
+    launched = kernels.step(job, Tokens(writing=128, context=4096, reading=512, prompt=512))
+    named = [each for each in launched if each.name.startswith("states")]
+    assert len(named) == 2
+    assert all(each.measured is None for each in named)
