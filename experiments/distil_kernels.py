@@ -38,6 +38,7 @@ from calc.catalog.kernel_shares import (
     RATES,
     ROOFS,
     SHORTEST,
+    bytes_of_chosen,
     bytes_of_experts,
     bytes_of_product,
     bytes_of_states,
@@ -46,6 +47,7 @@ from calc.catalog.kernel_shares import (
 from calc.core.arrays import Number
 from calc.laws import attention
 from calc.steps.collectives import crossings
+from calc.steps.kernels import START
 
 Numbers = NDArray[np.float64]
 
@@ -233,6 +235,43 @@ def latent_caches(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows
         yield name, Rows(context, peaks.roof("bf16", work, moved), time)
 
 
+INDEX_HEADS = {  # of models whose layers score, choose and attend
+    "deepseek-ai/DeepSeek-V3.2": 64,
+    "zai-org/GLM-5": 32,
+    "zai-org/GLM-5-FP8": 32,
+}
+INDEX_WIDTH, CHOSEN = 128, 2048
+FIRST = 16  # tokens of a context that adds nothing yet
+STARTS = 3 * START.m_as("s")  # of scoring, of choosing and of attending
+MODULE = ["model", "kernel_source", "kv_cache_dtype", "gemm_type", "num_heads", "batch_size"]
+
+
+def chosen(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
+    """Of a module of sparse attention what the context adds, and three starts."""
+    known = table.filter(pl.col("model").is_in(list(INDEX_HEADS)))
+    least = known.group_by([*MODULE, "step"]).agg(pl.col("latency").min())
+    short = least.filter(pl.col("step") <= FIRST).group_by(MODULE)
+    joined = least.join(short.agg(before=pl.col("latency").median()), on=MODULE).sort(
+        [*MODULE, "step"]
+    )
+    for (cached,), rows in joined.group_by("kv_cache_dtype", maintain_order=True):
+        count, heads, before, added = (
+            rows[name].to_numpy().astype(float)
+            for name in ("batch_size", "num_heads", "step", "latency")
+        )
+        index = np.array([INDEX_HEADS[name] for name in rows["model"]], dtype=float)
+        added = np.maximum(added - rows["before"].to_numpy(), 0.0) * 1e-3
+        latent, positions, *_ = WIDTHS
+        size, context = (2.0 if cached == "bfloat16" else 1.0), before + 1
+        seen = np.minimum(context, CHOSEN)
+        widths = latent, positions, INDEX_WIDTH
+        moved = bytes_of_chosen(count, context, seen, heads, size, widths)
+        scored = context * index * INDEX_WIDTH
+        work = 2 * count * (scored + heads * seen * (2 * latent + positions))
+        name = "latent" if cached == "bfloat16" else "latent-fp8"
+        yield name, Rows(context, peaks.roof("bf16", work, moved), added + STARTS)
+
+
 CHUNK = 64  # tokens that kernels of the delta rule read at once
 UNLIKE = 1.1  # of the times of one shape, above which a file's rows are not of a device alone
 DELTA = ["batch_size", "seq_len", "num_k_heads", "num_v_heads", "head_k_dim", "head_v_dim"]
@@ -284,6 +323,7 @@ FILES = (
     ("generation_attention_perf", "caches", caches),
     ("context_mla_perf", "prompts", latent_prompts),
     ("generation_mla_perf", "caches", latent_caches),
+    ("dsa_generation_module_perf", "chosen", chosen),
     ("gdn_perf", "states", states),
     ("gdn_perf", "chunks", chunks),
 )
@@ -378,7 +418,7 @@ def without_host(surfaces: dict[Key, Numbers]) -> dict[Key, Numbers]:
     times = {}
     for key, logarithms in surfaces.items():
         kernel, device, _, _, format = key
-        if kernel not in ("experts", "chunks"):  # which are several kernels, one after the other
+        if kernel not in ("experts", "chunks", "chosen"):  # several kernels, one after the other
             grid = logarithms.reshape(len(LENGTHS[kernel]), len(ROOFS))
             times[key] = microseconds / np.exp(grid)
             known = best.get((kernel, device, format), times[key])

@@ -46,9 +46,9 @@ class Plan(Estimate, Answer):
       keys and values           1.172 GiB
     batch that fits             444
     first token                 115.0 ms        166.0 ms       115 to 195 ms          compute
-    each token                  4.825 ms        6.780 ms       4.82 to 7.95 ms        memory bandwidth
+    each token                  4.825 ms        6.780 ms       4.82 to 7.96 ms        memory bandwidth
     whole answer                1.075 s         1.515 s        1.08 to 1.78 s
-    throughput                  1488 token/s    1056 token/s   900 to 1490 token/s
+    throughput                  1488 token/s    1056 token/s   899 to 1490 token/s
     energy                      856.8 mJ/token  1.207 J/token  0.857 to 1.42 J/token
     """
 

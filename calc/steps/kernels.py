@@ -17,7 +17,13 @@ from typing import Annotated, Any
 
 from calc.catalog import intervals
 from calc.catalog.hardware import dtype_of
-from calc.catalog.kernel_shares import Surface, bytes_of_experts, bytes_of_product, bytes_of_states
+from calc.catalog.kernel_shares import (
+    Surface,
+    bytes_of_chosen,
+    bytes_of_experts,
+    bytes_of_product,
+    bytes_of_states,
+)
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured, is_likely
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, RECURRENT, Matrix
@@ -46,7 +52,10 @@ FUSED = (  # matrices that one product multiplies with, since they have the same
     ("shared gate", "shared up"),
     ("expert gate", "expert up"),
 )
-WHOLE = ("latent input", "latent output")  # matrices that every device has whole
+WHOLE = (  # matrices that every device has whole
+    *("latent input", "latent output"),
+    *("index query", "index key", "index weights"),
+)
 EXPERTS = (  # what the experts of a layer do
     *("expert gate+expert up", "expert up", "expert down"),
     *("activation of experts", "sorting by experts"),
@@ -672,14 +681,22 @@ class Slice:
             scored = attention.index_flops(
                 tokens, sparse, model.index_heads or 1, model.index_head_width or 1
             )
-            work += sequences * scored.m_as("FLOP/token") / model.caching_layers / self.slices
+            work += sequences * scored.m_as("FLOP/token") / model.caching_layers
+        measured, moved = Measured("caches", self.attention_formats, seen), None
+        if sparse and sparse == model.caching_layers and model.kv_latent is not None:
+            measured = Measured("chosen", self.attention_formats, tokens)
+            widths = model.kv_latent, (model.rotary_width or 0), (model.index_head_width or 0)
+            shape = sequences, tokens, seen, model.heads / self.slices
+            cached_size = quantity(self.kv).m_as("byte")
+            moved = quantity(bytes_of_chosen(*shape, cached_size, widths), "byte")
         yield Kernel(
             "attention to caches",
             "cache",
             model.caching_layers,
             operations=quantity(work, "FLOP"),
             traffic=quantity(read, "byte"),
-            measured=Measured("caches", self.attention_formats, seen),
+            measured=measured,
+            moved=moved,
         )
         if layers := model.layers_with(*RECURRENT):
             moved = 2 * transformer.state_memory(model) / layers / self.slices

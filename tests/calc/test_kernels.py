@@ -19,7 +19,7 @@ from calc import (
 )
 from calc.catalog import kernel_shares
 from calc.catalog.machines import NotMeasured
-from calc.steps.job import Batch, Job, Layout, Tokens
+from calc.steps.job import Batch, Formats, Job, Layout, Tokens
 from calc.steps.kernels import Kernel
 
 H100 = machines.get("dgx-h100")
@@ -204,3 +204,44 @@ def test_states_that_nobody_measured_are_passes_over_memory(key: str) -> None:
     named = [each for each in launched if each.name.startswith("states")]
     assert len(named) == 2
     assert all(each.measured is None for each in named)
+
+
+# --- few chosen of many ---
+
+
+@pytest.mark.parametrize("key", ["deepseek-v3-2", "glm-5"])
+def test_sparse_attention_takes_what_a_context_was_measured_to_add(key: str) -> None:
+    """Each device scores the whole context, 132 bytes a token, and reads 2 048 latents."""
+    model, machine = models.get(key), machines.get("dgx-b200")
+    job = Job(model, machine, Layout(tensor=8))
+    load = Tokens(writing=64, context=32768)
+    (attended,) = (each for each in kernels.step(job, load) if each.name == "attention to caches")
+    heads = model.heads / 8
+    moved = 64 * (32768 * 132 + 2048 * 576 * 2 + 2 * heads * 1088)
+    assert attended.moved is not None
+    assert attended.moved.m_as("byte") == pytest.approx(moved)
+    scored = 2 * 64 * 32768 * (model.index_heads or 0) * 128
+    chosen = 2 * 64 * heads * 2048 * (2 * 512 + 64)
+    assert attended.operations.m_as("FLOP") == pytest.approx(scored + chosen)
+    assert attended.measured is not None
+    assert attended.measured.kernel == "chosen"
+
+
+def test_a_step_of_sparse_attention_grows_with_its_context_as_the_module_does() -> None:
+    """TensorRT-LLM 1.3.0rc20, a B200, 128 sequences, 16 heads, FP8: 100 µs to 278 and 626."""
+    machine, engine = machines.get("dgx-b200"), software.get("tensorrt-llm")
+    job = Job(
+        models.get("deepseek-v3-2"), machine, Layout(tensor=8), Formats("fp8", "1 byte", "1 byte")
+    )
+
+    def layer(context: int) -> float:
+        (attended,) = (
+            each
+            for each in kernels.step(job, Tokens(writing=128, context=context))
+            if each.name == "attention to caches"
+        )
+        return float(attended.expected(machine, engine).m_as("us")) / 61
+
+    short = layer(2)
+    assert layer(32769) - short == pytest.approx(278 - 100, rel=0.1)
+    assert layer(131073) - short == pytest.approx(626 - 100, rel=0.1)
