@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from press.document.page import PAGE, Answers, Cited, Numbered, Page, is_source_list
-from press.document.pandoc import Node, convert, link, run_pandoc, walk
+from press.document.pandoc import Node, empty_document, link, run_pandoc, walk
 from press.document.weave import Woven
 from press.errors import BookError, Problems, stop
 from press.reading.project import Chapter
@@ -98,10 +98,12 @@ def cite(
             return link(f"{PAGE}{home}{node['c'][2][0]}", ["citation"], node["c"][1])
         return None
 
-    arguments = ["-t", "json", "--citeproc", "-M", "link-citations=true", "-M", f"lang={lang}"]
+    arguments = ["-f", "json", "-t", "json", "--citeproc"]
+    arguments += ["-M", "link-citations=true", "-M", f"lang={lang}"]
     arguments += [f"--bibliography={path}" for path in bibliography]
     arguments += [f"--csl={csl}"] if csl else []
-    output, log = convert([line for lines in citing for line in lines], arguments)
+    document = empty_document() | {"blocks": [line for lines in citing for line in lines]}
+    output, log = run_pandoc(arguments, json.dumps(document))
     answered = iter(walk(json.loads(output)["blocks"], linked))
     why = f"is not in {', '.join(path.name for path in bibliography)}."
     faults = dict.fromkeys(re.findall(r"citation (\S+) not found", log), why)

@@ -5,6 +5,7 @@ A node is `{"t": type, "c": content}`; an attribute is `[id, [classes], [[key, v
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import json
 import os
@@ -13,22 +14,25 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
+from pathlib import Path
+from threading import Timer
+from time import monotonic
+from typing import Any, NoReturn
 
 from press.errors import stop
 
+SERVANT = Path(__file__).with_suffix(".lua")
 TIME_LIMIT = 30.0  # seconds; a long chapter takes one
 DEEPEST = 14  # nodes in one another; typst gives up a little later
 
-# A long chapter takes a hundredth of it. GHC's own limit, since its programs reserve a terabyte.
-MOST_MEMORY = "-M2g"
-
-# What reads Markdown needs little memory at a time. The system takes as long to bring the 64 MB
-# with which pandoc begins as pandoc takes to read a chapter.
-SMALL_HEAP = ["+RTS", "-H1m", "-A4m", "-RTS"]
+# A long chapter takes a hundredth of it. What GHC reserves, since -M asks a program to end by an
+# exception, which Lua may take.
+MOST_MEMORY = "-xr2g"
+AT_ONCE = "-A16m"  # what it takes before it looks for what it no longer needs
 OUT_OF_MEMORY = 251  # as a GHC program says it
-
-_running: set[subprocess.Popen[str]] = set()
+# Raw HTML stays raw, so that it can be refused.
+MARKDOWN = "markdown-native_divs-native_spans"
+LONGEST_ROW = 100_000  # of a longer one pandoc gives the columns of its table widths in percent
 
 Node = dict[str, Any]
 Change = Callable[[Node], "Node | list[Node] | None"]
@@ -50,10 +54,8 @@ def pandoc_version() -> str:
 
 def parse(text: str) -> tuple[Node, list[Node]]:
     """The metadata and the blocks of a Markdown text."""
-    # Raw HTML stays raw, so that it can be refused. A row longer than a line of `--columns`
-    # would turn its table into one with widths in percent.
-    form = "markdown-native_divs-native_spans"
-    output, _ = run_pandoc([*SMALL_HEAP, "-f", form, "-t", "json", "--columns=100000"], text)
+    text = text.replace("\r", "").expandtabs(4)  # as pandoc itself does with a file
+    output, _ = _served(text, MARKDOWN, "json", reading={"columns": LONGEST_ROW})
     try:
         document = json.loads(output)
         deep = _depth(document) > DEEPEST
@@ -78,57 +80,128 @@ def _depth(document: Node) -> int:
     return deepest
 
 
-def convert(blocks: list[Node], arguments: list[str]) -> tuple[str, str]:
-    """Blocks in another form, and the warnings that pandoc gave."""
-    document = empty_document() | {"blocks": blocks}
-    return run_pandoc(["-f", "json", "--wrap=none", *arguments], json.dumps(document))
+def convert(blocks: list[Node], form: str, **writing: object) -> tuple[str, str]:
+    """Blocks in another form, written with these options, and the warnings that pandoc gave."""
+    document = json.dumps(empty_document() | {"blocks": blocks})
+    return _served(document, "json", form, writing={"wrap_text": "none", **writing})
 
 
 @cache
 def empty_document() -> Node:
     """With the version of pandoc's document that the installed one speaks."""
-    document: Node = json.loads(run_pandoc(["-f", "markdown", "-t", "json"], "")[0])
+    document: Node = json.loads(_served("", MARKDOWN, "json")[0])
     return document
 
 
-def run_pandoc(arguments: list[str], text: str, limit: float | None = None) -> tuple[str, str]:
-    """What pandoc makes of a text, and the warnings that it gave, by default in a page's time."""
-    limit = limit or TIME_LIMIT
-    held, released = os.pipe()
-    pipe = subprocess.PIPE
-    try:
-        with subprocess.Popen(
-            [pandoc_path(), *arguments, "+RTS", MOST_MEMORY, "-RTS"],
-            stdin=pipe, stdout=pipe, stderr=pipe, text=True, encoding="utf-8", pass_fds=[held],
-        ) as process:  # fmt: skip
-            _running.add(process)
-            try:
-                if sys.platform == "linux":  # which kills it when press ends, in whatever way
-                    fcntl.fcntl(held, fcntl.F_SETOWN, process.pid)
-                    fcntl.fcntl(held, fcntl.F_SETSIG, signal.SIGKILL)
-                    fcntl.fcntl(held, fcntl.F_SETFL, os.O_ASYNC)
-                output, log = process.communicate(text, limit)
-            except BaseException:
-                process.kill()
-                raise
-            finally:
-                _running.discard(process)
-    except subprocess.TimeoutExpired:
-        stop(f"pandoc takes longer than {limit:g} s.")
-    finally:
+class _Pandoc(subprocess.Popen[bytes]):
+    """A pandoc, which ends when press does, in whatever way."""
+
+    def __init__(self, *arguments: str) -> None:
+        held, self.released = os.pipe()
+        command = [pandoc_path(), *arguments, "+RTS", AT_ONCE, MOST_MEMORY, "-RTS"]
+        pipe = subprocess.PIPE
+        super().__init__(command, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=[held])
+        _running.add(self)
+        if sys.platform == "linux":  # which kills it when nobody holds the pipe's other end
+            fcntl.fcntl(held, fcntl.F_SETOWN, self.pid)
+            fcntl.fcntl(held, fcntl.F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(held, fcntl.F_SETFL, os.O_ASYNC)
         os.close(held)
-        os.close(released)
-    if process.returncode == OUT_OF_MEMORY:
-        stop(f"pandoc needs more than {MOST_MEMORY[2:-1]} GB for this chapter: divide it.")
-    if process.returncode:
-        stop(f"pandoc fails: {log.strip()}")
-    return output, log
+
+    def end(self) -> None:
+        self.kill()
+        self.communicate()
+        self.ended()
+
+    def ended(self) -> None:
+        _running.discard(self)
+        os.close(self.released)
+
+    def stop_if_failed(self, log: bytes) -> None:
+        if self.returncode == OUT_OF_MEMORY:
+            stop(f"pandoc needs more than {MOST_MEMORY[3:-1]} GB for this chapter: divide it.")
+        if self.returncode:
+            stop(f"pandoc fails: {log.decode(errors='replace').strip()}")
 
 
+_running: set[_Pandoc] = set()
+_idle: list[_Pandoc] = []  # of those that serve
+
+
+def _served(
+    text: str,
+    form: str,
+    wanted: str,
+    reading: dict[str, object] | None = None,
+    writing: dict[str, object] | None = None,
+) -> tuple[str, str]:
+    """What pandoc makes of a text in one form in another, with these options, and its warnings.
+
+    A pandoc serves one text after another, since its start takes longer than most pages do. `-E`
+    keeps from it what the author's shell says to Lua.
+    """
+    given = f"{text}\n".encode()
+    asked = {"size": len(given), "from": form, "to": wanted}
+    asked |= {"reading": reading or {}, "writing": writing or {}}
+    pandoc = _idle.pop() if _idle else _Pandoc("lua", "-E", str(SERVANT))
+    assert pandoc.stdin
+    assert pandoc.stdout
+    began = monotonic()
+    limit = Timer(TIME_LIMIT, pandoc.kill)
+    limit.start()
+    try:
+        pandoc.stdin.write(json.dumps(asked).encode() + b"\n" + given)
+        pandoc.stdin.flush()
+        told = json.loads(pandoc.stdout.readline())
+        output = pandoc.stdout.read(told["size"])
+        if len(output) < told["size"]:
+            raise EOFError
+    except (BrokenPipeError, EOFError, ValueError):  # it has ended
+        _, log = pandoc.communicate()
+        pandoc.ended()
+        if monotonic() - began >= TIME_LIMIT:
+            _stop_late(TIME_LIMIT)
+        pandoc.stop_if_failed(log)
+        raise
+    except BaseException:
+        pandoc.end()
+        raise
+    finally:
+        limit.cancel()
+    _idle.append(pandoc)
+    if not told["done"]:
+        stop(f"pandoc fails: {output.decode()}")
+    return output.decode(), told["warnings"]
+
+
+def run_pandoc(arguments: list[str], text: str, limit: float | None = None) -> tuple[str, str]:
+    """What a pandoc of its own makes of a text, and the warnings that it gave."""
+    limit = limit or TIME_LIMIT
+    pandoc = _Pandoc(*arguments)
+    try:
+        output, log = pandoc.communicate(text.encode(), limit)
+    except subprocess.TimeoutExpired:
+        pandoc.end()
+        _stop_late(limit)
+    except BaseException:
+        pandoc.end()
+        raise
+    pandoc.ended()
+    pandoc.stop_if_failed(log)
+    return output.decode(), log.decode()
+
+
+def _stop_late(limit: float) -> NoReturn:
+    stop(f"pandoc takes longer than {limit:g} s.")
+
+
+@atexit.register
 def end_pandocs() -> None:
     """Ends those that run, for an author who does not wait for them."""
-    for process in list(_running):
-        process.kill()
+    for pandoc in list(_running):
+        pandoc.kill()
+    while _idle:
+        _idle.pop().end()
 
 
 def walk(item: Any, change: Change) -> Any:

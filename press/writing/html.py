@@ -91,7 +91,7 @@ def page_html(root: Path, page: Page) -> Text:
 
 def _body(root: Path, page: Page) -> str:
     with within(page.chapter.file):
-        body, _ = convert(_Html(page).dress(page.blocks), ["-t", "html5", "--mathml"])
+        body, _ = convert(_Html(page).dress(page.blocks), "html5", html_math_method="mathml")
     body = re.sub(FORMULA, _formula, body)
     # A long line of code scrolls, and not for pointers alone.
     body = body.replace('<pre class="sourceCode', '<pre tabindex="0" class="sourceCode')

@@ -134,7 +134,7 @@ class Notebook(Dresser):
         if self.cited:
             blocks.append(plain(strong("Sources")))
             blocks += [b for key in self.cited for b in self.dress(self.sources[key])]
-        return convert(blocks, ["-t", "commonmark+pipe_tables+tex_math_dollars"])[0]
+        return convert(blocks, "commonmark+pipe_tables+tex_math_dollars")[0]
 
     def cells(self) -> list[NotebookCell]:
         text = self.text()

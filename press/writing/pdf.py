@@ -43,6 +43,9 @@ LONG_CALLOUT = 400
 # far above that place a reader sees the page, in points, as typst has it.
 INSIDE, SPACE_ABOVE = "inside:", 10
 
+# Each word of code is told by its kind, of which `book.typ` says the look.
+BY_KIND: dict[str, dict[str, object]] = {"text-styles": {"Normal": {}}}
+
 # Pandoc's typst for these is wrong or too wide.
 TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text{,}")]
 
@@ -59,13 +62,12 @@ class Set(TypedDict):
 def page_typst(page: Page, left_out: list[str]) -> Set:
     """A page as typst; links to pages that are `left_out` of the PDF lead nowhere there."""
     dresser = _Typst(page, left_out)
-    arguments = ["-t", "typst-citations", "--syntax-highlighting=pygments"]
     blocks: list[Node] = []
     for block in page.blocks:
         blocks += dresser.dress([block])
         dresser.letters += len(plain_text([block]))
     with within(page.chapter.file):
-        text, log = convert(blocks, arguments)
+        text, log = convert(blocks, "typst-citations", highlight_method=BY_KIND)
     leads_to = sorted(dresser.leads_to)
     return {"typst": text, "log": log, "pictures": dresser.pictures, "leads_to": leads_to}
 

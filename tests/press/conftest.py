@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from press.running.execute import end_kernels
+from press.build import end
 from tests.press.tiny_book import SETTINGS, Write, copy_of_everything
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _kernels_end() -> Iterator[None]:
-    """Books that are rendered in this process share what runs their cells."""
+def _what_serves_ends() -> Iterator[None]:
+    """Books that are rendered in this process share what runs their cells and reads their text."""
     yield
-    end_kernels()
+    end()
 
 
 @pytest.fixture
