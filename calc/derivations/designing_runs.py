@@ -6,6 +6,7 @@ from calc import machines, plan_training, published, runs, training
 from calc.core.units import Quantity, quantity
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.quoting import Row, Rows, between
+from calc.derivations.training_time import PublishedSteps
 from calc.planning.training import TrainingPlan
 from calc.published.layouts import layout_of, published_layouts
 
@@ -189,5 +190,12 @@ class RentFor70B:
         software="megatron",
         layout="published",
     )
-    planned: Quantity = plan.best.mfu.to("%")
-    best_published = quantity(published.row("dgxc-25.02-llama3.1-70b-4").measured["mfu"], "%")
+    # Six operations for each parameter and token, as in the published row beside it.
+    planned = training.mfu(
+        DENSE.parameters,
+        quantity(sequences * 8192, "token"),
+        fewer,
+        peak,
+        plan.best.time,
+    ).to("%")
+    best_published = PublishedSteps.share(PublishedSteps.bf16)

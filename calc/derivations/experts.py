@@ -265,8 +265,7 @@ class RackRates:
     _sooner = tuple(
         -(of_loop(loop).error or 0.0) for engine, *_, loop in LOOPS if "SGLang" in engine
     )
-    least_sooner = quantity(round(100 * min(_sooner)), "%")
-    most_sooner = quantity(round(100 * max(_sooner)), "%")
+    sooner = quantity(round(100 * min(_sooner)), "%")
 
     @classmethod
     def rows(cls) -> list[Row]:
