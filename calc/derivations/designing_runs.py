@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calc import machines, plan_training, published, runs, training
-from calc.core.units import Quantity, quantity
+from calc.core.units import quantity
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.quoting import Row, Rows, between
 from calc.derivations.training_time import PublishedSteps
@@ -192,10 +192,6 @@ class RentFor70B:
     )
     # Six operations for each parameter and token, as in the published row beside it.
     planned = training.mfu(
-        DENSE.parameters,
-        quantity(sequences * 8192, "token"),
-        fewer,
-        peak,
-        plan.best.time,
+        DENSE.parameters, quantity(sequences * 8192, "token"), fewer, peak, plan.best.time
     ).to("%")
     best_published = PublishedSteps.share(PublishedSteps.bf16)
