@@ -43,7 +43,6 @@ class Chunks:
 
     calm = expected(mixed(0))
     stall = expected(mixed(prompt))
-    missed = (stall / calm).to("")
     most, most_expected = serving.largest_chunk(NODE, limit, sequences, OneNode.context)
     rereads = serving.chunk_rereads(prompt, small)
     reread_share = (rereads / quantity(prompt, "token")).to("")

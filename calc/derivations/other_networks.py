@@ -163,7 +163,6 @@ class DiffusedImage:
     batch = 8
     each_of_batch = constants.latency_eight_images_flux_h100 / batch
     gain = share(measured - each_of_batch, measured)
-    per_hour = (1 / measured).to("1/hour")
 
     @classmethod
     def rows(cls) -> Rows:

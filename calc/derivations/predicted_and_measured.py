@@ -590,9 +590,6 @@ class Furthest:
     """Rows that are furthest from what is expected."""
 
     rows = tuple(furthest())
-    prefill = row("llamacpp-xd-40 prefill").measured
-    of_card = row("llamacpp-xd-37 prefill").row.measured["prefill_tokens_per_s_1024_prompt"]
-    times = prefill * of_card
 
 
 class Slide:
@@ -640,8 +637,6 @@ class ClosedLoops:
     no_room = RECORDED["unread"][NO_ROOM]
     faster = RECORDED["faster_than_lower"]
     median_error = percent(all["median_error"])
-    largest_errors = percent(all["largest_errors"])
-    sooner = percent(-all["signed_error"])
     of_dense = percent(
         max(
             kind["median_error"]

@@ -124,7 +124,6 @@ class Prefixes:
     most = quantity(100 * points[-1][1], "%")
     small = quantity(100 * points[2][0] / points[-1][0], "%")
     found_small = quantity(100 * points[2][1] / points[-1][1], "%")
-    gain = quantity(1 / (1 - points[-1][1]), "")
     read_rate = (quantity(OneNode.prompt, "token") / OneNode.first).to("token/s")
     made = serving.cache_rate(per_token, read_rate).to("GB/s")
     carried = (links * port).to("GB/s")

@@ -164,9 +164,6 @@ class MeasuredLayers:
     ).to("%")
     visual_elsewhere = (1 / constants.frequency_vww_stm32l4r5_plumerai).to("ms")
     visual_reached_elsewhere = (visual_reached * visual_measured / visual_elsewhere).to("%")
-    visual_by_rate = (convolution.forward_flops(Schedules.visual) / rate).to("ms")
-    keyword_measured = (1 / constants.frequency_kws_stm32l4r5).to("ms")
-    keyword_by_rate = (convolution.forward_flops(Schedules.keyword) / rate).to("ms")
     depthwise_time = sum(
         (time for kind, time in layer_times(Schedules.visual) if kind == "depthwise"),
         quantity("0 s"),

@@ -359,18 +359,3 @@ class BudgetOfAMonth:
     work = (devices * hardware.get("h100").peak("bf16") * mfu * time).to("FLOP")
     parameters = training.compute_optimal_parameters(work)
     tokens = training.compute_optimal_tokens(parameters)
-
-
-class SparsePeak:
-    """Problem 6: a plan that takes the sparse peak for the dense one promises half the time."""
-
-    h100 = hardware.get("h100")
-    parameters = quantity("70B param")
-    tokens = training.compute_optimal_tokens(parameters)
-    devices = 512
-    mfu = FirstEstimate.mfu
-    advertised = h100.sparse_peak("bf16")
-
-    planned = training.training_time(parameters, tokens, devices, advertised, mfu)
-    time = training.training_time(parameters, tokens, devices, h100.peak("bf16"), mfu)
-    needed = (mfu * (time / planned)).to("%")

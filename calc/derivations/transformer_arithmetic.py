@@ -215,7 +215,6 @@ class Caches:
     deepseek_of_all_heads = transformer.kv_bytes_per_token(61, 128, 192, 128, "2 byte")
     deepseek_saving = (deepseek_of_all_heads / deepseek).to("")
     ratio = (transformer.kv_cache_per_token(models.get("gpt-3-175b")) / deepseek).to("")
-    whole = transformer.kv_cache(models.get("llama-3-405b"), 131072).to("GiB")
 
     @classmethod
     def row(cls, key: str) -> Row:
