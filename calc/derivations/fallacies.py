@@ -304,6 +304,7 @@ class SinglePrecision:
     """FP32 costs twice the bytes, and far more than twice the arithmetic."""
 
     energy_ratio = constants.energy_fp32_multiply / constants.energy_fp16_multiply
+    energy_ratio_later = constants.energy_7nm_fp32_multiply / constants.energy_7nm_fp16_multiply
     slowdown = B200.peak("fp16") / B200.vector_peak("fp32")
 
 
