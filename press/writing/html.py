@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import quote
@@ -240,6 +240,9 @@ class _Html(Dresser):
     def block(self, identifier: str, classes: list[str], blocks: list[Node]) -> Dressed:
         if classes == ["cover"]:
             return [raw("html", COVER), *self.dress(blocks), raw("html", COVER)]
+        if classes == ["sheet"]:
+            parts = (_in("<section>", self.dress(part)) for part in _by_heading(blocks))
+            return div(identifier, classes, [*chain.from_iterable(parts)])
         return self.dress(blocks) if "press-only-html" in classes else None
 
     def caption(self, label: str, inlines: list[Node]) -> list[Node]:
@@ -247,6 +250,12 @@ class _Html(Dresser):
             return []
         name = [span(["caption-label"], [string(f"{label}:")]), SPACE] if label else []
         return _in("<figcaption>", [plain(*name, *self.dress(inlines))])
+
+
+def _by_heading(blocks: list[Node]) -> list[list[Node]]:
+    """Each heading with what follows it: what a column may not part."""
+    starts = [i for i, block in enumerate(blocks) if block["t"] == "Header"]
+    return [blocks[i:j] for i, j in pairwise([0, *starts, len(blocks)]) if i < j]
 
 
 def _of_words(table: Node) -> str:

@@ -264,6 +264,11 @@ def test_a_ledger_is_set_smaller_from_its_first_section_on(pdf: PdfReader) -> No
     assert after < 0.9 * before
 
 
+def test_a_heading_of_a_sheet_is_held_to_what_follows_it(site: Path) -> None:
+    _, _, sheet = (site / "chapters" / "sheet.html").read_text().partition('<div class="sheet">')
+    assert sheet.count("<section>\n<h") == sheet.count("<h2") + sheet.count("<h3") >= 8
+
+
 def test_a_sheet_is_a_pdf_of_its_own_that_a4_and_letter_hold(site: Path) -> None:
     (page,) = PdfReader(site / "chapters" / "sheet.pdf").pages
     paper = {"A4": (210, 297), "Letter": (215.9, 279.4)}  # in mm
