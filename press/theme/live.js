@@ -229,8 +229,9 @@
       this.say([told, refusal].filter(Boolean).join(" "));
       this.note.hidden = true;
       this.update(false);
-      if (byHand) this.fields.values().next().value.focus();
-      else this.panel.scrollIntoView({ block: "start" });
+      if (byHand) this.fields.values().next().value.focus({ preventScroll: true });
+      const fits = this.panel.offsetHeight < innerHeight;
+      this.panel.scrollIntoView({ block: byHand && fits ? "nearest" : "start" });
     }
 
     /* The state of an address, or the defaults and a sentence where a part of it cannot be used. */
