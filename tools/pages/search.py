@@ -43,6 +43,7 @@ WORDS = {  # by which a section is looked for, too
     "chapters/serving.qmd": "LLM inference serving throughput latency",
     "chapters/collectives.qmd": "NCCL collectives cost of an all-reduce",
     "chapters/collectives.qmd#sec-measured-collectives": "all-reduce time",
+    "chapters/collectives.qmd#sec-ring": "ring all-reduce formula equation",
     "chapters/attention.qmd#sec-fusion-bound": "flash attention FlashAttention",
     "chapters/fine-tuning.qmd": "LoRA QLoRA finetune one GPU card",
     "chapters/littles-law.qmd#sec-arrivals-times-waiting": "littles law L = λ W",
@@ -50,7 +51,9 @@ WORDS = {  # by which a section is looked for, too
     "chapters/training-at-scale.qmd#sec-device-memory": "ZeRO stage 3 ZeRO-3 zero stage FSDP",
     "chapters/training-at-scale.qmd#sec-designing-a-run": "how many GPUs to train 70B, devices",
     "chapters/training-at-scale.qmd#sec-run-keeps-dying": "MTBF checkpoint size, failures",
-    "chapters/training-time.qmd#sec-operations-over-rate": "time to train, how long, Llama 70B",
+    "chapters/training-time.qmd#sec-operations-over-rate": (
+        "time to train, how long, Llama 70B, MFU of the FP8 peak, DeepSeek V3"
+    ),
     "chapters/transformer-arithmetic.qmd#sec-activations": "gradient checkpointing memory",
     "chapters/service-under-load.qmd#sec-queues": "p99 p95 p90 tail latency percentile",
     "chapters/quantization.qmd#sec-which-quantization": "KV cache quantization",
@@ -199,7 +202,8 @@ def _answers() -> Iterator[dict[str, Any]]:
         yield _about(title, "", place, [_of_constant(key, title, value)])
     for key in formats.names():
         form = formats.get(key)
-        yield _about(form.name, key, "reference/calc/formats.qmd", _of_format(form))
+        place = "chapters/formats-and-rates.qmd#sec-bits-and-scales"
+        yield _about(form.name, key, place, _of_format(form))
     for key in training.RECIPES:
         recipe = training.recipe(key)
         row = Fact.computed("bytes of a parameter", recipe.bytes_per_parameter, "memory optimizer")
@@ -207,7 +211,7 @@ def _answers() -> Iterator[dict[str, Any]]:
     coded = Fact.computed("bandwidth", AnchorBandwidths.pcie_coded, "PCI Express 5.0", 4)
     place = "chapters/numbers-to-know.qmd#sec-bandwidth"
     yield _about("PCIe Gen5 x16, each way, after coding", "pcie gen5 pcie5", place, [coded])
-    for machine in (machines.get("dgx-h100"), machines.get("dgx-b200")):
+    for machine in map(machines.get, ("dgx-h100", "dgx-b200", "gb200-nvl72")):
         place = "chapters/collectives.qmd#sec-measured-collectives"
         for name in ("all-reduce", "all-gather", "all-to-all"):
             yield _about(machine.name, name, place, _of_collective(name, machine))
@@ -236,14 +240,20 @@ def _of_plan(model: str, device: str) -> dict[str, Any]:
     """What one server of usual load writes, as `calc plan` expects it."""
     plan = calc.plan(model, device, batch=SERVED_BATCH, prompt=1000, generated=500)
     subject = f"{plan.model.name} on {plan.devices} {hardware.get(device).name}"
-    title = f"expected throughput, batch {SERVED_BATCH}"
-    load = f"--batch {SERVED_BATCH} --prompt 1000 --generated 500"
+    batch = f"batch {SERVED_BATCH}"
+    load = f"--{batch} --prompt 1000 --generated 500"
     note = f"computed by: calc plan {model} {device} {load}"
     assert plan.expected  # of devices whose rates were measured
-    rate = str(show(plan.expected.throughput, digits=2))
-    row = Fact(title, rate, "tokens per second speed tok/s tps", digest=note)
+    rows = [
+        Fact(f"expected {title}, {batch}", str(show(value, digits=2)), words, digest=note)
+        for title, words, value in (
+            ("throughput", "tokens per second speed tok/s tps", plan.expected.throughput),
+            ("time of an output token", "TPOT ITL latency per", plan.expected.time_per_token),
+            ("time to first tokens", "TTFT prefill the", plan.expected.time_to_first_token),
+        )
+    ]
     names = f"{model} {device} {' '.join(models.also(model))}"
-    return _about(subject, names, "chapters/cost-and-carbon.qmd#sec-one-call", [row])
+    return _about(subject, names, "chapters/cost-and-carbon.qmd#sec-one-call", rows)
 
 
 def _of_collective(name: str, machine: Machine) -> Iterator[Fact]:
