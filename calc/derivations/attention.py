@@ -62,7 +62,6 @@ class FusedAttention:
     wide = 128
     crossings = 4
     more_crossings = 8
-    low_claim = 2
     high_claim = 12
     published = 7.6
 
@@ -310,4 +309,3 @@ class AttentionQuestions:
         hardware.get("b300").peak("fp8"), hardware.get("b300").special_functions, 64
     ).to("%")
     b300_overlapped = (1 / b300_fp8).to("%")
-    fewest = math.ceil(B200.units / HAND.kv_heads)

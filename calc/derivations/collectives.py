@@ -398,24 +398,5 @@ class OnePort:
 
     planned = collectives.ring_all_reduce(TwoNetworks.size, devices, port, Servers.latency)
     planned_tokens = (Overlap.tokens * (planned / Overlap.compute)).to("token")
-    tokens = (Overlap.tokens * (TwoNetworks.rings / Overlap.compute)).to("token")
     ratio = (planned / TwoNetworks.rings).to("")
     idle = per_node - 1
-
-
-class RackOrServers:
-    """Problem 4: a rack makes the exchange shorter, and its GPUs make the arithmetic shorter."""
-
-    machine = machines.get("gb200-nvl72")
-    devices = TwoNetworks.devices
-    peak = machine.device.peak("bf16")
-
-    found = collectives.time("all_reduce", TwoNetworks.size, devices, machine)
-    exchange = found.expected.to("ms")  # type: ignore[union-attr]
-    busbw = collectives.bus_bandwidth(TwoNetworks.size, exchange, devices).to("GB/s")
-    gain = (TwoNetworks.expected / exchange).to("")
-    peak_ratio = (peak / Overlap.peak).to("")
-    compute = training.training_time(
-        Overlap.parameters, Overlap.tokens, 1, peak, Overlap.utilization
-    ).to("ms")
-    break_even = (Overlap.tokens * (exchange / (Overlap.backward * compute))).to("token")

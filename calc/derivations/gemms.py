@@ -324,10 +324,6 @@ class GemmsHeld:
     least_gain = round(100 * min(gains))
     most_gain = round(100 * max(gains))
     h100 = quantity(median(products.errors("cuBLAS by NVIDIA, H100", BEST)), "").to("%")
-    h100_start = quantity(median(products.errors("cuBLAS by NVIDIA, H100", STARTED)), "").to("%")
-    h100_roofline = quantity(median(products.errors("cuBLAS by NVIDIA, H100", ROOFLINE)), "").to(
-        "%"
-    )
     h100_fixed = quantity(tenth_worst(products.errors("cuBLAS by NVIDIA, H100", ONE_TILE)), "").to(
         "%"
     )

@@ -444,19 +444,6 @@ class OnePeer:
     to_one_peer = links / constants.count_peers_mi300x
 
 
-class RoundedPeak:
-    """The printed peak of the H100 is rounded, which moves its ridge point in the fourth digit."""
-
-    h100 = hardware.get("h100")
-    printed = h100.peak("fp16")
-    sms = constants.count_sm_h100
-    operations_per_clock = constants.count_flop_per_clock_sm_h100
-    clock = constants.frequency_h100_boost
-
-    from_clock = (sms * operations_per_clock * clock * quantity("1 FLOP")).to("TFLOP/s")
-    in_white_paper = quantity(round(from_clock.magnitude, 1), "TFLOP/s")
-
-
 class SoldCapacity:
     """An "80 GB" H100 holds 80 GiB, of which a program can have nearly all."""
 
@@ -488,10 +475,10 @@ class WholeRack:
     gpu = hardware.get("gb200")
     gpus = constants.count_gpu_nvl72
     gpu_bandwidth = gpu.memory_bandwidth
+    link = gpu.link_bandwidth
 
     peak = (gpus * gpu.peak("fp4")).to("PFLOP/s")
     bandwidth = (gpus * gpu.memory_bandwidth).to("TB/s")
-    links_both_ways = (gpus * 2 * gpu.link_bandwidth).to("TB/s")
 
 
 class AdvertisedL4:

@@ -115,7 +115,6 @@ class ServerOfH100s:
         ).to("GB/s")
         for curve in (_h100, _slower)
     )
-    nccl_base = constants.latency_nccl_base_ring.to("µs")
 
 
 def _newest(device: str, program: str, devices: int) -> engine_sums.Sums | None:

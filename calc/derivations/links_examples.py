@@ -55,18 +55,12 @@ class FourLinks:
 class LinksOfToday:
     """From a chip beside it to another rack, a device sees bandwidths an order apart."""
 
-    nvlink_step = constants.latency_nccl_step_nvlink
-    nvlink_most = constants.latency_nccl_step_nvlink_large
-    network_step = constants.latency_nccl_step_network
-    network_most = constants.latency_nccl_step_network_large
     peer_idle = constants.latency_p2p_pcie_gen5
     peer_loaded = constants.latency_p2p_pcie_gen5_loaded
     nvlink_5 = constants.bandwidth_nvlink_5
     cxl_latency = constants.latency_cxl_memory
-    round_trip = constants.latency_rdma_round_trip
 
     infiniband_xdr = constants.bandwidth_infiniband_xdr.to("GB/s")
-    cxl_per_dram = cxl_latency / constants.latency_dram_beside_cxl
     rows = (
         ("NVLink 3", constants.bandwidth_nvlink_3, None),
         ("NVLink 4", constants.bandwidth_nvlink_4, FourLinks.nvlink_latency),
@@ -232,15 +226,3 @@ class ThousandTensors:
     half_the_latency = (count * links.transfer_time(tensor, link, latency / 2)).to("ms")
     coalesced = (buckets * links.transfer_time(bucket, link, latency)).to("ms")
     gain = (now / coalesced).to("")
-
-
-class BothWays:
-    """Problem 4: a plan that takes both directions of a link for one."""
-
-    moved = quantity("6.4 GB")
-    compute = quantity("80 ms")
-
-    planned = (moved / AsSold.pcie_both_ways).to("ms")
-    time = links.transfer_time(moved, AsSold.pcie_coded).to("ms")
-    exposed = time - compute
-    hidden = (AsSold.pcie_coded * compute).to("GB")

@@ -201,19 +201,6 @@ class HiddenTime:
     by_hand = quantity("0.45 s")
 
 
-class SmallReads:
-    """How many reads an SSD must be asked for at once."""
-
-    size = quantity("4 KiB")
-    bandwidth = AnchorBandwidths.nvme_gen4
-    latency = AnchorLatencies.ssd.to("µs")
-
-    in_flight = queueing.bytes_in_flight(bandwidth, latency).to("kB")
-    reads = in_flight / size
-    one_at_a_time = (size / latency).to("MB/s")
-    reads_by_hand = 7e9 * 45e-6 / 4e3
-
-
 class FasterOrLarger:
     """Half the time frees as much as twice the memory, and the users notice."""
 

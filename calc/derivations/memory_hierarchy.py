@@ -250,10 +250,6 @@ class Tiles:
     fastest_l2 = quantity("9.7 TB/s")  # read on another Hopper card, by the note of the constant
     from_fastest_l2 = roofline.attainable(peak, fastest_l2, intensity)
     best_product = machines.get("dgx-h100").reached("gemm", "bf16")
-    shared_intensity = memory.result_tile_intensity(
-        neighbours * rows_of_sm, columns_of_sm, element_size
-    )
-    shared_from_l2 = roofline.attainable(peak, l2_bandwidth, shared_intensity)
     # What all SMs work on at a time is a tile of the result, too: the square of the same area.
     device_side = (sms * rows_of_sm * columns_of_sm) ** 0.5
     single_intensity = memory.tile_intensity(1, element_size)
@@ -297,7 +293,6 @@ class MemoriesOfToday:
     hbm3e_stack = constants.bandwidth_hbm3e_stack
 
     gddr7 = (gddr7_pins * constants.bandwidth_gddr7_pin).to("GB/s")
-    loaded_per_idle = lpddr5x_loaded / lpddr5x_idle
     hbm3e_power = (hbm3e_stack * hbm3e_bit).to("W")
     rows = (
         (

@@ -241,9 +241,6 @@ class ScalesOfFp8:
     _whole = Tiles(element)
     _before = float(abs(_tensor).max())
     range_of_element = element.max / element.smallest_normal
-    whole_error = _error(_whole.round(_beside), _beside, _others)
-    row_error = _error(Tiles(element, 1, tile).round(_beside), _beside, _others)
-    late_error = _error(_whole.round(growth * _tensor, largest=_before), growth * _tensor)
 
     @classmethod
     def _row(
@@ -388,9 +385,10 @@ class LossGaps:
 
     published = formats.training_formats()
 
-    deepseek, nvfp4_8b, mxfp4_8b = (
-        next(comparison.gap for comparison in formats.training_formats() if comparison.key == key)
-        for key in ("deepseek-v3-fp8", "nvfp4-8b", "mxfp4-8b")
+    deepseek = next(
+        comparison.gap
+        for comparison in formats.training_formats()
+        if comparison.key == "deepseek-v3-fp8"
     )
     more_tokens = quantity(36, "%")
     kept_layers = quantity(16, "%")

@@ -294,8 +294,6 @@ class FormatsCompared:
     fp8_bell, fp8_beside = _what_is_left(_in_fp8)
     int4_bell, int4_beside = _what_is_left(_in_int4)
     mxfp4_bell, mxfp4_beside = _what_is_left(formats.MXFP4.round)
-    bell_gain = int8_bell - fp8_bell
-    outlier_gain = fp8_beside - int8_beside
 
     rows = (
         ("INT8", "the whole array", byte, int8_bell, int8_beside),

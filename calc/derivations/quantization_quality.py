@@ -67,10 +67,8 @@ class BellNoise:
 
 
 class FourBits:
-    """The usual four bits: about nineteen decibels, of which a rule makes a prediction."""
+    """How much stronger the noise is with one bit less than the usual four."""
 
-    sqnr = BellNoise.sqnr(4, Groups.group)
-    noise = BellNoise.noise(sqnr)
     one_bit_less = (
         (quantization.symmetric_step(1, 3) / quantization.symmetric_step(1, 4)) ** 2
     ).to("")
@@ -153,8 +151,6 @@ class SameDecibels:
     rise = quantity(
         float(numpy.log1p(nearest_in_three.m_as("")) / numpy.log1p(nearest.m_as(""))), ""
     )
-    older = PublishedQuality.cost("llama-2-7b-smoothquant-w8a8")
-    newer = PublishedQuality.cost("llama-3-8b-smoothquant-w8a8")
 
 
 class WhichLimit:
@@ -233,8 +229,8 @@ class FormatByBatch:
 
 
 class FormatGains:
-    """At one token bytes decide, in a long prompt rates."""
+    """At one token bytes decide, and a format gains less than it saves of them."""
 
-    few, many = FormatByBatch.rows_of_batch[0], FormatByBatch.rows_of_batch[-1]
-    fp8_few, fp8_many = FormatByBatch.gain(few, 3), FormatByBatch.gain(many, 3)
-    nvfp4_few, nvfp4_many = FormatByBatch.gain(few, 4), FormatByBatch.gain(many, 4)
+    few = FormatByBatch.rows_of_batch[0]
+    fp8_few = FormatByBatch.gain(few, 3)
+    nvfp4_few = FormatByBatch.gain(few, 4)

@@ -261,7 +261,6 @@ class NetworkTable:
 
     wire = (_b200.device.peak("bf16") / _b200.bandwidth).to("FLOP/byte")
     port = (_b200.device.peak("bf16") / _b200.ports).to("FLOP/byte")
-    over_port = (port / NetworkRoof.intensity).to("")
 
 
 def _format_row(title: str, stored: str, computed: str) -> Row:
