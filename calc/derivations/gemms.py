@@ -323,7 +323,6 @@ class GemmsHeld:
     )
     least_gain = round(100 * min(gains))
     most_gain = round(100 * max(gains))
-    h100 = quantity(median(products.errors("cuBLAS by NVIDIA, H100", BEST)), "").to("%")
     h100_fixed = quantity(tenth_worst(products.errors("cuBLAS by NVIDIA, H100", ONE_TILE)), "").to(
         "%"
     )
