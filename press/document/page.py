@@ -108,6 +108,11 @@ class Page:
         return title
 
     @property
+    def listed(self) -> bool:
+        """Whether the contents name it."""
+        return "unlisted" not in attribute(self.blocks[0])[1]
+
+    @property
     def sheet(self) -> str:
         """The place of its own PDF, of a page that is set on one sheet; "" of another."""
         sheets = (b for b in self.blocks if b["t"] == "Div" and "sheet" in attribute(b)[1])

@@ -74,6 +74,22 @@
   const contents = document.getElementById("contents");
   const main = document.getElementById("main");
 
+  /* A page holds the chapters of its own part; of one with many, pages elsewhere name the first alone. */
+  function nameChapters(part, chapters) {
+    const many = chapters.length > window.contents.most;
+    const own = part.querySelector("[aria-current]")?.parentElement;
+    if (!chapters.length || (own && !many)) return;
+    const items = (own || !many ? chapters : chapters.slice(0, 1)).map(([href, number, title]) => {
+      if (href === page.dataset.page) return own;
+      const link = element("a", { href: root + href }, ...(number ? [element("b", {}, number)] : []), element("span", { innerHTML: title }));
+      return element("li", {}, link);
+    });
+    part.querySelector(".part-title a")?.replaceWith(part.querySelector(".part-title a").textContent);
+    part.querySelector("ol")?.remove();
+    part.append(element("ol", {}, ...items));
+  }
+  [...contents.querySelector("ol").children].forEach((part, place) => nameChapters(part, window.contents?.parts[place] ?? []));
+
   function showContents(open) {
     menuButton.setAttribute("aria-expanded", String(open));
     page.classList.toggle("menu-open", open);

@@ -96,7 +96,9 @@ def _body(root: Path, page: Page) -> str:
     # A long line of code scrolls, and not for pointers alone.
     body = body.replace('<pre class="sourceCode', '<pre tabindex="0" class="sourceCode')
     # What pandoc writes and nobody reads: an anchor for each line of code, a style for each cell.
-    body = re.sub(r'<span id="cb[\d-]+"><a [^>]*aria-hidden[^>]*></a>', "<span>", body)
+    body = re.sub(r'<span id="cb[\d-]+"><a [^>]*aria-hidden[^>]*></a>(.*)</span>', r"\1", body)
+    body = re.sub(r'(<div class="sourceCode") id="cb\d+"', r"\1", body)
+    body = re.sub(r'<code\s+class="sourceCode[^"]*">', "<code>", body)
     body = body.replace(' style="text-align: left;"', "")
     body = body.replace(' style="text-align: right;"', ' class="right"')
     figure = r"<!--press-figure:([^\t]+)\t([^\t]*)\t(.*?)-->"
@@ -347,8 +349,8 @@ def _said_once(figure: str, name: str) -> str:
     classes = {style: f"s{number}" for number, style in enumerate(styles) if styles[style] > 1}
     for style, shared in classes.items():
         figure = figure.replace(f' style="{style}"', f' class="{shared}"')
-    rules = "".join(f"#d{name} .{shared}{{{style}}}" for style, shared in classes.items())
-    figure = re.sub(r"(<svg\b[^>]*>)", rf"\1<style>{rules}</style>", figure, count=1)
+    rules = "".join(f".{shared}{{{style}}}" for style, shared in classes.items())
+    figure = re.sub(r"(<svg\b[^>]*>)", rf"\1<style>#d{name}{{{rules}}}</style>", figure, count=1)
     return f'<div id="d{name}">{figure}</div>'
 
 
@@ -390,8 +392,8 @@ def _folded(block: Node) -> bool:
 
 
 def _search(page: Page) -> list[dict[str, Any]]:
-    """One entry a section: what the search box looks through. Math is left out."""
-    skip = ("Note", "Math", "RawInline", "RawBlock")
+    """One entry a section: what the search box looks through. Math and code are left out."""
+    skip = ("Note", "Math", "CodeBlock", "RawInline", "RawBlock")
     title = plain_text(page.title, skip)
     entries: list[dict[str, Any]] = []
     here: list[Node] = []

@@ -48,7 +48,8 @@ def write_markdown(
         number = f"{page.number} " if page.number else ""
         summary = f": {text['summary']}" if text["summary"] else ""
         address = f"{book.site}{place or page.chapter.href}"
-        lines.append(f"- [{number}{text['title']}]({address}){summary}")
+        if page.listed:
+            lines.append(f"- [{number}{text['title']}]({address}){summary}")
         if place:
             (folder / place).parent.mkdir(parents=True, exist_ok=True)
             (folder / place).write_text(told, encoding="utf-8")

@@ -19,7 +19,7 @@ from press.document.page import Page
 from press.edition import Edition
 from press.errors import stop
 from press.files import THEME
-from press.reading.project import Book
+from press.reading.project import Book, Chapter
 from press.writing.html import WITHOUT_SCRIPTS, Text
 from press.writing.preview import write_previews
 from press.writing.search import search_index, terms
@@ -30,6 +30,9 @@ LOST = "404.html"  # what a server shows where there is no page
 NO_SUCH_PAGE = """<header class="chapter-title"><h1>There is no such page</h1></header>
 <p>The address has changed, or was never right. The contents name every page, and the search looks
 through all of them.</p>"""
+Entry = dict[str, Any]  # of the contents
+MOST = 12  # chapters of a part that pages of other parts name in their contents, too
+ALWAYS = ("style.css", "icon.svg", "first.js", "book.js", "search.js", "tables.js")
 LIVE = ("live.css", "live.js", "workbench.js")  # what pages with live figures load
 
 
@@ -52,7 +55,7 @@ def write_site(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.get_template("page.html")
-    chapters = [
+    chapters: list[Entry] = [
         {
             "number": page.number,
             "title": text["title_html"],
@@ -60,6 +63,9 @@ def write_site(
             "part": book.parts[page.chapter.part] if page.chapter.part >= 0 else "",
         }
         for page, text in zip(pages, texts, strict=True)
+    ]
+    listed = [
+        (page.chapter, entry) for page, entry in zip(pages, chapters, strict=True) if page.listed
     ]
     explained = terms(book, pages, texts)
     told = [
@@ -72,13 +78,15 @@ def write_site(
         for page, text in zip(chapters, texts, strict=True)
         if WORKBENCH in text["body"]
     )
+    contents = _contents(listed, book)
     shared = {
         "book": book,
         "edition": edition,
         "pdf": book.pdf_name if (folder / book.pdf_name).is_file() else "",
-        "nav": _contents(book, chapters),
+        "nav": contents,
+        "most": MOST,
         "workbench": next(prompts, "") if runtime else "",
-        "version": _write_assets(book, pages, texts, cards, runtime, folder / "assets"),
+        "version": _write_assets(book, pages, texts, cards, contents, runtime, folder / "assets"),
     }
     titles = [text["title"] for text in texts]
     pictures = write_previews(book, pages, titles, folder) if book.site else [""] * len(pages)
@@ -99,14 +107,15 @@ def write_site(
                 "body": body,
             }
             | {"picture": pictures[i]}
-            | {"citation": _citation(book, edition, href, text["title"])},
-            prev=chapters[i - 1] if i else None,
-            next=chapters[i + 1] if i + 1 < len(chapters) else None,
+            | {
+                "citation": _citation(book, edition, href, text["title"]) if pages[i].listed else ""
+            },
+            **_neighbours([entry for _, entry in listed], chapters[i]),
             root="../" * href.count("/"),
         )
         path = folder / href
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_guarded(rendered, live), encoding="utf-8")
+        path.write_text(_lightened(_guarded(rendered, live)), encoding="utf-8")
         _copy_files(book, href, text["body"], folder)
     lost = {"title": "No such page", "href": LOST, "body": NO_SUCH_PAGE}
     rendered = template.render(**shared, page=lost, root="", prev=None, next=None)
@@ -149,6 +158,7 @@ def _write_assets(
     pages: list[Page],
     texts: list[Text],
     cards: list[dict[str, dict[str, Any]]],
+    contents: list[Entry],
     runtime: bool,
     assets: Path,
 ) -> str:
@@ -162,8 +172,14 @@ def _write_assets(
             file = assets / "cards" / Path(href).with_suffix(".js")
             file.parent.mkdir(parents=True, exist_ok=True)
             _write_packed(file, "cards", told)
-    for name in ("style.css", "book.js", "search.js", "tables.js", *(LIVE if runtime else ())):
+    for name in (*ALWAYS, *(LIVE if runtime else ())):
         shutil.copyfile(THEME / name, assets / name)
+    parts = [
+        [[child["href"], child["number"], child["title"]] for child in item.get("children", ())]
+        for item in contents
+    ]
+    named = json.dumps({"most": MOST, "parts": parts}, ensure_ascii=False, separators=(",", ":"))
+    (assets / "contents.js").write_text(f"window.contents={named};\n", encoding="utf-8")
     _write_packed(assets / "search-index.js", "searchIndex", search_index(book, pages, texts))
     _write_packed(assets / "previews.js", "previews", previews)
     version = hashlib.sha256()
@@ -174,18 +190,14 @@ def _write_assets(
 
 
 def _guarded(page: str, live: bool) -> str:
-    """A page that says what it may load: files of its own site, no script but theirs and its own.
+    """A page that says what it may load: files of its own site, and no script beside them.
 
     A page from a disk has no site, for which `file:` stands; drawings carry styles of their own.
     """
-    scripts = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-        for script in re.findall(r"(?s)<script>(.*?)</script>", page)
-    )
     own = "'self' file:"
     policy = {
         "default-src": "'none'",
-        "script-src": f"{own} {scripts}" + (" 'wasm-unsafe-eval'" if live else ""),
+        "script-src": own + (" 'wasm-unsafe-eval'" if live else ""),
         "style-src": f"{own} 'unsafe-inline'",
         "img-src": f"{own} data:",
         "font-src": own,
@@ -196,6 +208,12 @@ def _guarded(page: str, live: bool) -> str:
     told = "; ".join(f"{name} {what}" for name, what in policy.items())
     meta = f'<meta http-equiv="Content-Security-Policy" content="{told}">'
     return page.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{meta}', 1)
+
+
+def _lightened(page: str) -> str:
+    """A page without the ends of cells and rows, which HTML leaves to the next one's beginning."""
+    page = re.sub(r"</t[dh]>\s*(?=<t[dh]|</tr>)", "", page)
+    return re.sub(r"</tr>\s*(?=<tr|</t(?:head|body)>)|(?<=<tr>)\s+", "", page)
 
 
 def _live(book: Book, page: Page, body: str) -> bool:
@@ -225,12 +243,19 @@ def _write_packed(path: Path, name: str, value: Any) -> None:
     path.write_text(f'window.{name}="{packed}";\n', encoding="utf-8")
 
 
-def _contents(book: Book, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _neighbours(listed: list[Entry], entry: Entry) -> dict[str, Entry | None]:
+    """The pages before and after one that the contents name."""
+    if entry not in listed:
+        return {"prev": None, "next": None}
+    around = [None, *listed, None]
+    place = around.index(entry)
+    return {"prev": around[place - 1], "next": around[place + 1]}
+
+
+def _contents(entries: list[tuple[Chapter, Entry]], book: Book) -> list[Entry]:
     """The tree of parts and chapters."""
-    tree: list[dict[str, Any]] = []
-    together = groupby(
-        zip(book.chapters, entries, strict=True), lambda pair: (pair[0].part, pair[0].appendix)
-    )
+    tree: list[Entry] = []
+    together = groupby(entries, lambda pair: (pair[0].part, pair[0].appendix))
     for (part, appendix), group in together:
         children = [entry for _, entry in group]
         if appendix:
