@@ -65,7 +65,7 @@ KINDS = {
 }
 LONGEST = 600  # characters of code that a reader takes in
 SOURCES = "backmatter/sources.html#"
-MODELS = "backmatter/sources-models.html#"
+RUNS = "backmatter/sources-models.html#"
 ROWS = "chapters/predicted-and-measured.html"  # where published rows stand beside predictions
 
 
@@ -361,13 +361,16 @@ def _measured(name: str, source: str) -> Origin:
 
 
 def _row(key: str, field: str = "") -> str:
-    """Where the book prints the data of a device, a model or a run; machines stand on no page."""
+    """Where the book prints the data of a device, a machine, a model or a run."""
     if key in (*hardware.names(), *hardware.announced()):
-        row = anchor(f"{key}.{field}" if field else key)
-        return f"{page_of(hardware.get(key))}.html#{row}"
-    if key in models.names():
-        return f"{MODELS}model-{key}"
-    return f"{MODELS}{key}" if key in runs.names() else ""
+        place = page_of(hardware.get(key))
+    elif key in machines.names():
+        place = page_of(machines.get(key))
+    elif key in models.names():
+        return f"{page_of(models.get(key))}.html"  # whose rows hold several numbers
+    else:
+        return f"{RUNS}{key}" if key in runs.names() else ""
+    return f"{place}.html" + (f"#{anchor(f'{key}.{field}')}" if field else "")
 
 
 def _law(code: ast.AST) -> Origin:

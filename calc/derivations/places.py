@@ -1,11 +1,12 @@
-"""Where the book prints each value of the data: the page of a device, the row of a value."""
+"""Where the book prints each value of the data: the page of its subject, the row of a value."""
 
 from __future__ import annotations
 
 from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Network, Transformer
 
-VENDORS = ("NVIDIA", "AMD", "Google")  # with a page of their own
-CARDS = "RTX"  # of NVIDIA, which has too many devices for one page
+Thing = Accelerator | Machine | Transformer | Network
 
 
 def anchor(key: str) -> str:
@@ -14,22 +15,21 @@ def anchor(key: str) -> str:
     >>> anchor("h100.memory_bandwidth")
     'h100-memory-bandwidth'
     """
-    return key.replace("_", "-").replace(".", "-")
+    return key.replace("_", "-").replace(".", "-").replace(" ", "-")
 
 
-def vendor_of(device: Accelerator) -> str:
-    """The vendor whose page the device is on; all others have one together.
+def kind_of(thing: Thing) -> str:
+    """The folder of the pages of its kind."""
+    if isinstance(thing, Accelerator):
+        return "devices"
+    return "machines" if isinstance(thing, Machine) else "models"
 
-    >>> from calc import hardware
-    >>> [vendor_of(hardware.get(key)) for key in ("h100", "rtx-4090", "gaudi3")]
-    ['NVIDIA', 'NVIDIA RTX', 'Others']
+
+def page_of(thing: Thing) -> str:
+    """The page of a device, a machine or a model, without its ending.
+
+    >>> from calc import machines
+    >>> page_of(machines.get("dgx-h100"))
+    'reference/machines/dgx-h100'
     """
-    vendor = device.name.split()[0]
-    if vendor == "NVIDIA" and CARDS in device.name:
-        return f"{vendor} {CARDS}"
-    return vendor if vendor in VENDORS else "Others"
-
-
-def page_of(device: Accelerator) -> str:
-    """The page of its vendor's devices, without its ending."""
-    return f"reference/devices/{vendor_of(device).lower().replace(' ', '-')}"
+    return f"reference/{kind_of(thing)}/{thing.key}"

@@ -114,7 +114,8 @@ def _rows(lead: str, records: Mapping[str, Record]) -> list[tuple[str, str]]:
     ]
 
 
-def _model_records(key: str) -> dict[str, Record]:
+def model_records(key: str) -> dict[str, Record]:
+    """Every number of a model that was read from its data, by its words."""
     model = models.get(key)
     numbers = {field.name: getattr(model, field.name) for field in fields(model)}
     return {
@@ -122,14 +123,6 @@ def _model_records(key: str) -> dict[str, Record]:
         for name, number in numbers.items()
         if getattr(number, "provenance", None) is not None and name != "released"
     }
-
-
-def _model_rows(key: str) -> list[tuple[str, str]]:
-    model = models.get(key)
-    records = _model_records(key)
-    if (release := getattr(model, "released", None)) is not None:  # words, and no number
-        records[f"released in {release}"] = Record(release.provenance, None)
-    return _rows(f"[**{model.name}** ({model.year}).]{{#model-{key}}} ", records)
 
 
 def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ...]:
@@ -170,7 +163,7 @@ class ConstantSources:
 
 
 class DeviceSources:
-    """Every field of every device, which has a page of its own for each vendor."""
+    """Every field of every device, which has a page of its own."""
 
     devices = tuple(hardware.get(key) for key in (*hardware.names(), *hardware.announced()))
     records = tuple(chain.from_iterable(device.all_records() for device in devices))
@@ -188,12 +181,10 @@ class RunSources:
 
 
 class ModelSources:
-    """Every number of every model."""
+    """Every number of every model, which has a page of its own."""
 
-    header = ("Model", "Source")
     keys = models.names()
-    records = tuple(chain.from_iterable(_model_records(key).values() for key in keys))
-    rows = tuple(chain.from_iterable(_model_rows(key) for key in keys))
+    records = tuple(chain.from_iterable(model_records(key).values() for key in keys))
 
 
 class ComparisonSources:

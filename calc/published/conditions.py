@@ -103,14 +103,24 @@ def machine(row: Row) -> Machine:
 
 def _usual(row: Row, text: str) -> Machine:
     """The machine that the device usually stands in."""
+    if not (key := device_key(text)):
+        raise UnusableRowError(f"the device {row.device!r} is not known")
+    try:
+        return _machine(key)
+    except InputError:
+        raise UnusableRowError(f"the device {row.device!r} has no data here") from None
+
+
+def device_key(text: str) -> str:
+    """The key of the device that a text in small letters names; "" where it names none.
+
+    >>> device_key("nvidia h100 80 gb")
+    'h100'
+    """
     for pattern, key in DEVICES:
         if match := re.search(pattern, text):
-            key = match.expand(key).replace(" ", "-")
-            try:
-                return _machine(key)
-            except InputError:
-                raise UnusableRowError(f"the device {row.device!r} has no data here") from None
-    raise UnusableRowError(f"the device {row.device!r} is not known")
+            return match.expand(key).replace(" ", "-")
+    return ""
 
 
 @cache

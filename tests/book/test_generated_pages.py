@@ -13,11 +13,16 @@ import pytest
 import yaml
 
 import calc
-from calc import hardware, models
+from calc import hardware, machines, models
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.core.records import Record
 from calc.derivations.places import anchor, page_of
+from calc.derivations.quoting import show
+from calc.derivations.sources import model_records
 from tests.book.rendered import REPOSITORY, chapters
 from tests.rows import each_row
-from tools.pages import alt_texts, answers, stubs
+from tools.pages import alt_texts, answers, catalog, stubs
 from tools.pages.equations import tex
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
@@ -56,29 +61,64 @@ def wanted() -> dict[str, str]:
     return wanted_pages()
 
 
-def test_every_device_and_model_has_a_heading_by_which_a_search_finds_it(
+def test_every_device_machine_and_model_has_a_page_with_all_that_is_known(
     wanted: dict[str, str],
 ) -> None:
-    """And its row says what is true of it: Gemma's cache, by hand, and the count of gpt-oss."""
-    rows = wanted["reference/calc/models.qmd"]
-    for key in (*hardware.names(), *hardware.announced()):
-        device = hardware.get(key)
-        page = wanted[f"{page_of(device)}.qmd"]
-        assert f"## {device.name} {{#{key} .unnumbered}}" in page
-        for record in device.all_records():
-            row = f"{{#{anchor(record.provenance.key)}}}"
-            assert (row in page) == (record.published is not None), record.provenance.key
-            assert record.published is None or f"@{record.provenance.source}]" in page
-    told = {
-        key: rows.partition(f" {{#models-{key} ")[2].partition("\n#")[0] for key in models.names()
+    """And its rows say what is true: Gemma's cache, by hand, and the count of gpt-oss."""
+    devices = [hardware.get(key) for key in (*hardware.names(), *hardware.announced())]
+    told: dict[Accelerator | Machine, tuple[str, list[Record]]] = {
+        device: (device.name, device.all_records()) for device in devices
     }
-    assert all(f"`{key}`, {models.get(key).year}" in each for key, each in told.items())
+    told |= {
+        each: (each.name, [*each.records.values()]) for each in map(machines.get, machines.names())
+    }
+    with each_row() as row:
+        for thing, (name, records) in told.items():
+            with row(thing.key):
+                page = wanted[f"{page_of(thing)}.qmd"]
+                assert f"# {name.replace('[', '').replace(']', '')} {{#" in page
+                assert f"`{thing.key}`, " in page
+                for record in records:
+                    about = record.provenance
+                    cells = rf".* \| {about.kind} \| {about.checked} \| \[@{about.source}\]"
+                    line = rf"^\| \[.*\{{#{anchor(about.key)}\}} \| {cells}"
+                    published = record.published is not None
+                    assert bool(re.search(line, page, re.MULTILINE)) == published, about.key
+    for key in models.names():
+        page = wanted[f"reference/models/{key}.qmd"]
+        for name, record in model_records(key).items():
+            about = record.provenance
+            assert f" | {about.kind} | {about.checked} | [@{about.source}]" in page, about.key
+            number = str(show(record.quantity))
+            assert re.search(rf"\b{re.escape(number)}[ ,|]", page), f"{about.key}: {name}"
     cache = (10 * 131_072 + 52 * 1024) * 2 * 16 * 128 * 2
-    assert f"of which {cache / 1e9:.1f}\N{NO-BREAK SPACE}GB are kept" in told["gemma-3-27b"]
-    assert "116.8 billion parameters counted" in told["gpt-oss-120b"].replace(
-        "\N{NO-BREAK SPACE}", " "
-    )
-    assert "Llama 3.3 70B" in told["llama-3-1-70b"]
+    kept = f"#gemma-3-27b-kept}} | {cache / 1e9:.1f}\N{NO-BREAK SPACE}GB | computed"
+    assert kept in wanted["reference/models/gemma-3-27b.qmd"]
+    gpt = wanted["reference/models/gpt-oss-120b.qmd"].replace("\N{NO-BREAK SPACE}", " ")
+    assert "#gpt-oss-120b-parameters} | 116.8 billion parameters | computed" in gpt
+    assert "Llama 3.3 70B" in wanted["reference/models/llama-3-1-70b.qmd"]
+
+
+def test_pages_lead_to_one_another_and_to_the_chapters_that_use_them(
+    wanted: dict[str, str],
+) -> None:
+    h100 = wanted["reference/devices/h100.qmd"]
+    assert "[NVIDIA DGX H100](../machines/dgx-h100.qmd)" in h100
+    assert "[The roofline and the iron law](../../chapters/roofline.qmd)" in h100
+    assert "[Llama 3.1 405B](../../backmatter/sources-models.qmd#llama-3-1-405b)" in h100
+    p5 = wanted["reference/machines/aws-p5.qmd"]
+    assert "8 × [NVIDIA H100 SXM5 80 GB](../devices/h100.qmd)" in p5
+    assert "measured on [NVIDIA DGX H100](dgx-h100.qmd)" in p5
+    assert "other-networks.qmd" in wanted["reference/models/resnet-50.qmd"]
+    assert "chapters/attention.qmd" not in wanted["reference/models/resnet-50.qmd"]
+
+
+def test_the_settings_list_every_page_of_the_catalogue() -> None:
+    """As tools.pages would list them, the newest models first."""
+    for name, text in catalog.settings().items():
+        assert (REPOSITORY / name).read_text(encoding="utf-8") == text, (
+            "run `python -m tools.pages`"
+        )
 
 
 @pytest.fixture(scope="module")

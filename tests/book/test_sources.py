@@ -19,25 +19,18 @@ def test_every_group_is_on_a_page() -> None:
 
 
 def test_every_value_is_in_a_row() -> None:
-    from calc.derivations.sources import (
-        ComparisonSources,
-        ConstantSources,
-        ModelSources,
-        RunSources,
-    )
+    from calc.derivations.sources import ComparisonSources, ConstantSources, RunSources
 
     constants = [row for rows in ConstantSources.rows.values() for row in rows]
     assert len(constants) == len(ConstantSources.records)
-    rows = [*ModelSources.rows, *RunSources.rows, *ComparisonSources.rows]
+    rows = [*RunSources.rows, *ComparisonSources.rows]
     told = " ".join(text for text, _ in rows)
     origins = {origin for _, origin in rows}
-    for key in ModelSources.keys:
-        assert f"{{#model-{key}}}" in told
     for run in RunSources.runs:
         assert f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}}" in told
     for comparison in ComparisonSources.comparisons:
         assert f"]{{#{comparison.key}}}" in told
-    for record in (*ModelSources.records, *RunSources.records, *ComparisonSources.records):
+    for record in (*RunSources.records, *ComparisonSources.records):
         provenance = record.provenance
         cited = f"{provenance.kind} [@{provenance.source}]"
         assert (provenance.kind if record.published is None else cited) in origins

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 try:
-    from tools.pages import ROOT, alt_texts, answers, changes, devices, library, search, stubs
+    from tools.pages import ROOT, alt_texts, answers, catalog, changes, library, search, stubs
 except ModuleNotFoundError as missing:
     sys.exit(f"`python -m tools.pages` needs {missing.name}; `make set-up-test` brings it")
 
@@ -14,7 +14,7 @@ def wanted_pages() -> dict[str, str]:
     """The text of each generated page, by its path in the repository."""
     return {
         **library.pages(),
-        **devices.pages(),
+        **catalog.pages(),
         "reference/answers.qmd": answers.page(),
         "reference/changes.qmd": changes.page(),
         **search.data(),
@@ -23,7 +23,7 @@ def wanted_pages() -> dict[str, str]:
 
 def main() -> None:
     write(stubs.stubs())  # first, since the library's pages are read from them too
-    wanted = wanted_pages() | alt_texts.pages()
+    wanted = wanted_pages() | alt_texts.pages() | catalog.settings()
     for stale in {*(ROOT / "reference").rglob("*.qmd")} - {ROOT / name for name in wanted}:
         stale.unlink()
         print(f"removed {stale.relative_to(ROOT)}")

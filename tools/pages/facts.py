@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from calc import hardware, inference, machines, transformer
 from calc.catalog.hardware import Accelerator
@@ -12,8 +13,9 @@ from calc.catalog.models import Network, Transformer
 from calc.core.provenance import Provenance
 from calc.core.records import Record
 from calc.core.units import Quantity
-from calc.derivations.places import anchor
+from calc.derivations.places import Thing, anchor
 from calc.derivations.quoting import show
+from calc.derivations.sources import model_records
 
 FIELDS = {  # of a device, by words with which they are asked for
     "memory_bandwidth": "HBM DRAM",
@@ -36,6 +38,13 @@ PEAKS = {
     "sparse_peak": "tensor sparse",
     "vector_peak": "vector CUDA cores",
 }
+ASKED = {  # of a transformer, and what else each is called
+    "context": ("longest context", "tokens length"),
+    "layers": ("layers", ""),
+    "width": ("width", "hidden size d_model"),
+}
+SIZES = {"one byte a number": "1 byte", "half a byte a number": "0.5 byte"}
+TITLES = {"total": "parameters, as published", "checkpoint": "files of the release"}
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,13 @@ def value(record: Record) -> str:
     return f"{mark}{show(record.quantity)}"
 
 
+def asked_of(thing: Thing) -> Iterator[Fact]:
+    """What the search answers of a device, a machine or a model; its page begins with it."""
+    if isinstance(thing, Accelerator):
+        return of_device(thing)
+    return of_machine(thing) if isinstance(thing, Machine) else of_model(thing)
+
+
 def of_device(device: Accelerator) -> Iterator[Fact]:
     """Memory, links and power, then rates by format, then the ridge point of each."""
     for name, record in device.records.items():
@@ -93,40 +109,77 @@ def of_device(device: Accelerator) -> Iterator[Fact]:
 
 
 def of_machine(machine: Machine) -> Iterator[Fact]:
-    """What joins its devices, and what was measured on it."""
-    yield Fact.computed("devices in its domain", machine.domain, "NVLink size")
+    """What joins its devices, and what was measured on it itself."""
+    row = anchor(f"{machine.key}.domain")
+    yield Fact.computed("devices in its domain", machine.domain, "NVLink size", row=row)
     for name, record in machine.records.items():
         yield Fact.of(machines.FIELDS[name], record)
-    for (kind, name), record in reached(machine).items():
-        yield Fact.of(f"reached {reached_title(kind, name)}", record, "measured")
+    for kind, rates in machine.rates.items():
+        for name, record in rates.items():
+            if measured_on(record) == machine.key:
+                title = f"{machines.REACHED[kind][0]} {name.upper() if kind == 'gemm' else name}"
+                yield Fact.of(f"reached {title}", record, "measured")
 
 
-def reached(machine: Machine) -> dict[tuple[str, str], Record]:
-    """What was measured, by its kind and its name."""
-    return {
-        (kind, name): record
-        for kind, rates in machine.rates.items()
-        for name, record in rates.items()
-    }
-
-
-def reached_title(kind: str, name: str) -> str:
-    title = machines.REACHED[kind][0]
-    return f"{title} {name.upper() if kind == 'gemm' else name}"
+def measured_on(record: Record) -> str:
+    """The key of the machine on which a rate was measured: others of its chip take it over."""
+    return record.provenance.key.partition(".")[0]
 
 
 def of_model(model: Transformer | Network) -> Iterator[Fact]:
-    """Its sizes, and what it keeps of what it has read."""
-    yield Fact.computed("parameters", model.parameters, "params size", 4)
+    """What is asked of it: its sizes, what it keeps of what it has read, what a token costs."""
+    row = partial(_row_of, model.key)
+    yield Fact.computed("parameters", model.parameters, "params size", 4, row("parameters"))
     if isinstance(model, Network):
         return
     if model.experts:
-        yield Fact.computed("parameters that a token meets", model.active_parameters, "active", 4)
+        active = model.active_parameters
+        title = "parameters that a token meets"
+        yield Fact.computed(title, active, "active", 4, row("active"))
     if model.caching_layers and model.output in ("own", "tied"):
         per_token = transformer.kv_cache_per_token(model)
-        yield Fact.computed("KV cache of a token, two bytes a number", per_token, "bytes kvcache")
+        title = "KV cache of a token, two bytes a number"
+        yield Fact.computed(title, per_token, "bytes kvcache", row=row("kv"))
     weights = inference.weight_memory(model)
-    yield Fact.computed("weights, two bytes a number", weights, "memory size GB")
-    yield Fact.computed("longest context", model.context, "tokens length")
-    yield Fact.computed("layers", model.layers)
-    yield Fact.computed("width", model.width, "hidden size d_model")
+    title = "weights, two bytes a number"
+    yield Fact.computed(title, weights, "memory size GB", row=row("weights"))
+    records = model_records(model.key)
+    for name, (title, words) in ASKED.items():
+        yield Fact.of(title, records[name], words)
+
+
+def weights_and_work(model: Transformer) -> Iterator[Fact]:
+    """What follows from its shape, and is asked for less often."""
+    row = partial(_row_of, model.key)
+    for name, size in SIZES.items():
+        weights = inference.weight_memory(model, size)
+        yield Fact.computed(f"weights, {name}", weights, row=row(f"weights.{name}"))
+    if model.released:
+        title = f"weights, as released, in {model.released}"
+        weights = inference.weight_memory(model, "released")
+        yield Fact.computed(title, weights, row=row("released"))
+    if model.caching_layers and model.output in ("own", "tied"):
+        kept = transformer.kv_cache(model, model.context)
+        yield Fact.computed("KV cache of its longest context", kept, row=row("kept"))
+    work = transformer.forward_flops(model)
+    title = "work of a token's forward pass, without attention"
+    yield Fact.computed(title, work, row=row("work"))
+
+
+def shape_of(model: Transformer | Network) -> dict[Provenance, str]:
+    """The numbers of its shape by where they come from, those with one origin together."""
+    records = model_records(model.key)
+    told: dict[tuple[str, ...], list[str]] = {}
+    origins: dict[tuple[str, ...], Provenance] = {}
+    for name, record in records.items():
+        if name in ASKED and isinstance(model, Transformer):
+            continue
+        about = record.provenance
+        origin = (about.kind, about.source, str(about.checked), about.note)
+        origins.setdefault(origin, about)
+        told.setdefault(origin, []).append(f"{TITLES.get(name, name)} {value(record)}")
+    return {origins[origin]: ", ".join(numbers) for origin, numbers in told.items()}
+
+
+def _row_of(key: str, name: str) -> str:
+    return anchor(f"{key}.{name}")

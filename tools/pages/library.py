@@ -17,7 +17,7 @@ import calc
 from calc.core import law
 from calc.core.law import ARGUMENTS, POSITIVE, Range
 from calc.core.meanings import meaning
-from tools.pages import ROOT, generated, machines, models
+from tools.pages import ROOT, generated
 from tools.pages.equations import tex
 
 RANGES = {name: limits for name, limits in vars(law).items() if isinstance(limits, Range)}
@@ -62,10 +62,6 @@ def pages() -> dict[str, str]:
         parts = [_prose(module)]
         for member in public_members(module):
             parts += _member(name, member)
-        if name == "machines":
-            parts += machines.parts()
-        if name == "models":
-            parts += models.parts()
         texts[name] = _page(f"calc.{name} {{#calc-{name} .unnumbered}}", parts)
     texts["index"] = _page("The library {.unnumbered}", [OVERVIEW + "\n".join(rows)])
     return {f"reference/calc/{name}.qmd": text for name, text in texts.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import calc
@@ -18,10 +19,11 @@ from calc.catalog.machines import Machine
 from calc.core.synonyms import SYNONYMS
 from calc.core.units import Quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths
-from calc.derivations.places import anchor, page_of
+from calc.derivations.places import anchor, kind_of, page_of
 from calc.derivations.quoting import show
 from tools.pages import ROOT
-from tools.pages.facts import Fact, of_device, of_machine, of_model, value as value_of
+from tools.pages.catalog import also, things
+from tools.pages.facts import Fact, asked_of, of_model, value as value_of
 
 GLOSSARY = "backmatter/glossary.qmd"
 SOURCES = "backmatter/sources.qmd"
@@ -29,11 +31,8 @@ TERM = re.compile(r"^\[(.+?)\]\(\.\./(.+?)\)\n:   (.+)$", re.MULTILINE)
 MARKUP = re.compile(r"\[([^\]]*)\]\([^)]*\)|\$([^$]*)\$|[*`]")
 GROUPS = {
     "Glossary": [GLOSSARY],
-    "Devices and models": [],
-    "Library": [
-        *("reference/calc/", "reference/devices/", "backmatter/sources"),
-        *("reference/changes", "references"),
-    ],
+    "Devices and models": [f"reference/{kind}/" for kind in ("devices", "machines", "models")],
+    "Library": ["reference/calc/", "backmatter/sources", "reference/changes", "references"],
 }
 WORDS = {  # by which a section is looked for, too
     "chapters/symptoms.qmd": "slow bottleneck troubleshooting profiling counters",
@@ -131,12 +130,12 @@ def _cards() -> Iterator[dict[str, str]]:
         device = hardware.get(key)
         found = re.search(rf"\b{key.replace('-', '[ -]')}\b", device.name, re.IGNORECASE)
         if found:
-            yield {"title": found[0], "text": _told(device), "href": _place("hardware", key)}
+            yield {"title": found[0], "text": _told(device), "href": f"{page_of(device)}.qmd"}
     for key in models.names():
         model = models.get(key)
         rows = (f"{fact.title} {fact.value}" for fact in of_model(model))
         text = f"{'; '.join(rows)}."
-        yield {"title": model.name, "text": text, "href": _place("models", key)}
+        yield {"title": model.name, "text": text, "href": f"{page_of(model)}.qmd"}
 
 
 def _told(device: Accelerator) -> str:
@@ -149,48 +148,20 @@ def _told(device: Accelerator) -> str:
 
 
 def _names() -> Iterator[dict[str, str]]:
-    """Devices, machines and models, whose headings the reference has."""
-    for module, name in (("hardware", _device), ("machines", _machine), ("models", _model)):
-        for key in _keys(module):
-            yield {"group": "Devices and models", "words": name(key), "href": _place(module, key)}
-
-
-def _keys(module: str) -> tuple[str, ...]:
-    if module == "hardware":
-        return (*hardware.names(), *hardware.announced())
-    return machines.names() if module == "machines" else models.names()
-
-
-def _device(key: str) -> str:
-    return f"{hardware.get(key).name} {key}"
-
-
-def _machine(key: str) -> str:
-    return f"{machines.get(key).name} {key}"
-
-
-def _model(key: str) -> str:
-    return " ".join((models.get(key).name, key, *models.also(key)))
-
-
-def _place(module: str, key: str) -> str:
-    if module == "hardware":
-        return f"{page_of(hardware.get(key))}.qmd#{key}"
-    return f"reference/calc/{module}.qmd#{module}-{key}"
+    """Devices, machines and models, which have pages of their own."""
+    for thing in chain.from_iterable(things().values()):
+        words = " ".join((thing.key, *also(thing)))
+        text = f"{kind_of(thing).removesuffix('s').capitalize()}: all that is known of it."
+        row = {"group": "Devices and models", "title": thing.name, "text": text, "words": words}
+        yield row | {"href": f"{page_of(thing)}.qmd"}
 
 
 def _answers() -> Iterator[dict[str, Any]]:
-    for key in _keys("hardware"):
-        device = hardware.get(key)
-        yield _about(device.name, key, _place("hardware", key), of_device(device))
-    for key in machines.names():
-        machine = machines.get(key)
-        yield _about(machine.name, key, _place("machines", key), of_machine(machine))
-    for key in reversed(models.names()):  # of two that answer as well, the newer first
-        model = models.get(key)
-        others = (name for name in models.also(key) if not name.startswith(f"{model.name} "))
-        names = " ".join((key, *others))  # not what others call a task, as "Llama 2 70B LoRA"
-        yield _about(model.name, names, _place("models", key), of_model(model))
+    for thing in chain.from_iterable(things().values()):
+        # Not what others call a task, as "Llama 2 70B LoRA".
+        others = (name for name in also(thing) if not name.startswith(f"{thing.name} "))
+        names = " ".join((thing.key, *others))
+        yield _about(thing.name, names, f"{page_of(thing)}.qmd", asked_of(thing))
     for key in runs.names():
         run = runs.get(key)
         rows = (Fact.of(runs.TITLES[name], record) for name, record in run.records.items())
@@ -219,9 +190,10 @@ def _answers() -> Iterator[dict[str, Any]]:
 
 
 def _about(subject: str, names: str, place: str, facts: Iterable[Fact]) -> dict[str, Any]:
-    """A subject with what is known of it, each fact in its own row where the page has one."""
+    """A subject with what is known of it, each fact in its own row where it has a whole page."""
+    whole = "#" not in place
     values = [
-        (fact.title, fact.value, fact.digest, fact.words, fact.row if "/devices/" in place else "")
+        (fact.title, fact.value, fact.digest, fact.words, fact.row if whole else "")
         for fact in facts
         if fact.value
     ]
