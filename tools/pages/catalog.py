@@ -62,7 +62,7 @@ def pages() -> dict[str, str]:
     """The page of each, and of each kind the one of all."""
     texts = {}
     for kind, of_kind in things().items():
-        title = f"{kind.capitalize()} {{#{kind} .unnumbered}}"
+        title = f"{kind.capitalize()} {{#all-{kind} .unnumbered}}"
         body = "\n\n".join(_all(kind, of_kind))
         texts[f"reference/{kind}/index.qmd"] = generated(title, SOURCES[kind], body)
         for thing in of_kind:
@@ -117,7 +117,7 @@ def _link(thing: Thing, kind: str) -> str:
 
 def _page(thing: Thing) -> Iterator[str]:
     kind = kind_of(thing)
-    yield f"`{thing.key}`{_told(thing)} [All {kind}](index.qmd#{kind}) stand side by side."
+    yield f"`{thing.key}`{_told(thing)} [All {kind}](index.qmd#all-{kind}) stand side by side."
     more = weights_and_work(thing) if isinstance(thing, Transformer) else ()
     facts = [*asked_of(thing), *more]
     lines = [
