@@ -115,7 +115,7 @@ def write_site(
         )
         path = folder / href
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_lightened(_guarded(rendered, live)), encoding="utf-8")
+        path.write_text(_guarded(rendered, live), encoding="utf-8")
         _copy_files(book, href, text["body"], folder)
     lost = {"title": "No such page", "href": LOST, "body": NO_SUCH_PAGE}
     rendered = template.render(**shared, page=lost, root="", prev=None, next=None)
@@ -208,12 +208,6 @@ def _guarded(page: str, live: bool) -> str:
     told = "; ".join(f"{name} {what}" for name, what in policy.items())
     meta = f'<meta http-equiv="Content-Security-Policy" content="{told}">'
     return page.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{meta}', 1)
-
-
-def _lightened(page: str) -> str:
-    """A page without the ends of cells and rows, which HTML leaves to the next one's beginning."""
-    page = re.sub(r"</t[dh]>\s*(?=<t[dh]|</tr>)", "", page)
-    return re.sub(r"</tr>\s*(?=<tr|</t(?:head|body)>)|(?<=<tr>)\s+", "", page)
 
 
 def _live(book: Book, page: Page, body: str) -> bool:
