@@ -74,21 +74,23 @@
   const contents = document.getElementById("contents");
   const main = document.getElementById("main");
 
-  /* A page holds the chapters of its own part; of one with many, pages elsewhere name the first alone. */
-  function nameChapters(part, chapters) {
+  /* A page holds the chapters of its own part, and the names of others; one that the contents do not name, its own
+     alone. Of a part with many chapters pages elsewhere name the first. */
+  const linkTo = (href, number, title) =>
+    element("a", { href: root + href }, ...(number ? [element("b", {}, number)] : []), element("span", { innerHTML: title }));
+
+  function nameChapters(part, { href, number, title, chapters }) {
     const many = chapters.length > window.contents.most;
     const own = part.querySelector("[aria-current]")?.parentElement;
+    if (!chapters.length && !part.firstChild) part.append(linkTo(href, number, title));
     if (!chapters.length || (own && !many)) return;
-    const items = (own || !many ? chapters : chapters.slice(0, 1)).map(([href, number, title]) => {
-      if (href === page.dataset.page) return own;
-      const link = element("a", { href: root + href }, ...(number ? [element("b", {}, number)] : []), element("span", { innerHTML: title }));
-      return element("li", {}, link);
-    });
-    part.querySelector(".part-title a")?.replaceWith(part.querySelector(".part-title a").textContent);
-    part.querySelector("ol")?.remove();
-    part.append(element("ol", {}, ...items));
+    const items = (own || !many ? chapters : chapters.slice(0, 1)).map((chapter) =>
+      (chapter[0] === page.dataset.page ? own : element("li", {}, linkTo(...chapter))));
+    const name = element("p", { className: "part-title" }, element("b", {}, number), " ", element("span", { innerHTML: title }));
+    part.className = "part";
+    part.replaceChildren(name, element("ol", {}, ...items));
   }
-  [...contents.querySelector("ol").children].forEach((part, place) => nameChapters(part, window.contents?.parts[place] ?? []));
+  [...contents.querySelector("ol").children].forEach((part, place) => window.contents && nameChapters(part, window.contents.parts[place]));
 
   function showContents(open) {
     menuButton.setAttribute("aria-expanded", String(open));

@@ -61,6 +61,7 @@ def write_site(
             "title": text["title_html"],
             "href": page.chapter.href,
             "part": book.parts[page.chapter.part] if page.chapter.part >= 0 else "",
+            "listed": page.listed,
         }
         for page, text in zip(pages, texts, strict=True)
     ]
@@ -117,7 +118,7 @@ def write_site(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_guarded(rendered, live), encoding="utf-8")
         _copy_files(book, href, text["body"], folder)
-    lost = {"title": "No such page", "href": LOST, "body": NO_SUCH_PAGE}
+    lost = {"title": "No such page", "href": LOST, "body": NO_SUCH_PAGE, "listed": True}
     rendered = template.render(**shared, page=lost, root="", prev=None, next=None)
     (folder / LOST).write_text(_guarded(rendered, False), encoding="utf-8")
     if book.site:
@@ -175,7 +176,14 @@ def _write_assets(
     for name in (*ALWAYS, *(LIVE if runtime else ())):
         shutil.copyfile(THEME / name, assets / name)
     parts = [
-        [[child["href"], child["number"], child["title"]] for child in item.get("children", ())]
+        {
+            "number": item.get("number", ""),
+            "title": item["title"],
+            "href": item.get("href", ""),
+            "chapters": [
+                [of["href"], of["number"], of["title"]] for of in item.get("children", ())
+            ],
+        }
         for item in contents
     ]
     named = json.dumps({"most": MOST, "parts": parts}, ensure_ascii=False, separators=(",", ":"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 
@@ -20,7 +21,7 @@ from calc.derivations.places import Thing, kind_of, page_of
 from calc.derivations.quoting import show
 from calc.published import conditions
 from tools.pages import ROOT, bullets, generated, uses
-from tools.pages.facts import asked_of, measured_on, shape_of, weights_and_work
+from tools.pages.facts import Fact, asked_of, measured_on, shape_of, weights_and_work
 
 SOURCES = {
     "devices": "calc/data/accelerators.toml",
@@ -116,32 +117,70 @@ def _link(thing: Thing, kind: str) -> str:
 
 
 def _page(thing: Thing) -> Iterator[str]:
-    kind = kind_of(thing)
-    yield f"`{thing.key}`{_told(thing)} [All {kind}](index.qmd#all-{kind}) stand side by side."
+    yield f"`{thing.key}`{_told(thing)}"
     more = weights_and_work(thing) if isinstance(thing, Transformer) else ()
-    facts = [*asked_of(thing), *more]
-    lines = [
-        "| | Value | Kind | Checked | Source |",
-        "|:----------------------|------------:|:--------|:--------|:----------------------|",
-    ]
-    for fact in facts:
-        if fact.value:
-            title = f"[{fact.title}]{{#{fact.row}}}"
-            lines.append(f"| {title} | {fact.value} | {_origin(fact.about)} |")
-    shape = shape_of(thing) if isinstance(thing, Transformer | Network) else {}
-    lines += [f"| {numbers} | | {_origin(about)} |" for about, numbers in shape.items()]
-    yield "\n".join(lines)
-    if missing := [fact.title for fact in facts if not fact.value]:
+    every = [*asked_of(thing), *more]
+    known = [fact for fact in every if fact.value]
+    yield _table(
+        ["", "Value", *ORIGIN], [_row_of(fact) for fact in known if not fact.column], FACT_RULE
+    )
+    if rates := [fact for fact in known if fact.column]:
+        yield from _rates(rates)
+    if shape := shape_of(thing) if isinstance(thing, Transformer | Network) else {}:
+        rows = [[_capital(numbers), *_origin(about)] for about, numbers in shape.items()]
+        yield _table(["Shape", *ORIGIN], rows, SHAPE_RULE)
+    if missing := [fact.title for fact in every if not fact.value]:
         yield f"Not published: {'; '.join(missing)}."
+    yield from _beside(thing)
     yield bullets(_around(thing))
 
 
-def _origin(about: Provenance | None) -> str:
+ORIGIN = ["Kind", "Checked", "Source"]
+FACT_RULE = [f":{'-' * 22}", f"{'-' * 12}:", ":--------", ":--------", f":{'-' * 22}"]
+SHAPE_RULE = [f":{'-' * 34}", *FACT_RULE[2:]]
+
+
+def _row_of(fact: Fact) -> list[str]:
+    return [f"[{_capital(fact.title)}]{{#{fact.row}}}", fact.value, *_origin(fact.about)]
+
+
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def _rates(rates: list[Fact]) -> Iterator[str]:
+    """The rates of a device by format, and then where they come from, those alike together."""
+    columns = list(dict.fromkeys(fact.column for fact in rates))
+    cells = {(fact.format, fact.column): f"[{fact.value}]{{#{fact.row}}}" for fact in rates}
+    rows = [
+        [dtype.upper(), *(cells.get((dtype, column), "") for column in columns)]
+        for dtype in hardware.DTYPES
+        if any(fact.format == dtype for fact in rates)
+    ]
+    yield _table(
+        ["Format", *map(_capital, columns)], rows, [":-------", *["---------:"] * len(columns)]
+    )
+    alike: dict[tuple[str, ...], list[Fact]] = {}
+    for fact in rates:
+        if fact.about:
+            alike.setdefault((fact.column, *_origin(fact.about)), []).append(fact)
+    told = [
+        [f"{', '.join(fact.format.upper() for fact in facts)}: {column}", *origin]
+        for (column, *origin), facts in alike.items()
+    ]
+    yield _table(["Rates", *ORIGIN], told, SHAPE_RULE)
+
+
+def _table(header: list[str], rows: Iterable[list[str]], rule: list[str]) -> str:
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
+
+
+def _origin(about: Provenance | None) -> list[str]:
     """The last three cells of a fact: its kind, the day, and the source with the fine print."""
     if about is None:
-        return "computed | |"
+        return ["computed", "", ""]
     note = f". {_cell(about.note)}" if about.note else ""
-    return f"{about.kind} | {about.checked} | [@{about.source}]{note}"
+    return [about.kind, str(about.checked), f"[@{about.source}]{note}"]
 
 
 def _cell(note: str) -> str:
@@ -190,8 +229,106 @@ def _around(thing: Thing) -> Iterator[str]:
         told = (f"[{runs.get(key).name}]({place}#{key})" for key in trained)
         yield f"Training runs: {', '.join(told)}"
     if chapters := uses.links(thing):
-        yield f"Chapters: {', '.join(chapters)}"
+        yield f"In this book: {', '.join(chapters)}"
     yield f"With all notes: `calc show {thing.key}`"
+
+
+def _beside(thing: Thing) -> Iterator[str]:
+    """It and what is likest it, in those columns of the table of all that tell most."""
+    kind = kind_of(thing)
+    every = f"[All {kind}](index.qmd#all-{kind}) stand in one table, to be sorted and filtered."
+    neighbours = _neighbours(thing)
+    if not neighbours:
+        yield every
+        return
+    table = [_header(kind), [f"**{_name(thing)}**", *_row(thing)]]
+    table += [[_link(other, kind), *_row(other)] for other in neighbours]
+    told = [
+        place
+        for place, (head, *cells) in enumerate(zip(*table, strict=True))
+        if place == 0 or (head in BESIDE and {*cells} != {NONE})
+    ]
+    header, *rows = ([cells[place] for place in told] for cells in table)
+    yield f"Beside its neighbours. {every}"
+    yield _table(header, rows, [f":{'-' * 24}", *["---------:"] * (len(told) - 1)])
+
+
+BESIDE = (
+    *("16 bits (T/s)", "Memory (GiB)", "Bandwidth (TB/s)", "Links each way (GB/s)", "Power (W)"),
+    *("Devices", "Fabric (GB/s)", "Ports (Gbit/s)", "Power (kW)"),
+    *("Parameters (billion)", "Met by a token", "Cache of a token (kB)", "Longest context"),
+)
+
+
+MOST_BESIDE = 4
+FAR = 2.0  # numbers of which one is seven times the other say little beside one another
+FAME = 0.3  # so that of those about as near the one comes first that the book speaks of
+YEARS = 4  # as far apart as numbers of which one is e times the other
+
+
+def _neighbours(thing: Thing) -> list[Thing]:
+    """The next before it and after it of its own family, and the next of others."""
+    others = [other for other in things()[kind_of(thing)] if _compares(thing, other)]
+    ranked = sorted(others, key=lambda other: _distance(thing, other))
+    own = [other for other in ranked if _family(other) == _family(thing)]
+    before = [other for other in own if _rank(other) < _rank(thing)]
+    after = [other for other in own if _rank(other) > _rank(thing)]
+    first: dict[str, Thing] = {}
+    for other in ranked:
+        if _family(other) != _family(thing):
+            first.setdefault(_family(other), other)
+    near = [*before[:1], *after[:1]]
+    return near + [*first.values()][: MOST_BESIDE - len(near)]
+
+
+def _compares(one: Thing, other: Thing) -> bool:
+    """Whether much stands in the table of all for both, and not the same."""
+    if isinstance(one, Network) != isinstance(other, Network) or one.key == other.key:
+        return False
+    return 0 < _ratio(one, other) < FAR
+
+
+def _family(thing: Thing) -> str:
+    """A device's maker and line, a machine's maker, what models of one line are called."""
+    if isinstance(thing, Accelerator):
+        return re.split(r"\S*\d", thing.name)[0]
+    return re.split(r"[\d\W]", thing.name)[0].lower()
+
+
+def _rank(thing: Thing) -> float:
+    """By which those of a family follow one another."""
+    if isinstance(thing, Accelerator | Machine):
+        return _year(thing)
+    return float(thing.parameters.magnitude)
+
+
+def _distance(one: Thing, other: Thing) -> float:
+    """How far two are apart in numbers and years, less where the book speaks much of the other."""
+    years = abs(_year(one) - _year(other)) / YEARS
+    return (_ratio(one, other) + years) / (1 + FAME * math.log1p(uses.count(other)))
+
+
+def _ratio(one: Thing, other: Thing) -> float:
+    """How many times the other's the numbers of one are, on average, as a logarithm."""
+    pairs = zip(_numbers(one), _numbers(other), strict=True)
+    ratios = [abs(math.log(a / b)) for a, b in pairs if a and b]
+    return sum(ratios) / len(ratios)
+
+
+def _year(thing: Thing) -> int:
+    year = thing.device.year if isinstance(thing, Machine) else thing.year
+    assert year is not None  # of what the data hold
+    return year
+
+
+@cache
+def _numbers(thing: Thing) -> list[float]:
+    """What the table of all prints of it, without the year; 0 of what it does not have."""
+    if isinstance(thing, Machine):
+        cells = [*_row(thing), *_row(thing.device)[1:]]
+    else:
+        cells = _row(thing)[1:]
+    return [float(re.sub(r"[^\d.]", "", cell) or 0) for cell in cells]
 
 
 def _measured_elsewhere(machine: Machine) -> list[str]:
@@ -241,20 +378,22 @@ def _runs(thing: Thing) -> list[str]:
 
 def _all(kind: str, of_kind: Sequence[Thing]) -> Iterator[str]:
     yield OPENINGS[kind]
+    header = _header(kind)
+    rows = [[_link(thing, kind), *_row(thing)] for thing in of_kind]
+    yield "::: {.sortable}"
+    yield _table(header, rows, [f":{'-' * 30}", *["---------:"] * (len(header) - 1)])
+    yield f": Every {kind.removesuffix('s')} of the data. {{#tbl-{kind}}}"
+    yield ":::"
+
+
+def _header(kind: str) -> list[str]:
     if kind == "devices":
         rates = [f"{name} (T/s)" for name in RATES]
         heads = [head for head, _ in COLUMNS.values()]
-        header = ["Device", "Year", *rates, *heads, "Ridge point, 16 bits (FLOP/byte)"]
-    elif kind == "machines":
-        header = ["Machine", "Devices", *(head for head, _ in OF_MACHINES.values())]
-    else:
-        header = ["Model", "Year", *OF_MODELS]
-    rows = [[_link(thing, kind), *_row(thing)] for thing in of_kind]
-    rule = [f":{'-' * 30}", *[f"{'-' * 9}:"] * (len(header) - 1)]  # how wide columns are
-    yield "::: {.sortable}"
-    yield "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
-    yield f": Every {kind.removesuffix('s')} of the data. {{#tbl-{kind}}}"
-    yield ":::"
+        return ["Device", "Year", *rates, *heads, "Ridge point, 16 bits (FLOP/byte)"]
+    if kind == "machines":
+        return ["Machine", "Devices", *(head for head, _ in OF_MACHINES.values())]
+    return ["Model", "Year", *OF_MODELS]
 
 
 def _row(thing: Thing) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from calc import hardware, inference, machines, transformer
@@ -32,11 +32,11 @@ FIELDS = {  # of a device, by words with which they are asked for
     "special_functions": "SFU exp",
 }
 LINKS = {"NVIDIA": "NVLink", "AMD": "Infinity Fabric xGMI", "Google": "ICI", "AWS": "NeuronLink"}
-PEAKS = {
-    "peak": "tensor dense",
-    "half_sum_peak": "tensor dense sums in FP16 accumulate",
-    "sparse_peak": "tensor sparse",
-    "vector_peak": "vector CUDA cores",
+PEAKS = {  # the heads of their columns, and words
+    "peak": ("dense", "tensor dense"),
+    "half_sum_peak": ("dense, sums in FP16", "tensor dense sums in FP16 accumulate"),
+    "sparse_peak": ("2:4 sparse", "tensor sparse"),
+    "vector_peak": ("vector units", "vector CUDA cores"),
 }
 ASKED = {  # of a transformer, and what else each is called
     "context": ("longest context", "tokens length"),
@@ -57,6 +57,8 @@ class Fact:
     about: Provenance | None = None  # None of what is computed
     digest: str = "computed"  # how the search says where it comes from
     row: str = ""  # the id of its row
+    format: str = ""  # of a rate, and in which column of the table of rates it stands
+    column: str = ""
 
     @classmethod
     def of(cls, title: str, record: Record, words: str = "", detail: str = "") -> Fact:
@@ -99,13 +101,16 @@ def of_device(device: Accelerator) -> Iterator[Fact]:
         yield Fact.of(hardware.FIELDS[name], record, words, detail)
     for name, title in hardware.PEAKS.items():
         for dtype, record in device.peaks[name].items():
-            yield Fact.of(f"{dtype.upper()}, {title}", record, f"{PEAKS[name]} peak")
+            column, words = PEAKS[name]
+            fact = Fact.of(f"{dtype.upper()}, {title}", record, f"{words} peak")
+            yield replace(fact, format=dtype, column=column)
     rates = device.peaks["peak"]
     for dtype in sorted(rates, key=lambda dtype: dtype not in ("bf16", "fp16")):
         if rates[dtype].published is not None and device.publishes("memory_bandwidth"):
             title, row = f"ridge point, {dtype.upper()}", anchor(f"{device.key}.ridge.{dtype}")
             ridge = device.ridge_point(dtype)
-            yield Fact.computed(title, ridge, "roofline arithmetic intensity", row=row)
+            fact = Fact.computed(title, ridge, "roofline arithmetic intensity", row=row)
+            yield replace(fact, format=dtype, column="ridge point, computed")
 
 
 def of_machine(machine: Machine) -> Iterator[Fact]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
@@ -14,24 +15,45 @@ IMPORTED = re.compile(r"^from calc\.derivations\.(\w+) import", re.MULTILINE)
 KEYS = re.compile(r'"([a-z][a-z0-9-]+)"|\b(?:hardware|machines|models)\.([A-Z][A-Z0-9_]+)\b')
 
 
+MOST = 8  # chapters that a page names
+
+
 def links(thing: Thing) -> list[str]:
-    """Links to these chapters, in the order of the book."""
-    name = re.compile(rf"(?<![\w-]){re.escape(thing.name)}(?![\w-]|\.\d)")
-    return [link for link, text, keys in _chapters() if thing.key in keys or name.search(text)]
+    """Links to the chapters that name it most, in the order of the book, and how many others do."""
+    counts = _counts(thing)
+    using = [link for link, count in counts.items() if count]
+    chosen = sorted(using, key=lambda link: -counts[link])[:MOST]
+    others = len(using) - len(chosen)
+    more = [f"and {others} other {'chapters' if others > 1 else 'chapter'}"] if others else []
+    return [link for link in using if link in chosen] + more
+
+
+def count(thing: Thing) -> int:
+    """How often chapters name it."""
+    return sum(_counts(thing).values())
 
 
 @cache
-def _chapters() -> tuple[tuple[str, str, frozenset[str]], ...]:
+def _counts(thing: Thing) -> dict[str, int]:
+    """How often each chapter names it, by a link to the chapter."""
+    name = re.compile(rf"(?<![\w-]){re.escape(thing.name)}(?![\w-]|\.\d)")
+    return {link: keys[thing.key] + len(name.findall(text)) for link, text, keys in _chapters()}
+
+
+@cache
+def _chapters() -> tuple[tuple[str, str, Counter[str]], ...]:
     """Of each chapter a link, what it is written in, and the keys in that."""
     return tuple(_read())
 
 
-def _read() -> Iterator[tuple[str, str, frozenset[str]]]:
+def _read() -> Iterator[tuple[str, str, Counter[str]]]:
     for path in chapters():
         text = path.read_text(encoding="utf-8")
         title = TITLE.search(text)
         assert title, f"{path.name} has a title without a label"
         for module in IMPORTED.findall(text):
             text += (ROOT / f"calc/derivations/{module}.py").read_text(encoding="utf-8")
-        keys = {quoted or name.lower().replace("_", "-") for quoted, name in KEYS.findall(text)}
-        yield f"[{title[1]}](../../chapters/{path.name})", text, frozenset(keys)
+        keys = Counter(
+            quoted or name.lower().replace("_", "-") for quoted, name in KEYS.findall(text)
+        )
+        yield f"[{title[1]}](../../chapters/{path.name})", text, keys
