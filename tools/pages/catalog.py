@@ -18,10 +18,9 @@ from calc.core.provenance import Provenance
 from calc.core.records import Record
 from calc.core.units import Quantity
 from calc.derivations.places import Thing, kind_of, page_of
-from calc.derivations.quoting import show
 from calc.published import conditions
 from tools.pages import ROOT, bullets, generated, uses
-from tools.pages.facts import Fact, asked_of, measured_on, shape_of, weights_and_work
+from tools.pages.facts import Fact, asked_of, measured_on, shape_of, weights_and_work, whole
 
 SOURCES = {
     "devices": "calc/data/accelerators.toml",
@@ -94,7 +93,7 @@ def things() -> dict[str, Sequence[Thing]]:
     return {
         "devices": [*map(hardware.get, (*hardware.names(), *hardware.announced()))],
         "machines": [*map(machines.get, machines.names())],
-        "models": sorted(every, key=lambda model: isinstance(model, Network)),
+        "models": sorted(every, key=lambda model: (isinstance(model, Network), -_year(model))),
     }
 
 
@@ -122,26 +121,26 @@ def _page(thing: Thing) -> Iterator[str]:
     every = [*asked_of(thing), *more]
     known = [fact for fact in every if fact.value]
     yield _table(
-        ["", "Value", *ORIGIN], [_row_of(fact) for fact in known if not fact.column], FACT_RULE
+        ["", "Value", ORIGIN], [_row_of(fact) for fact in known if not fact.column], FACT_RULE
     )
     if rates := [fact for fact in known if fact.column]:
         yield from _rates(rates)
     if shape := shape_of(thing) if isinstance(thing, Transformer | Network) else {}:
-        rows = [[_capital(numbers), *_origin(about)] for about, numbers in shape.items()]
-        yield _table(["Shape", *ORIGIN], rows, SHAPE_RULE)
+        rows = [[_capital(numbers), _origin(about)] for about, numbers in shape.items()]
+        yield _table(["Shape", ORIGIN], rows, SHAPE_RULE)
     if missing := [fact.title for fact in every if not fact.value]:
         yield f"Not published: {'; '.join(missing)}."
     yield from _beside(thing)
     yield bullets(_around(thing))
 
 
-ORIGIN = ["Kind", "Checked", "Source"]
-FACT_RULE = [f":{'-' * 22}", f"{'-' * 12}:", ":--------", ":--------", f":{'-' * 22}"]
-SHAPE_RULE = [f":{'-' * 34}", *FACT_RULE[2:]]
+ORIGIN = "Kind, day of the check, source"
+FACT_RULE = [f":{'-' * 24}", f"{'-' * 12}:", f":{'-' * 48}"]
+SHAPE_RULE = [f":{'-' * 36}", FACT_RULE[-1]]
 
 
 def _row_of(fact: Fact) -> list[str]:
-    return [f"[{_capital(fact.title)}]{{#{fact.row}}}", fact.value, *_origin(fact.about)]
+    return [f"[{_capital(fact.title)}]{{#{fact.row}}}", fact.value, _origin(fact.about)]
 
 
 def _capital(text: str) -> str:
@@ -160,31 +159,29 @@ def _rates(rates: list[Fact]) -> Iterator[str]:
     yield _table(
         ["Format", *map(_capital, columns)], rows, [":-------", *["---------:"] * len(columns)]
     )
-    alike: dict[tuple[str, ...], list[Fact]] = {}
+    alike: dict[tuple[str, str], list[str]] = {}
     for fact in rates:
         if fact.about:
-            alike.setdefault((fact.column, *_origin(fact.about)), []).append(fact)
-    told = [
-        [f"{', '.join(fact.format.upper() for fact in facts)}: {column}", *origin]
-        for (column, *origin), facts in alike.items()
-    ]
-    yield _table(["Rates", *ORIGIN], told, SHAPE_RULE)
+            alike.setdefault((fact.column, _origin(fact.about)), []).append(fact.format.upper())
+    told = [[f"{', '.join(of)}: {column}", origin] for (column, origin), of in alike.items()]
+    yield _table(["Rates", ORIGIN], told, SHAPE_RULE)
 
 
 def _table(header: list[str], rows: Iterable[list[str]], rule: list[str]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
 
 
-def _origin(about: Provenance | None) -> list[str]:
-    """The last three cells of a fact: its kind, the day, and the source with the fine print."""
+def _origin(about: Provenance | None) -> str:
+    """The last cell of a fact: its kind, the day on which it was checked, its source and note."""
     if about is None:
-        return ["computed", "", ""]
+        return "computed"
     note = f". {_cell(about.note)}" if about.note else ""
-    return [about.kind, str(about.checked), f"[@{about.source}]{note}"]
+    return f"{about.kind}, {about.checked} [@{about.source}]{note}"
 
 
 def _cell(note: str) -> str:
-    """A note as a cell of a table prints it."""
+    """A note as a cell of a table prints it, no number on two lines."""
+    note = re.sub(r"(?<=\d) (?=\d{3}\b)", "\N{NARROW NO-BREAK SPACE}", note)
     return note.replace("|", "\\|").replace("$", "\\$").replace("<", "\\<").rstrip(".")
 
 
@@ -418,7 +415,7 @@ def _row(thing: Thing) -> list[str]:
         _number(thing.active_parameters, "Gparam") if thing.experts else NONE,
         _number(transformer.kv_cache_per_token(thing), "kB/token", 3) if caches else NONE,
         _number(inference.weight_memory(thing), "GB", 3),
-        *(str(show(number)) for number in (thing.context, thing.layers, thing.width)),
+        *map(whole, (thing.context, thing.layers, thing.width)),
     ]
 
 

@@ -73,14 +73,21 @@ class Fact:
         cls, title: str, result: Quantity | float, words: str = "", digits: int = 3, row: str = ""
     ) -> Fact:
         """What follows from the data, to three digits; a whole number of the data has them all."""
-        exact = isinstance(result, int)
-        return cls(title, str(show(result, digits=None if exact else digits)), words, row=row)
+        value = whole(result) if isinstance(result, int) else str(show(result, digits=digits))
+        return cls(title, value, words, row=row)
 
 
 def value(record: Record) -> str:
     """A record's value as tables print it."""
     mark = "≈\N{NO-BREAK SPACE}" if record.provenance.kind == "estimate" else ""
-    return f"{mark}{show(record.quantity)}"
+    quantity = record.quantity
+    counts = quantity.unitless and quantity.magnitude == int(quantity.magnitude)
+    return f"{mark}{whole(int(quantity.magnitude)) if counts else show(quantity)}"
+
+
+def whole(count: int) -> str:
+    """A count with all its digits."""
+    return f"{count:,}".replace(",", "\N{NARROW NO-BREAK SPACE}" if count > 9999 else "")
 
 
 def asked_of(thing: Thing) -> Iterator[Fact]:
