@@ -4,9 +4,10 @@
 
 PYTHON is the interpreter of an environment that holds aiconfigurator 0.12.0. The questions are
 published closed loops whose servers read and write, every twelfth of those for which `calc` expects
-a time. They are aiconfigurator's own validation data; calc is not fitted to them. It is asked as
-its command `estimate` is, in mode agg and of its newest tables, with the lengths, clients, layout
-and formats by which calc reads the row; what a format leaves open it infers from the model.
+a time, but for the machine to which calc fitted a program's own times. They are aiconfigurator's
+own validation data. It is asked as its command `estimate` is, in mode agg and of its newest tables,
+with the lengths, clients, layout and formats by which calc reads the row; what a format leaves open
+it infers from the model.
 `--record` writes what the book quotes, ours aside, which is computed anew wherever it is quoted.
 """
 
@@ -16,7 +17,6 @@ import argparse
 import json
 import subprocess
 from collections.abc import Iterator, Sequence
-from statistics import median
 from typing import Any
 
 from calc import published
@@ -24,6 +24,7 @@ from calc.core.formatting import columns
 from calc.core.records import DATA
 from calc.published import Comparison, closed_loops
 from calc.published.closed_loops import mean_lengths
+from calc.published.kernel_tables import error_of
 from experiments.tables import write_rows
 
 FILE = DATA / "measured" / "peer_loops.csv"
@@ -73,7 +74,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=12, metavar="N", help="ask of each Nth row")
     parser.add_argument("--record", action="store_true", help="write what the book quotes")
     options = parser.parse_args()
-    comparisons = expected()[:: options.every]
+    comparisons = [found for found in expected()[:: options.every] if not found.fitted]
     answers = list(ask(options.python, comparisons))
     both = [
         (comparison, answer["tpot"])
@@ -82,12 +83,11 @@ def main() -> None:
     ]
     lines = [("rows", "planner", "median error", "signed")]
     for name, errors in (
-        ("calc", [comparison.error for comparison, _ in both]),
+        ("calc", [comparison.error or 0.0 for comparison, _ in both]),
         ("aiconfigurator", [comparison.measured / tpot - 1 for comparison, tpot in both]),
     ):
-        known = [error for error in errors if error is not None]
-        size, signed = median(map(abs, known)), median(known)
-        lines.append((str(len(known)), name, f"{size:.1%}", f"{signed:+.1%}"))
+        error = error_of(errors)
+        lines.append((str(len(errors)), name, f"{error.median:.1%}", f"{error.signed:+.1%}"))
     print("\n".join(columns(lines)))
     for why in sorted({answer["why"][:90] for answer in answers if "why" in answer}):
         print("no answer:", why)
@@ -119,7 +119,7 @@ def ask(python: str, comparisons: Sequence[Comparison]) -> Iterator[dict[str, An
 def question(comparison: Comparison) -> dict[str, Any]:
     """The arguments of its `cli_estimate`."""
     row = comparison.row
-    job = closed_loops.job_of(row)
+    job, load = closed_loops.job_of(row), closed_loops.load_of(row)
     prompt, answer = map(round, mean_lengths(row))
     copies, slices = int(job.layout.data), int(job.layout.tensor)
     form, name = str(row["format"]), str(row["model"])
@@ -131,7 +131,7 @@ def question(comparison: Comparison) -> dict[str, Any]:
         "backend_name": backend,
         "isl": prompt,
         "osl": answer,
-        "batch_size": max(1, round(row["clients"] / (row["servers"] or 1) / copies)),
+        "batch_size": max(1, round(float(load.writing) / copies)),
         "tp_size": slices,
         "attention_dp_size": copies,
     }

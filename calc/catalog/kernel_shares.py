@@ -165,7 +165,7 @@ Kernels = TypeVar("Kernels", bound=Measured)
 
 
 class Error(NamedTuple):
-    """How far measured kernels are off what a surface says of them."""
+    """How far what was measured is off what was expected of it."""
 
     median: float
     """Of |measured / expected − 1|."""

@@ -17,6 +17,7 @@ from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.quoting import Row, Rows, show
 from calc.published import Comparison, closed_loops, conditions, reporting
+from calc.published.kernel_tables import error_of
 from calc.published.prediction import ROUNDING
 from calc.published.reporting import Summary
 from calc.published.serving import FULL_EXPERTS, NO_LENGTHS
@@ -46,12 +47,6 @@ WRITTEN = {  # parts of a device's key that are not capitals as readers know it
     "v5p": "v5p",
     "v6e": "v6e",
     "v7": "v7",
-}
-NAMES = {
-    "kernel": "kernels",
-    "collective": "collectives",
-    "training": "training",
-    "serving": "serving",
 }
 
 
@@ -378,7 +373,7 @@ class PublishedRows:
     of_serving = percent(_kinds["serving"].median_error)
     rows = tuple(
         (
-            NAMES[kind.of],
+            published.GROUPS[kind.of],
             kind.rows,
             kind.usable,
             kind.expected,
@@ -547,28 +542,18 @@ class Peers:
 
 
 def loops_of_a_peer() -> Iterator[tuple[Compared, float]]:
-    """The closed loops that `python -m benchmarks.peer_loops` asked, and the peer's answers; those
-    of a machine to which we fitted a program's own times are left out."""
+    """The closed loops that `python -m benchmarks.peer_loops` asked, and the peer's answers."""
     answers = {row["row"]: row["tpot"] for row in recorded.rows("peer_loops.csv")}
     asked = [loop for loop in closed_loops.rows() if answers.get(loop.id)]
     for compared in published.compare(asked):
-        if not compared.fitted:
-            yield compared, float(answers[compared.row.id])
+        yield compared, float(answers[compared.row.id])
 
 
 def errors_of_both(loops: Sequence[tuple[Compared, float]]) -> Row:
     """How many rows, and of each planner the median of errors and the signed one."""
-    ours = [found.error for found, _ in loops]
-    theirs = [found.measured / tpot - 1 for found, tpot in loops]
-    return (
-        len(loops),
-        *(percent(of(errors)) for errors in (ours, theirs) for of in (size, median)),
-    )
-
-
-def size(errors: Iterable[float]) -> float:
-    """The median of errors without their signs."""
-    return median(map(abs, errors))
+    ours = error_of([found.error for found, _ in loops])
+    theirs = error_of([found.measured / tpot - 1 for found, tpot in loops])
+    return (len(loops), *map(percent, (*ours, *theirs)))
 
 
 class PeerLoops:

@@ -71,7 +71,7 @@ def predict(row: Row) -> Comparison:
     >>> print(f"{predict(rows()[40]).error:.2f}")
     -0.17
     """
-    job, load = job_of(row), _load(row)
+    job, load = job_of(row), load_of(row)
     measured = row.measured["tpot"]
     waiting = row.measured["ttft"] / (SHORTER * row["output"])
     alone = Tokens(job.layout.data, load.context)
@@ -124,7 +124,7 @@ def job_of(row: Row, of: str = "") -> Job:
     return job
 
 
-def _load(row: Row) -> Tokens:
+def load_of(row: Row) -> Tokens:
     """The average step: all clients' sequences write, beside their share of prompts."""
     prompt, answer = mean_lengths(row)
     writing = row["clients"] / (row["servers"] or 1)

@@ -55,6 +55,15 @@ def _off(curve: Sums, other: Sums | None) -> Error | None:
     errors = [
         time / other.time(curve.smallest * 2**place) - 1 for place, time in enumerate(curve.times)
     ]
+    return error_of(errors)
+
+
+def error_of(errors: Sequence[float]) -> Error:
+    """What sums up measured / expected − 1 of several.
+
+    >>> error_of([0.1, -0.3, 0.2])
+    Error(median=0.2, signed=0.1)
+    """
     return Error(median(map(abs, errors)), median(errors))
 
 
