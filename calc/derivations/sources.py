@@ -10,6 +10,7 @@ from itertools import chain
 
 from calc import constants, formats, hardware, models, runs
 from calc.catalog.runs import Run
+from calc.core.provenance import Provenance
 from calc.core.records import DATA, KINDS, Record
 from calc.core.units import Quantity
 from calc.derivations.places import anchor
@@ -69,12 +70,13 @@ def _reading(note: str) -> str:
 def _told(title: str, record: Record) -> str:
     if record.published is None:
         return title
-    value = f"{_mark(record)}{show(record.quantity, digits=9)}"
+    value = f"{mark(record.provenance)}{show(record.quantity, digits=9)}"
     return value if value.endswith(title) else f"{title} {value}"  # the unit may say it already
 
 
-def _mark(record: Record) -> str:
-    return "≈\N{NO-BREAK SPACE}" if record.provenance.kind == "estimate" else ""
+def mark(about: Provenance) -> str:
+    """What stands before a value that is an estimate."""
+    return "≈\N{NO-BREAK SPACE}" if about.kind == "estimate" else ""
 
 
 def _run_rows(run: Run) -> list[tuple[str, str]]:

@@ -18,9 +18,18 @@ from calc.core.provenance import Provenance
 from calc.core.records import Record
 from calc.core.units import Quantity
 from calc.derivations.places import Thing, kind_of, page_of
+from calc.derivations.sources import mark
 from calc.published import conditions
 from tools.pages import ROOT, bullets, generated, uses
-from tools.pages.facts import Fact, asked_of, measured_on, shape_of, weights_and_work, whole
+from tools.pages.facts import (
+    Fact,
+    asked_of,
+    keeps_cache,
+    measured_on,
+    shape_of,
+    weights_and_work,
+    whole,
+)
 
 SOURCES = {
     "devices": "calc/data/accelerators.toml",
@@ -87,6 +96,7 @@ def settings() -> dict[str, str]:
 UNSEARCHED = "---\nsearch: false\n---\n\n"  # the answers of the search hold the same
 
 
+@cache
 def things() -> dict[str, Sequence[Thing]]:
     """All of each kind: the newest transformers first, and then other networks."""
     every = [models.get(key) for key in reversed(models.names())]
@@ -211,14 +221,13 @@ def _around(thing: Thing) -> Iterator[str]:
     kind = kind_of(thing)
     if isinstance(thing, Accelerator):
         every = map(machines.get, machines.names())
-        holding = [each for each in every if each.device.key == thing.key]
-        if holding:
-            yield f"Machines: {', '.join(_link(each, kind) for each in holding)}"
+        if holding := [machine for machine in every if machine.device.key == thing.key]:
+            yield f"Machines: {', '.join(_link(machine, kind) for machine in holding)}"
     if isinstance(thing, Machine) and (others := _measured_elsewhere(thing)):
         rates = ", ".join(_link(machines.get(key), kind) for key in others)
         yield f"Rates that kernels reach: those measured on {rates}"
-    if found := _measured().get(f"{kind}/{thing.key}"):
-        counts = ", ".join(f"{count} of {group}" for group, count in found.items())
+    if measured := _measured().get(f"{kind}/{thing.key}"):
+        counts = ", ".join(f"{count} of {group}" for group, count in measured.items())
         place = "../../chapters/predicted-and-measured.qmd"
         yield f"Published measurements: {counts}, beside what is [predicted]({place}) of all"
     if trained := _runs(thing):
@@ -330,30 +339,22 @@ def _numbers(thing: Thing) -> list[float]:
 
 def _measured_elsewhere(machine: Machine) -> list[str]:
     """The machines of the same chip whose measured rates it takes over."""
-    rates: Iterator[Record] = (each for of in machine.rates.values() for each in of.values())
+    rates: Iterator[Record] = (rate for of in machine.rates.values() for rate in of.values())
     return sorted({measured_on(record) for record in rates} - {machine.key})
 
 
 @cache
 def _measured() -> dict[str, Counter[str]]:
     """How many published rows of each group there are of each thing, by its kind and key."""
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for row in published.rows():
         for kind, read in (("devices", _device_of), ("models", conditions.model)):
             try:
                 key = read(row).key
             except InputError:
                 continue
-            found.setdefault(f"{kind}/{key}", Counter())[GROUPS[row.group]] += 1
-    return found
-
-
-GROUPS = {
-    "kernel": "kernels",
-    "collective": "collectives",
-    "training": "training",
-    "serving": "serving",
-}
+            counts.setdefault(f"{kind}/{key}", Counter())[published.GROUPS[row.group]] += 1
+    return counts
 
 
 def _device_of(row: published.Row) -> Accelerator:
@@ -408,12 +409,12 @@ def _row(thing: Thing) -> list[str]:
         case Network():
             parameters = _number(thing.parameters, "Gparam")
             return [str(thing.year), parameters, *[NONE] * (len(OF_MODELS) - 1)]
-    caches = thing.caching_layers and thing.output in ("own", "tied")
+    cached = keeps_cache(thing)
     return [
         str(thing.year),
         _number(thing.parameters, "Gparam"),
         _number(thing.active_parameters, "Gparam") if thing.experts else NONE,
-        _number(transformer.kv_cache_per_token(thing), "kB/token", 3) if caches else NONE,
+        _number(transformer.kv_cache_per_token(thing), "kB/token", 3) if cached else NONE,
         _number(inference.weight_memory(thing), "GB", 3),
         *map(whole, (thing.context, thing.layers, thing.width)),
     ]
@@ -425,13 +426,14 @@ def _rate(device: Accelerator, dtypes: tuple[str, ...]) -> str:
     if not rates:
         return NONE
     fastest = max(rates, key=lambda record: record.quantity.to_base_units().magnitude)
-    return f"{_mark(fastest)}{_rounded(fastest.quantity.to_base_units().magnitude / 1e12)}"
+    rate = fastest.quantity.to_base_units().magnitude / 1e12
+    return f"{mark(fastest.provenance)}{_rounded(rate)}"
 
 
 def _value(record: Record | None, unit: str) -> str:
     if record is None or record.published is None:
         return NONE
-    return f"{_mark(record)}{_number(record.quantity, unit)}"
+    return f"{mark(record.provenance)}{_number(record.quantity, unit)}"
 
 
 def _number(quantity: Quantity, unit: str, digits: int = 4) -> str:
@@ -441,7 +443,3 @@ def _number(quantity: Quantity, unit: str, digits: int = 4) -> str:
 def _rounded(number: float, digits: int = 4) -> str:
     """Without an exponent, which would not line up in a column."""
     return f"{Decimal(f'{number:.{digits}g}'):f}"
-
-
-def _mark(record: Record) -> str:
-    return "≈\N{NO-BREAK SPACE}" if record.provenance.kind == "estimate" else ""

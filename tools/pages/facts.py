@@ -15,7 +15,7 @@ from calc.core.records import Record
 from calc.core.units import Quantity
 from calc.derivations.places import Thing, anchor
 from calc.derivations.quoting import show
-from calc.derivations.sources import model_records
+from calc.derivations.sources import mark, model_records
 
 FIELDS = {  # of a device, by words with which they are asked for
     "memory_bandwidth": "HBM DRAM",
@@ -79,10 +79,10 @@ class Fact:
 
 def value(record: Record) -> str:
     """A record's value as tables print it."""
-    mark = "≈\N{NO-BREAK SPACE}" if record.provenance.kind == "estimate" else ""
     quantity = record.quantity
     counts = quantity.unitless and quantity.magnitude == int(quantity.magnitude)
-    return f"{mark}{whole(int(quantity.magnitude)) if counts else show(quantity)}"
+    told = whole(int(quantity.magnitude)) if counts else show(quantity)
+    return f"{mark(record.provenance)}{told}"
 
 
 def whole(count: int) -> str:
@@ -148,7 +148,7 @@ def of_model(model: Transformer | Network) -> Iterator[Fact]:
         active = model.active_parameters
         title = "parameters that a token meets"
         yield Fact.computed(title, active, "active", 4, row("active"))
-    if model.caching_layers and model.output in ("own", "tied"):
+    if keeps_cache(model):
         per_token = transformer.kv_cache_per_token(model)
         title = "KV cache of a token, two bytes a number"
         yield Fact.computed(title, per_token, "bytes kvcache", row=row("kv"))
@@ -158,6 +158,11 @@ def of_model(model: Transformer | Network) -> Iterator[Fact]:
     records = model_records(model.key)
     for name, (title, words) in ASKED.items():
         yield Fact.of(title, records[name], words)
+
+
+def keeps_cache(model: Transformer) -> bool:
+    """Whether it writes texts, and so keeps keys and values of what it has read."""
+    return bool(model.caching_layers) and model.output in ("own", "tied")
 
 
 def weights_and_work(model: Transformer) -> Iterator[Fact]:
@@ -170,7 +175,7 @@ def weights_and_work(model: Transformer) -> Iterator[Fact]:
         title = f"weights, as released, in {model.released}"
         weights = inference.weight_memory(model, "released")
         yield Fact.computed(title, weights, row=row("released"))
-    if model.caching_layers and model.output in ("own", "tied"):
+    if keeps_cache(model):
         kept = transformer.kv_cache(model, model.context)
         yield Fact.computed("KV cache of its longest context", kept, row=row("kept"))
     work = transformer.forward_flops(model)

@@ -21,6 +21,7 @@ from calc.core.units import Quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths
 from calc.derivations.places import anchor, kind_of, page_of
 from calc.derivations.quoting import show
+from calc.derivations.sources import mark
 from tools.pages import ROOT
 from tools.pages.catalog import also, things
 from tools.pages.facts import Fact, asked_of, of_model, value as value_of
@@ -241,6 +242,5 @@ def _of_constant(key: str, title: str, given: Quantity) -> Fact:
     about = given.provenance
     assert about is not None  # a constant is read from its file
     kind = KINDS.get(key.split("_")[0], "")
-    mark = "≈\N{NO-BREAK SPACE}" if about.kind == "estimate" else ""
     digest = f"{about.kind}, checked {about.checked}"
-    return Fact("" if kind in title.lower() else kind, f"{mark}{show(given)}", digest=digest)
+    return Fact("" if kind in title.lower() else kind, f"{mark(about)}{show(given)}", digest=digest)

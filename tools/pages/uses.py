@@ -13,8 +13,6 @@ from tools.pages.answers import TITLE, chapters
 
 IMPORTED = re.compile(r"^from calc\.derivations\.(\w+) import", re.MULTILINE)
 KEYS = re.compile(r'"([a-z][a-z0-9-]+)"|\b(?:hardware|machines|models)\.([A-Z][A-Z0-9_]+)\b')
-
-
 MOST = 8  # chapters that a page names
 
 
@@ -37,7 +35,10 @@ def count(thing: Thing) -> int:
 def _counts(thing: Thing) -> dict[str, int]:
     """How often each chapter names it, by a link to the chapter."""
     name = re.compile(rf"(?<![\w-]){re.escape(thing.name)}(?![\w-]|\.\d)")
-    return {link: keys[thing.key] + len(name.findall(text)) for link, text, keys in _chapters()}
+    return {
+        link: keys[thing.key] + (len(name.findall(text)) if thing.name in text else 0)
+        for link, text, keys in _chapters()
+    }
 
 
 @cache
