@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import compress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypedDict
@@ -38,21 +37,24 @@ class Bound(TypedDict):
     pictures: dict[str, str]  # the name of each picture in it, by its address
 
 
-def page_epub(page: Page, left_out: list[str]) -> Bound:
+def page_epub(page: Page, left_out: list[str]) -> Bound | None:
     """A page for the EPUB, which leaves to the site the pages that the PDF leaves to it."""
+    if page.chapter.file in left_out:
+        return None
     dresser = _Epub(page, left_out)
     return {"blocks": dresser.dress(page.blocks), "pictures": dresser.pictures}
 
 
 def write_epub(
-    book: Book, edition: Edition, pages: list[Page], texts: list[Bound], folder: Path
+    book: Book, edition: Edition, pages: list[Page], texts: list[Bound | None], folder: Path
 ) -> None:
-    carried = [page.chapter.file not in book.left_out for page in pages]
     blocks: list[Node] = []
     part = -1
     with TemporaryDirectory() as name:
         pictures = Path(name)
-        for page, text in zip(compress(pages, carried), compress(texts, carried), strict=True):
+        for page, text in zip(pages, texts, strict=True):
+            if text is None:
+                continue
             if page.chapter.part not in (part, -1):
                 title = [string(book.parts[page.chapter.part])]
                 blocks.append(

@@ -8,7 +8,6 @@ import re
 import shutil
 from datetime import datetime
 from functools import cache
-from itertools import compress
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -59,8 +58,10 @@ class Set(TypedDict):
     leads_to: list[str]  # the labels that its links lead to
 
 
-def page_typst(page: Page, left_out: list[str]) -> Set:
-    """A page as typst; links to pages that are `left_out` of the PDF lead nowhere there."""
+def page_typst(page: Page, left_out: list[str]) -> Set | None:
+    """A page as typst, but for those that are `left_out` of the PDF: links to them lead nowhere."""
+    if page.chapter.file in left_out:
+        return None
     dresser = _Typst(page, left_out)
     blocks: list[Node] = []
     for block in page.blocks:
@@ -73,15 +74,19 @@ def page_typst(page: Page, left_out: list[str]) -> Set:
 
 
 def write_pdf(
-    book: Book, edition: Edition, pages: list[Page], texts: list[Set], folder: Path, target: Path
+    book: Book,
+    edition: Edition,
+    every_page: list[Page],
+    of_each: list[Set | None],
+    folder: Path,
+    target: Path,
 ) -> None:
     """Makes the PDF; `folder` is an empty one for the sources that typst reads."""
     import pikepdf
 
-    _check_math(pages, [text["log"] for text in texts])
-    printed = [page.chapter.file not in book.left_out for page in pages]
-    pages, texts = list(compress(pages, printed)), list(compress(texts, printed))
-    for page, text in zip(pages, texts, strict=True):
+    printed = [(page, text) for page, text in zip(every_page, of_each, strict=True) if text]
+    _check_math(printed)
+    for page, text in printed:
         for source, name in text["pictures"].items():
             if source.startswith(FIGURE):
                 drawing = page.woven.figures[source.removeprefix(FIGURE)]
@@ -91,7 +96,7 @@ def write_pdf(
                 shutil.copyfile(book.root / source.removeprefix(PAGE), folder / name)
     body = ""
     part = -1
-    for number, (page, text) in enumerate(zip(pages, texts, strict=True)):
+    for number, (page, text) in enumerate(printed):
         chapter = page.chapter
         if chapter.part != part and chapter.part >= 0:
             title = _text(book.parts[chapter.part])
@@ -107,7 +112,7 @@ def write_pdf(
         f'date: "{edition.date}", built: "{_built(edition)}", lang: "{book.lang[:2]}", '
         f"imprint: ({''.join(f'[{_text(paragraph)}], ' for paragraph in book.imprint)}))\n\n"
     )
-    labels = sorted({label for text in texts for label in text["leads_to"]})
+    labels = sorted({label for _, text in printed for label in text["leads_to"]})
     closing = f"#places({''.join(f'{_quoted(label)}, ' for label in labels)})\n"
     (folder / "main.typ").write_text(opening + body + closing, encoding="utf-8")
     shutil.copyfile(THEME / "book.typ", folder / "book.typ")
@@ -120,7 +125,7 @@ def write_pdf(
         pdf = compiler.compile(timestamp=stamp)
     except RuntimeError as error:
         stop(f"typst could not set the book: {str(error).strip().splitlines()[0]}")
-    for number, page in enumerate(pages):
+    for number, (page, _) in enumerate(printed):
         if page.sheet:
             alone = f'#show: one-sheet\n#include "chapter-{number}.typ"\n'
             (folder / "sheet.typ").write_text(f"{IMPORT}{alone}", encoding="utf-8")
@@ -182,11 +187,11 @@ def _text(words: str) -> str:
     return re.sub(r"([\\#$*_`<>@\[\]~/=+\-])", r"\\\1", words)
 
 
-def _check_math(pages: list[Page], logs: list[str]) -> None:
+def _check_math(printed: list[tuple[Page, Set]]) -> None:
     problems = Problems()
     refused = re.compile(r"Could not convert TeX math (.*?), rendering as TeX", re.DOTALL)
-    for page, log in zip(pages, logs, strict=True):
-        for tex in map(str.strip, refused.findall(log)):
+    for page, text in printed:
+        for tex in map(str.strip, refused.findall(text["log"])):
             line = page.woven.line_of(re.escape(tex), re.escape(tex.split("\n")[0]))
             sentence = f"the PDF cannot set this math: `{' '.join(tex.split())[:60]}`."
             problems.add(page.chapter.file, line, sentence)
