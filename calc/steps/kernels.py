@@ -699,12 +699,12 @@ class Slice:
             moved=moved,
         )
         if layers := model.layers_with(*RECURRENT):
-            moved = 2 * transformer.state_memory(model) / layers / self.slices
+            changed = 2 * transformer.state_memory(model) / layers / self.slices
             yield Kernel(
                 "states",
                 "memory",
                 layers,
-                traffic=moved * sequences,
+                traffic=changed * sequences,
                 measured=self._of_states("states", sequences),
                 moved=self._moved_by_states(sequences, sequences),
             )
@@ -730,13 +730,13 @@ class Slice:
         model, layers = self.model, self.model.caching_layers
         if recurrent := model.layers_with(*RECURRENT):
             each = transformer.state_flops(model, load.prompt).m_as("FLOP/token")
-            moved = 2 * transformer.state_memory(model) * load.prompts
+            changed = 2 * transformer.state_memory(model) * load.prompts
             yield Kernel(
                 "states of prompts",
                 "attention",
                 recurrent,
                 operations=quantity(load.reading * each / recurrent / self.slices, "FLOP"),
-                traffic=moved / recurrent / self.slices,
+                traffic=changed / recurrent / self.slices,
                 measured=self._of_states("chunks", load.prompt),
                 moved=self._moved_by_states(load.prompts, load.reading),
             )

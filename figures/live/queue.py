@@ -27,7 +27,8 @@ def answer(
     """The mean and the tail, beside the tails of one server and of four times as many."""
     counts = sorted({1, servers, 4 * servers})
     laws: dict[str, Callable[[float], Quantity]] = {
-        _of(count): partial(_tail, service, count, beyond) for count in counts
+        _of(count): partial(queueing.waiting_tail, service, servers=count, beyond=beyond)
+        for count in counts
     }
     laws["mean"] = lambda busy: queueing.waiting_time(service, busy, servers)
     at = utilization.m_as("")
@@ -60,10 +61,6 @@ def answer(
         f" {utilization.to('%')}."
     )
     return Answer(rows, facts, caption, python, dots=dots)
-
-
-def _tail(service: Quantity, servers: int, beyond: Quantity, busy: float) -> Quantity:
-    return queueing.waiting_tail(service, busy, servers, beyond)
 
 
 def _of(servers: int) -> str:
