@@ -44,7 +44,7 @@ def alt() -> str:
 
 
 def _levels() -> list[Level]:
-    return [level for level in MemoryHierarchy.levels if level.latency is not None]
+    return [level for level in MemoryHierarchy.levels if level.bandwidth is not None]
 
 
 def _points(field: str) -> list[tuple[int, Quantity]]:

@@ -60,7 +60,7 @@ class MemoryHierarchy:
             h100.memory_bandwidth,
             EnergyOfMovement.a100_hbm_word,
         ),
-        Level("Host DRAM", host_memory, AnchorLatencies.pcie, AnchorBandwidths.pcie_raw, None),
+        Level("Host DRAM", host_memory, None, AnchorBandwidths.pcie_raw, None),
         Level(
             "NVMe SSD",
             drives,
