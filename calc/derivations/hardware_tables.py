@@ -339,14 +339,25 @@ class InsideDevices:
     )
 
 
-def _joined_row(key: str) -> Row:
-    machine = machines.get(key)
+JOINED_BY = ("bandwidth", "ports", "host_link")
+
+
+def joined_by(machine: Machine) -> tuple[list[Quantity | None], str]:
+    """What joins one device to others, to the network and to its host, and where each was read."""
     values = [
         getattr(machine, field).to("GB/s") if machine.publishes(field) else None
-        for field in ("bandwidth", "ports", "host_link")
+        for field in JOINED_BY
     ]
+    records = [machine.records[field] for field in JOINED_BY if machine.publishes(field)]
+    sources = dict.fromkeys(record.provenance.source for record in records)
+    return values, " ".join(f"[@{source}]" for source in sources)
+
+
+def _joined_row(key: str) -> Row:
+    machine = machines.get(key)
+    values, read_in = joined_by(machine)
     sums = "yes" if machine.sums_in_switch else "no"
-    return (machine.name, machine.domain, machine.fabric, *values, sums, f"[@{machine.source}]")
+    return (machine.name, machine.domain, machine.fabric, *values, sums, read_in)
 
 
 class JoinedDevices:

@@ -6,6 +6,7 @@ from calc import collectives, constants, curves, machines
 from calc.catalog import engine_sums
 from calc.catalog.kernel_shares import number_of
 from calc.core.units import Quantity, quantity
+from calc.derivations.hardware_tables import joined_by
 from calc.derivations.quoting import Cell, Row, Rows, show
 from calc.steps.curves import Curve
 
@@ -14,13 +15,10 @@ SIZES = tuple(map(quantity, ("64 KiB", "1 MiB", "16 MiB", "256 MiB", "4 GiB")))
 
 def _rented_row(key: str) -> Row:
     machine = machines.get(key)
-    values = [
-        getattr(machine, field).to("GB/s") if machine.publishes(field) else None
-        for field in ("bandwidth", "ports", "host_link")
-    ]
+    values, read_in = joined_by(machine)
     record = machine.records.get("ports") or next(iter(machine.records.values()))
     checked = record.provenance.checked.strftime("%d\N{NO-BREAK SPACE}%b\N{NO-BREAK SPACE}%Y")
-    return (machine.name, machine.domain, *values, checked, f"[@{record.provenance.source}]")
+    return (machine.name, machine.domain, *values, checked, read_in)
 
 
 class RentedMachines:
