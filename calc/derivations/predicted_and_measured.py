@@ -5,8 +5,9 @@ All of it follows the data: whoever adds a row, a rate or a fault changes these 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import log
+from math import inf, log
 from statistics import median
 from typing import Any, ClassVar, TypeAlias
 
@@ -327,12 +328,25 @@ def of_class(title: str, kind: Summary) -> Row:
     return (name, kind.expected, signed(kind.signed_error), *errors)
 
 
-def _of_classes(*titles: str) -> Rows:
+def _slowest_first(kind: Summary) -> float:
+    return -(kind.signed_error or 0)
+
+
+def _smallest_first(kind: Summary) -> tuple[float, str]:
+    """By the first number in a class's name, and then those without one."""
+    name = kind.of.split(" · ")[1]
+    number = re.search(r"\d+", name)
+    return (float(number[0]) if number else inf), name
+
+
+def _of_classes(*titles: str, order: Callable[[Summary], Any]) -> Rows:
     """Work and class, as `of_class` has it."""
     return tuple(
-        (kind.of.split(" · ")[0], *of_class(title, kind))
+        (work, *of_class(title, kind))
         for title in titles
-        for kind in sorted(CLASSES[title], key=lambda kind: kind.of.split(" · ")[0])
+        for work in ("serving", "training")
+        for kind in sorted(CLASSES[title], key=order)
+        if kind.of.startswith(work)
     )
 
 
@@ -340,9 +354,11 @@ class ByClass:
     """Signed errors of training and serving, as `calc validate --published` prints them."""
 
     header = ("Work", "", "Rows", "Signed", "Median", "90th", "Inside")
-    by_software: Rows = _of_classes("software and version")
-    by_device: Rows = _of_classes("device")
-    by_others: Rows = _of_classes("slices", "batch", "kind of model", "basis", "date")
+    by_software: Rows = _of_classes("software and version", order=_slowest_first)
+    by_device: Rows = _of_classes("device", order=_slowest_first)
+    by_others: Rows = _of_classes(
+        *("slices", "batch", "kind of model", "basis", "date"), order=_smallest_first
+    )
 
 
 NEWEST = ("B200", "B300", "GB200", "GB300", "MI355X", "TPU v7")  # of an MI355X are no rows
