@@ -113,7 +113,7 @@ class TrainingPlan(Answer):
 
     @property
     def mfu(self) -> Bounds:
-        """Utilisation of the peak by the model's operations, at published rates."""
+        """Utilisation of the peak by the model's operations, attention too, at published rates."""
         return Bounds(*self.step.mfu)
 
     @property

@@ -53,7 +53,7 @@ class Candidate:
 
     @property
     def mfu(self) -> Quantity:
-        """Utilisation of the peak by the model's own operations in that time."""
+        """Utilisation of the peak by the model's own operations, attention too, in that time."""
         return training.mfu_of_operations(self.step.operations, 1, self.step.peak, self.time)
 
     @property
