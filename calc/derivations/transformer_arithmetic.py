@@ -21,14 +21,15 @@ class ModelParts:
     """Feed-forward networks hold most of a model, and its name is its total, rounded."""
 
     keys = (
-        "bert-large",
-        "gpt-3-175b",
-        "llama-2-70b",
         "llama-3-8b",
+        "qwen-3-32b",
+        "llama-3-1-70b",
         "llama-3-405b",
-        "gemma-2-27b",
-        "mixtral-8x7b",
+        "gpt-oss-120b",
+        "qwen-3-235b-a22b",
         "deepseek-v3",
+        "kimi-k2-5",
+        "nemotron-nano-9b-v2",
     )
     llama = models.get("llama-3-8b")
     layers = llama.layers
@@ -39,9 +40,9 @@ class ModelParts:
     vocabulary = llama.vocabulary
 
     feed_forward_share = (llama.parts["feed-forward"] / llama.parameters).to("%")
-    llama2_counted = models.get("llama-2-70b").parameters
-    mixtral_counted = models.get("mixtral-8x7b").parameters
-    mixtral_active = models.get("mixtral-8x7b").active_parameters
+    llama_counted = models.get("llama-3-1-70b").parameters
+    mixture_counted = models.get("qwen-3-235b-a22b").parameters
+    mixture_active = models.get("qwen-3-235b-a22b").active_parameters
 
     @classmethod
     def row(cls, key: str) -> Row:
@@ -200,7 +201,10 @@ class FusedDecode:
 class Caches:
     """Sharing keys, storing latents and shorter numbers each divide the cache."""
 
-    keys = ("gpt-3-175b", "llama-2-7b", "llama-3-8b", "llama-3-405b", "gemma-2-27b", "deepseek-v3")
+    keys = (
+        *("llama-3-8b", "qwen-3-32b", "llama-3-1-70b", "llama-3-405b", "qwen-3-235b-a22b"),
+        *("glm-4-5", "deepseek-v3", "kimi-k2-5"),
+    )
     group = 64
 
     quantized = quantization.bytes_per_parameter("4 bit/param", group) * quantity("1 param")
@@ -214,7 +218,7 @@ class Caches:
     deepseek = transformer.kv_cache_per_token(models.get("deepseek-v3"))
     deepseek_of_all_heads = transformer.kv_bytes_per_token(61, 128, 192, 128, "2 byte")
     deepseek_saving = (deepseek_of_all_heads / deepseek).to("")
-    ratio = (transformer.kv_cache_per_token(models.get("gpt-3-175b")) / deepseek).to("")
+    ratio = (transformer.kv_cache_per_token(models.get("llama-3-405b")) / deepseek).to("")
 
     @classmethod
     def row(cls, key: str) -> Row:
