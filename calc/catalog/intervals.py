@@ -73,7 +73,7 @@ class Interval:
         low, high = (f"{100 * (end - 1):+.0f}" for end in (self.low, self.high))
         told = "" if self.software and self.model else f" ({self.kind})"
         return (
-            f"{self.rows} rows like this{told}: median {self.median_error:.0%}, 80% in"
+            f"{self.rows} such rows{told}: half within {self.median_error:.0%}, 80% in"
             f" {low} … {high}%".replace("-", "\N{MINUS SIGN}")
         )
 

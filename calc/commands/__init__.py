@@ -79,7 +79,10 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "whether a claim of performance can be true, and where published rows stand",
     ),
     "measure": ("measure", "measure this machine's roofs, and write them as a device"),
-    "validate": ("measure", "predict some two dozen kernels from a device's roofs, and time them"),
+    "validate": (
+        "measure",
+        "hold what calc expects to this machine, published rows or engines' kernels",
+    ),
     "training": ("training", "what a training run made of its device, from its log"),
     "simulate": ("simulate", "train on the digits as a smaller, slower device would"),
     "sweep": (
@@ -111,6 +114,11 @@ class CommandParser(argparse.ArgumentParser):
     """A parser that tells mistakes in a line, and gets its options when it is first used."""
 
     group: str | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # No option begins with a digit, so "-1 GB" is a size, which is refused as one.
+        self._negative_number_matcher = re.compile(r"^-\.?\d")
 
     def add_options(self) -> None:
         """The options of a command, from the module of its group."""

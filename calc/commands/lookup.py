@@ -75,6 +75,8 @@ TITLES = (
     | software.TITLES
     | {dtype: dtype.upper() for dtype in hardware.DTYPES}
     | {"kept": "kept in more bits", "sense": "gap is stated as", "gap": "gap of the loss"}
+    | {"token": "a token", "keys_and_values": "keys and values, in 16 bits"}
+    | {"work": "forward pass, without attention"}
     | {"unsupported": "not supported by its matrix units", "links": "links to other devices"}
 )
 WITH_EXTRAS = ("simulation", "codesign", "measure", "derivations")
@@ -301,7 +303,7 @@ def shown(asked: str) -> Report:
     lookup = next(
         (_shown(kind, thing) for kind in DATA if (thing := _thing(kind, name)) is not None), None
     )
-    lookup = lookup or _function(name)
+    lookup = lookup or _function(name) or _source(asked)
     if lookup is None:
         kinds = ", ".join(kind.removesuffix("s") for kind in KINDS[:-1])
         raise InputError(f"there is no {kinds} or function {abbreviated(asked)}; {_advice(name)}")
@@ -325,6 +327,14 @@ def _of_own_file(name: str) -> tuple[str, Machine | Accelerator]:
     if machine.domain > 1 or machine.all_records():
         return "machines", machine
     return "devices", machine.device
+
+
+def _source(key: str) -> Report | None:
+    """A source by its key, as answers name it."""
+    with suppress(InputError):
+        cited = citation(key)
+        return Report([cited], facts={"kind": "source", "name": key, "title": cited})
+    return None
 
 
 def _advice(name: str) -> str:
@@ -352,6 +362,9 @@ def _shown(kind: str, thing: Any) -> Report:
     about = entry(kind, getattr(thing, "key", None) or thing.name, thing)
     below = [f"Source: {_cited(source)}" for source in sorted(sources)]
     below += [f"Note: {part.title}: {part.note}" for part in origins(facts) if part.note]
+    if kind == "devices" and machines.of(thing).rates:
+        measured = machines.of(thing).key
+        below.insert(0, f"What it was measured to reach: `calc show {measured}`")
     title, tables = [f"{about['title']}{year}"], [Table(fact_rows(facts, TITLES))]
     about |= {name: getattr(thing, name) for name in ("year", "source") if hasattr(thing, name)}
     return Report(title, tables, {"": below}, about | facts)
@@ -407,7 +420,8 @@ def facts_of(kind: str, thing: Any) -> Facts:
         shape = thing.shape if isinstance(thing, models.Network) else {"layers_of": thing.kinds}
         release = getattr(thing, "released", None)
         shape = shape | ({} if release is None else {"released": release})
-        return {**numbers, **shape, "parameters": {**thing.parts, **counted}} | _in_two_forms(thing)
+        counts = {**numbers, **shape, "parameters": {**thing.parts, **counted}}
+        return counts | _of_a_token(thing) | _in_two_forms(thing)
     names += [name for name, _ in inspect.getmembers(type(thing), _is_property) if name[0] != "_"]
     values = {name: getattr(thing, name) for name in names if name not in ("name", "source")}
     known = {name: value for name, value in values.items() if value is not None}
@@ -418,6 +432,15 @@ def _texts(thing: object, names: Iterable[str]) -> Facts:
     """What is said in words, where something is."""
     texts = {name: getattr(thing, name, "") for name in names}
     return {name: text for name, text in texts.items() if text}
+
+
+def _of_a_token(model: models.Model) -> Facts:
+    """What a token keeps in two bytes a number, and what it computes forward at no context."""
+    if not isinstance(model, models.Transformer):
+        return {}
+    work = {"work": transformer.forward_flops(model)}
+    kept = {"keys_and_values": transformer.kv_cache_per_token(model)} if model.keeps_cache else {}
+    return {"token": kept | work}
 
 
 def _in_two_forms(model: models.Model) -> Facts:

@@ -10,19 +10,34 @@ import argparse
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from calc.catalog import models
 from calc.catalog.models import Transformer
 from calc.core.arguments import counted
-from calc.core.errors import InputError
+from calc.core.errors import InputError, abbreviated
 from calc.core.public import docstring
 
 MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
+
+
+def whole(text: str) -> int:
+    """A whole number as people write it, "4096" or "16k".
+
+    >>> whole("16k")
+    16000
+    """
+    with suppress(ValueError):
+        if (number := float(counted(text))).is_integer():
+            return int(number)
+    raise argparse.ArgumentTypeError(f"a whole number is needed here; got {abbreviated(text)}")
+
+
 TYPES: dict[str, Callable[[str], object]] = {
-    "int": int,
-    "int | None": int,
+    "int": whole,
+    "int | None": whole,
     "float": float,
     "float | None": float,
 }

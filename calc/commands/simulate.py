@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from calc import simulation
-from calc.commands.options import add_options, chosen, numbers, split_at_commas
+from calc.commands.options import add_options, chosen, numbers, split_at_commas, whole
 from calc.commands.output import answers
 from calc.core.arguments import whole_number
 from calc.core.errors import InputError
@@ -133,7 +133,7 @@ def add_sweep(parser: argparse.ArgumentParser) -> None:
         ("--seeds", 3, "trainings, from the seeds 0, 1, …"),
         ("--workers", 1, "processes; several need --resume"),
     ):
-        parser.add_argument(name, type=int, default=count, help=f"{meaning} (default: {count})")
+        parser.add_argument(name, type=whole, default=count, help=f"{meaning} (default: {count})")
     parser.add_argument("--parquet", metavar="FILE", help="write the rows to a .parquet file")
     answers(parser, _sweep, table=True)
 

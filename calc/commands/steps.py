@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from calc.catalog import machines
-from calc.commands.options import add_options, chosen, model_of, numbers
+from calc.commands.options import add_options, chosen, model_of, numbers, whole
 from calc.commands.output import answers
 from calc.core.citations import citation
 from calc.core.report import Report, Table, values
@@ -22,7 +22,7 @@ def add_gemm(parser: argparse.ArgumentParser) -> None:
         ("n", "columns of the result"),
         ("k", "length of the sums"),
     ):
-        parser.add_argument(name, type=int, help=what)
+        parser.add_argument(name, type=whole, help=what)
     parser.add_argument("device", help=DEVICE)
     add_options(parser, kernels.gemm)
     answers(parser, _gemm, explained=True)
@@ -37,7 +37,7 @@ def add_collective(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operation", help=f"one of {named}")
     parser.add_argument("size", help='of the whole array, "16 MB"; of an all-to-all, of a device')
     parser.add_argument("device", help=DEVICE)
-    parser.add_argument("--devices", type=int, help="those of the machine where it is left out")
+    parser.add_argument("--devices", type=whole, help="those of the machine where it is left out")
     answers(parser, _collective)
 
 

@@ -32,8 +32,8 @@ ORIGIN = ("title", "kind", "source", "year", "checked", "note")
 LINES, WIDTH = 20, 100
 """Of an answer as it is printed."""
 FRAMES = ("polars", "pandas")
-FEWEST_ROWS = 3
-"""Of a table, however much is said beside it."""
+FEWEST_ROWS, FEWEST_OF_FIRST = 3, 8
+"""Of a table, and of the first, which holds the answer, however much is said beside them."""
 
 
 @dataclass(frozen=True)
@@ -236,17 +236,31 @@ class Answer(Reported):
         return values(self, "answer stands_on chosen caveats")
 
     def table(self) -> str:
-        """The title, the tables as far as LINES allow, and the caveats."""
-        below = [line for caveat in self.caveats for line in wrapped(f"- {caveat}")]
+        """The title, and the tables and caveats as far as LINES allow."""
         tables = [table for table in self.tables if not table.detail]
         lines = self._above()
-        left = LINES - len(lines) - len(tables) + 1 - len(below) - bool(below)
+        left = LINES - len(lines) - len(tables) + 1
+        others = FEWEST_ROWS * (len(tables) - 1)
+        first = min(FEWEST_OF_FIRST, len(tables[0].rows)) if tables else 0
+        below = self._below(left - others - first - 1)
+        left -= len(below) + bool(below)
         for place, table in enumerate(tables):
             later = FEWEST_ROWS * (len(tables) - place - 1)
             short = table.short(max(FEWEST_ROWS, left - later))
             left -= len(short)
             lines += ["", *short] if place else short
         return "\n".join([*lines, *(["", *below] if below else [])])
+
+    def _below(self, most: int) -> list[str]:
+        """The caveats, or of more than so many lines the first of them, and told so."""
+        told = [wrapped(f"- {caveat}") for caveat in self.caveats]
+        fit = next((n for n in range(len(told), 0, -1) if sum(map(len, told[:n])) <= most), 0)
+        if 0 < fit < len(told):
+            most -= 1  # for the line that tells so
+            fit = next((n for n in range(fit, 0, -1) if sum(map(len, told[:n])) <= most), 0)
+        more = len(told) - fit
+        left = [f"… with --explain: {more} more to mind"] if more else []
+        return [line for caveat in told[:fit] for line in caveat] + left
 
     def text(self) -> str:
         """What a command prints without `--explain`."""

@@ -132,7 +132,7 @@ def chosen_formats(setup: Setup) -> Iterator[str]:
         yield f"weights, keys, values and products in {kept}"
     else:
         other = setup.other_dtype
-        widened = f' (in {other.upper()} with dtype="{other}")' if other else ""
+        widened = f" ({other.upper()} with dtype {other})" if other else ""
         yield f"{setup.weights_told}, keys and values in {kept}, products in {products}{widened}"
 
 

@@ -37,7 +37,7 @@ class Plan(Estimate, Answer):
     >>> asked = {"prompt": 1000, "generated": 200, "software": "vllm", "devices": 1}
     >>> print(plan("llama-3-8b", "h100", batch=8, **asked))
     Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB: 6.78 ms a token, 1060 token/s, first token 166 ms
-    measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 353 rows like this: median 9%, 80% in −57 … +17%
+    measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 353 such rows: half within 9%, 80% in −57 … +17%
     chosen: weights, keys, values and products in BF16
     <BLANKLINE>
     batch 8, 1000 + 200 tokens  bound           expected       80% of rows            what binds
@@ -262,14 +262,15 @@ def plan(
     - `batch`: sequences at a time
     - `devices`: how many share the model; the fewest that hold the batch where it is left out
     - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit); one for each
-      group of matrices: "experts=mxfp4,others=bf16"; "released" where it is left out and the data
-      say in what, or else bf16
+      group of matrices: "experts=mxfp4,others=bf16"; where it is left out "released", if the data
+      say in what, or else bf16, and that of `dtype` if this has fewer bits than 16 of either
     - `kv`: format of keys and values, or the size of one
     - `dtype`: what products are computed in; where it is left out and the device has it, what the
-      released weights are made for, or bf16
+      released weights are made for, that of weights in fp8 or nvfp4, or bf16
     - `link`: bandwidth each way of a ring of devices, in place of the machine's: "32 GB/s"
     - `price`: of a device, "3 USD/hour"; without it, no cost
-    - `context`: the most tokens that the model reads, where that is not the published number
+    - `context`: the most tokens that the model reads, where that is not the published number; a
+      sequence here has those of `prompt` and `generated`
     - `software`: what serves, "sglang" or "vllm 0.19"; where it is left out, the newest vLLM that
       was measured on the device (on a Mac llama.cpp); "none" leaves out a program's own time
     - `pue`: energy of the building over that of its machines, 1.2; that of the machines alone where

@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 
 from calc import formats
 from calc.catalog import grids, machines, models, software
-from calc.catalog.hardware import Accelerator, dtype_of
+from calc.catalog.hardware import USUAL_DTYPES, Accelerator, dtype_of
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.catalog.models.weights import RELEASED, Weights, is_released
@@ -25,7 +25,10 @@ from calc.networks import transformer
 from calc.steps import inference
 from calc.steps.job import Formats, Job, Layout
 
-NARROW = "fp8", "fp4", "int8"  # that products are computed in, beside weights kept so alone
+QUANTISED = {"fp8": "fp8", "fp4": "nvfp4", "int8": "int8"}
+"""What weights are kept in for products in so few bits."""
+MULTIPLIED = {"fp8-e4m3": "fp8", "nvfp4": "fp4"}
+"""What weights that are kept so are multiplied in, by a device that can; others are widened."""
 UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 MOST_PAID = 100_000  # USD/hour of a device, so that what is computed from it stays a number
@@ -91,16 +94,15 @@ class Setup:
         machine = machines.of(device)
         numbers = {name: _whole_number(name, count) for name, count in counts.items()}
         check_shapes(numbers)
-        weights, price, program = options.weights, options.price, options.software
-        if weights is None:
-            weights = UNSTATED if model.released is None else RELEASED
+        price, program = options.price, options.software
+        weights, dtype = _kept_and_computed(model, machine.device, options.weights, options.dtype)
         setup = cls(
             model=model,
             machine=machine,
             **({"devices": quantity(1, "")} | numbers),
             weights=weights,
             kv=options.kv,
-            dtype=_computed_in(model, machine, weights) if options.dtype is None else options.dtype,
+            dtype=dtype,
             link=_link(machine, options.link),
             price=None if price is None else price_of_device(price),
             software=_program(machine.device, program),
@@ -134,7 +136,7 @@ class Setup:
         """
         given = [dtype_of(str(format)) for format in self.kept.given.values()]
         chosen = "dtype" in self.left_out and not is_released(self.weights)
-        narrow = [dtype for dtype in given if dtype in NARROW and dtype in self.device.dtypes]
+        narrow = [dtype for dtype in given if dtype in QUANTISED and dtype in self.device.dtypes]
         return narrow[0] if chosen and narrow and self.dtype not in given else ""
 
     @cached_property
@@ -228,11 +230,24 @@ def _program(device: Accelerator, given: str | None) -> Software:
     return software.UNKNOWN if none else software.get(given)
 
 
-def _computed_in(model: Transformer, machine: Machine, weights: QuantityLike) -> str:
-    """What products are computed in: as the release says, or else in what the device has."""
-    released = model.released.products if model.released and is_released(weights) else ""
-    device = machine.device
-    return released if released in device.dtypes else device.usual_dtype
+def _kept_and_computed(
+    model: Transformer, device: Accelerator, weights: QuantityLike | None, dtype: str | None
+) -> tuple[QuantityLike, str]:
+    """The formats of weights and of products, where one or both are left out: as engines choose.
+
+    Weights in FP8 or NVFP4 are multiplied as they are by a device that can; weights released in 16
+    bits are quantised as they are loaded where products are asked for in fewer.
+    """
+    release = model.released
+    if weights is None:
+        weights = UNSTATED if release is None else RELEASED
+        if dtype is not None and not (release and {*release.formats.values()} - {*USUAL_DTYPES}):
+            weights = QUANTISED.get(dtype_of(dtype), weights)
+    if dtype is None:
+        made_for = release.products if release and is_released(weights) else ""
+        as_kept = MULTIPLIED.get(formats.key_of(str(weights)) or "", made_for)
+        dtype = as_kept if as_kept in device.dtypes else device.usual_dtype
+    return weights, dtype
 
 
 def _check_one(name: str, size: Quantity, given: QuantityLike) -> None:

@@ -41,7 +41,7 @@ UNSAID = {  # conditions that a claim should say, and what stands for them
         "dtype_weights": f"format of weights: {SMALLEST}, computed in the device's fastest",
         "dtype_kv": f"format of caches: {SMALL_CACHE}",
         "batch": "users at once: as many as memory holds",
-        "input_len": "length of prompts: none are read",
+        "input_len": "length of prompts: as short as may be",
         "output_len": "length of answers: contexts of one token",
         "parallelism": "layout: messages cost nothing",
         "software": "software",
@@ -395,11 +395,8 @@ def _served(
 
 def _by(job: Job, part: str, seconds: float, load: Tokens) -> str:
     """What the bound is made of."""
-    what = (
-        f"a step that writes {load.writing:.4g} tokens"
-        if load.writes
-        else f"reading {load.reading:.4g} tokens"
-    )
+    many = quantity(load.writing if load.writes else load.reading, "token")
+    what = f"a step that writes {many}s" if load.writes else f"reading {many}s"
     time = quantity(seconds, "s")
     if part == "memory":
         moved, pace = (job.memory_bandwidth * time).to("GB"), job.memory_bandwidth

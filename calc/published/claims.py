@@ -46,6 +46,7 @@ OF_TRAINING = ("tokens", "flops", "mfu", "step")
 SCALE = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 SCALE |= {"M": 1e6, "B": 1e9, "T": 1e12, "P": 1e15, "G": 1e9, "K": 1e3, "": 1.0}
 NUMBER = r"(\d+(?:\.\d+)?)\s?((?-i:[kKMBT])(?![A-Za-z])|thousand|million|billion|trillion)?"
+NEGATIVE = re.compile(r"(?:^|\s)[-\u2212]$")  # what stands before a number that is
 SECOND = r"(?:/|\bper\b|\ba\b)\s*(?:s|sec|second)\b"
 PATTERNS = {  # of figures in a clause
     "rate": rf"{NUMBER}[\s-]*(?:\w+\s+)?(?:tokens?|toks?|t)\s*{SECOND}|{NUMBER}\s*tps\b",
@@ -208,6 +209,9 @@ def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, gi
     if not figures:
         missing.append("a figure, such as token/s, TTFT, TPOT, MFU or a time")
     if missing:
+        if "device" not in said and isinstance(given, str):
+            unknown = re.findall(r"\b[A-Za-z]+-?\d{2,}\w*", _take_words(_take_model(given, {}), {}))
+            missing[0] += f" ({' or '.join(unknown)} is none of the data)" if unknown else ""
         parts = (
             f"{name.replace('_', ' ')} {value}" for name, value in (*said.items(), *figures.items())
         )
@@ -335,10 +339,11 @@ def _figures(clause: str, said: Mapping[str, Any], figures: dict[str, float]) ->
             continue
         number, *units = (part for part in match.groups() if part is not None)
         value = float(number) * next((SCALE[unit] for unit in units if unit in SCALE), 1.0)
+        value *= -1 if NEGATIVE.search(clause[: match.start()]) else 1
         behind = small[match.start() :]
         each, of_user = (re.search(OF_ONE.format(who), behind) for who in (DEVICES, USERS))
         if kind == "time":
-            value = quantity(float(number), units[-1]).m_as("s")
+            value = quantity(math.copysign(float(number), value), units[-1]).m_as("s")
             kind = _time_named(small, said)
         elif kind == "rate":
             kinds = (name for name, words in KINDS.items() if re.search(words, small))

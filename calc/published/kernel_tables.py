@@ -19,8 +19,20 @@ from calc.catalog import engine_sums, expert_exchanges, kernel_shares
 from calc.catalog.engine_sums import Sums
 from calc.catalog.expert_exchanges import Exchange
 from calc.catalog.kernel_shares import Error, Surface, stand_ins
-from calc.core.report import Reported, Table, values
+from calc.core.report import Reported, Table, values, wrapped
 
+TOLD = {
+    "product": "matrix products",
+    "experts": "grouped products of a mixture's experts",
+    "prompts": "attention of a prompt",
+    "caches": "attention of written tokens to their caches",
+    "chosen": "sparse attention to chosen places of a cache, with the choice",
+    "chunks": "linear attention of a prompt",
+    "states": "linear attention of written tokens",
+    "exchanges": "of tokens with the devices of their experts",
+    "sums": "engines' own all-reduces",
+}
+"""What the kernels are."""
 HELD = {"own": "by itself", "version_before": "version left out", "device_alike": "device left out"}
 KINDS: dict[str, Callable[[Surface | Exchange | SumErrors], str]] = {
     "kernel": lambda row: row.kernel,
@@ -96,6 +108,11 @@ class KernelErrors(Reported):
             Table([("", "rows", *columns), *self._rows(of)], f"Median errors by {title}")
             for title, of in KINDS.items()
         ]
+
+    @cached_property
+    def sentences(self) -> dict[str, list[str]]:
+        """What the kernels are."""
+        return {"": [*wrapped("; ".join(f"{name}: {what}" for name, what in TOLD.items()))]}
 
     def _rows(self, of: Callable[[Held], str]) -> Iterator[tuple[str, ...]]:
         for kind in dict.fromkeys(map(of, self.tables_of)):

@@ -97,6 +97,8 @@ def test_what_would_do_all_the_same_is_said() -> None:
         ("we are three times as fast", "a device and how many devices and a model and a figure"),
         ("Llama 3.1 8B on H100s: 5k tok/s", "how many devices is not said; understood was model"),
         ("Llama 3.1 8B on one H100: 0 token/s", "written tokens must be positive; got 0"),
+        ("Llama 3.1 8B on one H100: -12 000 token/s", "must be positive; got -12000"),
+        ("Llama 3.1 8B on one Z9000: 5 token/s", "Z9000 is none of the data"),
         ("Llama 3.1 8B on one H100: 5 token/s" + " " * 10**6, "up to 2000 characters"),
         ({"device": "h100", "output_throughput": "fast"}, "a figure that is no number"),
         ("all-reduce of 16 MB on one H100 in 20 µs", "one device alone sends nothing"),

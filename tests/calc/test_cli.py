@@ -385,6 +385,19 @@ def test_show_refuses_an_unknown_name(command: Command) -> None:
     assert len(command.refuses("show", "z" * 5000)) < 300
 
 
+def test_show_a_source_as_answers_name_it(command: Command) -> None:
+    assert command.prints("show", "nvidia-aiconfigurator").startswith(
+        "NVIDIA (2026), aiconfigurator"
+    )
+    assert "to reach: `calc show dgx-b200`\n" in command.prints("show", "b200")
+
+
+def test_a_size_below_zero_is_refused_as_a_size(command: Command) -> None:
+    assert "positive and in byte; got -1 GB" in command.refuses(
+        "collective", "all-reduce", "-1GB", "h100"
+    )
+
+
 def test_show_a_recipe(command: Command) -> None:
     shown = command.prints("show", "Adam_Mixed")
     assert shown.startswith("16 byte/param: 2 weight + 2 gradient + 4 master weight + 4 momentum +")
@@ -422,6 +435,10 @@ def test_show_tells_a_mistake_in_the_data(
         (["frobnicate"], "calc: argument COMMAND: invalid choice: 'frobnicate'"),
         (["lst"], "calc: argument COMMAND: invalid choice: 'lst'; did you mean list? choose from"),
         (["list", "devics"], "calc list: argument what: invalid choice: 'devics'; did you mean"),
+        (
+            ["gemm", "4096", "4096", "h100"],
+            "calc gemm: argument k: a whole number is needed here; got 'h100'; see calc gemm",
+        ),
     ],
 )
 def test_wrong_usage(

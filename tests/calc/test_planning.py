@@ -567,7 +567,7 @@ def test_an_interval_is_around_what_is_expected_and_within_the_bounds() -> None:
         assert low >= bounds.lower if name != "throughput" else high <= bounds.upper
     (values,) = made.points
     assert values["interval"]["throughput"]["high"] == made.interval("throughput")[1]
-    assert "rows like this: median" in made.stands_on
+    assert "such rows: half within" in made.stands_on
     assert (
         plan("llama-3-8b", "h100", prompt=9, generated=9, link="1 GB/s", devices=2).interval(
             "throughput"

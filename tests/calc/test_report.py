@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from html.parser import HTMLParser
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 
 from calc import compare, plan, plan_service, plan_training, published, quantity, throughput
 from calc.catalog.intervals import BASES
-from calc.core.report import Answer, Report, Reported, Table
+from calc.core.report import LINES, Answer, Report, Reported, Table
 from calc.planning.serving import Plans
 from calc.published.reporting import Agreement
 
@@ -187,3 +189,31 @@ def test_a_table_of_any_length_prints_its_first_rows_and_has_all_in_csv() -> Non
     assert re.search(r"… with --explain: \d+ rows and ", many.text())
     explained = many.explain().splitlines()
     assert sum(bool(re.match(r"\d+ +\d", line)) for line in explained) == 2 * 301
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Long(Answer):
+    """An answer with more to mind than there is room for."""
+
+    mind: Sequence[str]
+    rows = 7
+
+    @property
+    def caveats(self) -> Sequence[str]:
+        return self.mind
+
+    @cached_property
+    def tables(self) -> Sequence[Table]:
+        return [Table([(f"row {place}", "1") for place in range(self.rows)])]
+
+
+@pytest.mark.parametrize("many", [0, 1, 2, 5, 40])
+def test_the_rows_of_an_answer_stand_before_what_is_to_be_minded(many: int) -> None:
+    lines = Long([f"Mind {place}: {'long ' * 40}" for place in range(many)]).table().splitlines()
+    assert len(lines) <= LINES
+    assert [line for line in lines if line.startswith("row")] == [
+        f"row {place}  1" for place in range(Long.rows)
+    ]
+    told = sum(line.startswith("- Mind") for line in lines)
+    left = [line for line in lines if line.startswith("…")]
+    assert left == ([f"… with --explain: {many - told} more to mind"] if told < many else [])

@@ -133,13 +133,41 @@ def test_a_plan_takes_the_release_where_nothing_is_said() -> None:
         "with weights as released, in FP8 E4M3 (experts, feed-forward, attention) and BF16"
         in (plain.assumptions[0])
     )
-    assert plan("deepseek-v3", "dgx-h200", **asked, weights="fp8").dtype == "bf16"
+    assert plan("deepseek-v3", "dgx-h200", **asked, weights="fp8").dtype == "fp8"
     assert plan("deepseek-v3", "tpu-v5p", **asked).dtype == "bf16"  # which has no FP8
     assert plan("gpt-oss-120b", "b200", **asked).dtype == "fp4"
     assert plan("gpt-oss-120b", "h100", **asked).dtype == "bf16"  # which has no FP4
     unsaid = plan("llama-2-7b", "h100", **(asked | {"devices": 1}))
     assert unsaid.model_memory == quantity(2 * unsaid.model.parameters.magnitude, "byte")
     assert "with weights in BF16 and keys" in unsaid.assumptions[0]
+
+
+@pytest.mark.parametrize(
+    ("device", "asked", "kept", "dtype"),
+    [
+        ("h100", {}, "BF16", "bf16"),
+        ("h100", {"weights": "fp8"}, "FP8 E4M3", "fp8"),
+        ("h100", {"dtype": "fp8"}, "FP8 E4M3", "fp8"),
+        ("h100", {"weights": "bf16", "dtype": "fp8"}, "BF16", "fp8"),
+        ("h100", {"weights": "fp8", "dtype": "bf16"}, "FP8 E4M3", "bf16"),
+        ("h100", {"weights": "int8"}, "INT8", "bf16"),
+        ("h100", {"dtype": "int8"}, "INT8", "int8"),
+        ("h100", {"weights": "nvfp4"}, "NVFP4", "bf16"),  # which has no FP4
+        ("b200", {"weights": "NVFP4"}, "NVFP4", "fp4"),
+        ("b200", {"dtype": "fp4"}, "NVFP4", "fp4"),
+        ("b200", {"weights": "mxfp4"}, "MXFP4", "bf16"),
+    ],
+)
+def test_the_format_that_is_left_out_is_what_engines_choose(
+    device: str, asked: dict[str, Any], kept: str, dtype: str
+) -> None:
+    made = plan("llama-3-8b", device, prompt=100, generated=10, **asked)
+    assert (str(made.kept), made.dtype) == (kept, dtype)
+
+
+def test_weights_that_are_released_in_few_bits_stay_so_for_other_products() -> None:
+    made = plan("gpt-oss-120b", "b200", prompt=100, generated=10, dtype="fp8")
+    assert str(made.kept) == "MXFP4 (experts) and BF16 (others)"
 
 
 def test_other_steps_take_groups_too() -> None:

@@ -21,15 +21,7 @@ from calc.derivations.places import Thing, kind_of, page_of
 from calc.derivations.sources import mark
 from calc.published import conditions
 from tools.pages import ROOT, bullets, generated, uses
-from tools.pages.facts import (
-    Fact,
-    asked_of,
-    keeps_cache,
-    measured_on,
-    shape_of,
-    weights_and_work,
-    whole,
-)
+from tools.pages.facts import Fact, asked_of, measured_on, shape_of, weights_and_work, whole
 
 SOURCES = {
     "devices": "calc/data/accelerators.toml",
@@ -409,7 +401,7 @@ def _row(thing: Thing) -> list[str]:
         case Network():
             parameters = _number(thing.parameters, "Gparam")
             return [str(thing.year), parameters, *[NONE] * (len(OF_MODELS) - 1)]
-    cached = keeps_cache(thing)
+    cached = thing.keeps_cache
     return [
         str(thing.year),
         _number(thing.parameters, "Gparam"),

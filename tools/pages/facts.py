@@ -148,7 +148,7 @@ def of_model(model: Transformer | Network) -> Iterator[Fact]:
         active = model.active_parameters
         title = "parameters that a token meets"
         yield Fact.computed(title, active, "active", 4, row("active"))
-    if keeps_cache(model):
+    if model.keeps_cache:
         per_token = transformer.kv_cache_per_token(model)
         title = "KV cache of a token, two bytes a number"
         yield Fact.computed(title, per_token, "bytes kvcache", row=row("kv"))
@@ -158,11 +158,6 @@ def of_model(model: Transformer | Network) -> Iterator[Fact]:
     records = model_records(model.key)
     for name, (title, words) in ASKED.items():
         yield Fact.of(title, records[name], words)
-
-
-def keeps_cache(model: Transformer) -> bool:
-    """Whether it writes texts, and so keeps keys and values of what it has read."""
-    return bool(model.caching_layers) and model.output in ("own", "tied")
 
 
 def weights_and_work(model: Transformer) -> Iterator[Fact]:
@@ -175,7 +170,7 @@ def weights_and_work(model: Transformer) -> Iterator[Fact]:
         title = f"weights, as released, in {model.released}"
         weights = inference.weight_memory(model, "released")
         yield Fact.computed(title, weights, row=row("released"))
-    if keeps_cache(model):
+    if model.keeps_cache:
         kept = transformer.kv_cache(model, model.context)
         yield Fact.computed("KV cache of its longest context", kept, row=row("kept"))
     work = transformer.forward_flops(model)

@@ -285,6 +285,11 @@ class Transformer:
         return self.layers_with(*CACHING)
 
     @property
+    def keeps_cache(self) -> bool:
+        """Whether it writes texts, and so keeps keys and values of what it has read."""
+        return bool(self.caching_layers) and self.output in ("own", "tied")
+
+    @property
     def blocks(self) -> int:
         """Blocks that add to the stream: attentions and feed-forward networks of all layers."""
         return 2 * self.layers - self.layers_with(NONE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from functools import cache
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from calc.core.records import DATA, check_fields, read_record, read_toml
 FILE = DATA / "models.toml"
 INHERITED = ("kind", "source", "checked")
 LISTING = "`calc list models` prints them all"
+ACTIVE = re.compile(r"-a[\d-]+b$")  # parameters that a token meets, which names often leave out
 FAMILIES: dict[str, type[Transformer | Network]] = {
     "transformer": Transformer,
     "convolutional": Convolutional,
@@ -109,8 +111,13 @@ def also(key: str) -> tuple[str, ...]:
 
 @cache
 def _spellings() -> dict[str, str]:
+    short = {key: ACTIVE.sub("", key) for key in _tables()}
+    alone = {key for key, name in short.items() if [*short.values()].count(name) == 1}
     return spellings(
-        {key: (table["name"], *table.get("also", ())) for key, table in _tables().items()}
+        {
+            key: (*([short[key]] if key in alone else []), table["name"], *table.get("also", ()))
+            for key, table in _tables().items()
+        }
     )
 
 
