@@ -498,7 +498,7 @@
   /* ---- Tab stops once at a list of contents, at a table, and at the numbers, terms and links of a section: arrows
      lead on from there. In a table and a list they do so up and down too; in the text those two scroll. */
 
-  const PRESSED = "a[href], .q[role=button], .sort, .tool";
+  const PRESSED = "a[href], .q[role=button], .sort, .tool, .pick";
 
   function oneStop(parts, box) {
     const rest = (part) => { for (const other of parts) other.tabIndex = other === part ? 0 : -1; };

@@ -39,21 +39,49 @@
     table.tBodies[0].append(...order.map((i) => original[i]));
   }
 
-  /* ---- Rows that hold all words of the field, or of a part of it between commas */
+  /* ---- Rows that hold all words of the field, or of a part of it between commas. Where each leads to a page of its
+     own, those that are ticked stand alone side by side. */
+
+  function picksOf(rows, changed) {
+    const boxes = rows.map((row) => {
+      const box = element("input", { type: "checkbox", className: "pick", ariaLabel: `Compare ${words(row.cells[0])}` });
+      box.addEventListener("change", changed);
+      row.cells[0].prepend(box);
+      return box;
+    });
+    const button = element("button", { type: "button", ariaPressed: "false", hidden: true });
+    button.addEventListener("click", () => {
+      button.ariaPressed = button.ariaPressed === "true" ? "false" : "true";
+      changed();
+    });
+    return {
+      button,
+      shows(row) { return button.ariaPressed === "false" || boxes[rows.indexOf(row)].checked; },
+      count() {
+        const picked = boxes.filter((box) => box.checked).length;
+        button.hidden = !picked;
+        if (!picked) button.ariaPressed = "false";
+        button.textContent = `Compare ${picked} alone`;
+      },
+    };
+  }
 
   function filterOf(table, rows) {
     const label = table.closest("figure")?.querySelector(".caption-label")?.textContent.replace(/:$/, "") || "this table";
     const field = element("input", { type: "search", placeholder: "Filter rows", ariaLabel: `Filter the rows of ${label}` });
     const count = element("span", { role: "status" });
-    field.addEventListener("input", () => {
+    const picks = rows.every((row) => row.cells[0].querySelector("a")) ? picksOf(rows, show) : null;
+    function show() {
+      picks?.count();
       const wanted = field.value.toLowerCase().split(",").map((words) => words.split(/\s+/).filter(Boolean));
       const asked = wanted.filter((words) => words.length);
       const holds = (text) => !asked.length || asked.some((words) => words.every((word) => text.includes(word)));
-      for (const row of rows) row.hidden = !holds(row.textContent.toLowerCase());
+      for (const row of rows) row.hidden = !(holds(row.textContent.toLowerCase()) && (picks?.shows(row) ?? true));
       const left = rows.filter((row) => !row.hidden).length;
       count.textContent = left < rows.length ? `${left} of ${rows.length} rows` : "";
-    });
-    return element("p", { className: "table-filter" }, field, count);
+    }
+    field.addEventListener("input", show);
+    return element("p", { className: "table-filter" }, field, ...(picks ? [picks.button] : []), count);
   }
 
   for (const table of all(".sortable table")) {

@@ -55,6 +55,19 @@ $$
 :::
 
 """
+MACHINES = """\
+::: {.sortable}
+
+| Machine | Devices |
+|:-----|-----:|
+| [Box](#sec-devices) | 8 |
+| [Rack](#sec-devices) | 72 |
+| [Tray](#sec-devices) | 4 |
+
+: Machines, each with a page. {#tbl-machines}
+
+:::
+"""
 LONG = "| n | value |\n|:--|--:|\n" + "".join(f"| row {n} | {n}.5 |\n" for n in range(80))
 WIDE = (
     "| n " + "| a head of some width " * 14 + "|\n" + "|:--" * 15 + "|\n"
@@ -77,7 +90,7 @@ POINTS = """cells => cells.map(cell => {
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("tables")
     (root / "_quarto.yml").write_text(SETTINGS.replace("  typst: default\n", ""), encoding="utf-8")
-    (root / "index.qmd").write_text(f"{DEVICES}{LONG}\n\n{WIDE}\n", encoding="utf-8")
+    (root / "index.qmd").write_text(f"{DEVICES}{LONG}\n\n{WIDE}\n{MACHINES}", encoding="utf-8")
     render(root, "html")
     return root / "_book"
 
@@ -128,12 +141,31 @@ def test_a_press_on_a_head_sorts_down_up_and_back(page: Page) -> None:
 
 
 def test_a_field_leaves_the_rows_with_its_words(page: Page) -> None:
-    field = page.get_by_role("searchbox", name="Filter the rows of Table")
+    field = page.get_by_role("searchbox", name="Filter the rows of Table 1")
     field.fill("gb/s")
     expect(page.locator("#tbl-devices tbody tr:visible")).to_have_count(2)
     expect(page.get_by_role("status").first).to_have_text("2 of 4 rows")
     field.fill("")
     expect(page.locator("#tbl-devices tbody tr:visible")).to_have_count(4)
+
+
+def test_rows_that_are_ticked_are_compared_alone(page: Page) -> None:
+    rows = page.locator("#tbl-machines tbody tr:visible")
+    compare = page.get_by_role("button", name=re.compile("^Compare"))
+    assert page.locator("#tbl-devices .pick").count() == 0  # whose rows lead to no page
+    expect(compare).to_be_hidden()
+    for name in ("Box", "Tray"):
+        page.get_by_role("checkbox", name=f"Compare {name}").check()
+    expect(compare).to_have_text("Compare 2 alone")
+    compare.click()
+    expect(rows).to_have_count(2)
+    page.get_by_role("searchbox", name="Filter the rows of Table 2").fill("tray")
+    expect(rows).to_have_count(1)
+    page.get_by_role("searchbox", name="Filter the rows of Table 2").fill("")
+    for name in ("Box", "Tray"):
+        page.get_by_role("checkbox", name=f"Compare {name}").uncheck()
+    expect(rows).to_have_count(3)
+    expect(compare).to_be_hidden()
 
 
 def test_without_scripts_the_table_is_plain(browser_without_scripts: Page) -> None:
@@ -152,7 +184,7 @@ def browser_without_scripts(context: BrowserContext, site: Path) -> Page:
 def test_a_table_is_saved_as_csv(page: Page) -> None:
     page.locator("#tbl-devices").hover()
     with page.expect_download() as saved:
-        page.get_by_role("button", name="as CSV").click()
+        page.get_by_role("button", name="Table 1 as CSV").click()
     assert saved.value.suggested_filename == "tbl-devices.csv"
     assert Path(saved.value.path()).read_text(encoding="utf-8") == (
         "Device,Bandwidth,Price\n"
