@@ -337,18 +337,6 @@ class Thresholds:
         return [cls.row(machines.get(key)) for key in ("dgx-h200", "dgx-b200", "gb200-nvl72")]
 
 
-class PairByPcie:
-    """Problem 1: two GPUs on PCIe send the array once each."""
-
-    machine = machines.get("rtx-5090-2")
-    parameters = quantity("1B param")
-    link = machine.bandwidth
-
-    gradients = training.model_memory(parameters, GradientExchange.each)
-    found = collectives.time("all_reduce", gradients, machine.domain, machine)
-    time = found.lower.to("ms")
-
-
 class BenchmarkLine:
     """What an algbw says about the links depends on the collective."""
 

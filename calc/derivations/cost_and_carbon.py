@@ -12,12 +12,10 @@ from calc import (
     energy,
     hardware,
     inference,
-    machines,
     models,
     published,
     quantity,
     runs,
-    training,
     transformer,
 )
 from calc.core.units import Quantity, QuantityLike
@@ -89,8 +87,6 @@ class TokenPrice:
     cache_share = (floor / price_together).to("%")
     # A memory that is full of weights and caches is read once for each token.
     whole_memory = (device.memory_capacity / device.memory_bandwidth).to("ms")
-    busy = quantity(30, "%")
-    price_busy = cost.cost_per_token(1, rent, together.throughput, busy).to("USD/Mtoken")
 
     @classmethod
     def price(cls, context: int, sequences: QuantityLike) -> tuple[Quantity, Quantity]:
@@ -315,19 +311,6 @@ class EnergyOfAnAnswer:
     at_the_meter = cost.facility_energy(servers).to("W*h")
 
 
-class SevenBillionRun:
-    """Problems 1 and 2: dollars of a run, and its tonnes in two places."""
-
-    parameters = quantity("7B param")
-    tokens = quantity("1T token")
-    mfu = quantity(40, "%")
-    goodput = quantity(90, "%")
-
-    plan = training.training_time(parameters, tokens, 1, hardware.get("h100").peak("bf16"), mfu)
-    hours = (plan / goodput).to("h")
-    price = cost.run_cost(1, hours, RunPrice.rent)
-
-
 class PriceOfARequest:
     """Problem 3: a prompt ten times as long as its answer costs as much."""
 
@@ -424,13 +407,6 @@ class OneCall:
         assert expectation is not None
         return expectation
 
-    @classmethod
-    def token(cls, devices: int | None = None, weights: str = "BF16") -> tuple[Quantity, Quantity]:
-        """A token's expected time and price on H100s."""
-        expectation = cls.expected(devices, weights)
-        assert expectation.cost_per_token is not None
-        return expectation.time_per_token.to("ms"), expectation.cost_per_token
-
 
 class PartsOfAToken:
     """Half of a token is GEMMs; messages and the program itself are most of the rest."""
@@ -438,19 +414,6 @@ class PartsOfAToken:
     writing = OneCall.expected(OneCall.some).passes["each token"]
     no_overlap = OneCall.plan(devices=OneCall.some).time_per_token.upper
     over_no_overlap = (writing.total / no_overlap).to("")
-
-
-class MoreDevices:
-    """Eight devices are faster than two by more than twice, and each token costs more."""
-
-    fewest = OneCall.plan().devices
-    node = machines.get("dgx-h100").domain
-
-    time, price = OneCall.token()
-    time_node, price_node = OneCall.token(node)
-    faster = (time / time_node).to("")
-    dearer = (price_node / price - 1).to("%")
-    dearer_written = (node / fewest / faster - 1).to("%")  # if decode were all that is paid for
 
 
 class FewestDevices:

@@ -12,7 +12,6 @@ from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import show
 from calc.derivations.recorded import MEASURED, Named
-from calc.measure.timing import NOISY
 
 KERNELS = polars.read_csv(MEASURED / "cpu_kernels.csv").with_columns(
     (col("measured_seconds") / col("predicted_seconds")).alias("ratio")
@@ -101,7 +100,6 @@ class Validation:
 
     kernels = len(KERNELS)
     median_error = quantity(measure.median_error(KERNELS["ratio"].to_list()), "").to("%")
-    noisy = quantity(100 * NOISY, "%")
     band = 0.25
     threshold = 1 + band
     within = bisect_right(sorted(map(measure.error, KERNELS["ratio"])), band)

@@ -192,7 +192,6 @@ class WeightsByInfiniband:
     weights = quantity("14 GB")
 
     time = links.transfer_time(weights, FourLinks.infiniband, FourLinks.infiniband_latency)
-    latency_share = (FourLinks.infiniband_latency / time).to("%")
     as_if_bytes = (weights / quantity("400 GB/s")).to("ms")
 
 

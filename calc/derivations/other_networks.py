@@ -160,9 +160,7 @@ class DiffusedImage:
     short = ((measured - expected) / measured).to("%")
     reached = share(time, measured)
     eager_reached = share(time, eager)
-    batch = 8
-    each_of_batch = constants.latency_eight_images_flux_h100 / batch
-    gain = share(measured - each_of_batch, measured)
+    each_of_batch = constants.latency_eight_images_flux_h100 / 8
 
     @classmethod
     def rows(cls) -> Rows:
@@ -308,7 +306,6 @@ class CrossAttention:
     """An encoder reads once; the decoder looks at all of it again for each token that it writes."""
 
     model = network("whisper-large-v3", EncoderDecoder)
-    turbo = network("whisper-large-v3-turbo", EncoderDecoder)
     source = model.source_context
     assert source is not None
     written = 200
@@ -325,10 +322,6 @@ class CrossAttention:
         written, model.decoder_layers, model.heads, model.head_width
     ).to("MB")
     cache_ratio = cross_cache / self_cache
-    turbo_layers = turbo.decoder_layers
-    turbo_cross = encoder_decoder.cross_cache(
-        source, turbo.decoder_layers, turbo.heads, turbo.head_width
-    ).to("MB")
 
 
 class SmallerPatches:

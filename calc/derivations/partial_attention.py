@@ -73,10 +73,6 @@ class Chosen:
     model = models.get("deepseek-v3-2")
     selected = model.index_topk
 
-    index = attention.index_flops(length, 61, 64, 128)
-    attended = transformer.attention_flops(2048, 61, 128, 512 + 64, 512)
-    work = (index + attended).to("GFLOP/token")
-    full = transformer.attention_flops(length, 61, 128, 512 + 64, 512).to("GFLOP/token")
     read = transformer.cache_read(model, length).to("GB")
     full_read = transformer.cache_read(dense, length).to("GB")
     kept_share = transformer.kv_cache(model, length) / transformer.kv_cache(dense, length)

@@ -298,8 +298,6 @@ class OneModel:
         if compared.software == "vllm" and compared.row["model"] == SERVED_MODEL
     )
     rows = tuple(of_one_model(compared) for compared in _rows)
-    count = len(_rows)
-    slower = sum(compared.error > 0 for compared in _rows)
     middle = middle(abs(compared.error) for compared in _rows)
     largest = max((compared for compared in _rows), key=lambda row: row.row.number("batch"))
     largest_batch = round(largest.row.number("batch"))
@@ -608,11 +606,6 @@ class Slide:
 
 # What `python -m experiments.record_closed_loops` recorded.
 RECORDED = recorded.settings("closed_loops.toml")
-NOT_SERVERS, NOT_RACK, NO_ROOM = (
-    "how many servers write is not stated",
-    "how more than eight devices of a rack serve together is not stated",
-    "its weights do not fit into the memory of the devices it states",
-)
 
 
 def of_loops(summed: dict[str, Any]) -> Row:
@@ -633,9 +626,6 @@ class ClosedLoops:
     all = RECORDED["all"]
     total = RECORDED["rows"]
     expected = all["rows"]
-    apart = RECORDED["unread"][NOT_SERVERS]
-    racks = RECORDED["unread"][NOT_RACK]
-    no_room = RECORDED["unread"][NO_ROOM]
     faster = RECORDED["faster_than_lower"]
     median_error = percent(all["median_error"])
     of_dense = percent(

@@ -77,9 +77,6 @@ class Relu:
     outputs = numpy.maximum(Rounding.weights, 0.0)
     symmetric = quantization.symmetric(outputs, bits)
     asymmetric = quantization.asymmetric(outputs, bits)
-    step = quantization.symmetric_step(Rounding.largest, bits)
-    asymmetric_step = quantization.asymmetric_step(Rounding.largest, bits)
-    step_ratio = step / asymmetric_step
 
 
 class Schemes:
@@ -208,11 +205,8 @@ class Groups:
 
     bits_of_group = quantization.bytes_per_parameter(code, group, scale).to("bit/param")
     bits_of_small_group = quantization.bytes_per_parameter(code, small_group, scale).to("bit/param")
-    overhead = (bits_of_group / code - 1).to("%")
     overhead_of_small_group = (bits_of_small_group / code - 1).to("%")
 
-    sqnr_of_channel, sqnr_of_group = (_sqnr_of_groups(size) for size in (width, group))
-    gain_of_group = sqnr_of_group - sqnr_of_channel
     speed_against_int8 = (ModelTooLarge.int8 / (bits_of_group)).to("")
 
     @classmethod

@@ -218,19 +218,6 @@ class FormatByBatch:
         return quantity(surface.time(rows, roof), "s").to("us")
 
     @classmethod
-    def gain(cls, rows: int, column: int) -> Quantity:
-        """How many times as fast as BF16 on the B200."""
-        return cls.time(rows, *cls.columns[2]) / cls.time(rows, *cls.columns[column])
-
-    @classmethod
     def rows(cls) -> Iterator[Row]:
         for rows in cls.rows_of_batch:
             yield rows, *(show(cls.time(rows, *column), "us", 2) for column in cls.columns)
-
-
-class FormatGains:
-    """At one token bytes decide, and a format gains less than it saves of them."""
-
-    few = FormatByBatch.rows_of_batch[0]
-    fp8_few = FormatByBatch.gain(few, 3)
-    nvfp4_few = FormatByBatch.gain(few, 4)

@@ -74,15 +74,12 @@ class PartOfStep:
     """Making a part of a step faster gains no more than the part was."""
 
     share = quantity(30, "%")
-    faster = 4
-    promised = 1.5
     usual = quantity(20, "%")
     shares = (quantity(5, "%"), usual, quantity(50, "%"), quantity(80, "%"))
     some = 2
     much = 10
 
     usual_most = (scaling.amdahl_limit(1 - usual) - 1).to("%")
-    gain = scaling.amdahl(1 - share, faster)
     most = scaling.amdahl_limit(1 - share)
 
     @classmethod

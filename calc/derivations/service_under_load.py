@@ -79,9 +79,6 @@ class Slots:
     busy_slowdown = (busy_time / alone).to("")
     _requests = slots * quantity("1 request")
     free = (1 - busy_rate * busy_time / _requests).to("%")
-    # The same requests, if only their last tokens came here.
-    _load = queueing.server_utilization(busy_rate, shared_time + slots * written, _requests)
-    elsewhere = queueing.batch_time(_load, slots, shared_time, written)
 
     @classmethod
     def row(cls, load: Quantity) -> tuple[Quantity | None, ...]:
@@ -294,7 +291,6 @@ class DesignedService:
     devices = devices_of("dgx-h100")
     reading, writing = (pool["devices"] for pool in _h100s["pools"])
     mixed = RECORDED["devices"]["mixed"]
-    least = _h100s["least_devices"]
     # Requests that are drawn longer than the model's context are cut to it.
     drawn_answer = quantity(RECORDED["drawn_answer"], "token")
 

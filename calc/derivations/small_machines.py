@@ -351,13 +351,7 @@ class ConstrainedExample:
     """The device of the run in the chapter: sixteen kibibytes, FP16, four times as slow."""
 
     memory = quantity("16 KiB")
-    precision = "fp16"
-    requested = 64
     factor = 4
-    model = LayerSizes.dense(64, 32, 10)
-
-    choice = adjust_batch_size_to_memory(model, requested, memory, precision)
-    batch = choice.batch
 
 
 def _by_precision(rows: Iterable[dict[str, str]], column: str) -> dict[str, tuple[float, ...]]:

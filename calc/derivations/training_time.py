@@ -99,7 +99,6 @@ class Cluster:
     batch = quantity(sequences * context, "token")
     steps = tokens / batch
     gradients = (parameters * constants.size_gradient_fp16).to("GB")
-    state = training.model_memory(parameters, training.recipe("adam-mixed").bytes_per_parameter)
     one_device = training.training_time(parameters, batch, 1, peak, mfu)
     one_device_run = training.training_time(parameters, tokens, 1, peak, mfu)
     measured_devices = collectives.time("all_reduce", gradients, after, machine).measured[0].devices
@@ -308,18 +307,6 @@ class OpenRuns:
     smollm = training.mfu("3.08B param", "11.2T token", 384, peak, "24 day").to("%")
     olmo_rate = quantity("1900 token/s")
     olmo_steady = training.mfu("32.2B param", "1900 token", 1, peak, "1 s").to("%")
-
-
-class WeekOfTraining:
-    """Seven billion parameters, a trillion tokens, 256 devices: five days."""
-
-    h100 = hardware.get("h100")
-    parameters = quantity("7B param")
-    tokens = quantity("1T token")
-    devices = 256
-    mfu = FirstEstimate.mfu
-
-    time = training.training_time(parameters, tokens, devices, h100.peak("bf16"), mfu)
 
 
 class ImpossibleReport:

@@ -165,7 +165,6 @@ class BatchOfDecodes:
 
     products = transformer.decode_matmuls(mixture, context, few)
     expert = next(product for product in products if product.name == "expert up")
-    used = quantity(expert.count, "1")
     expert_intensity = expert.intensity(Products.element)
 
     @classmethod
