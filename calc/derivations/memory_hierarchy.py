@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log10
 from typing import NamedTuple
 
-from calc import constants, energy, hardware, machines, memory, queueing, roofline, training
+from calc import constants, energy, hardware, machines, memory, roofline, training
 from calc.core.units import Quantity, quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies, EnergyOfMovement
 from calc.derivations.quoting import Quoted, Row, Rows, approximately, between, show
@@ -186,15 +186,6 @@ class TwoGenerations:
             AnchorBandwidths.pcie_raw,
         ),
     )
-
-
-class BytesInFlight:
-    """Hiding a latency means keeping so much on the way that the wires never rest."""
-
-    latency = AnchorLatencies.hopper_global_revised
-
-    in_flight = queueing.bytes_in_flight(hardware.get("h100").memory_bandwidth, latency).to("kB")
-    of_each_sm = in_flight / constants.count_sm_h100
 
 
 class AverageAccess:
