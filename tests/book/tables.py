@@ -44,12 +44,13 @@ def rows() -> dict[str, list[str]]:
         known: dict[str, Any] = {}
         for name, cell in cells(chapter):
             code = re.sub(r"^(?:#\||import figures).*\n", "", cell, flags=re.MULTILINE)
+            told = f"<a cell of {chapter.name}>"  # in the traceback of one that fails
             if name:
-                heads, _, *lines = str(eval(code, known)).split("\n")
+                heads, _, *lines = str(eval(compile(code, told, "eval"), known)).split("\n")
                 titles = heads.split("|")
                 found[name] = ["|".join(with_units(titles, line.split("|"))) for line in lines]
             elif code.startswith("from calc.derivations") and "#| echo" not in cell:
-                exec(code, known)
+                exec(compile(code, told, "exec"), known)
     return found
 
 
