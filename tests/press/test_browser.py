@@ -206,6 +206,17 @@ def test_code_is_copied_as_it_was_written(open_page: Open, site: Path) -> None:
     assert copied
 
 
+def test_the_words_of_a_line_of_code_stand_on_one_line(open_page: Open, site: Path) -> None:
+    page = open_with(open_page, site, "div.sourceCode")
+    code = page.locator("div.sourceCode code").filter(has=page.locator("span")).first
+    tops = code.locator("span").evaluate_all(
+        "words => words.map(word => Math.round(word.getBoundingClientRect().top))"
+    )
+    lines = code.inner_text().rstrip("\n").count("\n") + 1
+    assert len(tops) > lines
+    assert len(set(tops)) <= lines
+
+
 def test_a_page_is_copied_as_markdown(browser: Browser, site: Path) -> None:
     """From a server, since no page of a disk may read another file."""
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
