@@ -409,10 +409,10 @@
     else if (origin.note) parts.push(element("p", { className: "card-quiet" }, origin.note));
     if (origin.inputs) parts.push(branches(cards, origin, 1, shown));
     if (origin.claim) parts.push(element("p", { className: "card-quiet" }, origin.kind === "chosen" ? "An example: " : "From: ", origin.claim));
-    parts.push(linksOf(origin));
     if (origin.code && origin.kind === "computed") {
       parts.push(element("details", { className: "card-quiet" }, element("summary", {}, "How it is computed"), element("code", { className: "card-code" }, origin.code)));
     }
+    parts.push(linksOf(origin)); // last, since they stay at the lower edge and would cover what follows
     return parts;
   }
   const kindOf = (origin) => ({ chosen: "chosen for the example", read: "data" }[origin.kind] || origin.kind);
