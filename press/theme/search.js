@@ -151,14 +151,14 @@
   /* A definition is told from its beginning. */
   function snippet(text, words, whole) {
     const first = text.search(wordPattern(words));
-    if (first < 0 && !whole) return text.slice(0, 150);
     const from = whole || first < 60 ? 0 : text.lastIndexOf(" ", first - 45) + 1;
     const to = text.length - from < 170 ? text.length : text.lastIndexOf(" ", from + 160);
     return `${from ? "… " : ""}${text.slice(from, to)}${to < text.length ? " …" : ""}`;
   }
 
   function option(hit, number) {
-    const words = (hit.terms ?? []).slice().sort((a, b) => b.length - a.length);
+    // A letter or digit alone would be marked wherever a word begins with it.
+    const words = (hit.terms ?? []).filter((word) => word.length > 1).sort((a, b) => b.length - a.length);
     const made = element("a", { role: "option", id: `result-${number}`, href: root + hit.href, tabIndex: -1, ariaSelected: "false" },
       element("span", { className: "result-section" }, ...marked(hit.section || hit.title, words)));
     if (hit.value) made.append(element("b", { className: "result-value" }, hit.value));
