@@ -288,8 +288,8 @@ def _align_points(table: Node) -> None:
         if len(found) < len(numbers) or len({match["unit"] for match in found}) != 1:
             continue
         fractions = sum(match["fraction"] is not None for match in found)
-        if found[0]["unit"] and 2 * fractions < len(found):
-            continue  # gaps between most numbers and their unit would be worse
+        if found[0]["unit"] and 2 * fractions <= len(found):
+            continue  # gaps between half the numbers and their unit would be worse
         longest = max((match["fraction"] or "" for match in found), key=len)
         for cell, text in zip(cells, texts, strict=True):
             match = NUMBER.fullmatch(text)
