@@ -47,7 +47,7 @@ def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer
         "Algorithm bandwidth": str(collectives.algorithm_bandwidth(size, drawn)),
     }
     if here.interval:
-        facts["80 % of curves"] = " to ".join(map(str, here.interval))
+        facts["80 % interval"] = " to ".join(map(str, here.interval))
     if here.measured:
         facts["Measured"] = ", ".join(curve.name for curve in here.measured)
     call = f"{operation!r}, {str(size)!r}, {devices}, {machine!r}"

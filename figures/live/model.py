@@ -13,6 +13,11 @@ from calc.core.formatting import printed_number
 from calc.core.units import Quantity
 
 
+def _typed(text: str) -> Quantity | None:
+    """What was typed; None of words alone, to which a parser could only list every unit."""
+    return quantity(text) if any(map(str.isdecimal, text)) else None
+
+
 @dataclass(frozen=True)
 class Amount:
     """A quantity that is typed, with its unit and its range; a bare number is in that unit."""
@@ -30,11 +35,15 @@ class Amount:
 
         >>> print(Amount("size", "Message", "1 MB", "byte", 1, 1e12).read("3 kB"))
         3 kB
+        >>> Amount("size", "Message", "1 MB", "byte", 1, 1e12).read("much")
+        Traceback (most recent call last):
+            ...
+        calc.core.errors.InputError: Message must be in byte or the like, as "1 MB" is; got 'much'
         """
-        given = quantity(text)
-        if self.unit and given.unitless:
+        given = _typed(text)
+        if given is not None and self.unit and given.unitless:
             given = quantity(given.m_as(""), self.unit)
-        if not given.is_compatible_with(self.unit):
+        if given is None or not given.is_compatible_with(self.unit):
             kind = (
                 f'in {self.unit} or the like, as "{self.default}" is' if self.unit else "a number"
             )
@@ -67,8 +76,8 @@ class Count:
         >>> Count("devices", "Devices", "8", 1, 1024).read("16")
         16
         """
-        given = quantity(text)
-        number = given.m_as("") if given.unitless else math.nan
+        given = _typed(text)
+        number = given.m_as("") if given is not None and given.unitless else math.nan
         if not (self.least <= number <= self.most and number == math.floor(number)):
             raise InputError(
                 f"{self.label} must be a whole number {self.range}; got {abbreviated(text)}"
