@@ -46,7 +46,7 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     "utilization": ("chapters/", "utilisation"),
     # a section of the book
     "6ND": ("chapters/training-time.html", ""),
-    "cost of an all-reduce": ("chapters/collectives.html", "all-reduce"),
+    "cost of an all-reduce": ("chapters/collectives.html#sec-ring", "ring"),
     "all-reduce time": ("chapters/collectives.html", "µs"),
     "why is decode memory-bound": ("", "memory-bound"),
     "checkpoint interval": ("chapters/training-at-scale.html", ""),
@@ -89,6 +89,18 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     "ethernet 400g": ("backmatter/sources.html#bandwidth-ethernet-400", "400 Gbit/s"),
     "ring allreduce formula": ("chapters/collectives.html#sec-ring", ""),
     "mfu deepseek v3 fp8": ("chapters/training-time.html#sec-operations-over-rate", ""),
+    # found by readers who knew nothing of the book
+    "llama 405b mfu": ("backmatter/sources-models.html#llama-3-1-405b", "41%"),
+    "mxfp4 block size": ("chapters/formats-and-rates.html#", "32"),
+    "bf16 epsilon": ("chapters/formats-and-rates.html#", "0.00781"),
+    "h100 number of SMs": ("reference/devices/h100.html#h100-units", "132"),
+    "global memory latency": ("backmatter/sources.html#cycles-", "cycles"),
+    "kernel launch overhead": ("backmatter/sources.html#latency-eager-operator", "5 µs"),
+    "gpt-3 training flops": ("backmatter/sources-models.html#gpt-3-175b", "FLOP"),
+    "ring all-reduce cost": ("chapters/collectives.html#sec-ring", ""),
+    "chinchilla tokens per parameter": ("chapters/training-time.html#sec-compute-optimal", ""),
+    "roofline formula": ("chapters/roofline.html#sec-two-roofs", ""),
+    "M/M/1 waiting time": ("chapters/service-under-load.html#sec-queues", ""),
     # what looks like arithmetic and is none
     "8-bit adam": ("chapters/fine-tuning.html", "moments"),
     "4-bit quantization": ("chapters/quantization.html", ""),

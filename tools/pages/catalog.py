@@ -28,8 +28,9 @@ SOURCES = {
     "machines": "calc/data/machines.toml",
     "models": "calc/data/models.toml",
 }
-FILTER = """A click on a head sorts, and the field above leaves the rows that hold its words; with
-commas between names, those of any. Ticked rows can stand alone, to be compared. Each name leads to all that is known of it, with the source."""
+FILTER = """A click on a head sorts, and the field above the table leaves the rows that hold its
+words; with commas between names, those of any. Ticked rows can stand alone, to be compared. Each
+name leads to all that is known of it, with the source."""
 OPENINGS = {
     "devices": f"""Every device of the data side by side. {FILTER} Rates are dense, in
 10¹² operations a second; ≈ marks an estimate, and a dash what is not published.""",

@@ -25,7 +25,7 @@ FIELDS = {  # of a device, by words with which they are asked for
     "host_link": "PCIe",
     "tdp": "TDP power watts",
     "clock": "frequency",
-    "units": "SM SMs CU cores",
+    "units": "SM SMs CU cores number",
     "registers": "registers register file SM",
     "shared_memory": "shared memory SM LDS",
     "tensor_memory": "tensor memory TMEM SM",
@@ -80,7 +80,7 @@ class Fact:
 def value(record: Record) -> str:
     """A record's value as tables print it."""
     quantity = record.quantity
-    counts = quantity.unitless and quantity.magnitude == int(quantity.magnitude)
+    counts = not str(quantity.units) and quantity.magnitude == int(quantity.magnitude)  # not of 41%
     told = whole(int(quantity.magnitude)) if counts else show(quantity)
     return f"{mark(record.provenance)}{told}"
 

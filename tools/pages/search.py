@@ -43,9 +43,11 @@ WORDS = {  # by which a section is looked for, too
     "chapters/serving.qmd": "LLM inference serving throughput latency",
     "chapters/collectives.qmd": "NCCL collectives cost of an all-reduce",
     "chapters/collectives.qmd#sec-measured-collectives": "all-reduce time",
-    "chapters/collectives.qmd#sec-ring": "ring all-reduce formula equation",
+    "chapters/collectives.qmd#sec-ring": "ring all-reduce formula equation cost",
     "chapters/attention.qmd#sec-fusion-bound": "flash attention FlashAttention",
     "chapters/fine-tuning.qmd": "LoRA QLoRA finetune one GPU card",
+    "chapters/roofline.qmd#sec-two-roofs": "roofline formula equation",
+    "chapters/training-time.qmd#sec-compute-optimal": "Chinchilla tokens per parameter",
     "chapters/littles-law.qmd#sec-arrivals-times-waiting": "littles law L = λ W",
     "chapters/number-formats.qmd#sec-range-wall": "bf16 vs fp16 against range overflow BF16 FP16",
     "chapters/training-at-scale.qmd#sec-device-memory": "ZeRO stage 3 ZeRO-3 zero stage FSDP",
@@ -55,13 +57,16 @@ WORDS = {  # by which a section is looked for, too
         "time to train, how long, Llama 70B, MFU of the FP8 peak, DeepSeek V3"
     ),
     "chapters/transformer-arithmetic.qmd#sec-activations": "gradient checkpointing memory",
-    "chapters/service-under-load.qmd#sec-queues": "p99 p95 p90 tail latency percentile",
+    "chapters/service-under-load.qmd#sec-queues": (
+        "M/M/1 waiting time p99 p95 p90 tail latency percentile"
+    ),
     "chapters/quantization.qmd#sec-which-quantization": "KV cache quantization",
     "chapters/memory-hierarchy.qmd#sec-memories": "NUMA sockets",
     "chapters/cost-and-carbon.qmd#sec-energy-of-an-answer": "tokens per watt joule efficiency",
     "chapters/cost-and-carbon.qmd#sec-carbon": "carbon of training CO2 emissions carbon training",
     "chapters/roofline.qmd#sec-launch": "CUDA graph node kernel launch overhead",
 }
+RUNS = {"device_time": " GPU hours", "work": " compute FLOPs"}  # what else each is called
 KINDS = {  # of a constant, by the beginning of its key
     "bandwidth": "bandwidth",
     "cycles": "latency",
@@ -70,6 +75,10 @@ KINDS = {  # of a constant, by the beginning of its key
     "power": "power",
     "price": "price",
     "size": "size",
+}
+ASKED = {  # of constants, what readers call them
+    "latency_eager_operator_least": "kernel launch overhead",
+    "latency_eager_operator_most": "kernel launch overhead",
 }
 SERVED = ("llama-3-1-8b", "qwen-3-32b", "llama-3-3-70b", "gpt-oss-120b")
 ON = ("h100", "h200", "b200", "mi300x")
@@ -165,13 +174,16 @@ def _answers() -> Iterator[dict[str, Any]]:
         yield _about(thing.name, names, f"{page_of(thing)}.qmd", asked_of(thing))
     for key in runs.names():
         run = runs.get(key)
-        rows = (Fact.of(runs.TITLES[name], record) for name, record in run.records.items())
+        rows = (
+            Fact.of(runs.TITLES[name], record, f"training run{RUNS.get(name, '')}")
+            for name, record in run.records.items()
+        )
         yield _about(run.name, key, f"backmatter/sources-models.qmd#{key}", rows)
     for key in constants.names():
         value = constants.get(key)
         title = value.provenance.title if value.provenance else key
         place = f"{SOURCES}#{anchor(key)}"
-        yield _about(title, "", place, [_of_constant(key, title, value)])
+        yield _about(title, ASKED.get(key, ""), place, [_of_constant(key, title, value)])
     for key in formats.names():
         form = formats.get(key)
         place = "chapters/formats-and-rates.qmd#sec-bits-and-scales"
@@ -202,11 +214,15 @@ def _about(subject: str, names: str, place: str, facts: Iterable[Fact]) -> dict[
 
 
 def _of_format(form: formats.Format) -> Iterator[Fact]:
-    """What a format can hold, and the bits of a value with its share of a scale."""
+    """What a format can hold, the bits of a value with its share of a scale, and who share one."""
     yield Fact.computed("bits of a value, with its scales", form.bits, "size weight", 4)
     if isinstance(form, formats.Float):
         yield Fact.computed("largest value", form.max, "max range", 5)
         yield Fact.computed("smallest normal value", form.smallest_normal, "min range")
+        yield Fact.computed("distance from 1 to the next value", form.epsilon, "epsilon")
+    if isinstance(form, formats.Block | formats.TwoLevelBlock):
+        yield Fact.computed("values that share a scale", form.block_size, "block size group")
+        yield Fact("format of a scale", form.scale.name, "block")
 
 
 def _of_plan(model: str, device: str) -> dict[str, Any]:
@@ -243,4 +259,6 @@ def _of_constant(key: str, title: str, given: Quantity) -> Fact:
     assert about is not None  # a constant is read from its file
     kind = KINDS.get(key.split("_")[0], "")
     digest = f"{about.kind}, checked {about.checked}"
-    return Fact("" if kind in title.lower() else kind, f"{mark(about)}{show(given)}", digest=digest)
+    unit = " cycles" if key.startswith("cycles") and given.unitless else ""
+    told = f"{mark(about)}{show(given)}{unit}"
+    return Fact("" if kind in title.lower() else kind, told, digest=digest)
