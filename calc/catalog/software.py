@@ -24,12 +24,17 @@ from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, Record, check_fields, read_record, read_toml
 
 FILE = DATA / "software.toml"
-TEXTS = ("name", "written", "version", "attention", "kv", "sums", "recipe", "fitted_on", "usual_on")
+TEXTS = (
+    *("name", "written", "version", "attention", "kv", "sums", "recipe", "loss", "selective"),
+    *("fitted_on", "usual_on"),
+)
 TITLES = {  # of what the data say
     "attention": "attention kernel",
     "sums": "program whose sums of slices it has",
     "kv": "format of caches beside small weights",
     "recipe": "states of training",
+    "loss": "how the loss is computed",
+    "selective": "what it calls selective recomputation",
     "fitted_on": "fitted to the rows of",
     "usual_on": "serves where nothing is said, on devices called",
     "step": "its own time for a step",
@@ -44,6 +49,7 @@ TITLES = {  # of what the data say
     "sustained_prompts": "share of the best rates that it keeps, reading prompts",
     "hides_tensor": "share of TP's messages that it hides",
     "hides_data": "share of computation that DP's messages may hide behind",
+    "holds_gradients": "whether devices hold whole gradients beside a pipeline",
     "memory_share": "share of a device's memory that it fills",
 }
 HALVES = ("fp16", "bf16")
@@ -60,6 +66,7 @@ FIELDS = {  # each with its unit, and what it is where the data say nothing
     "sustained_prompts": ("", 1.0),
     "hides_tensor": ("", 0.0),
     "hides_data": ("", 1.0),
+    "holds_gradients": ("", 0.0),
     "memory_share": ("", 0.9),
 }
 
@@ -78,6 +85,10 @@ class Software:
     """The format of its caches where weights have one byte or less, and nothing is said."""
     recipe: str = "adam-mixed"
     """What it keeps of each parameter that it trains, of `calc.training.RECIPES`."""
+    loss: str = "in place"
+    """How it computes the loss, of `calc.layouts.LOSSES`."""
+    selective: str = "selective"
+    """What it does where it is told to recompute selectively."""
     sums: str = ""
     """The program whose kernels add up what slices have, where its own were not measured."""
     fitted_on: str = ""
@@ -232,8 +243,10 @@ def of_table(key: str, table: dict[str, Any], path: Path | str) -> Software:
     }
     name, written, attention = (table.get(field, "") for field in ("name", "written", "attention"))
     kv, sums, fitted_on = table.get("kv", "bf16"), table.get("sums", ""), table.get("fitted_on", "")
-    recipe = table.get("recipe", "adam-mixed")
+    recipe, loss = table.get("recipe", "adam-mixed"), table.get("loss", "in place")
+    selective = table.get("selective", "selective")
     usual_on, version = table.get("usual_on", ""), table.get("version", "")
     return Software(
-        key, name, written, attention, kv, recipe, sums, fitted_on, usual_on, records, version
+        *(key, name, written, attention, kv, recipe, loss, selective),
+        *(sums, fitted_on, usual_on, records, version),
     )

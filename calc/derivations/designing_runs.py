@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from calc import machines, plan_training, published, runs, training
 from calc.core.units import quantity
 from calc.derivations.examples import DENSE, MIXTURE
@@ -26,6 +28,14 @@ class PublishedLayouts:
     rejected_mixtures = sum(
         bool(stated.memory.total > stated.job.device.memory_capacity) for stated in mixtures
     )
+    peaks = tuple(
+        (stated.memory.total / stated.measured_memory).m_as("") - 1
+        for stated in found
+        if stated.measured_memory is not None
+    )
+    with_peaks = len(peaks)
+    too_little = quantity(-100 * median(peaks), "%")
+    least_of_a_peak = quantity(-100 * min(peaks), "%")
     without_tensor = sum(stated.layout.tensor == 1 for stated in mixtures)
     without_stages = sum(stated.layout.pipeline == 1 for stated in mixtures)
     of_dense = count - of_mixtures

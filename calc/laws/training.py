@@ -509,6 +509,13 @@ RECIPES = {
         "momentum": "size_momentum_fp32",
         "variance": "size_variance_fp32",
     },
+    "adam-mixed-remainders": {  # of master weights what BF16 weights lack, as Apex keeps it
+        "weight": "size_weight_fp16",
+        "gradient": "size_gradient_fp16",
+        "remainder": "size_weight_remainder",
+        "momentum": "size_momentum_fp32",
+        "variance": "size_variance_fp32",
+    },
     "adam-bf16": {
         "weight": "size_weight_fp16",
         "gradient": "size_gradient_fp16",

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from calc import formats
 from calc.catalog import constants, models
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import INDEXED, LATENTS, Heads
+from calc.catalog.models.architecture import INDEXED, LATENTS, Heads, Matrix
 from calc.core.arguments import one_of
 from calc.core.arrays import Number
 from calc.core.elementwise import largest, maximum, minimum, where
@@ -28,7 +28,7 @@ from calc.formats import ELEMENT_SIZE, element_size as size_of
 from calc.laws import attention, roofline
 
 SELECTING = ("sparse", "following", "blocks")  # kinds that attend to positions of their choice
-RECOMPUTATIONS = ("none", "selective", "full")
+RECOMPUTATIONS = ("none", "selective", "alternate", "full")
 LONGEST = 10**9  # positions, more than any model reads
 
 
@@ -612,9 +612,10 @@ def recomputed_flops(
 ) -> Annotated[Quantity, "FLOP/token"]:
     """Operations of a token's forward pass that are done again on the way back.
 
-    Equation: F = 0, F_attention or F_forward
+    Equation: F = 0, F_attention, F_attention + F_again or F_forward
 
-    `recomputation` is "none", "selective" for attention alone, or "full" for all of the layers.
+    `recomputation` is "none", "selective" for attention alone, "alternate" for that and the
+    products of `computed_again`, or "full" for all of the layers.
 
     Source: korthikanti2023reducing
 
@@ -626,7 +627,31 @@ def recomputed_flops(
     forward = causal_flops(model, length)
     if recomputation == "none":
         return 0 * forward
-    return forward if recomputation == "full" else forward - forward_flops(model)
+    if recomputation == "full":
+        return forward
+    attention = forward - forward_flops(model)
+    if recomputation == "selective":
+        return attention
+    again = sum(
+        2 * each.inputs * each.outputs * each.used * each.layers for each in computed_again(model)
+    )
+    return attention + quantity(again, "FLOP/token")
+
+
+def computed_again(model: Transformer) -> tuple[Matrix, ...]:
+    """Matrices whose products run twice where every other product's output is kept.
+
+    They are counted in the order in which a layer computes them; products of many experts, which
+    one kernel computes together, run twice, and so does all between products but attention.
+
+    >>> from calc import models
+    >>> [matrix.name for matrix in computed_again(models.get("llama-3-8b"))]
+    ['key', 'attention output', 'up']
+    """
+    inside = [matrix for matrix in model.matrices if matrix.part != "output"]
+    alone = [place for place, matrix in enumerate(inside) if matrix.copies == 1]
+    kept = alone[::2]
+    return tuple(matrix for place, matrix in enumerate(inside) if place not in kept)
 
 
 def backward_flops(
@@ -902,18 +927,21 @@ def activation_memory(
     they are 34 · d and 5 · h · n, for a width d and h heads.
 
     Recomputation is "none"; "selective", where the attention scores are computed again, as fused
-    kernels do, and m_score is zero; or "full", where each layer keeps its input alone, d · s. A
+    kernels do, and m_score is zero; "alternate", where each layer keeps its input, the output of
+    attention and those of every other product, as torchtitan does where it is told to be selective;
+    or "full", where each layer keeps its input alone, d · s. A
     model that is trained with dropout has masks of a byte. Where products are computed in fewer
     bits, their inputs are kept in these too, of the `input_size`: both blocks' and that of the
     feed-forward network's last; the attention's output is kept as attention itself needs it.
 
-    Source: korthikanti2023reducing
+    Source: korthikanti2023reducing, torchtitan2024selective
 
     >>> from calc import models
-    >>> for each in ("none", "selective", "full"):
+    >>> for each in ("none", "selective", "alternate", "full"):
     ...     print(each, activation_memory(models.get("llama-3-8b"), 8192, recomputation=each))
     none 173.9 GB
     selective 36.51 GB
+    alternate 16.64 GB
     full 2.147 GB
     """
     model = _check(model, context)
@@ -923,6 +951,9 @@ def activation_memory(
         return (
             tokens * model.layers * model.width * formats.element_size("element_size", element_size)
         )
+    if recomputation == "alternate":
+        elements = model.layers * model.width + _alternate_outputs(model)
+        return tokens * elements * formats.element_size("element_size", element_size)
     blocks = model.blocks / model.layers  # two, where a layer is not one of them alone
     norms = blocks if model.norms is None else model.norms
     layer = layer_activations(
@@ -945,6 +976,19 @@ def activation_memory(
             scores = score_activations(seen, heads.queries, element_size, mask_size)
             total = total + tokens * layers * scores
     return total
+
+
+def _alternate_outputs(model: Transformer) -> int:
+    """Elements of a token that attention and every other product of all layers put out."""
+    inside = [matrix for matrix in model.matrices if matrix.part != "output"]
+    products = sum(each.outputs * each.used * each.layers for each in inside)
+    again = sum(each.outputs * each.used * each.layers for each in computed_again(model))
+    attention = sum(
+        each.inputs * each.layers
+        for each in inside
+        if each.part == "attention" and each.name.endswith("output")
+    )
+    return products - again + attention
 
 
 def _check(given: Any, context: QuantityLike = 1, name: str = "context") -> Transformer:

@@ -11,6 +11,7 @@ from functools import cache
 
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError
+from calc.core.units import Quantity, quantity
 from calc.laws.roofline import StepTime
 from calc.published import conditions, training
 from calc.published.prediction import UnusableRowError
@@ -46,13 +47,22 @@ class PublishedLayout:
 
     @property
     def memory(self) -> DeviceMemory:
-        """What the fullest device holds, by the recipe of the software."""
+        """What the fullest device holds, by the recipe of the row or of its software."""
         one = self.microbatch
-        sizes = one.length, one.sequences, one.recomputation, self.job.software.recipe
-        dtype = self.job.formats.dtype
-        whole = layouts.memory_per_device(self.model, self.layout, *sizes, dtype=dtype)
+        program, dtype = self.job.software, self.job.formats.dtype
+        sizes = one.length, one.sequences, one.recomputation, self.row["recipe"] or program.recipe
+        whole = layouts.memory_per_device(
+            self.model, self.layout, *sizes, loss=program.loss, dtype=dtype
+        )
         here = 1 - (self.row.number("offloaded_layers") or 0) / self.model.layers
         return replace(whole, activations=here * whole.activations)
+
+    @property
+    def measured_memory(self) -> Quantity | None:
+        """The peak that a device reserved, where the source says it."""
+        measured = self.row.measured
+        peak = measured.get("peak_memory", measured.get("memory"))
+        return None if peak is None else quantity(peak, "GiB")
 
     @property
     def step(self) -> StepTime:

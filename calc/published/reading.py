@@ -42,7 +42,7 @@ NUMBERS = (  # conditions that predictions read, all of them counts
 TEXTS = (  # conditions in the words of the source
     *("id", "device", "system", "model", "software", "parallelism", "kind", "kernel"),
     *("collective", "task", "dtype", "dtype_weights", "dtype_kv", "dtype_activations"),
-    *("source_key", "confidence", "notes"),
+    *("recipe", "source_key", "confidence", "notes"),
 )
 OTHERS = (  # conditions that no prediction reads, and one that may be true or a text
     *("activation_checkpointing", "activation_cpu_offload", "algbw_gb_s", "algorithm", "at_size"),
@@ -59,6 +59,7 @@ UNITS = {  # that predictions read what is measured in, by patterns of its name
     r"\w*tokens_per_s(_\w+)?": "token/s",
     r"\w*tflops(_\w+)?": "TFLOP/s",
     r"bandwidth|triad|busbw(_\w+)?": "GB/s",
+    r"(peak_)?memory": "GiB",
     r"mfu": "%",
 }
 EACH = r"(device|gpu|chip|user|node)"  # what a rate may be of, where it is not of the whole

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from calc.catalog.machines import Machine, NotMeasured
 from calc.catalog.models import Transformer
-from calc.catalog.software import software_of
+from calc.catalog.software import Software, software_of
 from calc.core.errors import InputError
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, prediction_of
@@ -20,7 +20,7 @@ from calc.steps.finetuning import Adapters
 from calc.steps.job import ALL, Batch, Formats, Job, Layout, reaching
 from calc.steps.timing import step
 
-FULLY_RECOMPUTED = ("True", "full")  # selective recomputes attention only
+FULLY_RECOMPUTED = ("True", "full")
 
 
 def predict(row: Row) -> Comparison:
@@ -67,14 +67,21 @@ def job_of(row: Row, layout: Layout | None = None) -> Job:
         raise NotMeasured(f"its layout cannot be: {contradiction}") from None
     dtype = conditions.dtype(row) or "bf16"
     trained = Adapters() if is_frozen(row) else ALL
-    machine, software = conditions.machine(row), software_of(row.software, "other-training")
-    return Job(model, machine, layout, Formats(dtype), software, trained)
+    return Job(model, conditions.machine(row), layout, Formats(dtype), _software(row), trained)
 
 
 def batch_of(row: Row) -> Batch:
     """The microbatches of a row, and what it computes twice."""
-    full = str(row["activation_checkpointing"]) in FULLY_RECOMPUTED
-    return Batch(_length(row), _microbatch(row), "full" if full else "selective")
+    stated = str(row["activation_checkpointing"])
+    if stated in FULLY_RECOMPUTED:
+        again = "full"
+    else:
+        again = _software(row).selective if stated == "selective" else "selective"
+    return Batch(_length(row), _microbatch(row), again)
+
+
+def _software(row: Row) -> Software:
+    return software_of(row.software, "other-training")
 
 
 def _length(row: Row) -> int:
@@ -148,6 +155,7 @@ def layout_of(row: Row) -> Layout:
         pipeline=pipeline,
         microbatches=int(microbatches),
         sharding=_sharding(row, pipeline),
+        hold_gradients=pipeline > 1 and bool(_software(row).holds_gradients),
         context=context,
         experts=stated.get("EP", 1),
         stages_per_device=stated.get("VP", 1) if pipeline > 1 else 1,

@@ -628,7 +628,8 @@ class Batch:
 
     - `length`: tokens of a sequence
     - `sequences`: of a microbatch of a copy; how many of these there are, the layout says
-    - `recomputation`: none, selective (the scores of attention), or full
+    - `recomputation`: none, selective (the scores of attention), alternate (every other product
+      besides), or full
     """
 
     length: Any

@@ -491,8 +491,8 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
 
     A product's backward pass is two products, for the gradients of its input and of its weights,
     which are left out of what is frozen; that of attention does five products where the forward
-    pass does two. With full recomputation the forward pass runs twice. Sequences, slices and
-    experts may be arrays, a layout each.
+    pass does two. With full recomputation the forward pass runs twice, with an alternate one its
+    passes and every other product. Sequences, slices and experts may be arrays, a layout each.
 
     >>> job = Job.of("llama-3-8b", "dgx-h100")
     >>> print(sum(expected(training_step(job, Batch(8192)), job.machine).values()))
@@ -510,6 +510,9 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
     forward.append(part.sampling(count))
     runs = 2 if batch.recomputation == "full" else 1
     launched = [replace(kernel, launches=runs * kernel.launches) for kernel in forward]
+    if batch.recomputation == "alternate":
+        again = transformer.computed_again(job.model)
+        launched += [*part.products(count, count, again), *part.passes(count)]
     frozen = job.trained.frozen
     return [*launched, *(back for kernel in forward for back in _backward(kernel, frozen))]
 
@@ -573,9 +576,11 @@ class Slice:
             made_of=parts,
         )
 
-    def products(self, tokens: Number, outputs: Number) -> Iterator[Kernel]:
+    def products(
+        self, tokens: Number, outputs: Number, of: Sequence[Matrix] | None = None
+    ) -> Iterator[Kernel]:
         """The products of the weights with so many tokens, and of the output with so few."""
-        matrices = list(self.model.matrices)
+        matrices = list(self.model.matrices if of is None else of)
         while matrices:
             first = matrices.pop(0)
             group = next((names for names in FUSED if first.name in names), ())

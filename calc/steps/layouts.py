@@ -184,7 +184,7 @@ def memory_per_device(
         states["gradient"] = states["gradient"] / model.layers
     first, last = _activations(model, layout, length, sequences, recomputation, input_size(dtype))
     layer = NOTHING
-    if recomputation == "full":
+    if recomputation in ("alternate", "full"):
         whole = transformer.activation_memory(model, length, sequences, "selective")
         layer = (whole / (model.layers * layout.tensor * layout.context)).to("byte")
     logits = _logits(model, layout, length, sequences, loss)

@@ -30,6 +30,7 @@ def test_recipes_of_the_optimizers() -> None:
     assert sizes["adam-bf16"] == 8
     assert sizes["adam-8bit"] == 2 + 2 + 2 * (1 + 4 / 256)
     assert sizes["momentum-mixed"] == 12
+    assert sizes["adam-mixed-remainders"] == 14
 
 
 def test_muon_keeps_adam_for_embedding_and_output_alone() -> None:

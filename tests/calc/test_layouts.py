@@ -300,7 +300,9 @@ def test_bad_input() -> None:
         memory_per_device(LLAMA, Layout(), 9000)
     with pytest.raises(InputError, match=r"length must be at least 1.*got 0"):
         step(length=0)
-    with pytest.raises(InputError, match="recomputation must be one of none, selective, full"):
+    with pytest.raises(
+        InputError, match="recomputation must be one of none, selective, alternate, full"
+    ):
         step(recomputation="some")
     with pytest.raises(InputError, match=r"a device needs 1313 GB and an NVIDIA H100"):
         memory_per_device(LLAMA, Layout(), 8192).check(hardware.H100)
@@ -465,8 +467,40 @@ def test_published_layouts_are_legal() -> None:
     found = published_layouts()
     assert len(found) > 350
     assert not [each.row.id for each in found if not each.layout.legal(each.model)]
-    fit = [each for each in found if each.memory.total <= each.job.device.memory_capacity]
-    assert len(fit) > 0.85 * len(found)
+    rejected = {
+        each.row.id for each in found if each.memory.total > each.job.device.memory_capacity
+    }
+    assert rejected == {
+        "mbridge-26.08-17",  # its recipe shares weights out, which its row does not say
+        "mbridge-26.02.01",  # the recipes of that release have stages and smaller microbatches
+        "mbridge-26.02.01-3",
+        "deepseek-v3-rate",  # which computes norms and projections of latents again
+    }
+
+
+def test_published_peaks_of_memory() -> None:
+    """What an allocator reserves is more than what is held at once, and not much less."""
+    found = [each for each in published_layouts() if each.measured_memory is not None]
+    assert len(found) > 12
+    for each in found:
+        share = (each.memory.total / each.measured_memory).m_as("")
+        assert 0.6 < share < 1.2, each.row.id
+
+
+def test_what_a_program_keeps_is_read_of_it_or_of_the_row() -> None:
+    """torchtitan: every other product, PyTorch's loss, whole gradients beside a pipeline."""
+    stated = {each.row.id: each for each in published_layouts()}
+    assert stated["torchtitan-t1"].microbatch.recomputation == "alternate"
+    assert stated["torchtitan-t2"].microbatch.recomputation == "full"
+    tokens, vocabulary = 2 * 8192, 128256
+    of_loss = stated["torchtitan-t1"].memory.loss.m_as("byte")
+    assert of_loss == tokens * vocabulary * (2 + 4 + 4)
+    staged = stated["torchtitan-t5"]
+    whole = staged.layout.parameters(staged.model).m_as("param")
+    assert staged.memory.gradients.m_as("byte") == pytest.approx(4 * whole)
+    states = stated["nemo-24.07-15"].memory.optimizer
+    own = stated["nemo-24.07-15"].layout.parameters(stated["nemo-24.07-15"].model)
+    assert (states / own).m_as("byte/param") == pytest.approx(2 + 4 + 4)
 
 
 def test_experts_are_shared_out_to_slices_too() -> None:

@@ -320,7 +320,10 @@ def test_no_layout_is_found_in_a_sentence() -> None:
         ({"layout": {"slices": 2}}, "layout fixes some of DP, TP, PP"),
         ({"layout": {"tensor": 0}}, "a layout's tensor must be a whole number from 1; got 0"),
         ({"layout": "tensor"}, "layout needs degrees by their names"),
-        ({"recomputation": "some"}, "recomputation must be one of none, selective, full"),
+        (
+            {"recomputation": "some"},
+            "recomputation must be one of none, selective, alternate, full",
+        ),
         ({"schedule": "gpipe"}, "schedule must be one of 1f1b, zb-h1, zb-v; got 'gpipe'"),
         ({"fine_tune": "full"}, "the method of adapters must be one of lora, qlora; got 'full'"),
         ({"fine_tune": "lora", "rank": 0}, "the rank of adapters must be a whole number from 1"),

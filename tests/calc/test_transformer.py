@@ -373,11 +373,11 @@ def test_activations_of_megatron(layers: int, width: int, heads: int, saved: flo
 @every_transformer
 def test_recomputing_more_keeps_less(model: models.Transformer) -> None:
     length = model.context
-    none, selective, full = (
+    none, selective, alternate, full = (
         transformer.activation_memory(model, length, 3, recomputation=each)
         for each in transformer.RECOMPUTATIONS
     )
-    assert none > selective > full
+    assert none > selective > alternate > full
     assert transformer.activation_memory(model, length, 6) == 2 * none
 
 
@@ -385,6 +385,28 @@ def test_activations_of_a_gated_layer() -> None:
     """Llama 3 8B by hand: 4 inputs of 4 096; 4 096 + 2 · 1 024 + 4 096; 3 · 14 336."""
     found = transformer.activation_memory(LLAMA, 1, recomputation="selective")
     assert found.m_as("byte") == 2 * 32 * (4 * 4096 + 4096 + 2048 + 4096 + 3 * 14336)
+
+
+def test_every_other_product_is_kept() -> None:
+    """Llama 3 8B as torchtitan keeps it: inputs, queries, values, attention, gates, and results.
+
+    Keys, the output of attention and the second half of the hidden layer run again.
+    """
+    found = transformer.activation_memory(LLAMA, 1, recomputation="alternate")
+    assert found.m_as("byte") == 2 * 32 * (4096 + 4096 + 1024 + 4096 + 14336 + 4096)
+    again, attention = (
+        transformer.recomputed_flops(LLAMA, 8192, each).m_as("FLOP/token")
+        for each in ("alternate", "selective")
+    )
+    assert again - attention == pytest.approx(2 * 32 * 4096 * (1024 + 4096 + 14336))
+
+
+def test_experts_run_again_with_every_other_product() -> None:
+    """One kernel computes them together, of which no output is kept."""
+    again = transformer.computed_again(models.get("mixtral-8x7b"))
+    assert [each.name for each in again if each.copies > 1] == [
+        each.name for each in models.get("mixtral-8x7b").matrices if each.copies > 1
+    ]
 
 
 def test_scores_without_dropout_are_kept_once() -> None:
@@ -440,7 +462,7 @@ def test_scores_without_dropout_are_kept_once() -> None:
         ),
         (
             lambda: transformer.activation_memory(LLAMA, 10, recomputation="some"),
-            "recomputation must be one of none, selective, full; got 'some'",
+            "recomputation must be one of none, selective, alternate, full; got 'some'",
         ),
         (lambda: transformer.prefill_matmuls(LLAMA, 0), "length must be at least 1"),
         (lambda: transformer.decode_matmuls(LLAMA, 10, 0), "sequences must be at least 1"),

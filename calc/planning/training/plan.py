@@ -32,6 +32,7 @@ from calc.steps.finetuning import Adapters
 from calc.steps.job import ALL, SCHEDULES, Formats, Job
 
 RECOMPUTATIONS = transformer.RECOMPUTATIONS
+TRIED = ("none", "selective", "full")  # which all programs have
 MOST_DEVICES = 2**20
 Progress = Callable[[int, int], None]
 Answer = Callable[..., TrainingPlan]
@@ -83,7 +84,8 @@ def plan_training(
     - `price`: of a device, "3 USD/hour"; without it, no cost
     - `layout`: degrees that are fixed, "TP=8,PP=1" or in Python {"TP": 8}, of DP, TP, PP, CP, EP,
       VP and ZeRO; or "published", which leaves out what no published row has done
-    - `recomputation`: none, selective or full; the best of them where it is left out
+    - `recomputation`: none, selective, alternate or full; the best of them where it is left out,
+      without alternate, which few programs have
     - `recipe`: what is stored for each parameter, of `calc.training.RECIPES`; where it is left
       out, as the software does: Megatron keeps gradients in FP32, 18 bytes in all
     - `fine_tune`: lora or qlora, where adapters alone are trained, in FP32, beside frozen weights
@@ -120,7 +122,7 @@ def plan_training(
             f" devices={abbreviated(devices)}, deadline={abbreviated(deadline)},"
             f" budget={abbreviated(budget)}"
         )
-    wanted = (recomputation,) if recomputation is not None else RECOMPUTATIONS
+    wanted = (recomputation,) if recomputation is not None else TRIED
     for word in wanted:
         one_of("plan_training(): recomputation", word, RECOMPUTATIONS)
     program = programs.UNKNOWN if software is None else programs.get(software)

@@ -104,8 +104,8 @@ class Cuts:
         """What the fullest device holds."""
         run = self.run
         sizes = run.length, quantity(self.sequences, ""), self.recomputation, run.recipe
-        dtype = run.job.formats.dtype
-        return layouts.memory_per_device(run.job.model, self.layout, *sizes, dtype=dtype)
+        loss, dtype = run.job.software.loss, run.job.formats.dtype
+        return layouts.memory_per_device(run.job.model, self.layout, *sizes, loss=loss, dtype=dtype)
 
     @cached_property
     def held(self) -> Floats:
