@@ -638,7 +638,7 @@ def recomputed_flops(
     return attention + quantity(again, "FLOP/token")
 
 
-def computed_again(model: Transformer) -> tuple[Matrix, ...]:
+def computed_again(model: Transformer | str) -> tuple[Matrix, ...]:
     """Matrices whose products run twice where every other product's output is kept.
 
     They are counted in the order in which a layer computes them; products of many experts, which
@@ -648,6 +648,7 @@ def computed_again(model: Transformer) -> tuple[Matrix, ...]:
     >>> [matrix.name for matrix in computed_again(models.get("llama-3-8b"))]
     ['key', 'attention output', 'up']
     """
+    model = _check(model)
     inside = [matrix for matrix in model.matrices if matrix.part != "output"]
     alone = [place for place, matrix in enumerate(inside) if matrix.copies == 1]
     kept = alone[::2]
