@@ -29,12 +29,10 @@ from calc.published.prediction import UnusableRowError
 from calc.published.reading import FOLDER, Row
 from calc.steps.job import Formats, Job, Layout
 
-ROUNDS = 10  # requests of each client, all of which count, by the scripts of InferenceX
-# By the scripts that aiconfigurator writes: requests of a client, and tokens of a step beside the
-# prompt and one for each client [nvidia-aiconfigurator-benchmark].
-PLANNED_ROUNDS, PLANNED_ROOM = 20, 1500
-PLANNED = ("vllm", "tensorrt-llm")
-"""Programs whose steps its scripts size; of SGLang they mix prompts into steps, which no row shows."""
+ROUNDS = 10  # requests of each client, all of which count
+PLANNED, ROOM = ("vllm", "tensorrt-llm"), 1500
+"""Programs whose steps aiconfigurator sizes [nvidia-aiconfigurator-benchmark], and their tokens beside
+a prompt and one of each client. Of SGLang it would mix prompts into steps, which no row shows."""
 DRAWN = {(1024, 1024), (1024, 8192), (8192, 1024)}  # lengths of InferenceX, drawn from 0.8 on
 PERCENTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 REQUESTS = 2000  # of a run at a rate
@@ -121,15 +119,13 @@ def closed_loop(row: Row) -> Met:
     return Met(row.id, job, row.measured, run, kind=row["mode"])
 
 
-def uniform(
-    clients: int, prompt: float, answer: float, shortest: float = 1.0, rounds: int = ROUNDS
-) -> Trace:
+def uniform(clients: int, prompt: float, answer: float, shortest: float = 1.0) -> Trace:
     """Requests of so many clients, all at the start, with lengths drawn from a share of these on.
 
     >>> uniform(2, 100, 10).prompts.tolist() == [100] * 20
     True
     """
-    random, count = numpy.random.default_rng(0), rounds * clients
+    random, count = numpy.random.default_rng(0), ROUNDS * clients
     prompts, answers = (
         random.integers(max(1, round(shortest * longest)), round(longest) + 1, count)
         for longest in (prompt, answer)
@@ -139,8 +135,7 @@ def uniform(
 
 def _requests(row: Row, clients: int) -> Trace:
     shortest = 0.8 if (row["input"], row["output"]) in DRAWN else 1.0
-    rounds = ROUNDS if _of_inferencex(row) else PLANNED_ROUNDS
-    return uniform(clients, row["input"], row["output"], shortest, rounds)
+    return uniform(clients, row["input"], row["output"], shortest)
 
 
 def _of_inferencex(row: Row) -> bool:
@@ -159,7 +154,7 @@ def together(row: Row, job: Job) -> dict[str, float]:
     setting = _setting(row, job)
     chunk = 0 if setting is None else setting.chunk or row["clients"] + row["input"] + 64
     if not _of_inferencex(row) and job.software.key in PLANNED:
-        chunk = clients + row["input"] + PLANNED_ROOM
+        chunk = clients + row["input"] + ROOM
     replica = served(job, _lengths(row), clients, chunk)
     waits = 0 if setting is None else setting.waits
     return _means(simulate(replace(replica, waits=waits), _requests(row, clients), None, clients))
