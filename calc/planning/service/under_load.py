@@ -31,8 +31,8 @@ from calc.steps.job import Formats, Job, Layout
 
 ROUNDS = 10  # requests of each client, all of which count
 PLANNED, ROOM = ("vllm", "tensorrt-llm"), 1500
-"""Programs whose steps aiconfigurator sizes [nvidia-aiconfigurator-benchmark], and their tokens beside
-a prompt and one of each client. Of SGLang it would mix prompts into steps, which no row shows."""
+"""Programs whose steps aiconfigurator sizes [nvidia-aiconfigurator-benchmark], and a step's tokens
+beside a prompt and one of each client. In SGLang's it mixes prompts, which no row shows."""
 DRAWN = {(1024, 1024), (1024, 8192), (8192, 1024)}  # lengths of InferenceX, drawn from 0.8 on
 PERCENTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 REQUESTS = 2000  # of a run at a rate
