@@ -618,6 +618,25 @@ def test_a_chapter_says_how_long_its_text_takes_to_read(write_book: Write) -> No
     assert "to read</p>" not in (root / "_book/index.html").read_text()
 
 
+def test_a_figure_leaves_its_caption_room_on_the_page(write_book: Write) -> None:
+    drawing = '<svg xmlns="http://www.w3.org/2000/svg" width="300" height="1500"></svg>'
+    caption = "Marmots whistle. " * 20
+    figure = f'![{caption}](tall.svg){{#fig-tall fig-alt="A burrow."}}'
+    before = "They live in burrows. " * 200  # on its first page a chapter has figures at the foot
+    root = write_book(f"# A\n\n{before}\n\n{figure}\n", {"tall.svg": drawing})
+    render(root)
+    heights: list[float] = []
+
+    def take(words: str, matrix: list[float], place: list[float], *_: object) -> None:
+        if "whistle" in words:
+            heights.append(matrix[3] * place[5] + matrix[5])
+
+    for page in PdfReader(root / "_book/A-tiny-book.pdf").pages:
+        page.extract_text(visitor_text=take)
+    margin = 17 / 25.4 * 72
+    assert min(heights) >= margin - 1
+
+
 def test_definitions_stand_beside_their_terms_on_paper(write_book: Write) -> None:
     terms = (
         "Latency\n:   The time to the *first* byte.\n\nBandwidth\n:   Bytes.\n\n    In a second.\n"
