@@ -245,8 +245,7 @@ def read_pdf(file: Path, titles: list[str], parts: list[str], headers: list[str]
                 body = notes
             body.append(piece.text)
     return {
-        # Quarto's boxes have their titles on paper too.
-        chapter: without(headers, letters("".join(body + notes))).replace("SymbolsTable", "Table")
+        chapter: without(headers, letters("".join(body + notes)))
         for chapter, (body, notes) in texts.items()
     }
 
@@ -265,6 +264,19 @@ def table_headers(site: Path) -> list[str]:
         for row in re.findall(r"<thead>(.*?)</thead>", page.read_text(encoding="utf-8"), re.DOTALL)
     }
     return sorted((row for row in rows if len(row) > 8), key=len, reverse=True)
+
+
+def folded_titles(site: Path) -> list[str]:
+    """The letters of the titles of notes that pages fold, which Quarto alone prints on paper."""
+    note = (
+        r'callout-note"><details><summary class="callout-title">.*?'
+        r'<span class="callout-title-text">(.*?)</span></summary>'
+    )
+    return [
+        letters(html.unescape(re.sub(r"<[^>]+>", "", title)))
+        for page in site.rglob("*.html")
+        for title in re.findall(note, page.read_text(encoding="utf-8"), re.DOTALL)
+    ]
 
 
 def outline(reader: PdfReader, items: list[Any], depth: int = 0) -> Iterator[tuple[int, str, int]]:
@@ -293,7 +305,7 @@ def pdf_differences(
     reader = PdfReader(quarto)
     titles = [title for depth, title, _ in outline(reader, reader.outline) if not depth]
     titles = [title for title in titles if title not in ("Appendices", *left_out)]
-    headers = table_headers(press.parent)
+    headers = table_headers(press.parent) + folded_titles(press.parent)
     known = [*titles, *left_out]
     ours, theirs = (read_pdf(file, known, parts, headers) for file in (press, quarto))
     found = [] if titles else [f"{quarto.name} of Quarto has no bookmarks"]

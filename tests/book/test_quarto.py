@@ -195,3 +195,15 @@ def test_pdfs_differ_by_what_they_say_alone(old: str, new: str, tmp_path: Path) 
     one = pdf(WIDE + BODY.replace("NUMBER", "1.1"), tmp_path / "press.pdf")
     other = pdf(NARROW + BODY.replace("NUMBER", "(1.1)").replace(old, new), tmp_path / "quarto.pdf")
     assert bool(pdf_differences(one, other, [])) == (old != new)
+
+
+def test_the_title_of_a_folded_note_is_no_difference(tmp_path: Path) -> None:
+    """Press has on paper what the note holds, Quarto the title too."""
+    titled = BODY.replace("A trip", "Symbols of it\n\nA trip")
+    assert titled != BODY
+    one, other = pdf(WIDE + BODY, tmp_path / "press.pdf"), pdf(NARROW + titled, tmp_path / "q.pdf")
+    assert pdf_differences(one, other, [])
+    note = '<div class="callout callout-note"><details><summary class="callout-title"><span></span>'
+    title = '<span class="callout-title-text">\nSymbols of it\n</span></summary></details></div>'
+    (tmp_path / "light.html").write_text(note + title, encoding="utf-8")
+    assert not pdf_differences(one, other, [])
