@@ -140,7 +140,19 @@ def test_each_stands_beside_its_neighbours(wanted: dict[str, str]) -> None:
         "models/deepseek-v3": "| [Kimi K2](kimi-k2.qmd) | 1026 | 32.86 | 70.3 |",
     }.items():
         page = wanted[f"reference/{name}.qmd"]
-        assert row in page.partition("Beside its neighbours.")[2], name
+        assert row in page.partition("## Beside its neighbours")[2].partition("\n## ")[0], name
+
+
+def test_a_page_has_what_is_asked_most_first(wanted: dict[str, str]) -> None:
+    page = wanted["reference/devices/h100.qmd"]
+    assert re.findall(r"^## (.*) \{#h100-([\w-]+) ", page, re.MULTILINE) == [
+        ("Rates", "rates"),
+        ("Numbers", "numbers"),
+        ("Beside its neighbours", "beside-its-neighbours"),
+        ("Where it is used", "where-it-is-used"),
+        ("Where its rates come from", "where-its-rates-come-from"),
+    ]
+    assert "## Rates" not in wanted["reference/models/gpt-2-xl.qmd"]
 
 
 def test_the_settings_list_every_page_of_the_catalogue() -> None:

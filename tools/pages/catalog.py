@@ -123,18 +123,30 @@ def _page(thing: Thing) -> Iterator[str]:
     more = weights_and_work(thing) if isinstance(thing, Transformer) else ()
     every = [*asked_of(thing), *more]
     known = [fact for fact in every if fact.value]
+    rates = [fact for fact in known if fact.column]
+    if rates:
+        yield _heading(thing, "Rates")
+        yield _rates(rates)
+    yield _heading(thing, "Numbers")
     yield _table(
         ["", "Value", ORIGIN], [_row_of(fact) for fact in known if not fact.column], FACT_RULE
     )
-    if rates := [fact for fact in known if fact.column]:
-        yield from _rates(rates)
     if shape := shape_of(thing) if isinstance(thing, Transformer | Network) else {}:
         rows = [[_capital(numbers), _origin(about)] for about, numbers in shape.items()]
         yield _table(["Shape", ORIGIN], rows, SHAPE_RULE)
     if missing := [fact.title for fact in every if not fact.value]:
         yield f"Not published: {'; '.join(missing)}."
+    yield _heading(thing, "Beside its neighbours")
     yield from _beside(thing)
+    yield _heading(thing, "Where it is used")
     yield bullets(_around(thing))
+    if rates:
+        yield _heading(thing, "Where its rates come from")
+        yield _origins_of(rates)
+
+
+def _heading(thing: Thing, title: str) -> str:
+    return f"## {title} {{#{thing.key}-{title.lower().replace(' ', '-')} .unnumbered}}"
 
 
 ORIGIN = "Kind, day of the check, source"
@@ -150,8 +162,8 @@ def _capital(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
 
 
-def _rates(rates: list[Fact]) -> Iterator[str]:
-    """The rates of a device by format, and then where they come from, those alike together."""
+def _rates(rates: list[Fact]) -> str:
+    """The rates of a device by format."""
     columns = list(dict.fromkeys(fact.column for fact in rates))
     cells = {(fact.format, fact.column): f"[{fact.value}]{{#{fact.row}}}" for fact in rates}
     rows = [
@@ -159,15 +171,19 @@ def _rates(rates: list[Fact]) -> Iterator[str]:
         for dtype in hardware.DTYPES
         if any(fact.format == dtype for fact in rates)
     ]
-    yield _table(
+    return _table(
         ["Format", *map(_capital, columns)], rows, [":-------", *["---------:"] * len(columns)]
     )
+
+
+def _origins_of(rates: list[Fact]) -> str:
+    """Where rates come from, those alike together."""
     alike: dict[tuple[str, str], list[str]] = {}
     for fact in rates:
         if fact.about:
             alike.setdefault((fact.column, _origin(fact.about)), []).append(fact.format.upper())
     told = [[f"{', '.join(of)}: {column}", origin] for (column, origin), of in alike.items()]
-    yield _table(["Rates", ORIGIN], told, SHAPE_RULE)
+    return _table(["Rates", ORIGIN], told, SHAPE_RULE)
 
 
 def _table(header: list[str], rows: Iterable[list[str]], rule: list[str]) -> str:
@@ -235,7 +251,7 @@ def _around(thing: Thing) -> Iterator[str]:
 def _beside(thing: Thing) -> Iterator[str]:
     """It and what is likest it, in those columns of the table of all that tell most."""
     kind = kind_of(thing)
-    every = f"[All {kind}](index.qmd#all-{kind}) stand in one table, to be sorted and filtered."
+    every = f"[All {kind}](index.qmd#all-{kind}) stand in one table, to be sorted and compared."
     neighbours = _neighbours(thing)
     if not neighbours:
         yield every
@@ -248,7 +264,7 @@ def _beside(thing: Thing) -> Iterator[str]:
         if place == 0 or (head in BESIDE and {*cells} != {NONE})
     ]
     header, *rows = ([cells[place] for place in told] for cells in table)
-    yield f"Beside its neighbours. {every}"
+    yield every
     yield _table(header, rows, [f":{'-' * 24}", *["---------:"] * (len(told) - 1)])
 
 
