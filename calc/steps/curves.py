@@ -367,8 +367,9 @@ def domains_of(devices: int, machine: Machine) -> int:
     >>> domains_of(1024, machines.get("gb200-nvl72"))
     16
     """
-    fewest = math.ceil(devices / machine.domain)
-    return next(count for count in range(fewest, devices + 1) if devices % count == 0)
+    # Looked for in one domain, which is small: of devices there may be as many as one likes.
+    insides = range(min(machine.domain, devices), 0, -1)
+    return devices // next(inside for inside in insides if devices % inside == 0)
 
 
 def _summed_in_switch(curve: Curve) -> bool:

@@ -267,3 +267,13 @@ def test_a_fit_finds_the_latency_and_the_share_it_was_made_with(pieces: int) -> 
     fit = curves._pieces([(size, 0.8 * size / (size + 1e6)) for size in sizes], pieces)
     for size in (1e5, 1e6, 1e9):
         assert fit(size) == pytest.approx(0.8 * size / (size + 1e6), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("devices", "domains"), [(1024, 16), (72, 1), (73, 73), (2**61 - 1, 2**61 - 1)]
+)
+def test_domains_are_filled_alike_however_many_devices_there_are(
+    devices: int, domains: int
+) -> None:
+    """64 in each of 16 racks of 72; the last is a prime, which shares out among no fewer."""
+    assert curves.domains_of(devices, machines.get("gb200-nvl72")) == domains
