@@ -77,11 +77,11 @@ class Software:
 
     key: str
     name: str
-    written: str
+    written: str = ""
     """A pattern of how sources write its name and version."""
-    attention: str
+    attention: str = ""
     """The attention kernel that it calls, where that is not the best of the day."""
-    kv: str
+    kv: str = "bf16"
     """The format of its caches where weights have one byte or less, and nothing is said."""
     recipe: str = "adam-mixed"
     """What it keeps of each parameter that it trains, of `calc.training.RECIPES`."""
@@ -136,7 +136,7 @@ VERSION = r"\d+(\.\d+)+\S*"
 
 NO_SOFTWARE = "none"
 """What is asked for where kernels and messages alone are meant, without a program's own time."""
-UNKNOWN = Software("", "software", "", "", "bf16")
+UNKNOWN = Software("", "software")
 
 
 def software_of(written: str, other: str = "other") -> Software:
@@ -241,12 +241,5 @@ def of_table(key: str, table: dict[str, Any], path: Path | str) -> Software:
         for name in FIELDS
         if name in table
     }
-    name, written, attention = (table.get(field, "") for field in ("name", "written", "attention"))
-    kv, sums, fitted_on = table.get("kv", "bf16"), table.get("sums", ""), table.get("fitted_on", "")
-    recipe, loss = table.get("recipe", "adam-mixed"), table.get("loss", "in place")
-    selective = table.get("selective", "selective")
-    usual_on, version = table.get("usual_on", ""), table.get("version", "")
-    return Software(
-        *(key, name, written, attention, kv, recipe, loss, selective),
-        *(sums, fitted_on, usual_on, records, version),
-    )
+    texts = {name: table[name] for name in TEXTS if name in table}
+    return Software(key=key, records=records, **texts)

@@ -331,10 +331,9 @@ def _of_own_file(name: str) -> tuple[str, Machine | Accelerator]:
 
 def _source(key: str) -> Report | None:
     """A source by its key, as answers name it."""
-    with suppress(InputError):
-        cited = citation(key)
-        return Report([cited], facts={"kind": "source", "name": key, "title": cited})
-    return None
+    if (cited := _cited(key)) == key:
+        return None
+    return Report([cited], facts={"kind": "source", "name": key, "title": cited})
 
 
 def _advice(name: str) -> str:
@@ -362,9 +361,8 @@ def _shown(kind: str, thing: Any) -> Report:
     about = entry(kind, getattr(thing, "key", None) or thing.name, thing)
     below = [f"Source: {_cited(source)}" for source in sorted(sources)]
     below += [f"Note: {part.title}: {part.note}" for part in origins(facts) if part.note]
-    if kind == "devices" and machines.of(thing).rates:
-        measured = machines.of(thing).key
-        below.insert(0, f"What it was measured to reach: `calc show {measured}`")
+    if kind == "devices" and (machine := machines.of(thing)).rates:
+        below.insert(0, f"What it was measured to reach: `calc show {machine.key}`")
     title, tables = [f"{about['title']}{year}"], [Table(fact_rows(facts, TITLES))]
     about |= {name: getattr(thing, name) for name in ("year", "source") if hasattr(thing, name)}
     return Report(title, tables, {"": below}, about | facts)

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from importlib import import_module
+from itertools import accumulate
 from typing import Any, ClassVar
 
 from calc.core.errors import InputError
@@ -254,13 +255,14 @@ class Answer(Reported):
     def _below(self, most: int) -> list[str]:
         """The caveats, or of more than so many lines the first of them, and told so."""
         told = [wrapped(f"- {caveat}") for caveat in self.caveats]
-        fit = next((n for n in range(len(told), 0, -1) if sum(map(len, told[:n])) <= most), 0)
-        if 0 < fit < len(told):
-            most -= 1  # for the line that tells so
-            fit = next((n for n in range(fit, 0, -1) if sum(map(len, told[:n])) <= most), 0)
-        more = len(told) - fit
-        left = [f"… with --explain: {more} more to mind"] if more else []
-        return [line for caveat in told[:fit] for line in caveat] + left
+        lines = [line for caveat in told for line in caveat]
+        if len(lines) <= most:
+            return lines
+        ends = [end for end in accumulate(map(len, told)) if end < most]  # a line tells so
+        return [
+            *lines[: max(ends, default=0)],
+            f"… with --explain: {len(told) - len(ends)} more to mind",
+        ]
 
     def text(self) -> str:
         """What a command prints without `--explain`."""

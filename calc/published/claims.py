@@ -338,12 +338,12 @@ def _figures(clause: str, said: Mapping[str, Any], figures: dict[str, float]) ->
         if not (match := re.search(pattern, clause, re.I)):
             continue
         number, *units = (part for part in match.groups() if part is not None)
-        value = float(number) * next((SCALE[unit] for unit in units if unit in SCALE), 1.0)
-        value *= -1 if NEGATIVE.search(clause[: match.start()]) else 1
+        signed = -float(number) if NEGATIVE.search(clause[: match.start()]) else float(number)
+        value = signed * next((SCALE[unit] for unit in units if unit in SCALE), 1.0)
         behind = small[match.start() :]
         each, of_user = (re.search(OF_ONE.format(who), behind) for who in (DEVICES, USERS))
         if kind == "time":
-            value = quantity(math.copysign(float(number), value), units[-1]).m_as("s")
+            value = quantity(signed, units[-1]).m_as("s")
             kind = _time_named(small, said)
         elif kind == "rate":
             kinds = (name for name, words in KINDS.items() if re.search(words, small))

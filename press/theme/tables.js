@@ -43,12 +43,12 @@
      own, those that are ticked stand alone side by side. */
 
   function picksOf(rows, changed) {
-    const boxes = rows.map((row) => {
+    for (const row of rows) {
       const box = element("input", { type: "checkbox", className: "pick", ariaLabel: `Compare ${words(row.cells[0])}` });
       box.addEventListener("change", changed);
       row.cells[0].prepend(box);
-      return box;
-    });
+    }
+    const picked = (row) => row.cells[0].firstChild.checked;
     const button = element("button", { type: "button", ariaPressed: "false", hidden: true });
     button.addEventListener("click", () => {
       button.ariaPressed = button.ariaPressed === "true" ? "false" : "true";
@@ -56,12 +56,12 @@
     });
     return {
       button,
-      shows(row) { return button.ariaPressed === "false" || boxes[rows.indexOf(row)].checked; },
+      shows(row) { return button.ariaPressed === "false" || picked(row); },
       count() {
-        const picked = boxes.filter((box) => box.checked).length;
-        button.hidden = !picked;
-        if (!picked) button.ariaPressed = "false";
-        button.textContent = `Compare ${picked} alone`;
+        const many = rows.filter(picked).length;
+        button.hidden = !many;
+        if (!many) button.ariaPressed = "false";
+        button.textContent = `Compare ${many} alone`;
       },
     };
   }

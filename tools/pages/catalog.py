@@ -17,7 +17,7 @@ from calc.core.errors import InputError
 from calc.core.provenance import Provenance
 from calc.core.records import Record
 from calc.core.units import Quantity
-from calc.derivations.places import Thing, kind_of, page_of
+from calc.derivations.places import Thing, anchor, kind_of, page_of
 from calc.derivations.sources import mark
 from calc.published import conditions
 from tools.pages import ROOT, bullets, generated, uses
@@ -146,7 +146,7 @@ def _page(thing: Thing) -> Iterator[str]:
 
 
 def _heading(thing: Thing, title: str) -> str:
-    return f"## {title} {{#{thing.key}-{title.lower().replace(' ', '-')} .unnumbered}}"
+    return f"## {title} {{#{anchor(f'{thing.key}.{title.lower()}')} .unnumbered}}"
 
 
 ORIGIN = "Kind, day of the check, source"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import fields
 from functools import cache
 from typing import Any, TypeVar
@@ -112,12 +113,10 @@ def also(key: str) -> tuple[str, ...]:
 @cache
 def _spellings() -> dict[str, str]:
     short = {key: ACTIVE.sub("", key) for key in _tables()}
-    alone = {key for key, name in short.items() if [*short.values()].count(name) == 1}
-    return spellings(
-        {
-            key: (*([short[key]] if key in alone else []), table["name"], *table.get("also", ()))
-            for key, table in _tables().items()
-        }
+    of_so_many = Counter(short.values())
+    alone = {squeezed(name): key for key, name in short.items() if of_so_many[name] == 1}
+    return alone | spellings(
+        {key: (table["name"], *table.get("also", ())) for key, table in _tables().items()}
     )
 
 

@@ -30,9 +30,6 @@ from calc.published.reading import FOLDER, Row
 from calc.steps.job import Formats, Job, Layout
 
 ROUNDS = 10  # requests of each client, all of which count
-PLANNED, ROOM = ("vllm", "tensorrt-llm"), 1500
-"""Programs whose steps aiconfigurator sizes [nvidia-aiconfigurator-benchmark], and a step's tokens
-beside a prompt and one of each client. In SGLang's it mixes prompts, which no row shows."""
 DRAWN = {(1024, 1024), (1024, 8192), (8192, 1024)}  # lengths of InferenceX, drawn from 0.8 on
 PERCENTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 REQUESTS = 2000  # of a run at a rate
@@ -41,12 +38,13 @@ TURNS = 4  # times that two pools are asked in turn for what they leave each oth
 
 
 class Setting(NamedTuple):
-    """How scripts of InferenceX start a server of a model, where it is not as engines start."""
+    """How scripts start a server of a model, or of any, where it is not as engines start."""
 
     software: str
-    model: str
+    model: str = ""
     chunk: int = 0
-    """Tokens of a step; 0 where room is left for one prompt beside the clients."""
+    """Tokens of a step; 0 where there is room for a prompt, a token of each client, and `room`."""
+    room: int = 64
     waits: int = 0
     """Steps that prompts wait for others to be read with."""
     at: tuple[int, int] | None = None
@@ -58,12 +56,17 @@ class Setting(NamedTuple):
 
 
 SETTINGS = (  # the first that holds [inferencex-scripts], files benchmarks/*_trt*, dsr1_fp4_b200*
-    Setting("tensorrt-llm", "llama-3-1-70b", 16384, 20, at=(1024, 1024), slices=8),
+    Setting("tensorrt-llm", "llama-3-1-70b", 16384, waits=20, at=(1024, 1024), slices=8),
     Setting("tensorrt-llm", "llama-3-1-70b", 16384),
     Setting("tensorrt-llm", "gpt-oss-120b", 20000),
     Setting("tensorrt-llm", "deepseek-v3", before="2026"),
     # Requests are looked for at every 30th step: half of that in the mean.
-    Setting("sglang", "deepseek-v3", 16384, 15),
+    Setting("sglang", "deepseek-v3", 16384, waits=15),
+)
+PLANNED = (  # by aiconfigurator [nvidia-aiconfigurator-benchmark]
+    Setting("vllm", room=1500),
+    Setting("tensorrt-llm", room=1500),
+    # In SGLang's steps it mixes prompts, which no row shows.
 )
 
 
@@ -152,20 +155,19 @@ def together(row: Row, job: Job) -> dict[str, float]:
     """
     clients = max(1, round(row["clients"] / job.layout.data))
     setting = _setting(row, job)
-    chunk = 0 if setting is None else setting.chunk or row["clients"] + row["input"] + 64
-    if not _of_inferencex(row) and job.software.key in PLANNED:
-        chunk = clients + row["input"] + ROOM
+    chunk = 0
+    if setting is not None:
+        chunk = setting.chunk or row["clients"] + row["input"] + setting.room
     replica = served(job, _lengths(row), clients, chunk)
     waits = 0 if setting is None else setting.waits
     return _means(simulate(replace(replica, waits=waits), _requests(row, clients), None, clients))
 
 
 def _setting(row: Row, job: Job) -> Setting | None:
-    if not _of_inferencex(row):
-        return None
-    for one in SETTINGS:
+    for one in SETTINGS if _of_inferencex(row) else PLANNED:
         if (
-            (one.software, one.model) == (job.software.key, job.model.key)
+            one.software == job.software.key
+            and one.model in ("", job.model.key)
             and one.at in (None, (row["input"], row["output"]))
             and (not one.slices or job.layout.tensor < one.slices)
             and row["day"] < one.before
