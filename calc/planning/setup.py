@@ -25,8 +25,8 @@ from calc.networks import transformer
 from calc.steps import inference
 from calc.steps.job import Formats, Job, Layout
 
-QUANTISED = {"fp8": "fp8", "fp4": "nvfp4", "int8": "int8"}
-"""What weights are kept in for products in so few bits."""
+NARROW = "fp8", "fp4", "int8"  # that weights are quantised to for products in as few bits
+SCALED = {"fp4": "nvfp4", "fp4-e2m1": "nvfp4"}  # where no scales are named
 MULTIPLIED = {"fp8-e4m3": "fp8", "nvfp4": "fp4"}
 """What weights that are kept so are multiplied in, by a device that can; others are widened."""
 UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
@@ -136,7 +136,7 @@ class Setup:
         """
         given = [dtype_of(str(format)) for format in self.kept.given.values()]
         chosen = "dtype" in self.left_out and not is_released(self.weights)
-        narrow = [dtype for dtype in given if dtype in QUANTISED and dtype in self.device.dtypes]
+        narrow = [dtype for dtype in given if dtype in NARROW and dtype in self.device.dtypes]
         return narrow[0] if chosen and narrow and self.dtype not in given else ""
 
     @cached_property
@@ -241,8 +241,9 @@ def _kept_and_computed(
     release = model.released
     if weights is None:
         weights = UNSTATED if release is None else RELEASED
-        if dtype is not None and not (release and {*release.formats.values()} - {*USUAL_DTYPES}):
-            weights = QUANTISED.get(dtype_of(dtype), weights)
+        wide = release is None or {*release.formats.values()} <= {*USUAL_DTYPES}
+        if wide and dtype is not None and dtype_of(dtype) in NARROW:
+            weights = SCALED.get(str(formats.key_of(dtype)), dtype)
     if dtype is None:
         made_for = release.products if release and is_released(weights) else ""
         as_kept = MULTIPLIED.get(formats.key_of(str(weights)) or "", made_for)

@@ -33,6 +33,10 @@ TOLD = {
     "sums": "engines' own all-reduces",
 }
 """What the kernels are."""
+ERRORS = (
+    "Medians over tables of the median of |measured / expected − 1| of a table's rows, signed of"
+    " measured / expected − 1: above 0 it took longer than expected."
+)
 HELD = {"own": "by itself", "version_before": "version left out", "device_alike": "device left out"}
 KINDS: dict[str, Callable[[Surface | Exchange | SumErrors], str]] = {
     "kernel": lambda row: row.kernel,
@@ -111,8 +115,9 @@ class KernelErrors(Reported):
 
     @cached_property
     def sentences(self) -> dict[str, list[str]]:
-        """What the kernels are."""
-        return {"": [*wrapped("; ".join(f"{name}: {what}" for name, what in TOLD.items()))]}
+        """What the errors are, and the kernels."""
+        kernels = "; ".join(f"{name}: {what}" for name, what in TOLD.items())
+        return {"": [*wrapped(ERRORS), *wrapped(kernels)]}
 
     def _rows(self, of: Callable[[Held], str]) -> Iterator[tuple[str, ...]]:
         for kind in dict.fromkeys(map(of, self.tables_of)):

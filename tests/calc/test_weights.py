@@ -155,6 +155,9 @@ def test_a_plan_takes_the_release_where_nothing_is_said() -> None:
         ("h100", {"weights": "nvfp4"}, "NVFP4", "bf16"),  # which has no FP4
         ("b200", {"weights": "NVFP4"}, "NVFP4", "fp4"),
         ("b200", {"dtype": "fp4"}, "NVFP4", "fp4"),
+        ("b200", {"dtype": "NVFP4"}, "NVFP4", "fp4"),
+        ("b200", {"dtype": "mxfp4"}, "MXFP4", "fp4"),
+        ("h100", {"dtype": "FP8_E5M2"}, "FP8 E5M2", "fp8"),
         ("b200", {"weights": "mxfp4"}, "MXFP4", "bf16"),
     ],
 )
@@ -162,7 +165,27 @@ def test_the_format_that_is_left_out_is_what_engines_choose(
     device: str, asked: dict[str, Any], kept: str, dtype: str
 ) -> None:
     made = plan("llama-3-8b", device, prompt=100, generated=10, **asked)
-    assert (str(made.kept), made.dtype) == (kept, dtype)
+    assert (str(made.kept), made.job.formats.dtype) == (kept, dtype)
+
+
+@pytest.mark.parametrize(
+    ("device", "spellings"),
+    [
+        ("h100", ("fp8", "FP8", "float8", "fp8-e4m3", "e4m3")),
+        ("b200", ("fp4", "NVFP4", "nvfp4")),
+        ("h100", ("bf16", "BF16", "bfloat16")),
+    ],
+)
+def test_a_format_of_products_is_the_same_in_any_spelling(
+    device: str, spellings: tuple[str, ...]
+) -> None:
+    asked: dict[str, Any] = {"batch": 8, "prompt": 100, "generated": 10, "software": "vllm"}
+    first, *others = (plan("llama-3-8b", device, **asked, dtype=dtype) for dtype in spellings)
+    assert first.expected is not None
+    assert {str(other.time_per_token.lower) for other in others} == {
+        str(first.time_per_token.lower)
+    }
+    assert {other.answer for other in others} == {first.answer}
 
 
 def test_weights_that_are_released_in_few_bits_stay_so_for_other_products() -> None:
