@@ -4,62 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
+from calc.core.records import DATA, read_toml
 
-# What changes no count: names, tokens, training, positions that are computed, activations, caches.
-HARMLESS = """
-_name_or_path architectures auto_map dtype torch_dtype transformers_version model_type ignore_index
-bos_token_id eos_token_id pad_token_id cls_token_id sep_token_id media_placeholder_token_id
-image_token_id video_token_id vision_start_token_id vision_end_token_id mtp_use_dedicated_embeddings
-id2label label2id initializer_range initializer_cutoff_factor rescale_prenorm_residual
-residual_in_fp32 attention_dropout hidden_dropout hidden_dropout_prob attention_probs_dropout_prob
-embedding_dropout embd_pdrop resid_pdrop attn_pdrop summary_activation summary_first_dropout
-summary_proj_to_labels summary_type summary_use_proj activation_function
-mlp_dropout classifier_dropout pretraining_tp seq_aux
-router_aux_loss_coef router_jitter_noise output_router_logits aux_loss_alpha ep_size
-rms_norm_eps norm_eps layer_norm_eps layer_norm_epsilon hidden_act hidden_activation
-classifier_activation decoder_bias classifier_bias classifier_pooling reference_compile
-mlp_hidden_act mamba_hidden_act swiglu_limit embedding_multiplier logits_scaling
-residual_multiplier attention_multiplier query_pre_attn_scalar attn_logit_softcapping
-final_logit_softcapping rope_theta rope_scaling rope_parameters rope_local_base_freq
-original_max_position_embeddings initial_context_length partial_rotary_factor rotary_dim
-global_rope_theta local_rope_theta position_embedding_type cache_implementation
-use_cache num_logits_to_keep use_mamba_kernels mamba_ssm_cache_dtype mamba_ssm_dtype
-time_step_min time_step_max time_step_floor time_step_limit time_step_rank expand
-norm_topk_prob routed_scaling_factor scoring_func n_group topk_group gradient_checkpointing
-length_penalty max_length min_length num_beams num_beam_groups num_return_sequences
-repetition_penalty return_dict temperature top_k top_p typical_p use_unified_vision_chunk
-video_placeholder use_qk_norm moe_router_dtype moe_shared_expert_overlap indexer_rope_interleave
-rope_interleave layernorm_epsilon swa_rope_theta attention_value_scale audio_token_id boa_token_id
-boi_token_id eoa_token_id eoa_token_index eoi_token_id use_bidirectional_attention
-vision_soft_tokens_per_image vocab_size_per_layer_input index_share_for_mtp_iteration
-mtp_hybrid_override_pattern mtp_layers_block_type activation_situ_beta activation_situ_linear_beta
-image_placeholder mla_use_nope moe_renormalize moe_router_activation_func num_expert_group
-use_grouped_topk output_gate_type
-"""
-# What changes parameters, or what is kept, where the family does not read it.
-CHANGING = """
-block_configs cross_attention_layers num_kv_shared_layers moe_latent_size compress_ratios
-kv_lora_rank q_lora_rank n_routed_experts n_shared_experts num_experts num_local_experts
-moe_intermediate_size shared_expert_intermediate_size shared_intermediate_size index_topk
-attention_chunk_size hybrid_override_pattern linear_num_value_heads ssm_state_size mamba_d_state
-"""
-NOT_COUNTED = {  # what comes on top of the text that is read
-    "vision_config": "the encoder of images that it describes",
-    "audio_config": "the encoder of sound that it describes",
-    "num_nextn_predict_layers": "the module that predicts further tokens",
-    "mtp_num_hidden_layers": "the module that predicts further tokens",
-    "use_mtp": "the module that predicts further tokens",
-}
 NESTED = "text_config"  # of models that read images too
-
-
 MOST, MOST_LAYERS = 10**12, 10_000
+
+
+@cache
+def known() -> dict[str, dict[str, Any]]:
+    """What configurations call their numbers, by family, and what of them changes no count."""
+    return read_toml(DATA / "configurations.toml")
 
 
 class Config:
@@ -146,16 +106,16 @@ class Config:
             name: value
             for name, value in self._values.items()
             if name not in self._asked
-            and name not in HARMLESS.split()
+            and name not in known()["harmless"]
             and value not in (None, False, 0, "", [], {})
         }
         for name in left:
-            if name in CHANGING.split():
+            if name in known()["changing"]:
                 raise self.error(
                     f"{name} is not read, and would change the answer: describe the model by"
                     " models.from_shape"
                 )
-        for name, what in NOT_COUNTED.items():
+        for name, what in known()["not_counted"].items():
             if left.pop(name, None):
                 yield f"{what} ({name}) is not counted"
         if (quantized := left.pop("quantization_config", None)) is not None:
