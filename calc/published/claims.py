@@ -22,24 +22,10 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
 from calc.core.units import quantity
 from calc.published import conditions
-from calc.published.reading import MOST, NUMBERS, TEXTS, Row
+from calc.published.reading import MOST, NUMBERS, TEXTS, WORDS, Row
 from calc.published.serving import PREFILL
 
-FIGURES = {  # by name: what it is, and its unit
-    "output": ("written tokens", "token/s"),
-    "total": ("tokens, read and written", "token/s"),
-    "input": ("tokens of prompts", "token/s"),
-    "requests": ("requests", "1/s"),
-    "user": ("written tokens of a user", "token/s"),
-    "ttft": ("time to first token", "s"),
-    "tpot": ("time of each token after it", "s"),
-    "tokens": ("tokens of training", "token/s"),
-    "flops": ("operations of a device", "FLOP/s"),
-    "mfu": ("MFU", "%"),
-    "step": ("time of a step", "s"),
-    "time": ("time of the collective", "s"),
-    "busbw": ("bus bandwidth", "byte/s"),
-}
+FIGURES = WORDS["figures"]  # by name: what it is, and its unit
 LONGEST = 2000  # characters of a sentence
 TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
 OF_TRAINING = ("tokens", "flops", "mfu", "step")
@@ -70,76 +56,12 @@ COUNTED = {  # conditions, and the words beside their numbers
     r"|sequences|requests|streams|sessions",
     "seq_len": r"(?:sequence|context)\s+length|seq(?:_len)?\b|context|length",
 }
-OPERATIONS = {  # of collectives: how they are written, and their names in published rows
-    r"all[- ]?reduce": "all_reduce",
-    r"all[- ]?gather": "all_gather",
-    r"reduce[- ]?scatter": "reduce_scatter",
-    r"all[- ]?to[- ]?all": "alltoall",
-}
 FORMAT = (
     r"nvfp4|mxfp[48]|fp(?:4|8|16)|float(?:8|16)|awq|gptq|w4a16|q\d_\w+|[uw]?int[48]|bfloat16|b?f16"
 )
 VENDORS = r"(?:(?:nvidia|amd|instinct|google|intel|apple|geforce|dgx|hgx)[\s-]+)*"
 DRAFTS = r"specul|draft|\bmtp\b|eagle|medusa|lookahead"
 PREFIXES = r"prefix|cache hit|cached (?:prompt|input)"
-COLUMNS = {  # conditions, and what tables of results and servers' benchmarks call them
-    "device": ("device", "accelerator", "accel"),
-    "num_devices": ("num_devices", "total_accelerators", "gpus"),
-    "model": ("model", "benchmark", "model_id"),
-    "dtype_weights": ("dtype_weights", "weight_dtype"),
-    "dtype": ("dtype", "precision"),
-    "seq_len": ("seq_len", "seq"),
-    "global_batch_seqs": ("global_batch_seqs", "global_batch"),
-    "batch": (
-        *("batch", "max_concurrency", "input_config.loadgen.concurrency"),
-        "input_config.perf_analyzer.stimulus.concurrency",
-        *("config.strategy.max_concurrency", "config.strategy.streams"),
-    ),
-    "input_len": (
-        *("input_len", "input_sequence_length.avg"),
-        "metrics.prompt_token_count.successful.mean",
-    ),
-    "output_len": (
-        *("output_len", "output_sequence_length.avg"),
-        "metrics.output_token_count.successful.mean",
-    ),
-    "software": ("software", "framework"),
-}
-OF_DEVICE = 0.0  # in place of a scale, for a figure of one device
-MEASURED = {  # what they measure: the figure, and what makes it base units
-    "output_tokens_per_s": ("output", 1.0),
-    "output_throughput": ("output", 1.0),
-    "output_token_throughput.avg": ("output", 1.0),
-    "metrics.output_tokens_per_second.successful.mean": ("output", 1.0),
-    "tokens_per_s": ("output", 1.0),
-    "total_token_throughput": ("total", 1.0),
-    "request_throughput": ("requests", 1.0),
-    "decode_tokens_per_s": ("user", 1.0),
-    "decode_tokens_per_s_per_user": ("user", 1.0),
-    "time_to_first_token": ("ttft", 1.0),
-    "mean_ttft_ms": ("ttft", 1e-3),
-    "time_to_first_token.avg": ("ttft", 1e-3),
-    "metrics.time_to_first_token_ms.successful.mean": ("ttft", 1e-3),
-    "mean_tpot_ms": ("tpot", 1e-3),
-    "inter_token_latency.avg": ("tpot", 1e-3),
-    "metrics.inter_token_latency_ms.successful.mean": ("tpot", 1e-3),
-    "step_s": ("step", 1.0),
-    "step_s_median": ("step", 1.0),
-    "mfu": ("mfu", 1.0),
-    "model_tflops_per_gpu": ("flops", 1e12),
-    "tflops_per_chip": ("flops", 1e12),
-    "model_tflops_per_gpu_with_cp": ("flops", 1e12),
-    "output_tokens_per_s_per_gpu": ("output", OF_DEVICE),
-    "output_tokens_per_s_per_chip": ("output", OF_DEVICE),
-    "tokens_per_s_per_gpu": ("tokens", OF_DEVICE),
-    "tokens_per_s_per_chip": ("tokens", OF_DEVICE),
-}
-BENCHMARKS = {  # of MLPerf Training: the model, the length of its sequences, and what is trained
-    "llama2_70b_lora": ("Llama 2 70B", 8192, "lora"),
-    "llama31_8b": ("Llama 3.1 8B", 8192, "full"),
-    "llama31_405b": ("Llama 3.1 405B", 8192, "full"),
-    "deepseekv3_671b": ("DeepSeek-V3", 4096, "full"),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +201,7 @@ def _take_device(text: str, said: dict[str, Any]) -> str:
             machine, at = machines.get(key), small.index(word)
             said |= {"device": machine.device.name, "num_devices": machine.domain}
             return f"{text[:at]} {text[at + len(word) :]}"
-    found = next((m for p, _ in conditions.DEVICES if (m := re.search(p, small))), None)
+    found = next((m for p in WORDS["devices"] if (m := re.search(p, small))), None)
     if found is None:
         return text
     before = re.search(rf"(?:(\d+)\s*[x×*]?\s*)?({VENDORS})$", small[: found.start()])
@@ -310,7 +232,7 @@ def _take_words(text: str, said: dict[str, Any]) -> str:
             word = next(filter(None, match.groups()))
             said[name] = {"awq": "int4", "gptq": "int4", "w4a16": "int4"}.get(word.lower(), word)
             text = text.replace(match[0], " ")
-    for pattern, operation in OPERATIONS.items():
+    for pattern, operation in WORDS["operations"].items():
         if match := re.search(pattern, text, re.I):
             said["collective"], text = operation, text.replace(match[0], " ")
     size = re.search(r"([\d.]+)\s*((?:[kMG]i?)?B|byte)\b(?!/)", text)
@@ -413,7 +335,9 @@ def _of_table(
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """The conditions and figures of a row by the names of its columns; others are said beside."""
     said = {name: value for name, value in given.items() if name in (*NUMBERS, *TEXTS)}
-    said |= {name: given[key] for name, keys in COLUMNS.items() for key in keys if key in given}
+    said |= {
+        name: given[key] for name, keys in WORDS["columns"].items() for key in keys if key in given
+    }
     said = {name: value for name, value in said.items() if not str(value).startswith("not ")}
     said = {**beside, **said}
     for name in NUMBERS:  # which a table of text has as text
@@ -425,7 +349,7 @@ def _of_table(
         for name in ("input", "output"):
             if tokens := given.get(f"total_{name}_tokens"):
                 said[f"{name}_len"] = float(tokens) / float(requests)
-    if (known := BENCHMARKS.get(str(said.get("model")))) is not None:
+    if (known := WORDS["benchmarks"].get(str(said.get("model")))) is not None:
         said["model"], said["task"] = known[0], known[2]
         said.setdefault("seq_len", known[1])
     return said, dict(_measured(given, said))
@@ -435,10 +359,11 @@ def _measured(given: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[
     listed = {part["name"]: part["value"] for part in given.get("measured", ())}
     named = {**given, **listed}
     trains = "seq_len" in said or "global_batch_seqs" in said
-    for key, (name, scale) in MEASURED.items():
+    devices = said.get("num_devices", math.nan)
+    for key, (name, scale) in WORDS["results"].items():
         if key in named:
             name = "tokens" if name == "output" and trains else name
-            yield name, float(named[key]) * (scale or said.get("num_devices", math.nan))
+            yield name, float(named[key]) * (devices if scale == "each" else scale)
     for key, value in listed.items():
         if prefill := PREFILL.fullmatch(key):
             said["input_len"] = float(prefill[1])

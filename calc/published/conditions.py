@@ -1,7 +1,7 @@
 """What the words of a published row mean: its machine, its model, its format and its layout.
 
-A name is read by the table below, the same for all rows of all groups, before anything is
-predicted. What no entry reads is not guessed: the row is listed with the name that is not known.
+A name is read by `data/published/words.toml`, the same for all rows of all groups, before anything
+is predicted. What no entry reads is not guessed: the row is listed with the name that is not known.
 """
 
 from __future__ import annotations
@@ -15,75 +15,7 @@ from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.published.prediction import UnusableRowError
-from calc.published.reading import Row
-
-# A device is that of the first pattern found in its name, written in small letters.
-DEVICES = (
-    (r"gb300", "gb300"),
-    (r"gb200", "gb200"),
-    (r"gh200", "gh200"),
-    (r"b300", "b300"),
-    (r"b200", "b200"),
-    (r"h200[- ]nvl", "h200-nvl"),
-    (r"h200", "h200"),
-    (r"h800", "h100"),  # the same chip, with fewer links
-    (r"h100 nvl", "h100-nvl"),  # of which there are no data, so that its rows are listed
-    (r"h100.*pcie", "h100-pcie"),
-    (r"h100", "h100"),
-    (r"a100.*pcie", "a100-pcie"),
-    (r"a100.*40 ?gb", "a100-40gb"),
-    (r"a100", "a100"),
-    (r"v100", "v100"),
-    (r"l40s", "l40s"),
-    (r"l40", "l40"),
-    (r"a40\b", "a40"),
-    (r"rtx a6000", "rtx-a6000"),
-    (r"rtx (pro 6000|6000 pro)", "rtx-pro-6000"),
-    (r"(rtx )?(\d000) ada", r"rtx-\2-ada"),
-    (r"\b(30[678]0|3090|40[678]0|4090|50[678]0|5090)( ti)?( super)?\b", r"rtx-\1\2\3"),
-    (r"\b(a10g?|a30|h20|t4|l4)\b", r"\1"),
-    (r"mi300a", "mi300a"),
-    (r"ryzen ai max\+ 395|framework mainboard", "ryzen-ai-max-395"),  # which that board has
-    (r"mi(\d{3}x?)", r"mi\1"),
-    (r"tpu ?v?7x?", "tpu-v7"),
-    (r"tpu (v\d\w?)", r"tpu-\1"),
-    (r"gaudi ?(\d)", r"gaudi\1"),
-    (r"(gb10|dgx spark)", "gb10"),
-    (r"orin nx", "jetson-orin-nx"),
-    (r"orin nano", "jetson-orin-nano"),
-    (r"apple (m\d(?: pro| max| ultra)?)", r"apple-\1"),
-    (r"\b(m\d(?: pro| max| ultra)?)\b", r"apple-\1"),
-)
-# A machine of a cloud, where the words of the device or of the system name one. What rows of one
-# device measure does not depend on its network, so that only rows of several machines are asked.
-CLOUDS = (
-    (r"\bp4de\b", "aws-p4de"),
-    (r"\bp4d\b", "aws-p4d"),
-    (r"\bp5en\b", "aws-p5en"),
-    (r"\bp5e\b", "aws-p5e"),
-    (r"\bp5\b", "aws-p5"),
-    (r"\bp6-b200\b", "aws-p6-b200"),
-    (r"\ba2[- ]?ultra(gpu)?\b", "gcp-a2-ultra"),
-    (r"\ba3[- ]?mega(gpu)?\b", "gcp-a3-mega"),
-    (r"\ba3[- ]?ultra(gpu)?\b", "gcp-a3-ultra"),
-    (r"\ba3[- ]?high(gpu)?\b", "gcp-a3-high"),
-    (r"\ba4(-highgpu)?\b", "gcp-a4"),
-    (r"\bndm a100 v4\b", "azure-ndm-a100-v4"),
-    (r"\bnd h100 v5\b", "azure-nd-h100-v5"),
-    (r"\bnd h200 v5\b", "azure-nd-h200-v5"),
-    (r"\bnd gb200 v6\b", "azure-nd-gb200-v6"),
-)
-FORMATS = (  # in which products are computed; the first pattern that is found
-    (r"nvfp4|mxfp4|\bfp4\b", "fp4"),
-    (r"weight[- ]only|int4|q\d_|group", "bf16"),
-    (r"fp8|float8", "fp8"),
-    (r"fp6", "fp6"),
-    (r"int8", "int8"),
-    (r"bf16|bfloat16", "bf16"),
-    (r"fp16|float16|f16", "fp16"),
-    (r"fp32|float32", "fp32"),
-    (r"fp64|float64", "fp64"),
-)
+from calc.published.reading import WORDS, Row
 
 
 def machine(row: Row) -> Machine:
@@ -93,7 +25,9 @@ def machine(row: Row) -> Machine:
     if count <= usual.domain:
         return usual
     text = f"{text} {row['system'] or ''}".lower().replace("_", " ")
-    clouds = (machines.get(key) for pattern, key in CLOUDS if re.search(pattern, text))
+    clouds = (
+        machines.get(key) for pattern, key in WORDS["clouds"].items() if re.search(pattern, text)
+    )
     same = (cloud for cloud in clouds if cloud.device.key == usual.device.key)
     if not usual.publishes("ports"):  # a larger one of the same device, where there is one
         wider = map(machines.get, machines.with_several(usual.device.key))
@@ -117,7 +51,7 @@ def device_key(text: str) -> str:
     >>> device_key("nvidia h100 80 gb")
     'h100'
     """
-    for pattern, key in DEVICES:
+    for pattern, key in WORDS["devices"].items():
         if match := re.search(pattern, text):
             return match.expand(key).replace(" ", "-")
     return ""
@@ -161,7 +95,7 @@ def model(row: Row) -> Transformer:
 @cache
 def _model(name: str) -> Transformer:
     words = re.sub(r"\((\d+B)\)", r"\1", name).split("(")[0].split("/")[-1].strip()
-    for suffix in SUFFIXES:
+    for suffix in WORDS["checkpoints"]["ends"]:
         words = re.sub(suffix, "", words, flags=re.IGNORECASE).strip(" -_")
     try:
         known = models.get(words)
@@ -170,17 +104,6 @@ def _model(name: str) -> Transformer:
     if not isinstance(known, Transformer):
         raise UnusableRowError(f"the model {name!r} is no transformer")
     return known
-
-
-SUFFIXES = (
-    r"[- ]?(instruct|chat|hf|it)(-\d{4})?(-fp8)?$",
-    r"-fp8$",
-    r"-(2507|0528)$",
-    r"-?maxtext$",
-    r"-99(\.9)?$",
-    r" (bf16|fp8)$",
-    r"^pretrain_|^finetune_",
-)
 
 
 def dtype(row: Row) -> str | None:
@@ -197,10 +120,10 @@ def format_of(text: object) -> str | None:
     >>> format_of("float8 (linear) + bf16"), format_of("amp_bf16"), format_of("not stated")
     ('fp8', 'bf16', None)
     """
-    for pattern, known in FORMATS:
-        if re.search(pattern, str(text).lower()):
-            return known
-    return None
+    found = (
+        name for words, name in WORDS["formats"].items() if re.search(words, str(text).lower())
+    )
+    return next(found, None)
 
 
 def layout(row: Row) -> dict[str, int]:

@@ -16,15 +16,9 @@ from calc.core.errors import InputError
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, quantity
 from calc.published import conditions
-from calc.published.reading import Row, rows
+from calc.published.reading import WORDS, Row, rows
 
-MEASURED = {  # the names of what was measured, and what drew it
-    "avg_gpu_power_total": "devices",
-    "package_power": "package",
-    "wall_power": "whole machine",
-    "system_power_wall": "whole machine",
-    "peak_wall_power": "whole machine, at most",
-}
+MEASURED = WORDS["power"]  # the names of what was measured, and what drew it
 
 
 @dataclass(frozen=True)

@@ -26,42 +26,10 @@ GROUPS = {  # the name of a table of each, and its file
 }
 NEEDED = ("id", "device", "software", "measured", "source_key")
 CURVE = ("size_bytes", "time_us")  # of the same length
-NUMBERS = (  # conditions that predictions read, all of them counts
-    *("num_devices", "layers", "hidden", "heads", "vocab", "m", "n", "k", "head_dim"),
-    *(
-        "seq_len",
-        "input_len",
-        "output_len",
-        "batch",
-        "batch_per_dp",
-        "micro_batch",
-        "offloaded_layers",
-    ),
-    *("local_batch", "global_batch_seqs", "message_bytes"),
-)
-TEXTS = (  # conditions in the words of the source
-    *("id", "device", "system", "model", "software", "parallelism", "kind", "kernel"),
-    *("collective", "task", "dtype", "dtype_weights", "dtype_kv", "dtype_activations"),
-    *("recipe", "source_key", "confidence", "notes"),
-)
-OTHERS = (  # conditions that no prediction reads, and one that may be true or a text
-    *("activation_checkpointing", "activation_cpu_offload", "algbw_gb_s", "algorithm", "at_size"),
-    *("busbw_gb_s", "direction", "global_batch_tokens", "grad_accum", "groups", "has_power"),
-    *("in_place", "in_place_busbw_gb_s", "in_place_time_us", "interconnect", "layout"),
-    *("max_num_seqs", "mfu_basis", "micro_batches", "mlperf_id", "nodes", "params", "points"),
-    *("power_cap_w", "processor", "result_path", "scenario", "size_labels", "slice"),
-    *("stated_memory_bandwidth_gb_s", "submitter", "time_derived", "weights_size", "workload"),
-)
+WORDS = read_toml(FOLDER / "words.toml")
+NUMBERS, TEXTS, OTHERS = (WORDS["conditions"][kind] for kind in ("numbers", "texts", "others"))
 FIELDS = (*NUMBERS, *TEXTS, *OTHERS, *CURVE, "measured")
 LARGEST, MOST = 1e15, 1e100  # that a count and a measured value may be: above what anybody runs
-UNITS = {  # that predictions read what is measured in, by patterns of its name
-    r"time(_to_first_token)?": "s",
-    r"\w*tokens_per_s(_\w+)?": "token/s",
-    r"\w*tflops(_\w+)?": "TFLOP/s",
-    r"bandwidth|triad|busbw(_\w+)?": "GB/s",
-    r"(peak_)?memory": "GiB",
-    r"mfu": "%",
-}
 EACH = r"(device|gpu|chip|user|node)"  # what a rate may be of, where it is not of the whole
 
 
@@ -245,7 +213,9 @@ def _in_the_unit_read(measured: dict[str, Any], place: str) -> float:
     contradict it.
     """
     name, value = measured["name"], float(measured["value"])
-    read = next((unit for pattern, unit in UNITS.items() if re.fullmatch(pattern, name)), None)
+    read = next(
+        (unit for pattern, unit in WORDS["units"].items() if re.fullmatch(pattern, name)), None
+    )
     if read is None or "unit" not in measured:
         return value
     written = str(measured["unit"])

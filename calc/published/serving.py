@@ -20,7 +20,7 @@ from calc.networks import transformer
 from calc.published import conditions, datasets
 from calc.published.datasets import DataSet
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
-from calc.published.reading import Row
+from calc.published.reading import WORDS, Row
 from calc.steps.expectation import NOT_SUSTAINED, serving_pass
 from calc.steps.job import Formats, Job, Layout, Tokens, reaching
 from calc.steps.timing import step
@@ -28,20 +28,6 @@ from calc.steps.timing import step
 UNSTATED_PROMPT = 400  # tokens where a data set is named and no length; never above the answer
 UNSTATED_CONTEXT = 512  # where one user's lengths are not stated
 DEFAULT_BATCH = 2048  # sequences at most, where a row is of the largest throughput
-WEIGHTS = (  # the format of a weight, or its size with scales; the first pattern that is found
-    (r"q4_k_m", "4.85 bit"),
-    (r"q4_0", "4.5 bit"),
-    (r"q4_1", "5.0 bit"),
-    (r"q5_k_m", "5.7 bit"),
-    (r"q6_k", "6.56 bit"),
-    (r"q8_0", "8.5 bit"),
-    (r"mxfp4", "mxfp4"),
-    (r"nvfp4|\bfp4\b", "nvfp4"),
-    (r"int4.*group 32|group 32", "4.5 bit"),
-    (r"int4|4[- ]bit|g128", "4.25 bit"),
-    (r"int8|fp8|float8|8[- ]bit", "int8"),
-    (r"bf16|bfloat16|fp16|float16|f16|half", "bf16"),
-)
 FULL_EXPERTS = 0.66
 """Share of its kernels' rates that a mixture keeps at the largest batch that fits, where slices do
 not share each expert; fitted to the 14 such rows of TensorRT-LLM on H200s, judged by all others."""
@@ -224,7 +210,9 @@ def served_of(row: Row) -> Served:
     text = str(row["dtype_weights"]).lower()
     if row["source_key"] == BEGUN_WITH and "tensorrt" in row.software.lower():
         text = "fp8"
-    size = next((size for pattern, size in WEIGHTS if re.search(pattern, text)), None)
+    size = next(
+        (size for pattern, size in WORDS["weights"].items() if re.search(pattern, text)), None
+    )
     if row["dtype_weights"] is None:
         raise UnusableRowError("its dtype_weights, the format of its weights, is not stated")
     if size is None:

@@ -19,18 +19,8 @@ from calc.core.arguments import number, whole_number
 from calc.core.arrays import Counts, Floats, numpy
 from calc.core.errors import InputError, MissingExtraError, abbreviated
 from calc.core.files import read_text
+from calc.published.reading import WORDS
 
-COLUMNS = {  # of a trace, by the names that people and published traces give, without capitals
-    "arrival": ("arrival", "timestamp", "arrived_at", "arrival_time"),
-    "prompt": (
-        *("prompt", "prompt_tokens", "input_tokens", "input_length", "contexttokens"),
-        *("num_prefill_tokens", "request tokens"),
-    ),
-    "generated": (
-        *("generated", "output_tokens", "completion_tokens", "generated_tokens", "output_length"),
-        *("generatedtokens", "num_decode_tokens", "response tokens"),
-    ),
-}
 WIDEST = 10
 NARROWEST = 1e-3  # below it all lengths are alike
 SMALLEST_BLOCK = 16  # tokens, of which names of blocks are multiples
@@ -138,10 +128,10 @@ def lengths(
 def read_trace(path: Path | str) -> Trace:
     """The requests of a file: a line each, with its arrival, its prompt and its answer in tokens.
 
-    CSV needs a line of titles: arrival, prompt, generated, or other usual names (`COLUMNS`), those
-    of the traces of Azure and of BurstGPT among them; an arrival is seconds, or a date with its
-    time. Parquet needs polars. JSONL is read as
-    Mooncake's traces: timestamp (in ms), input_length, output_length, and hash_ids of blocks.
+    CSV needs a line of titles: arrival, prompt, generated, or other usual names, those of the
+    traces of Azure and of BurstGPT among them; an arrival is seconds, or a date with its time.
+    Parquet needs polars. JSONL is read as Mooncake's traces: timestamp (in ms), input_length,
+    output_length, and hash_ids of blocks.
     """
     blocks: list[tuple[int, ...]] = []
     if str(path).endswith(".parquet"):
@@ -227,7 +217,7 @@ def _places(path: Path | str, titles: list[str]) -> list[int]:
     """Where the three columns stand."""
     plain = [title.strip().lower() for title in titles]
     places = []
-    for name, known in COLUMNS.items():
+    for name, known in WORDS["traces"].items():
         place = next((plain.index(title) for title in known if title in plain), None)
         if place is None:
             raise InputError(
