@@ -8,7 +8,16 @@ from pathlib import Path
 
 from calc.catalog import models
 from calc.core.names import resolve, spellings
-from calc.core.records import DATA, Record, check_fields, check_positive, read_record, read_toml
+from calc.core.records import (
+    DATA,
+    Published,
+    Record,
+    Recorded,
+    check_fields,
+    check_positive,
+    read_record,
+    read_toml,
+)
 from calc.core.units import Quantity
 
 FILE = DATA / "api_prices.toml"
@@ -16,7 +25,7 @@ PRICES = ("read", "cached", "written")
 
 
 @dataclass(frozen=True, eq=False)
-class Api:
+class Api(Recorded):
     """What one provider asks for the tokens of one model."""
 
     key: str
@@ -26,20 +35,16 @@ class Api:
     name: str
     records: dict[str, Record]
 
-    @property
-    def read(self) -> Quantity:
-        """Price of a token of a prompt."""
-        return self.records["read"].quantity
+    read = Published()
+    """Price of a token of a prompt."""
 
     @property
     def cached(self) -> Quantity:
         """Price of a token of a prompt that was found in the provider's cache."""
         return self.records.get("cached", self.records["read"]).quantity
 
-    @property
-    def written(self) -> Quantity:
-        """Price of a token of an answer."""
-        return self.records["written"].quantity
+    written = Published()
+    """Price of a token of an answer."""
 
 
 def names() -> tuple[str, ...]:

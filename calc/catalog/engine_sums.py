@@ -7,7 +7,6 @@ device, program and version, at sizes that double, distilled by `experiments/dis
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +16,7 @@ from pathlib import Path
 
 from calc.catalog.kernel_shares import as_asked, number_of
 from calc.core.errors import InputError
-from calc.core.files import read_text
-from calc.core.records import DATA
+from calc.core.records import DATA, read_rows
 
 FILE = DATA / "measured" / "engine_sums.csv"
 COLUMNS = ("device", "program", "version", "devices", "smallest", "tenths")
@@ -66,10 +64,7 @@ def load(path: Path | str = FILE) -> Iterator[Sums]:
     >>> next(load()).devices
     2
     """
-    rows = csv.DictReader(read_text(path).splitlines())
-    if tuple(rows.fieldnames or ()) != COLUMNS:
-        raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
-    for row in rows:
+    for row in read_rows(path, COLUMNS):
         place = f"{path}: {row['device']} {row['program']} {row['version']} {row['devices']}"
         try:
             times = tuple(int(number) / 1e7 for number in row["tenths"].split())

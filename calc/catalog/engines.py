@@ -18,12 +18,11 @@ from typing import Any
 from calc.catalog import hardware
 from calc.catalog.hardware import Accelerator
 from calc.core.errors import InputError, abbreviated
-from calc.core.records import DATA, Record, check_fields, read_record, read_toml
+from calc.core.records import DATA, INHERITED, Record, check_fields, read_record, read_toml
 from calc.core.units import Quantity
 
 FILE = DATA / "engines.toml"
 TEXTS = ("name", "written", "rule", "fraction", "read_to")
-ORIGIN = ("kind", "source", "checked")
 NUMBERS = (
     *("block", "latent_block", "large_memory"),
     *("weights_error", "step_error", "outside_error", "states_error"),
@@ -171,8 +170,7 @@ def visible(device: Accelerator) -> Quantity:
     records = _visible()
     if (record := records.get(device.key)) is not None:
         return record.quantity
-    memory: Quantity = device.memory_capacity * visible_share()
-    return memory
+    return device.memory_capacity * visible_share()
 
 
 def is_visible_known(device: Accelerator) -> bool:
@@ -221,7 +219,7 @@ def _of_version(key: str, table: dict[str, Any], version: str) -> Engine:
             f"{table['name']} {version}: how it measured memory before"
             f" {min(table['versions'], key=_numbers)} is not in the data: name a later version"
         )
-    origin = {name: table[name] for name in ORIGIN}
+    origin = {name: table[name] for name in INHERITED}
     numbers = {name: table[name] for name in NUMBERS if name in table} | versions[max(before)]
     records = {
         name: read_record(number, f"{key}.{name}", FILE, origin | {"title": f"{name} of {key}"})
@@ -250,7 +248,7 @@ def load(path: Path | str) -> dict[str, dict[str, Any]]:
     """
     tables = {key: table for key, table in read_toml(path).items() if key != "visible"}
     for key, table in tables.items():
-        check_fields(f"{path}: {key}", table, (*TEXTS, *ORIGIN, *NUMBERS, "versions", "serve"))
+        check_fields(f"{path}: {key}", table, (*TEXTS, *INHERITED, *NUMBERS, "versions", "serve"))
         check_fields(f"{path}: {key} serve", table["serve"], (*SERVE, *OPTIONS))
         for version, numbers in table["versions"].items():
             check_fields(f"{path}: {key} {version}", numbers, OF_A_VERSION)
@@ -260,9 +258,9 @@ def load(path: Path | str) -> dict[str, dict[str, Any]]:
 @cache
 def _visible() -> dict[str, Record]:
     table = read_toml(FILE)["visible"]
-    origin = {name: table[name] for name in ORIGIN}
+    origin = {name: table[name] for name in INHERITED}
     return {
         key: read_record(number, f"visible.{key}", FILE, origin)
         for key, number in table.items()
-        if key not in ORIGIN
+        if key not in INHERITED
     }

@@ -15,7 +15,6 @@ kernels, measured in NVFP4 alone.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,8 +24,7 @@ from pathlib import Path
 from calc.catalog.engine_sums import interpolated
 from calc.catalog.kernel_shares import Error, as_asked, error, number_of
 from calc.core.errors import InputError
-from calc.core.files import read_text
-from calc.core.records import DATA
+from calc.core.records import DATA, read_rows
 
 FILE = DATA / "measured" / "expert_exchanges.csv"
 COLUMNS = (
@@ -102,10 +100,7 @@ def load(path: Path | str = FILE) -> Iterator[Exchange]:
     >>> next(load()).way
     'combine'
     """
-    rows = csv.DictReader(read_text(path).splitlines())
-    if tuple(rows.fieldnames or ()) != COLUMNS:
-        raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
-    for row in rows:
+    for row in read_rows(path, COLUMNS):
         place = f"{path}: {' '.join(row[name] for name in COLUMNS[:7])}"
         if row["kernels"] not in KERNELS or row["way"] not in WAYS:
             raise InputError(

@@ -7,15 +7,13 @@ that table; those of thirty countries are held against the table of the site by 
 
 from __future__ import annotations
 
-import csv
 import datetime
 from functools import cache
 
 from calc.core.errors import InputError, abbreviated
-from calc.core.files import read_text
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.provenance import Provenance
-from calc.core.records import DATA
+from calc.core.records import DATA, read_rows
 from calc.core.units import Quantity, QuantityLike, quantity
 
 FILE = DATA / "grids.csv"
@@ -31,7 +29,7 @@ ALSO = {
 @cache
 def _stored() -> dict[str, Quantity]:
     grids = {}
-    for row in csv.DictReader(read_text(FILE).splitlines()):
+    for row in read_rows(FILE):
         key = row["country"].lower().replace(" ", "-")
         grids[key] = quantity(float(row["g_per_kWh"]), "g/kWh")
         grids[key].provenance = Provenance(
@@ -48,8 +46,7 @@ def _stored() -> dict[str, Quantity]:
 
 @cache
 def _codes() -> dict[str, str]:
-    rows = csv.DictReader(read_text(FILE).splitlines())
-    return {row["country"].lower().replace(" ", "-"): row["code"] for row in rows}
+    return {row["country"].lower().replace(" ", "-"): row["code"] for row in read_rows(FILE)}
 
 
 @cache

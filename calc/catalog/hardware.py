@@ -23,9 +23,12 @@ from calc.core.names import resolve, spellings, squeezed
 from calc.core.public import public_names
 from calc.core.records import (
     DATA,
+    INHERITED,
     OWN_FILE,
     Count,
+    Published,
     Record,
+    Recorded,
     as_attributes,
     check_each_way,
     check_fields,
@@ -38,45 +41,29 @@ from calc.core.records import (
 )
 from calc.core.units import Quantity, QuantityLike
 
-FIELDS = {
-    "memory_bandwidth": "memory bandwidth",
-    "memory_capacity": "memory capacity",
-    "on_chip_memory": "on-chip memory",
-    "link_bandwidth": "link bandwidth, each way",
-    "host_link": "bandwidth to the host, each way",
-    "units": "units that work side by side",
-    "clock": "clock of these units, at most",
-    "registers": "register file of each unit",
-    "shared_memory": "shared memory of each unit",
-    "tensor_memory": "tensor memory of each unit",
-    "special_functions": "rate of special functions, such as exponentials",
-    "tdp": "thermal design power",
+MEASURED_IN = {  # titles, and units: the data file's own may be any of the same dimension
+    "memory_bandwidth": ("memory bandwidth", "byte/s"),
+    "memory_capacity": ("memory capacity", "byte"),
+    "on_chip_memory": ("on-chip memory", "byte"),
+    "link_bandwidth": ("link bandwidth, each way", "byte/s"),
+    "host_link": ("bandwidth to the host, each way", "byte/s"),
+    "units": ("units that work side by side", ""),
+    "clock": ("clock of these units, at most", "1/s"),
+    "registers": ("register file of each unit", "byte"),
+    "shared_memory": ("shared memory of each unit", "byte"),
+    "tensor_memory": ("tensor memory of each unit", "byte"),
+    "special_functions": ("rate of special functions, such as exponentials", "FLOP/s"),
+    "tdp": ("thermal design power", "W"),
 }
+FIELDS = {name: title for name, (title, _) in MEASURED_IN.items()}
 PEAKS = {
     "peak": "dense peak",
     "sparse_peak": "peak with 2:4 sparsity",
     "vector_peak": "peak of the vector units",
     "half_sum_peak": "dense peak with sums in FP16",
 }
+UNITS = {name: unit for name, (_, unit) in MEASURED_IN.items()} | dict.fromkeys(PEAKS, "FLOP/s")
 USUAL_DTYPES = ("bf16", "fp16", "fp32")  # the first of these that a device has
-UNITS = {  # what each is measured in: the data file's own unit may be any of the same dimension
-    "memory_bandwidth": "byte/s",
-    "memory_capacity": "byte",
-    "on_chip_memory": "byte",
-    "link_bandwidth": "byte/s",
-    "host_link": "byte/s",
-    "units": "",
-    "clock": "1/s",
-    "registers": "byte",
-    "shared_memory": "byte",
-    "tensor_memory": "byte",
-    "special_functions": "FLOP/s",
-    "tdp": "W",
-    "peak": "FLOP/s",
-    "sparse_peak": "FLOP/s",
-    "vector_peak": "FLOP/s",
-    "half_sum_peak": "FLOP/s",
-}
 DTYPES = {  # what a device may have a rate for, and the operations that it is counted in
     **dict.fromkeys(("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp6", "fp4"), "FLOP"),
     **dict.fromkeys(("int32", "int16", "int8", "int4"), "OP"),
@@ -86,7 +73,6 @@ INSIDE = ("units", "clock", "registers", "shared_memory", "tensor_memory", "spec
 # Of a device without links; of one that is not taken apart; of one whose host stands in a machine.
 MAY_BE_LEFT_OUT = ("link_bandwidth", *INSIDE, "host_link")
 ONE_WAY = ("link_bandwidth", "host_link")
-INHERITED = ("kind", "source", "checked")
 ANNOUNCED = "announced"  # the kind of a device that nobody can have yet
 # FLOP/byte: far to either side of all that has been built, where only a wrong prefix leads.
 RIDGE_POINTS = (0.05, 1e5)
@@ -114,7 +100,7 @@ def peak_from_clock(
 
 
 @dataclass(frozen=True, eq=False)
-class Accelerator:
+class Accelerator(Recorded):
     """One device: what its data file says, and the roofline that follows from it."""
 
     key: str
@@ -130,25 +116,14 @@ class Accelerator:
     measured_as: str = ""
     """The device most like it whose kernels were measured, where its own were not."""
 
-    @property
-    def memory_bandwidth(self) -> Quantity:
-        """Bandwidth of the device memory (HBM, or what stands in its place)."""
-        return self._read("memory_bandwidth")
-
-    @property
-    def memory_capacity(self) -> Quantity:
-        """Capacity of the device memory, in the unit that is true of it: GB or GiB."""
-        return self._read("memory_capacity")
-
-    @property
-    def on_chip_memory(self) -> Quantity:
-        """The last level of memory on the chip: its largest cache, or software-managed SRAM."""
-        return self._read("on_chip_memory")
-
-    @property
-    def link_bandwidth(self) -> Quantity:
-        """All links to other devices, one way; what is sold as a sum of both ways is twice this."""
-        return self._read("link_bandwidth")
+    memory_bandwidth = Published()
+    """Bandwidth of the device memory (HBM, or what stands in its place)."""
+    memory_capacity = Published()
+    """Capacity of the device memory, in the unit that is true of it: GB or GiB."""
+    on_chip_memory = Published()
+    """The last level of memory on the chip: its largest cache, or software-managed SRAM."""
+    link_bandwidth = Published()
+    """All links to other devices, one way; what is sold as a sum of both ways is twice this."""
 
     @property
     def units(self) -> int:
@@ -204,15 +179,10 @@ class Accelerator:
         """
         return self._read("special_functions")
 
-    @property
-    def host_link(self) -> Quantity:
-        """Bandwidth to the host, each way, of a device that stands in no machine of the data."""
-        return self._read("host_link")
-
-    @property
-    def tdp(self) -> Quantity:
-        """Thermal design power."""
-        return self._read("tdp")
+    host_link = Published()
+    """Bandwidth to the host, each way, of a device that stands in no machine of the data."""
+    tdp = Published()
+    """Thermal design power."""
 
     def peak(self, dtype: str) -> Quantity:
         """Dense rate of the matrix units for a data type such as "fp16", in any spelling."""
@@ -280,11 +250,6 @@ class Accelerator:
             *(record for rates in self.peaks.values() for record in rates.values()),
         ]
 
-    def publishes(self, name: str) -> bool:
-        """Whether a field such as "tdp" has a value."""
-        record = self.records.get(name) if isinstance(name, str) else None
-        return record is not None and record.published is not None
-
     def _repr_html_(self) -> str:
         """What the data say, with the source of each value."""
         records = {FIELDS[name]: record for name, record in self.records.items()}
@@ -296,11 +261,9 @@ class Accelerator:
             rows.append((title, value, record.provenance.cited))
         return html_table([f"{self.name} ({self.year})"], rows)
 
-    def _read(self, name: str) -> Quantity:
-        if name not in self.records:
-            why = "no links to other devices" if name == "link_bandwidth" else "none in its data"
-            raise InputError(f"{self.name} has no {FIELDS[name]}: it has {why}")
-        return self.records[name].quantity
+    def _lacks(self, name: str) -> str:
+        why = "no links to other devices" if name == "link_bandwidth" else "none in its data"
+        return f"{self.name} has no {FIELDS[name]}: it has {why}"
 
     def _rate(self, table: str, dtype: str) -> Quantity:
         rates = self.peaks[table]

@@ -12,15 +12,13 @@ sources.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from calc.core.errors import InputError
-from calc.core.files import read_text
-from calc.core.records import DATA
+from calc.core.records import DATA, read_rows
 from calc.core.units import Quantity
 
 FILE = DATA / "intervals.csv"
@@ -84,10 +82,7 @@ def load(path: Path | str = FILE) -> Iterator[Interval]:
     >>> next(load()).work
     'serving'
     """
-    rows = csv.DictReader(read_text(path).splitlines())
-    if tuple(rows.fieldnames or ()) != COLUMNS:
-        raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
-    for row in rows:
+    for row in read_rows(path, COLUMNS):
         names = row["work"], row["software"], row["model"], row["basis"]
         try:
             numbers = int(row["rows"]), int(row["sources"]), float(row["median_error"])

@@ -28,7 +28,10 @@ from calc.core.provenance import Provenance
 from calc.core.public import public_names
 from calc.core.records import (
     DATA,
+    INHERITED,
+    Published,
     Record,
+    Recorded,
     as_attributes,
     check_each_way,
     check_fields,
@@ -55,13 +58,7 @@ FIELDS = {
     "host_memory_bandwidth": "bandwidth of the host's memory",
     "power": "power of the whole machine",
 }
-UNITS = {
-    "bandwidth": "byte/s",
-    "ports": "byte/s",
-    "host_link": "byte/s",
-    "host_memory_bandwidth": "byte/s",
-    "power": "W",
-}
+UNITS = dict.fromkeys(FIELDS, "byte/s") | {"power": "W"}
 ONE_WAY = ("bandwidth", "ports", "host_link")
 REACHED = {  # what was measured: its title, and its unit
     "gemm": ("rate of matrix products in", "FLOP/s"),
@@ -77,7 +74,6 @@ NAMES = {  # of what each of these is measured on; products are measured by form
     "launch": ("a launch", "a graph"),
 }
 NO_TIME = quantity(0, "s")
-INHERITED = ("kind", "source", "checked")
 KNOWN = (
     *("name", "device", "domain", "fabric", "sides", "wraparound", "sums_in_switch", "usual"),
     *("rates_of", "reached", *FIELDS, *INHERITED),
@@ -89,7 +85,7 @@ class NotMeasured(InputError):  # noqa: N818
 
 
 @dataclass(frozen=True, eq=False)
-class Machine:
+class Machine(Recorded):
     """Devices behind a fabric: what is published of them together, and what they reached."""
 
     key: str
@@ -111,10 +107,8 @@ class Machine:
     records: dict[str, Record] = field(default_factory=dict, repr=False)
     rates: dict[str, dict[str, Record]] = field(default_factory=dict, repr=False)
 
-    @property
-    def bandwidth(self) -> Quantity:
-        """Bandwidth of a device into the fabric, each way."""
-        return self._read("bandwidth")
+    bandwidth = Published()
+    """Bandwidth of a device into the fabric, each way."""
 
     @property
     def most_joined(self) -> float:
@@ -123,25 +117,14 @@ class Machine:
             return math.inf
         return self.domain if self.publishes("bandwidth") else 1
 
-    @property
-    def ports(self) -> Quantity:
-        """Bandwidth of a device to the network beyond the fabric, each way."""
-        return self._read("ports")
-
-    @property
-    def host_link(self) -> Quantity:
-        """Bandwidth between a device and its host, each way."""
-        return self._read("host_link")
-
-    @property
-    def host_memory_bandwidth(self) -> Quantity:
-        """Bandwidth of the host's memory, which all devices of the host share."""
-        return self._read("host_memory_bandwidth")
-
-    @property
-    def power(self) -> Quantity:
-        """Power of the whole machine, its host and fans included."""
-        return self._read("power")
+    ports = Published()
+    """Bandwidth of a device to the network beyond the fabric, each way."""
+    host_link = Published()
+    """Bandwidth between a device and its host, each way."""
+    host_memory_bandwidth = Published()
+    """Bandwidth of the host's memory, which all devices of the host share."""
+    power = Published()
+    """Power of the whole machine, its host and fans included."""
 
     @property
     def shape(self) -> dict[str, str | int]:
@@ -154,11 +137,6 @@ class Machine:
         if self.sums_in_switch:
             shape["sums"] = "in the switch too"
         return shape
-
-    def publishes(self, name: str) -> bool:
-        """Whether a field such as "ports" has a value."""
-        record = self._record(name) if isinstance(name, str) else None
-        return record is not None and record.published is not None
 
     def reached(self, kind: str, name: str) -> Quantity:
         """A measured rate: that of a kind of kernel in a format, a direction, a way of launching.
@@ -250,10 +228,8 @@ class Machine:
             rows.append((title, value, record.provenance.cited))
         return html_table([f"{self.name}: {self.domain} × {self.device.name}"], rows)
 
-    def _read(self, name: str) -> Quantity:
-        if (record := self._record(name)) is None:
-            raise InputError(f"{self.name} has no {FIELDS[name]} in its data")
-        return record.quantity
+    def _lacks(self, name: str) -> str:
+        return f"{self.name} has no {FIELDS[name]} in its data"
 
     def _record(self, name: str) -> Record | None:
         """What the machine's data have; of a card that stands alone, its own link to the host."""

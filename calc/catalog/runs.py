@@ -10,8 +10,17 @@ from functools import cache
 
 from calc.core.errors import InputError
 from calc.core.names import resolve, spellings, squeezed
-from calc.core.records import DATA, Count, Record, check_fields, read_record, read_toml
-from calc.core.units import Quantity
+from calc.core.records import (
+    DATA,
+    INHERITED,
+    Count,
+    Published,
+    Record,
+    Recorded,
+    check_fields,
+    read_records,
+    read_toml,
+)
 
 FILE = DATA / "training_runs.toml"
 FIELDS = {  # and what each is
@@ -37,11 +46,10 @@ WHERE_REPORTED = {
     "storage_bandwidth": "bandwidth of its storage",
 }
 TITLES = FIELDS | WHERE_REPORTED
-INHERITED = ("kind", "source", "checked")
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Run(Recorded):
     """One run: its model, its machine, and how long it took."""
 
     key: str
@@ -51,105 +59,49 @@ class Run:
     source: str
     records: dict[str, Record] = field(repr=False)
 
-    @property
-    def parameters(self) -> Quantity:
-        """Parameters of the model."""
-        return self._read("parameters")
-
-    @property
-    def tokens(self) -> Quantity:
-        """Tokens of its pretraining."""
-        return self._read("tokens")
-
-    @property
-    def device_peak(self) -> Quantity:
-        """Dense peak of one device in the format of the run."""
-        return self._read("device_peak")
+    parameters = Published()
+    """Parameters of the model."""
+    tokens = Published()
+    """Tokens of its pretraining."""
+    device_peak = Published()
+    """Dense peak of one device in the format of the run."""
 
     @property
     def devices(self) -> int:
         """Devices that ran at once, at most."""
         return Count.of(self._read("devices"))
 
-    @property
-    def device_time(self) -> Quantity:
-        """Hours of all devices, summed."""
-        return self._read("device_time")
+    device_time = Published()
+    """Hours of all devices, summed."""
+    mfu = Published()
+    """Model FLOP utilisation in steady state, attention not counted where both are given."""
+    work = Published()
+    """Operations of the whole training, as reported."""
+    mfu_with_attention = Published()
+    """Model FLOP utilisation in steady state, with the operations of attention."""
+    hfu = Published()
+    """Hardware FLOP utilisation in steady state: what is computed twice counts twice."""
+    throughput = Published()
+    """Tokens per second of the whole machine in steady state."""
+    effective_time = Published()
+    """Share of the time in which the run made progress."""
+    device_power = Published()
+    """Power of one device, as the account of its emissions counts it."""
+    pue = Published()
+    """Power usage effectiveness of the data centre, in the account of its emissions."""
+    carbon_intensity = Published()
+    """Emissions of a unit of electricity, in the account of its emissions."""
+    carbon = Published()
+    """Emissions of the electricity of the training, by where it was used."""
+    interruptions = Published()
+    """Times that the run stopped without its authors' intent, while they were counted."""
+    observed_time = Published()
+    """Time in which the interruptions were counted."""
+    storage_bandwidth = Published()
+    """Bandwidth at which all devices together can write for long."""
 
-    @property
-    def mfu(self) -> Quantity:
-        """Model FLOP utilisation in steady state, attention not counted where both are given."""
-        return self._read("mfu")
-
-    @property
-    def work(self) -> Quantity:
-        """Operations of the whole training, as reported."""
-        return self._read("work")
-
-    @property
-    def mfu_with_attention(self) -> Quantity:
-        """Model FLOP utilisation in steady state, with the operations of attention."""
-        return self._read("mfu_with_attention")
-
-    @property
-    def hfu(self) -> Quantity:
-        """Hardware FLOP utilisation in steady state: what is computed twice counts twice."""
-        return self._read("hfu")
-
-    @property
-    def throughput(self) -> Quantity:
-        """Tokens per second of the whole machine in steady state."""
-        return self._read("throughput")
-
-    @property
-    def effective_time(self) -> Quantity:
-        """Share of the time in which the run made progress."""
-        return self._read("effective_time")
-
-    @property
-    def device_power(self) -> Quantity:
-        """Power of one device, as the account of its emissions counts it."""
-        return self._read("device_power")
-
-    @property
-    def pue(self) -> Quantity:
-        """Power usage effectiveness of the data centre, in the account of its emissions."""
-        return self._read("pue")
-
-    @property
-    def carbon_intensity(self) -> Quantity:
-        """Emissions of a unit of electricity, in the account of its emissions."""
-        return self._read("carbon_intensity")
-
-    @property
-    def carbon(self) -> Quantity:
-        """Emissions of the electricity of the training, by where it was used."""
-        return self._read("carbon")
-
-    @property
-    def interruptions(self) -> Quantity:
-        """Times that the run stopped without its authors' intent, while they were counted."""
-        return self._read("interruptions")
-
-    @property
-    def observed_time(self) -> Quantity:
-        """Time in which the interruptions were counted."""
-        return self._read("observed_time")
-
-    @property
-    def storage_bandwidth(self) -> Quantity:
-        """Bandwidth at which all devices together can write for long."""
-        return self._read("storage_bandwidth")
-
-    def publishes(self, name: str) -> bool:
-        """Whether the report gives a number such as "device_time"."""
-        record = self.records.get(name) if isinstance(name, str) else None
-        return record is not None and record.published is not None
-
-    def _read(self, name: str) -> Quantity:
-        if name not in self.records:
-            raise InputError(f"the report of {self.name} does not give its {name}")
-        return self.records[name].quantity
+    def _lacks(self, name: str) -> str:
+        return f"the report of {self.name} does not give its {name}"
 
 
 def names() -> tuple[str, ...]:
@@ -190,29 +142,18 @@ def _runs() -> dict[str, Run]:
 
 
 def _run(key: str, table: dict[str, object]) -> Run:
-    inherited = {name: table[name] for name in INHERITED}
-    about = {name: table[name] for name in ("name", "year", "device")}
-    fields = [name for name in table if name not in inherited | about]
+    fields = [name for name in table if name not in ("name", "year", "device", *INHERITED)]
     check_fields(f"{FILE}: {key}", fields, TITLES)
     if missing := [name for name in FIELDS if name not in fields]:
         raise InputError(
             f"{FILE}: {key} has no {missing[0]}: give its value, or"
             f' {{ kind = "unpublished", note = "..." }} that says where it was looked for and when'
         )
-    records = {
-        name: read_record(
-            table[name],
-            f"{key}.{name}",
-            FILE,
-            inherited | {"title": f"{TITLES[name]} of {table['name']}"},
-        )
-        for name in fields
-    }
     return Run(
         key=key,
         name=str(table["name"]),
         year=int(str(table["year"])),
         device=str(table["device"]),
         source=str(table["source"]),
-        records=records,
+        records=read_records(key, table, {name: TITLES[name] for name in fields}, FILE),
     )

@@ -21,14 +21,14 @@ from calc.catalog import kernel_shares
 from calc.core.device import Device
 from calc.core.errors import InputError
 from calc.core.names import resolve, spellings, squeezed
-from calc.core.records import DATA, Record, check_fields, read_record, read_toml
+from calc.core.records import DATA, INHERITED, Record, check_fields, read_records, read_toml
 
 FILE = DATA / "software.toml"
 TEXTS = (
     *("name", "written", "version", "attention", "kv", "sums", "recipe", "loss", "selective"),
     *("fitted_on", "usual_on"),
 )
-TITLES = {  # of what the data say
+TITLES = {  # of what the data say in words
     "attention": "attention kernel",
     "sums": "program whose sums of slices it has",
     "kv": "format of caches beside small weights",
@@ -37,38 +37,29 @@ TITLES = {  # of what the data say
     "selective": "what it calls selective recomputation",
     "fitted_on": "fitted to the rows of",
     "usual_on": "serves where nothing is said, on devices called",
-    "step": "its own time for a step",
-    "sequence": "its own time for each sequence of a step",
-    "request": "its own time until a request is known to the batch",
-    "launch_experts": "least time of a mixture's layer in a step that reads",
-    "mixes": "whether a step that reads prompts writes too",
-    "half_sums": "whether products of FP16 add up in FP16",
-    "sustained": "share of the best rates that it keeps",
-    "sustained_experts": "share of the best rates that it keeps, mixtures of experts",
-    "sustained_unfused": "share of the best rates that it keeps, mixtures with sinks or states",
-    "sustained_prompts": "share of the best rates that it keeps, reading prompts",
-    "hides_tensor": "share of TP's messages that it hides",
-    "hides_data": "share of computation that DP's messages may hide behind",
-    "holds_gradients": "whether devices hold whole gradients beside a pipeline",
-    "memory_share": "share of a device's memory that it fills",
 }
+FIELDS = {  # numbers: what each is, its unit, and what it is where the data say nothing
+    "step": ("its own time for a step", "s", 0.0),
+    "sequence": ("its own time for each sequence of a step", "s", 0.0),
+    "request": ("its own time until a request is known to the batch", "s", 0.0),
+    "launch_experts": ("least time of a mixture's layer in a step that reads", "s", 0.0),
+    "mixes": ("whether a step that reads prompts writes too", "", 1.0),
+    "half_sums": ("whether products of FP16 add up in FP16", "", 0.0),
+    "sustained": ("share of the best rates that it keeps", "", 1.0),
+    "sustained_experts": ("share of the best rates that it keeps, mixtures of experts", "", 1.0),
+    "sustained_unfused": (
+        "share of the best rates that it keeps, mixtures with sinks or states",
+        "",
+        1.0,
+    ),
+    "sustained_prompts": ("share of the best rates that it keeps, reading prompts", "", 1.0),
+    "hides_tensor": ("share of TP's messages that it hides", "", 0.0),
+    "hides_data": ("share of computation that DP's messages may hide behind", "", 1.0),
+    "holds_gradients": ("whether devices hold whole gradients beside a pipeline", "", 0.0),
+    "memory_share": ("share of a device's memory that it fills", "", 0.9),
+}
+TITLES |= {name: title for name, (title, _, _) in FIELDS.items()}
 HALVES = ("fp16", "bf16")
-FIELDS = {  # each with its unit, and what it is where the data say nothing
-    "step": ("s", 0.0),
-    "sequence": ("s", 0.0),
-    "request": ("s", 0.0),
-    "launch_experts": ("s", 0.0),
-    "mixes": ("", 1.0),
-    "half_sums": ("", 0.0),
-    "sustained": ("", 1.0),
-    "sustained_experts": ("", 1.0),
-    "sustained_unfused": ("", 1.0),
-    "sustained_prompts": ("", 1.0),
-    "hides_tensor": ("", 0.0),
-    "hides_data": ("", 1.0),
-    "holds_gradients": ("", 0.0),
-    "memory_share": ("", 0.9),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +116,7 @@ class Software:
     def __getattr__(self, name: str) -> float:
         if name not in FIELDS:
             raise AttributeError(name)
-        unit, default = FIELDS[name]
+        _, unit, default = FIELDS[name]
         record = self.records.get(name)
         return default if record is None else float(record.quantity.m_as(unit))
 
@@ -231,15 +222,7 @@ def of_table(key: str, table: dict[str, Any], path: Path | str) -> Software:
     >>> of_table("mine", {"name": "Mine"}, "mine.toml").name
     'Mine'
     """
-    known = (*TEXTS, "kind", "source", "checked", *FIELDS)
-    check_fields(f"{path}: {key}", table, known)
-    inherited = {name: table[name] for name in ("kind", "source", "checked") if name in table}
-    records = {
-        name: read_record(
-            table[name], f"{key}.{name}", path, inherited | {"title": f"{name} of {table['name']}"}
-        )
-        for name in FIELDS
-        if name in table
-    }
+    check_fields(f"{path}: {key}", table, (*TEXTS, *INHERITED, *FIELDS))
+    records = read_records(key, table, {name: name for name in FIELDS}, path)
     texts = {name: table[name] for name in TEXTS if name in table}
     return Software(key=key, records=records, **texts)

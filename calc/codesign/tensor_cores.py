@@ -71,8 +71,7 @@ def tensor_core_multiple(dtype: torch.dtype, device: str = "ampere", best: bool 
         )
     if dtype not in FORMATS[generation]:
         raise InputError(f"the tensor cores of {generation} do not compute in {abbreviated(dtype)}")
-    multiple: int = (BEST_BYTES[generation] if best else ROW_BYTES) // dtype.itemsize
-    return multiple
+    return (BEST_BYTES[generation] if best else ROW_BYTES) // dtype.itemsize
 
 
 def is_tensor_core_compatible(*sizes: int, dtype: torch.dtype, device: str = "ampere") -> bool:

@@ -8,12 +8,13 @@ that note.
 from __future__ import annotations
 
 import copy
+import csv
 import datetime
 import math
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
@@ -36,6 +37,7 @@ FIELDS = {  # and what each must be
     "note": "text",
     "direction": '"each way"',
 }
+INHERITED = ("kind", "source", "checked")  # by the numbers of a table
 T = TypeVar("T")
 OWN_FILE = re.compile(r"(.+?\.toml)(?::([^/\\]+))?")  # of devices of one's own, and the key of one
 DATA = Path(__file__).parent.parent / "data"
@@ -62,6 +64,39 @@ class Record:
         if (value := self.published) is None:
             raise InputError(f"{self.provenance.title} is unpublished: {self.provenance.note}")
         return value
+
+
+class Published:
+    """An attribute of what is `Recorded`: its number of that name, or an error that says why."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, thing: Recorded, owner: type) -> Quantity:
+        return thing._read(self.name)
+
+
+class Recorded:
+    """A thing of a data file, whose numbers are its records."""
+
+    name: str
+    records: dict[str, Record]
+
+    def publishes(self, name: str) -> bool:
+        """Whether a number such as "tdp" has a value."""
+        record = self._record(name) if isinstance(name, str) else None
+        return record is not None and record.is_published
+
+    def _read(self, name: str) -> Quantity:
+        if (record := self._record(name)) is None:
+            raise InputError(self._lacks(name))
+        return record.quantity
+
+    def _record(self, name: str) -> Record | None:
+        return self.records.get(name)
+
+    def _lacks(self, name: str) -> str:
+        return f"{self.name} has no {name} in its data"
 
 
 class Count(int):
@@ -185,6 +220,28 @@ def check_each_way(place: str, table: Mapping[str, Any]) -> None:
     """Refuse a bandwidth of a link that does not say that it is one direction's."""
     if table.get("direction") != "each way":
         raise InputError(f'{place} must be given for one way and say so: direction = "each way"')
+
+
+def read_records(
+    key: str, table: Mapping[str, Any], titles: Mapping[str, str], path: Path | str
+) -> dict[str, Record]:
+    """The records of a table by their titles, those that it has; it has kind, source and day."""
+    inherited = {name: table[name] for name in INHERITED if name in table}
+    return {
+        name: read_record(
+            table[name], f"{key}.{name}", path, inherited | {"title": f"{title} of {table['name']}"}
+        )
+        for name, title in titles.items()
+        if name in table
+    }
+
+
+def read_rows(path: Path | str, columns: Sequence[str] = ()) -> Iterator[dict[str, str]]:
+    """The rows of a CSV file, whose columns are these where they are given."""
+    rows = csv.DictReader(read_text(path).splitlines())
+    if columns and tuple(rows.fieldnames or ()) != columns:
+        raise InputError(f"{path}: its columns must be {', '.join(columns)}")
+    return rows
 
 
 def read_record(

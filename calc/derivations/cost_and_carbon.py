@@ -121,14 +121,12 @@ class Joules:
     @property
     def rest(self) -> Quantity:
         """What neither explains: registers, control, leakage."""
-        rest: Quantity = self.total - self.memory - self.way - self.arithmetic
-        return rest
+        return self.total - self.memory - self.way - self.arithmetic
 
     @property
     def floor(self) -> Quantity:
         """What cannot be saved without fewer bytes or operations, or better memory and units."""
-        floor: Quantity = self.memory + self.arithmetic
-        return floor
+        return self.memory + self.arithmetic
 
 
 def joules(step: StepTime, tokens: Quantity | float) -> Joules:

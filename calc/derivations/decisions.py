@@ -83,8 +83,7 @@ class TokensThatHide:
         except InputError:  # ports that are not published
             return None
         rate = machine.likely("gemm", "bf16")
-        tokens: Quantity = (time / cls.large * cls.gradient * rate / cls.backward).to("token")
-        return tokens
+        return (time / cls.large * cls.gradient * rate / cls.backward).to("token")
 
     @classmethod
     def slices(cls, machine: Machine, bandwidth: Quantity) -> Quantity:

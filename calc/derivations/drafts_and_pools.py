@@ -177,8 +177,7 @@ class FullMemory:
         compute = plain.parts["compute"] * (cls.drafted + 1)
         check = replace(plain, parts=plain.parts | {"compute": compute}).lower
         passes = cls.drafted * inference.decode(draft, H200, context, batch, devices).lower
-        gain: Quantity = (cls.tokens * plain.lower / (check + passes)).to("")
-        return gain
+        return (cls.tokens * plain.lower / (check + passes)).to("")
 
 
 def head_of(model: Transformer) -> Transformer:
@@ -381,8 +380,7 @@ class DraftsShort:
 def served_by(servers: int, readers: int, ratio: Quantity) -> Quantity:
     """Requests that whole servers keep up with, over those of a division by the ratio."""
     exact = servers * ratio / (1 + ratio)
-    share: Quantity = min(readers / exact, (servers - readers) / (servers - exact)).to("%")
-    return share
+    return min(readers / exact, (servers - readers) / (servers - exact)).to("%")
 
 
 class PoolProblem:

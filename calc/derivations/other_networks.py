@@ -30,8 +30,7 @@ TWO_BYTES = quantity("2 byte")
 
 
 def share(measured: Quantity, bound: Quantity) -> Quantity:
-    part: Quantity = (measured / bound).to("%")
-    return part
+    return (measured / bound).to("%")
 
 
 def intensity(answer: Throughput) -> Quantity:

@@ -280,8 +280,7 @@ def devices_of(machine: str) -> int:
 def paid(machine: str) -> Quantity:
     """Device time of a written token there."""
     throughput = quantity(RECORDED["machines"][machine]["throughput"], "token/s")
-    time: Quantity = (devices_of(machine) / throughput).to("h/Mtoken")
-    return time
+    return (devices_of(machine) / throughput).to("h/Mtoken")
 
 
 class DesignedService:

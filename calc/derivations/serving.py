@@ -41,8 +41,7 @@ def expected(
 
 def cache_of(model: Transformer, context: int) -> Quantity:
     """Keys and values of one conversation, in two bytes."""
-    cache: Quantity = transformer.kv_cache_per_token(model) * quantity(context, "token")
-    return cache
+    return transformer.kv_cache_per_token(model) * quantity(context, "token")
 
 
 class OneGpu:

@@ -171,8 +171,7 @@ class TrainingRuns:
         computed = cls.computed(run)
         if computed is None or not run.publishes("device_time"):
             return None
-        ratio: Quantity = run.device_time / computed
-        return ratio
+        return run.device_time / computed
 
     @staticmethod
     def behind_steady(run: runs.Run) -> tuple[Quantity, ...]:

@@ -124,8 +124,7 @@ class Cluster:
         step = collectives.step_time(
             cls.arithmetic(devices), cls.all_reduce(devices), overlap, cls.behind
         )
-        time: Quantity = cls.steps * step
-        return time
+        return cls.steps * step
 
 
 class LastDoubling:

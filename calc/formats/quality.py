@@ -9,18 +9,25 @@ from typing import Any
 
 from calc.core.citations import citation
 from calc.core.errors import InputError
-from calc.core.records import DATA, Record, check_fields, read_record, read_toml
-from calc.core.units import Quantity
+from calc.core.records import (
+    DATA,
+    INHERITED,
+    Published,
+    Record,
+    Recorded,
+    check_fields,
+    read_record,
+    read_toml,
+)
 
 FILE = DATA / "quantization_quality.toml"
 TEXTS = ("model", "method", "measure", "source", "read")
 BITS: Mapping[str, int] = {"weights": 16, "activations": 16, "cache": 16}
 SCORES = {"before": "as published", "after": "after quantisation"}
-INHERITED = ("kind", "source", "checked")
 
 
 @dataclass(frozen=True, eq=False)
-class QuantizedModel:
+class QuantizedModel(Recorded):
     """A published model after one method of quantisation, and what it was and became."""
 
     key: str
@@ -41,15 +48,10 @@ class QuantizedModel:
     def __str__(self) -> str:
         return f"{self.title}; read {self.read}: {citation(self.source)}"
 
-    @property
-    def before(self) -> Quantity:
-        """The measure of the model as published."""
-        return self.records["before"].quantity
-
-    @property
-    def after(self) -> Quantity:
-        """The measure of the quantised model."""
-        return self.records["after"].quantity
+    before = Published()
+    """The measure of the model as published."""
+    after = Published()
+    """The measure of the quantised model."""
 
     @property
     def bits(self) -> str:

@@ -7,19 +7,26 @@ from functools import cache
 
 from calc.core.citations import citation
 from calc.core.errors import InputError
-from calc.core.records import DATA, Record, check_fields, read_record, read_toml
-from calc.core.units import Quantity
+from calc.core.records import (
+    DATA,
+    INHERITED,
+    Published,
+    Record,
+    Recorded,
+    check_fields,
+    read_records,
+    read_toml,
+)
 
 FILE = DATA / "training_formats.toml"
 TEXTS = ("name", "format", "scales", "kept", "baseline", "read", "sense", "source")
 NUMBERS = {"parameters": "parameters", "tokens": "tokens", "gap": "gap of the loss"}
 WAYS_OF_READING = ("in the source", "in a copy of its text", "in an account of it")
 SENSES = {"below": "less than", "about": "about"}
-INHERITED = ("kind", "source", "checked")
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingFormat:
+class TrainingFormat(Recorded):
     """A training in few bits, what stayed in more, and what it was compared with."""
 
     key: str
@@ -48,20 +55,12 @@ class TrainingFormat:
         rise = "gap unpublished" if gap is None else f"{SENSES[self.sense]} {gap} higher"
         return f"{self.format} instead of {self.baseline}, {self.name} ({self.year}): loss {rise}"
 
-    @property
-    def parameters(self) -> Quantity:
-        """Parameters of the model, all of them."""
-        return self.records["parameters"].quantity
-
-    @property
-    def tokens(self) -> Quantity:
-        """Tokens of the training that was compared."""
-        return self.records["tokens"].quantity
-
-    @property
-    def gap(self) -> Quantity:
-        """How much higher the loss was, relative to the baseline's; `sense` may make it a bound."""
-        return self.records["gap"].quantity
+    parameters = Published()
+    """Parameters of the model, all of them."""
+    tokens = Published()
+    """Tokens of the training that was compared."""
+    gap = Published()
+    """How much higher the loss was, relative to the baseline's; `sense` may make it a bound."""
 
 
 @cache
@@ -82,12 +81,6 @@ def _read(key: str, table: dict[str, object]) -> TrainingFormat:
     for name, known in (("read", WAYS_OF_READING), ("sense", SENSES)):
         if table[name] not in known:
             raise InputError(f"{place}: {name} must be one of {', '.join(known)}")
-    inherited = {name: table[name] for name in INHERITED}
-    records = {
-        name: read_record(
-            table[name], f"{key}.{name}", FILE, inherited | {"title": f"{title} of {table['name']}"}
-        )
-        for name, title in NUMBERS.items()
-    }
+    records = read_records(key, table, NUMBERS, FILE)
     texts = {name: str(table[name]) for name in TEXTS}
     return TrainingFormat(key=key, year=int(str(table["year"])), records=records, **texts)

@@ -443,8 +443,7 @@ def _whole(codes: ArrayLike, name: str) -> Codes:
         raise InputError(
             f"integer_matmul(): {name} must be whole numbers; got {abbreviated(codes)}"
         )
-    whole: Codes = array.astype("int64")
-    return whole
+    return array.astype("int64")
 
 
 def _check_sums(sums: Codes, terms: int) -> None:

@@ -520,14 +520,12 @@ class StepTime(Reported):
     @property
     def rate(self) -> Quantity:
         """Operations per second at `lower`, which no roof exceeds."""
-        rate: Quantity = (self.operations / self.lower).to("FLOP/s")
-        return rate
+        return (self.operations / self.lower).to("FLOP/s")
 
     @property
     def throughput(self) -> Quantity:
         """Tokens per second at `lower`."""
-        throughput: Quantity = (self.tokens / self.lower).to("token/s")
-        return throughput
+        return (self.tokens / self.lower).to("token/s")
 
     @property
     def mfu(self) -> tuple[Quantity, Quantity]:

@@ -152,8 +152,7 @@ def _as_expected(other: Estimate, plan: Estimate, name: str) -> str:
 
 def _device_time(plan: Estimate) -> Quantity:
     """Of all devices for a token."""
-    device_time: Quantity = plan.devices / plan.throughput.lower
-    return device_time
+    return plan.devices / plan.throughput.lower
 
 
 def _ratio(new: Quantity, old: Quantity) -> str:

@@ -59,14 +59,13 @@ def cache_memory(setup: Setup) -> Quantity:
 
 def most_sequences(setup: Setup) -> Quantity:
     """The largest batch that its devices hold, each cache once."""
-    most: Quantity = inference.sequences_that_fit(
+    return inference.sequences_that_fit(
         setup.device.memory_capacity * setup.devices,
         setup.model_memory,
         transformer.kept_context(setup.model, setup.context) * A_TOKEN,
         setup.cache_per_token,
         transformer.state_memory(setup.model),
     )
-    return most
 
 
 def on_fewest_devices(setup: S) -> S:

@@ -51,14 +51,12 @@ class Estimate(Setup):
     @cached_property
     def weight_memory(self) -> Quantity:
         """The weights that each device holds."""
-        memory: Quantity = self.model_memory / self.devices
-        return memory
+        return self.model_memory / self.devices
 
     @cached_property
     def cache_memory(self) -> Quantity:
         """The keys and values that each device holds."""
-        memory: Quantity = capacity.cache_memory(self) / self.devices
-        return memory
+        return capacity.cache_memory(self) / self.devices
 
     @cached_property
     def largest_batch(self) -> Quantity:
@@ -83,8 +81,7 @@ class Estimate(Setup):
     @property
     def memory(self) -> Quantity:
         """What each device holds: its weights and its caches."""
-        memory: Quantity = self.weight_memory + self.cache_memory
-        return memory
+        return self.weight_memory + self.cache_memory
 
     @property
     def time_to_first_token(self) -> Bounds:

@@ -149,8 +149,7 @@ class Setup:
     @property
     def context(self) -> Quantity:
         """The full length of a sequence, in tokens."""
-        length: Quantity = self.prompt + self.generated
-        return length
+        return self.prompt + self.generated
 
     @property
     def power(self) -> Quantity | None:

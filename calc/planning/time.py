@@ -35,8 +35,7 @@ def decode(setup: Setup) -> StepTime:
     share = (full - setup.prompt) / setup.generated
 
     def mean(filling: Quantity, filled: Quantity) -> Quantity:
-        both: Quantity = share * filling + (1 - share) * filled
-        return both
+        return share * filling + (1 - share) * filled
 
     return replace(
         after,

@@ -15,13 +15,12 @@ elsewhere (mode disagg). What a row leaves open is read by one rule for all:
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from functools import cache
 
 from calc import formats
 from calc.catalog import machines, models, software as programs
-from calc.core.files import read_text
+from calc.core.records import read_rows
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import FOLDER, Row
 from calc.published.serving import bound, steady_parts
@@ -45,8 +44,7 @@ def rows() -> tuple[Row, ...]:
     >>> first["model"], first.measured["tpot"]
     ('deepseek-v3', 0.024497)
     """
-    table = csv.DictReader(read_text(FILE).splitlines())
-    return tuple(_row(line) for line in table)
+    return tuple(map(_row, read_rows(FILE)))
 
 
 def _row(line: dict[str, str]) -> Row:

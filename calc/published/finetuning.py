@@ -42,8 +42,7 @@ class Tuning:
     @property
     def memory_error(self) -> Quantity:
         """How far that is from what was measured: below zero where too little was predicted."""
-        error: Quantity = (self.predicted_memory / self.memory - 1).to("%")
-        return error
+        return (self.predicted_memory / self.memory - 1).to("%")
 
     @property
     def predicted_throughput(self) -> Quantity:
@@ -58,8 +57,7 @@ class Tuning:
         """How far that is from what was measured; None where no rate was."""
         if self.throughput is None:
             return None
-        error: Quantity = (self.predicted_throughput / self.throughput - 1).to("%")
-        return error
+        return (self.predicted_throughput / self.throughput - 1).to("%")
 
 
 @cache

@@ -10,7 +10,6 @@ nothing is fitted to any of these rows.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -18,8 +17,7 @@ from functools import cache
 from calc.catalog import machines
 from calc.core.elementwise import maximum
 from calc.core.errors import InputError, abbreviated
-from calc.core.files import read_text
-from calc.core.records import DATA
+from calc.core.records import DATA, read_rows
 from calc.core.units import Quantity, quantity
 from calc.laws import gemms, roofline
 from calc.published import conditions
@@ -249,6 +247,6 @@ def _by_machine() -> dict[str, tuple[Product, ...]]:
 
 
 def _products() -> Iterator[Product]:
-    for row in csv.DictReader(read_text(FILE).splitlines()):
+    for row in read_rows(FILE):
         m, n, k = (int(row[side]) for side in "mnk")
         yield Product(row["machine"], m, n, k, quantity(float(row["time_microseconds"]), "us"))

@@ -49,8 +49,7 @@ class Step:
     @property
     def error(self) -> Quantity:
         """How far the prediction is from the measured time: below zero where it is too short."""
-        error: Quantity = (self.expected.total / self.time - 1).to("%")
-        return error
+        return (self.expected.total / self.time - 1).to("%")
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,7 @@ class Update:
     @property
     def rate(self) -> Quantity:
         """Bytes that each device sees in a second."""
-        rate: Quantity = (self.weights / self.time).to("GB/s")
-        return rate
+        return (self.weights / self.time).to("GB/s")
 
 
 @cache

@@ -169,8 +169,7 @@ def _whole_numbers(name: str, given: ArrayLike) -> Counts:
     whole = array.dtype.kind in "iu"
     if not whole or (array.size and not 1 <= array.min() <= array.max() < LARGEST):
         raise InputError(f"{name} must be whole numbers from 1; got {abbreviated(given)}")
-    counts: Counts = array.astype(numpy.int64)
-    return counts
+    return array.astype(numpy.int64)
 
 
 def _budgets(given: QuantityLike) -> Counts | int:

@@ -10,7 +10,6 @@ curve has at least four sizes, and single points are there to be held against bo
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,7 @@ from statistics import geometric_mean, median
 from calc.catalog import machines
 from calc.catalog.machines import Machine, NotMeasured
 from calc.core.errors import InputError, abbreviated
-from calc.core.files import read_text
-from calc.core.records import DATA
+from calc.core.records import DATA, read_rows
 from calc.core.units import Quantity
 
 FILE = DATA / "measured" / "collectives.csv"
@@ -136,11 +134,8 @@ def load(path: Path | str = FILE) -> tuple[Curve, ...]:
     >>> load()[0].machine
     'dgx-h100'
     """
-    rows = csv.DictReader(read_text(path).splitlines())
-    if tuple(rows.fieldnames or ()) != COLUMNS:
-        raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
     curves: dict[str, list[dict[str, str]]] = {}
-    for row in rows:
+    for row in read_rows(path, COLUMNS):
         curves.setdefault(row["curve"], []).append(row)
     return tuple(_curve(name, points, path) for name, points in curves.items())
 

@@ -122,14 +122,12 @@ class EngineMemory(Answer):
     def visible(self) -> Quantity:
         """What programs find of the device's memory."""
         found = engines.visible(self.device) if self.memory is None else self.memory
-        visible: Quantity = found.to("GiB")
-        return visible
+        return found.to("GiB")
 
     @cached_property
     def share(self) -> Quantity:
         """What the engine may take of it."""
-        taken: Quantity = self.visible * self.utilization
-        return taken
+        return self.visible * self.utilization
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -164,8 +162,7 @@ class EngineMemory(Answer):
     def caches(self) -> Quantity:
         """What is left for keys, values and states; below zero where the model is too large."""
         taken = sum((part.memory for part in self.parts), quantity(0, "GiB"))
-        left: Quantity = self.share - taken
-        return left
+        return self.share - taken
 
     @property
     def error(self) -> Quantity:

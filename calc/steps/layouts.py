@@ -98,8 +98,7 @@ class DeviceMemory(Reported):
             moving = self.gradients + stored
         else:
             moving = _larger(stored, self.gradients + self.layer)
-        total: Quantity = self.weights + self.adapters + self.optimizer + moving
-        return total
+        return self.weights + self.adapters + self.optimizer + moving
 
     @property
     def parts(self) -> dict[str, Quantity]:

@@ -209,26 +209,22 @@ class RolloutStep(Reported):
     @property
     def total(self) -> Quantity:
         """The time of the step."""
-        total: Quantity = self.generation + self.scoring + self.training + self.update
-        return total
+        return self.generation + self.scoring + self.training + self.update
 
     @property
     def tail(self) -> Quantity:
         """Share of the generation that the unequal lengths cost."""
-        share: Quantity = (1 - self.even / self.generation).to("%")
-        return share
+        return (1 - self.even / self.generation).to("%")
 
     @property
     def generating(self) -> Quantity:
         """Share of the step that is generation."""
-        share: Quantity = (self.generation / self.total).to("%")
-        return share
+        return (self.generation / self.total).to("%")
 
     @property
     def throughput(self) -> Quantity:
         """Tokens of answers for each device and second."""
-        rate: Quantity = (self.tokens / self.total / self.devices).to("token/s")
-        return rate
+        return (self.tokens / self.total / self.devices).to("token/s")
 
 
 def writing_times(

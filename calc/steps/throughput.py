@@ -101,8 +101,7 @@ class Throughput(Answer):
     @property
     def time(self) -> Quantity:
         """The least time of a batch, all its passes one after the other."""
-        time: Quantity = sum(self.parts.values(), quantity(0, "s")) * self.passes
-        return time
+        return sum(self.parts.values(), quantity(0, "s")) * self.passes
 
     @property
     def rate(self) -> Quantity:

@@ -439,8 +439,7 @@ class Transformer:
             * matrix.layers
             for matrix in self.matrices
         )
-        active: Quantity = self.parameters - quantity(idle, "param")
-        return active
+        return self.parameters - quantity(idle, "param")
 
     @property
     def expert_parameters(self) -> Quantity:

@@ -19,10 +19,9 @@ from calc.core.arguments import one_of
 from calc.core.errors import InputError, abbreviated
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.provenance import Provenance
-from calc.core.records import DATA, check_fields, read_record, read_toml
+from calc.core.records import DATA, INHERITED, check_fields, read_record, read_toml
 
 FILE = DATA / "models.toml"
-INHERITED = ("kind", "source", "checked")
 LISTING = "`calc list models` prints them all"
 ACTIVE = re.compile(r"-a[\d-]+b$")  # parameters that a token meets, which names often leave out
 FAMILIES: dict[str, type[Transformer | Network]] = {
@@ -72,8 +71,7 @@ def transformer(model: Transformer | str) -> Transformer:
             " `calc throughput`"
         )
     check_transformer(entry)
-    transformer: Transformer = entry
-    return transformer
+    return entry
 
 
 def network(model: N | str, family: type[N]) -> N:

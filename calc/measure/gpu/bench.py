@@ -60,8 +60,7 @@ class Bench:
         """Bytes of the device's memory that the sizes of the cases are made for."""
         if self.small or not self.on_gpu:
             return 2**22
-        total: int = torch.cuda.get_device_properties(0).total_memory
-        return total
+        return torch.cuda.get_device_properties(0).total_memory
 
     def clock(self) -> float:
         """The time once the device has done all that it was told."""

@@ -60,8 +60,7 @@ class BreakEven(Answer):
         demand = self.plan.service.demand
         found = demand.prompt - demand.computed
         tokens = offer.read * demand.computed + offer.cached * found + offer.written * demand.answer
-        bill: Quantity = (tokens * A_TOKEN).to(THOUSAND)
-        return bill
+        return (tokens * A_TOKEN).to(THOUSAND)
 
     def load(self, offer: Api, factor: float = 1.0) -> tuple[Quantity, Pool] | None:
         """The least load at which a copy costs no more, if copies take `factor` times the load
@@ -74,8 +73,7 @@ class BreakEven(Answer):
     def _price(self, pool: Pool) -> Quantity:
         price = self.plan.price
         assert price is not None
-        whole: Quantity = price * pool.group.devices
-        return whole
+        return price * pool.group.devices
 
     @property
     def answer(self) -> str:

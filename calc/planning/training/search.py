@@ -73,20 +73,17 @@ class Run:
     @property
     def room(self) -> Quantity:
         """Memory of a device for states and activations."""
-        room: Quantity = self.usable * self.job.device.memory_capacity
-        return room
+        return self.usable * self.job.device.memory_capacity
 
     @property
     def tokens(self) -> Quantity:
         """Tokens of a step."""
-        tokens: Quantity = A_TOKEN * transformer.batch_tokens(self.length, self.sequences)
-        return tokens
+        return A_TOKEN * transformer.batch_tokens(self.length, self.sequences)
 
     @property
     def operations(self) -> Quantity:
         """Operations of a step, forward and backward."""
-        work: Quantity = self.job.trained.work(self.job.model, self.length) * self.tokens
-        return work
+        return self.job.trained.work(self.job.model, self.length) * self.tokens
 
 
 @dataclass(frozen=True)
