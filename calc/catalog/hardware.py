@@ -213,8 +213,7 @@ class Accelerator(Recorded):
         >>> print(get("h100").ridge_point("fp16"))
         295.2 FLOP/byte
         """
-        ridge: Quantity = self.peak(dtype) / self.memory_bandwidth
-        return ridge.to(f"{DTYPES[dtype_of(dtype)]}/byte")
+        return (self.peak(dtype) / self.memory_bandwidth).to(f"{DTYPES[dtype_of(dtype)]}/byte")
 
     @property
     def dtypes(self) -> tuple[str, ...]:

@@ -51,10 +51,7 @@ def _measure(options: argparse.Namespace) -> Report:
     facts = {
         "file": str(target),
         "name": device.name,
-        "bandwidths": survey.bandwidths,
-        "peaks": survey.peaks,
-        "latencies": survey.latencies,
-        "working_sets": survey.working_sets,
+        **values(survey, "bandwidths peaks latencies working_sets"),
         "ridge_point": {dtype: device.ridge_point(dtype) for dtype in device.dtypes},
         "too_noisy": survey.too_noisy,
     }

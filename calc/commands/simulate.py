@@ -15,7 +15,7 @@ from calc.commands.output import answers
 from calc.core.arguments import whole_number
 from calc.core.errors import InputError
 from calc.core.progress import ProgressBar
-from calc.core.report import Report, Table
+from calc.core.report import Report, Table, values
 from calc.core.units import Quantity
 from calc.simulation.budgets import key_of
 
@@ -67,9 +67,7 @@ def _simulate(options: argparse.Namespace) -> Report:
     accuracy = float((run.model.predict(split.X_test) == split.y_test).mean())
     facts = {
         "plan": _plan_facts(run.plan),
-        "history": run.history,
-        "elapsed": run.elapsed,
-        "simulated_time": run.simulated_time,
+        **values(run, "history elapsed simulated_time"),
         "test_accuracy": accuracy,
     }
     rows = [

@@ -123,9 +123,7 @@ class Reported:
 
     def explain(self) -> str:
         """All there is to print: the title, every table in full, and the sentences below."""
-        lines = self._above()
-        for table in self.tables:
-            lines += ["", *table.lines] if table is not self.tables[0] else table.lines
+        lines = [Reported.table(self)]
         for title, sentences in self.sentences.items():
             if sentences:
                 lines += ["", *([f"{title}:"] if title else [])]
@@ -215,6 +213,14 @@ class Answer(Reported):
     def caveats(self) -> Sequence[str]:
         """What may make it another answer here, a sentence each: of this one, and of no other."""
         return ()
+
+    @property
+    def what_would_change(self) -> Sequence[str]:
+        """What would make it another answer, a sentence each."""
+        return tuple(self._changes())
+
+    def _changes(self) -> Iterator[str]:
+        yield from ()
 
     @cached_property
     def title(self) -> Sequence[str]:

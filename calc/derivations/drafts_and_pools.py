@@ -360,8 +360,7 @@ class DraftsByBatch:
         """Time of a pass, as its measured gain implies, less that of its kernels."""
         plain, check, draft = (expected(step) for step in cls.times(head, sequences))
         gain = head.gains[cls.batches.index(sequences)]
-        time: Quantity = head.tokens * plain / gain - check - cls.drafted * draft
-        return time.to("ms")
+        return (head.tokens * plain / gain - check - cls.drafted * draft).to("ms")
 
 
 class DraftsShort:

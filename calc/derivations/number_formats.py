@@ -33,8 +33,7 @@ def _error(
 
 
 def _weights(parameters: Quantity, form: Float | Integer | Block | TwoLevelBlock) -> Quantity:
-    size: Quantity = parameters * form.size / quantity("1 param")
-    return size.to("GB")
+    return (parameters * form.size / quantity("1 param")).to("GB")
 
 
 class FormatTable:

@@ -20,6 +20,7 @@ from calc.derivations.quoting import Row, Rows, show
 from calc.published import Comparison, closed_loops, conditions, reporting
 from calc.published.kernel_tables import error_of
 from calc.published.prediction import ROUNDING
+from calc.published.reading import WORDS
 from calc.published.reporting import Summary
 from calc.published.serving import FULL_EXPERTS, NO_LENGTHS
 
@@ -27,28 +28,6 @@ COMPARED = published.compare()
 Compared: TypeAlias = Any  # a Comparison with a prediction, and with what is asked of that
 BOUNDED: list[Compared] = [compared for compared in COMPARED if compared.prediction is not None]
 FEW = 5  # rows of a system that a table sums up
-LABORATORIES = {  # by how the keys of sources of curves begin
-    "aws": "AWS",
-    "azure": "Azure",
-    "bekman": "Bekman",
-    "dgxc": "NVIDIA",
-    "gcp": "Google",
-    "oci": "Oracle",
-    "vultr": "Vultr",
-}
-WRITTEN = {  # parts of a device's key that are not capitals as readers know it
-    "apple": "Apple",
-    "gaudi2": "Gaudi 2",
-    "gaudi3": "Gaudi 3",
-    "jetson": "Jetson",
-    "max": "Max",
-    "nano": "Nano",
-    "orin": "Orin",
-    "pcie": "PCIe",
-    "v5p": "v5p",
-    "v6e": "v6e",
-    "v7": "v7",
-}
 
 
 Share: TypeAlias = Quantity | None
@@ -86,7 +65,7 @@ def device(compared: Comparison) -> str:
 def short_name(machine: str) -> str:
     """A machine's device by the name that readers know."""
     parts = machines.get(machine).device.key.split("-")
-    return " ".join(WRITTEN.get(part, part.upper()) for part in parts)
+    return " ".join(WORDS["written"].get(part, part.upper()) for part in parts)
 
 
 def mixture(compared: Comparison) -> bool:
@@ -131,7 +110,8 @@ def nearest(
 
 def curve_name(compared: Comparison) -> str:
     """A curve's devices, operation and laboratory."""
-    return f"{device(compared)}, {of(compared)}, {LABORATORIES[compared.row.source.split('-')[0]]}"
+    laboratory = WORDS["laboratories"][compared.row.source.split("-")[0]]
+    return f"{device(compared)}, {of(compared)}, {laboratory}"
 
 
 def within(rows: Sequence[Comparison], band: float) -> Quantity:
@@ -479,29 +459,6 @@ def of(compared: Comparison) -> str:
 KERNELS = {"gemm": "GEMM", "attention": "attention", "memory_bandwidth": "memory"}
 UNKNOWN = "not known"
 SHOWN = {"kernel": 2, "collective": 2, "training": 5, "serving": 5}  # kinds of rows of each group
-KNOWN = {  # what is known of kinds of rows that are far off, by what they measure, and on what
-    ("Flash Attention 2.0", "H100"): "the older kernel; others of this device are FlashAttention-3",
-    ("GEMM", "GB200"): "the best of a search over shapes, unlike the others of this device",
-    ("GEMM", "TPU v7"): "a product of 128 rows, for which a start that fits GPUs is too long",
-    ("all-reduce of 128", "GB200"): "two racks; short messages are predicted from servers of eight",
-    ("all-reduce of 8", "H100"): "two curves of one machine differ so much at small sizes",
-    ("reduce-scatter of 8", "B200"): "short messages are predicted from a virtual machine of A100s",
-    ("DeepSeek-V3 671B", "H100"): "states no batch, so that DP is charged to one sequence a device",
-    ("DeepSeekV3", "H100"): "messages of experts between nodes, whose routing is not known",
-    ("DeepSeekV3", "B200"): "messages of experts between nodes, whose routing is not known",
-    ("Qwen3 30B a3B", "H100"): "an early container; the next runs this step nearly twice as fast",
-    ("Qwen3 30B a3B", "B200"): "one sequence a microbatch; rows with four are as fast as expected",
-    ("Qwen3 235B a22B", "H100"): "messages of experts between nodes, as above",
-    ("Llama 3.1 405B", "H100"): "slower cards than an H100 is taken to be, no microbatches stated",
-    ("Nemotron 3 Ultra", "GB300"): "its layout, as stated, does not fit its devices",
-    ("deepseek-r1", "B200"): "no prompts' mean published, and answers from hundreds to 20 000",
-    ("deepseek-r1", "GB200"): "no prompts' mean published, as above",
-    ("LLaMA 3 8B", "A100"): "contradicts its source, where a PCIe card is many times as fast",
-    ("LLaMA 3 8B", "L40S"): "16 bits: prompts at less than half its rate with weights of four",
-    ("LLaMA 3 8B", "H100 PCIe"): "products with weights of four bits, expected at the rate of BF16",
-    ("LLaMA 3 70B", "H100 PCIe"): "weights of four bits, as above",
-    ("LLaMA 3 70B", "RTX 6000 ADA"): "weights of four bits, as above",
-}
 
 
 def far(compared: Comparison) -> float:
@@ -522,7 +479,7 @@ def furthest() -> Iterator[Row]:
                 where,
                 quantity(1 + (worst.error or 0.0), ""),
                 len(alike),
-                KNOWN.get((what, where), UNKNOWN),
+                WORDS["far_off"].get(what, {}).get(where, UNKNOWN),
             )
 
 

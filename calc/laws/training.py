@@ -10,6 +10,7 @@ from calc.catalog import constants
 from calc.core.elementwise import expm1, floor, where
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
 from calc.core.names import resolve, spellings
+from calc.core.records import DATA, read_toml
 from calc.core.units import Quantity, QuantityLike, quantity
 
 
@@ -487,56 +488,8 @@ class Recipe:
         return " + ".join(f"{size.magnitude:g} {part}" for part, size in self.parts.items())
 
 
-# Each part is a constant, whose source says why it is needed.
-RECIPES = {
-    "adam-mixed": {
-        "weight": "size_weight_fp16",
-        "gradient": "size_gradient_fp16",
-        "master weight": "size_master_weight_fp32",
-        "momentum": "size_momentum_fp32",
-        "variance": "size_variance_fp32",
-    },
-    "adam-fp32": {
-        "weight": "size_weight_fp32",
-        "gradient": "size_gradient_fp32",
-        "momentum": "size_momentum_fp32",
-        "variance": "size_variance_fp32",
-    },
-    "adam-mixed-fp32-gradients": {
-        "weight": "size_weight_fp16",
-        "gradient": "size_gradient_fp32",
-        "master weight": "size_master_weight_fp32",
-        "momentum": "size_momentum_fp32",
-        "variance": "size_variance_fp32",
-    },
-    "adam-mixed-remainders": {  # of master weights what BF16 weights lack, as Apex keeps it
-        "weight": "size_weight_fp16",
-        "gradient": "size_gradient_fp16",
-        "remainder": "size_weight_remainder",
-        "momentum": "size_momentum_fp32",
-        "variance": "size_variance_fp32",
-    },
-    "adam-bf16": {
-        "weight": "size_weight_fp16",
-        "gradient": "size_gradient_fp16",
-        "momentum": "size_momentum_bf16",
-        "variance": "size_variance_bf16",
-    },
-    "adam-8bit": {
-        "weight": "size_weight_fp16",
-        "gradient": "size_gradient_fp16",
-        "momentum": "size_momentum_int8",
-        "variance": "size_variance_int8",
-    },
-    "momentum-mixed": {  # gradient descent with momentum, and Lion
-        "weight": "size_weight_fp16",
-        "gradient": "size_gradient_fp16",
-        "master weight": "size_master_weight_fp32",
-        "momentum": "size_momentum_fp32",
-    },
-    "inference-fp16": {"weight": "size_weight_fp16"},
-    "inference-int8": {"weight": "size_weight_int8"},
-}
+RECIPES: dict[str, dict[str, str]] = read_toml(DATA / "recipes.toml")
+"""The constants that are the parts of each."""
 
 
 def recipe(name: str) -> Recipe:

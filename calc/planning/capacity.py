@@ -53,8 +53,7 @@ def with_devices(setup: S, count: Number) -> S:
 def cache_memory(setup: Setup) -> Quantity:
     """The caches of the batch at full length, on all devices together, each once."""
     cache = transformer.kv_cache(setup.model, setup.context, setup.kv_size)
-    memory: Quantity = cache * setup.batch
-    return memory.to("byte")
+    return (cache * setup.batch).to("byte")
 
 
 def most_sequences(setup: Setup) -> Quantity:

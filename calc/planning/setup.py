@@ -188,8 +188,7 @@ class Setup:
         """Cost of a token that is written, devices always busy; None where no price was given."""
         if self.price is None:
             return None
-        paid: Quantity = cost.cost_per_token(self.devices, self.price, throughput)
-        return paid.to("USD/Mtoken")
+        return cost.cost_per_token(self.devices, self.price, throughput).to("USD/Mtoken")
 
     def energy_of_token(self, throughput: Quantity) -> Quantity | None:
         """Energy of a token that is written; None where no power is published."""
@@ -203,8 +202,7 @@ class Setup:
         taken = self.energy_of_token(throughput)
         if taken is None or self.grid is None:
             return None
-        emitted: Quantity = taken * grids.intensity(self.grid)
-        return emitted.to("g/Mtoken")
+        return (taken * grids.intensity(self.grid)).to("g/Mtoken")
 
     @cached_property
     def model_memory(self) -> Quantity:
@@ -258,8 +256,7 @@ def _check_one(name: str, size: Quantity, given: QuantityLike) -> None:
 def device_power(machine: Machine, whole: bool = True) -> Quantity | None:
     """Power of a device, with its share of what the whole machine draws; None where unpublished."""
     if whole and machine.publishes("power"):
-        share: Quantity = machine.power / machine.domain
-        return share.to("W")
+        return (machine.power / machine.domain).to("W")
     return machine.device.tdp if machine.device.publishes("tdp") else None
 
 

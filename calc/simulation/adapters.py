@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
@@ -13,7 +12,7 @@ from calc.core.arguments import number, whole_number
 from calc.core.arrays import Counts, Single
 from calc.core.errors import InputError, abbreviated
 from calc.simulation.data import checked_labels, checked_samples, several_classes
-from calc.simulation.network import History, NeuralNetwork
+from calc.simulation.network import History, NeuralNetwork, trained
 from calc.simulation.precision import arithmetic
 from calc.simulation.sizing import LayerSizes, torch_sizes
 
@@ -113,7 +112,7 @@ class SklearnNetwork(_Sized):
             perceptron.partial_fit(samples, labels, classes=range(self.classes))
             return perceptron.loss_, float((perceptron.predict(samples) == labels).mean())
 
-        history = _train(epoch, epochs, "FP32", alpha, on_epoch)
+        history = trained("fit()", epoch, epochs, "FP32", alpha, on_epoch)
         self.perceptron = perceptron
         self._trained = _dense(perceptron, self.precision)
         return history
@@ -185,7 +184,7 @@ class TorchNetwork(_Sized):
             torch.manual_seed(whole_number("seed", seed, at_least=0))
             self.module.apply(_reset)
             self.module.train()
-            history = _train(epoch, epochs, "FP32", alpha, on_epoch)
+            history = trained("fit()", epoch, epochs, "FP32", alpha, on_epoch)
         self.module.eval()
         return history
 
@@ -228,27 +227,6 @@ def _checked(model: _Sized, X: ArrayLike, y: ArrayLike, classes: int) -> tuple[S
     labels = checked_labels(y, len(samples), classes)
     several_classes(labels)
     return samples, labels
-
-
-def _train(
-    epoch: Callable[[], tuple[float, float]],
-    epochs: int,
-    precision: str,
-    alpha: float,
-    on_epoch: Callable[[History], None] | None,
-) -> History:
-    history = History((), ())
-    for count in range(1, whole_number("fit(): epochs", epochs) + 1):
-        loss, accuracy = epoch()
-        if not math.isfinite(loss):
-            raise InputError(
-                f"fit(): the loss was no finite number any more in epoch {count} in {precision};"
-                f" a smaller alpha than {alpha:g} may help"
-            )
-        history = History((*history.loss, loss), (*history.accuracy, accuracy))
-        if on_epoch:
-            on_epoch(history)
-    return history
 
 
 def _dense(perceptron: Any, precision: str) -> NeuralNetwork:

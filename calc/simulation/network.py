@@ -29,6 +29,29 @@ class History:
     accuracy: tuple[float, ...]
 
 
+def trained(
+    caller: str,
+    epoch: Callable[[], tuple[float, float]],
+    epochs: int,
+    precision: str,
+    alpha: float,
+    on_epoch: Callable[[History], None] | None,
+) -> History:
+    """So many epochs, each of which gives its loss and accuracy; `on_epoch` is told of each."""
+    history = History((), ())
+    for count in range(1, whole_number(f"{caller}: epochs", epochs) + 1):
+        loss, accuracy = epoch()
+        if not math.isfinite(loss):
+            raise InputError(
+                f"{caller}: the loss was no finite number any more in epoch {count} in {precision};"
+                f" a smaller alpha than {alpha:g} may help"
+            )
+        history = History((*history.loss, loss), (*history.accuracy, accuracy))
+        if on_epoch:
+            on_epoch(history)
+    return history
+
+
 class _Work(NamedTuple):
     """What is learned, checked, for whom it was."""
 
@@ -172,8 +195,8 @@ class NeuralNetwork:
         """Epochs of steps downhill; of each layer, the weights in `zeros` are held at zero."""
         samples, alpha = work.samples, work.alpha
         order = numpy.random.default_rng([seed, 1])  # another stream than that of the weights
-        history = History((), ())
-        for epoch in range(1, work.epochs + 1):
+
+        def epoch() -> tuple[float, float]:
             loss, right = 0.0, 0
             shuffled = order.permutation(len(samples))
             for start in range(0, len(samples), work.batch_size):
@@ -183,17 +206,10 @@ class NeuralNetwork:
                 for weights, zero in zip(self.weights, zeros, strict=False):
                     weights[zero] = 0
                 loss, right = loss + batch_loss, right + batch_right
-            if not math.isfinite(loss):
-                raise InputError(
-                    f"{work.caller}: the loss was no finite number any more in epoch {epoch} in"
-                    f" {self.precision.upper()}; a smaller alpha than {alpha:g} may help"
-                )
-            history = History(
-                (*history.loss, loss / len(samples)), (*history.accuracy, right / len(samples))
-            )
-            if on_epoch:
-                on_epoch(history)
-        return history
+            return loss / len(samples), right / len(samples)
+
+        precision = self.precision.upper()
+        return trained(work.caller, epoch, work.epochs, precision, alpha, on_epoch)
 
     def probabilities(self, X: ArrayLike) -> Single:
         """For each sample the probability of each class."""

@@ -155,8 +155,7 @@ class EngineMemory(Answer):
         if self.engine.beyond_logs or f"{name}_error" not in self.engine:
             return None
         off = self.engine[f"{name}_error"]
-        error: Quantity = off * memory if off.unitless else off
-        return error.to("MiB")
+        return (off * memory if off.unitless else off).to("MiB")
 
     @cached_property
     def caches(self) -> Quantity:
@@ -366,8 +365,7 @@ class EngineMemory(Answer):
     @property
     def missing(self) -> Quantity:
         """What each device lacks for a sequence of the wanted length; below zero where it fits."""
-        lacking: Quantity = self.block_memory * self.blocks_of_a_sequence - self.caches
-        return lacking.to("GiB")
+        return (self.block_memory * self.blocks_of_a_sequence - self.caches).to("GiB")
 
     @property
     def fewest_devices(self) -> int | None:

@@ -30,7 +30,7 @@ from calc.catalog.models import (
 )
 from calc.core.arguments import as_list, whole_number
 from calc.core.errors import InputError, abbreviated
-from calc.core.report import Answer, Table
+from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import roofline
 from calc.networks import convolution, diffusion, recommenders, transformer
@@ -134,8 +134,7 @@ class Throughput(Answer):
                 parts["links"] = collectives.time("all_to_all", *sent).needed
         except NotMeasured as missing:
             return str(missing)
-        time: Quantity = sum(parts.values(), quantity(0, "s")) * self.passes
-        return time.to("s")
+        return (sum(parts.values(), quantity(0, "s")) * self.passes).to("s")
 
     @property
     def expected_rate(self) -> Quantity | None:
@@ -164,15 +163,7 @@ class Throughput(Answer):
             "device": self.machine.device.key,
             "devices": self.devices,
             "devices_that_share_tables": self.sharers,
-            "dtype": self.dtype,
-            "items": self.items,
-            "batch": self.batch,
-            "passes": self.passes,
-            "memory": self.memory,
-            "fits": self.fits,
-            "bound": self.bound,
-            "time": self.time,
-            "rate": self.rate,
+            **values(self, "dtype items batch passes memory fits bound time rate"),
             "rate_per_hour": self.rate.to("1/hour"),
             **expected,
             "assumptions": self.assumptions,

@@ -94,8 +94,7 @@ class Weights:
                 count = sum(matrix.parameters for matrix in self.matrices[group])
                 left -= count
                 memory = memory + count * size
-        whole: Quantity = memory + left * self.sizes["others"]
-        return whole.to("byte")
+        return (memory + left * self.sizes["others"]).to("byte")
 
     def __str__(self) -> str:
         return told(self.given)

@@ -154,14 +154,12 @@ class TrainingPlan(Answer):
     @property
     def duration(self) -> Quantity:
         """Time of the run as it is planned: expected steps, failures and checkpoints included."""
-        duration: Quantity = self.steps * self.best.time / self.goodput
-        return duration.to("day")
+        return (self.steps * self.best.time / self.goodput).to("day")
 
     @property
     def device_time(self) -> Quantity:
         """The same of all devices together."""
-        together: Quantity = self.duration * self.devices
-        return together.to("h")
+        return (self.duration * self.devices).to("h")
 
     @property
     def cost(self) -> Quantity | None:
@@ -190,8 +188,7 @@ class TrainingPlan(Answer):
 
     @property
     def _checkpoint_time(self) -> Quantity:
-        time: Quantity = self.checkpoint / (self.storage_bandwidth * self.devices)
-        return time.to("s")
+        return (self.checkpoint / (self.storage_bandwidth * self.devices)).to("s")
 
     @property
     def basis(self) -> str:
@@ -387,15 +384,8 @@ class TrainingPlan(Answer):
             *sentences,
         )
 
-    @property
-    def what_would_change(self) -> tuple[str, ...]:
-        """What would make this another answer, a sentence each: devices, and how often they fail.
-
-        Of other devices the layout is the same with more or fewer copies, for the same batch.
-        """
-        return tuple(self._changes())
-
     def _changes(self) -> Iterator[str]:
+        """Devices in more or fewer copies of the layout for the same batch, and their failures."""
         now = int(self.layout.data)
         for copies in (2 * now, now // 2):
             cuts = self.best.cuts.with_copies(copies)

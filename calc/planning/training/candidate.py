@@ -67,8 +67,7 @@ class Candidate:
     @property
     def throughput(self) -> Quantity:
         """Tokens per second of each device."""
-        rate: Quantity = self.step.tokens / self.time / self.layout.devices
-        return rate.to("token/s")
+        return (self.step.tokens / self.time / self.layout.devices).to("token/s")
 
     @cached_property
     def beyond_published(self) -> str:
