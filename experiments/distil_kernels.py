@@ -28,7 +28,7 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
-from calc.catalog import engine_sums, expert_exchanges, hardware
+from calc.catalog import engine_sums, expert_exchanges, hardware, machines, models, software
 from calc.catalog.engine_sums import interpolated
 from calc.catalog.expert_exchanges import WAYS, Crossing
 from calc.catalog.kernel_shares import (
@@ -44,10 +44,13 @@ from calc.catalog.kernel_shares import (
     bytes_of_states,
     stand_ins,
 )
+from calc.catalog.software import Software
 from calc.core.arrays import Number
 from calc.laws import attention
 from calc.steps.collectives import crossings
-from calc.steps.kernels import START
+from calc.steps.job import Formats, Job, Layout, Tokens
+from calc.steps.kernels import START, Slice
+from calc.steps.measured import HEADS
 
 Numbers = NDArray[np.float64]
 
@@ -90,6 +93,7 @@ FORMATS = {  # of a product: its name here, and bytes of an input and a weight
 HOST = 50e-6  # seconds that the shortest product takes where it is the host's time
 FEWEST = 60  # rows of a surface
 SMOOTH = 0.01
+SEVERAL = ("experts", "chunks", "chosen", "choosing")  # kernels, one after the other
 NARROW = 64  # numbers of a head, at most, that are a format of their own
 
 
@@ -110,6 +114,7 @@ class Rows:
 class Peaks:
     """The published peaks of a device, in base units."""
 
+    key: str
     rates: dict[str, float]
     bandwidth: float
 
@@ -117,7 +122,7 @@ class Peaks:
     def of(cls, key: str) -> Peaks:
         device = hardware.get(key)
         rates = {name: device.peak(name).m_as("FLOP/s") for name in device.dtypes}
-        return cls(rates, device.memory_bandwidth.m_as("byte/s"))
+        return cls(key, rates, device.memory_bandwidth.m_as("byte/s"))
 
     def roof(self, rate: str, operations: Numbers, moved: Number) -> Numbers:
         return np.maximum(operations / self.rates[rate], np.asarray(moved) / self.bandwidth)
@@ -272,7 +277,97 @@ def chosen(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
         yield name, Rows(context, peaks.roof("bf16", work, moved), added + STARTS)
 
 
-CHUNK = 64  # tokens that kernels of the delta rule read at once
+CHUNK = 64  # tokens that kernels read at once
+CHOOSING = {  # models whose modules read prompts as a model of calc does, where they score at all
+    "deepseek-ai/DeepSeek-V3.2": "deepseek-v3-2",
+    "zai-org/GLM-5": "glm-5",
+    "zai-org/GLM-5-FP8": "glm-5",
+    "nvidia/GLM-5-NVFP4": "glm-5",
+    "zai-org/GLM-5.2": "glm-5",
+    "nvidia/GLM-5.2-NVFP4": "glm-5",
+}
+FALLS = 1.2  # of a time over that of longer prompts, above which rows are noise
+BELOW = 0.2  # of rows that take no longer than their products and their roof, at most
+OF_HOST = 1.2  # of the time of the shortest, above which a module's time is no host's
+PROMPTS = ["model", "kernel_source", "kv_cache_dtype", "num_heads", "batch_size", "isl", "step"]
+
+
+def choosing(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
+    """Of a module of sparse attention what reading a prompt takes beside its products.
+
+    These are calc's, at two bytes, as the same version of the program was measured to run them:
+    rows of modules of two bytes count, since products of fewer are fused with their roundings.
+    """
+    known = table.filter(
+        pl.col("model").is_in(list(CHOOSING)),
+        pl.col("gemm_type") == "bfloat16",
+        ~pl.col("op_name").str.contains("skip"),
+        pl.col("num_heads").is_in(HEADS),
+        pl.col("isl") >= CHUNK,
+    )
+    least = known.group_by(PROMPTS).agg(pl.col("latency").min()).sort(PROMPTS)
+    of_host = pl.col("latency").quantile(0.05).over("kernel_source")
+    least = least.filter(pl.col("latency") > OF_HOST * of_host)
+    alike = ["model", "kernel_source", "kv_cache_dtype", "num_heads", "tokens"]
+    alone = (
+        least.filter(pl.col("step") == 0)
+        .with_columns(tokens=pl.col("batch_size") * pl.col("isl"))
+        .sort([*alike, "isl"])
+        .select(falls=pl.col("latency").cum_max().over(alike) / pl.col("latency"))
+    )
+    whose = " ".join(table[name][0] for name in ("framework", "version", "device"))
+    if len(alone) and np.quantile(alone["falls"], 0.9) > FALLS:
+        print(f"  left out: {whose}, sparse attention of prompts, which longer ones shorten")
+        return
+    program = PROGRAMS[str(table["framework"][0]).lower()]
+    engine = software.get(f"{program} {table['version'][0]}")
+    parts: dict[str, list[Rows]] = {}
+    below: list[float] = []
+    for (name, heads, cached, before), rows in least.group_by(
+        "model", "num_heads", "kv_cache_dtype", "step", maintain_order=True
+    ):
+        kv = "1 byte" if str(cached).startswith("fp8") else "2 byte"
+        of = CHOOSING[str(name)], int(str(heads)), kv
+        if of[1] > models.get(of[0]).heads:
+            continue
+        count, length, time = (
+            rows[name].to_numpy().astype(float) for name in ("batch_size", "isl", "latency")
+        )
+        load = Tokens(reading=count * length, prompt=length, before=float(str(before)))
+        beside, roof = _module(of, peaks, engine, load)
+        left, shortest = time * 1e-3 - beside, np.maximum(roof, STARTS)
+        below.extend(left < shortest)
+        format = f"{'latent' if kv == '2 byte' else 'latent-fp8'}-{heads}"
+        rows_of = Rows(load.before + length, roof, np.maximum(left, shortest))
+        parts.setdefault(format, []).append(rows_of)
+    if np.mean(below or [0.0]) > BELOW:
+        print(f"  left out: {whose}, sparse attention of prompts, no longer than its products")
+        return
+    for format, several in parts.items():
+        columns = ([getattr(one, name) for one in several] for name in ("length", "roof", "time"))
+        yield format, Rows(*map(np.concatenate, columns))
+
+
+def _module(
+    of: tuple[str, int, str], peaks: Peaks, engine: Software, load: Tokens
+) -> tuple[Numbers, Numbers]:
+    """Seconds of a module's products and rotation, and the roof of its attention."""
+    model, machine = models.get(of[0]), machines.of(hardware.get(peaks.key))
+    layout = Layout(tensor=model.heads // of[1])
+    job = Job(model, machine, layout, Formats(kv=of[2])).with_context(load.longest)
+    part, tokens = Slice(job, job.weights), load.reading
+    own = [matrix for matrix in job.model.matrices if matrix.part == "attention"]
+    passes = (each for each in part.passes(tokens) if each.name == "rotation")
+    beside = np.zeros(np.shape(tokens))
+    for kernel in (*part.products(tokens, tokens, own), *passes):
+        beside += kernel.expected(machine, engine).m_as("s") / kernel.launches
+    (attended,) = part.prompts(load)
+    assert attended.worked is not None
+    assert attended.moved is not None
+    work, moved = attended.worked.m_as("FLOP"), attended.moved.m_as("byte")
+    return beside, peaks.roof("bf16", work, moved)
+
+
 UNLIKE = 1.1  # of the times of one shape, above which a file's rows are not of a device alone
 DELTA = ["batch_size", "seq_len", "num_k_heads", "num_v_heads", "head_k_dim", "head_v_dim"]
 
@@ -324,6 +419,7 @@ FILES = (
     ("context_mla_perf", "prompts", latent_prompts),
     ("generation_mla_perf", "caches", latent_caches),
     ("dsa_generation_module_perf", "chosen", chosen),
+    ("dsa_context_module_perf", "choosing", choosing),
     ("gdn_perf", "states", states),
     ("gdn_perf", "chunks", chunks),
 )
@@ -418,7 +514,7 @@ def without_host(surfaces: dict[Key, Numbers]) -> dict[Key, Numbers]:
     times = {}
     for key, logarithms in surfaces.items():
         kernel, device, _, _, format = key
-        if kernel not in ("experts", "chunks", "chosen"):  # several kernels, one after the other
+        if kernel not in SEVERAL:
             grid = logarithms.reshape(len(LENGTHS[kernel]), len(ROOFS))
             times[key] = microseconds / np.exp(grid)
             known = best.get((kernel, device, format), times[key])
@@ -463,7 +559,8 @@ def measured(directory: Path) -> Iterator[tuple[Key, Rows]]:
             possible = replace(possible, roof=np.maximum(possible.roof, 2.0 ** ROOFS[0] * 1e-6))
             if len(possible.time) < FEWEST:
                 continue
-            if kernel != "experts" and (shortest := np.quantile(possible.time, 0.02)) > HOST:
+            shortest = np.quantile(possible.time, 0.02)
+            if kernel not in ("experts", "choosing") and shortest > HOST:
                 print(f"  left out: {path} {format}, whose shortest takes {shortest * 1e6:.0f} µs")
             else:
                 yield Key(kernel, DEVICES[system], PROGRAMS[program], version, format), possible

@@ -16,9 +16,17 @@ Of sparse attention rows time a layer's whole module with its projections. What 
 the shortest one is scoring, choosing and attending to the chosen; with a start of each of these
 three it is the surface of "chosen", for written tokens. On Hopper kernels read 2 048 places where
 fewer are cached, of which the shortest context hides most (vLLM on an H200, 128 sequences of FP8:
-0.47 ms a module, 0.19 expected). Of prompts no surface is made: in vLLM the
-time of short ones is that of a host that launches (1.4 ms and more), and in SGLang it quadruples
-where it changes from dense to sparse. Nor is one of Mamba-2, whose convolutions alone were timed.
+0.47 ms a module, 0.19 expected).
+
+Of prompts ("choosing") the shortest hides too much to be taken off: kernels read 2 048 places for
+a token with fewer before it, and compute 64 heads where a device has fewer. So it is what a module
+of two bytes takes beside its products and its rotation, as calc expects these of the same program,
+and each number of heads has a surface of its own. Rows whose time is that of a host that launches
+are left out (below 1.4 ms in vLLM, 0.6 to 2 in SGLang), and so are versions of SGLang most of whose
+rows they are. Up to 2 048 tokens SGLang and TensorRT-LLM attend to all; SGLang then leaves out the
+scores too, whose products calc counts.
+
+Of Mamba-2 there is no surface: but for one version its convolutions alone were timed.
 """
 
 from __future__ import annotations
@@ -67,12 +75,14 @@ LENGTHS = {
     "prompts": (4, 7, 8, 9, 10, 11, 12, 14),
     "caches": (0, 5, 8, 10, 12, 14, 17),
     "chosen": (1, 8, 10, 13, 15, 17),
+    "choosing": (6, 9, 11, 12, 13, 15, 17, 20),
     "states": (0, 4, 7, 10),
     "chunks": (4, 7, 9, 11, 13, 15),
 }
 """By kernel, the logarithms to base 2 of: rows of a product (m); tokens of an expert; tokens of a
-prompt that attention reads; tokens of the cache of a sequence, all read or few chosen; sequences
-whose states a token changes; tokens of a prompt that states read in chunks."""
+prompt that attention reads; tokens of the cache of a sequence, all read or few chosen; tokens of a
+prompt that chooses, with those before it; sequences whose states a token changes; tokens of a
+prompt that states read in chunks."""
 
 LADDER = tuple(
     100 * row + roof * math.log(2)

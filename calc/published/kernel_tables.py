@@ -27,6 +27,7 @@ TOLD = {
     "prompts": "attention of a prompt",
     "caches": "attention of written tokens to their caches",
     "chosen": "sparse attention to chosen places of a cache, with the choice",
+    "choosing": "sparse attention of a prompt, with the choice",
     "chunks": "linear attention of a prompt",
     "states": "linear attention of written tokens",
     "exchanges": "of tokens with the devices of their experts",

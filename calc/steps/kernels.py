@@ -42,7 +42,13 @@ from calc.laws.gemms import TILES
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
 from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, Batch, Job, Tokens, input_size
-from calc.steps.measured import Measured, formats_of_attention, formats_of_product, surface
+from calc.steps.measured import (
+    Measured,
+    formats_of_attention,
+    formats_of_choosing,
+    formats_of_product,
+    surface,
+)
 
 LARGEST_TILE, LEAST_ROWS = 256 * 128, min(rows for rows, _ in TILES)
 FUSED = (  # matrices that one product multiplies with, since they have the same input
@@ -131,6 +137,8 @@ class Kernel:
     direction: str = "forward"
     measured: Measured | None = None
     """Where measured rows of it may stand."""
+    worked: Quantity | None = None
+    """Operations of a launch, as measured rows count them; its own where nothing is said."""
     moved: Quantity | None = None
     """All bytes of a launch, as measured rows count them; its traffic where nothing is said."""
     within: Measured | None = None
@@ -199,7 +207,8 @@ class Kernel:
         if own and machine.has_reached("gemm", dtype):
             # Its kin may throttle where it does not: what it reached of its peak itself is known.
             peak = machine.reached("gemm", dtype) / surface.sustained
-        compute = self.operations.m_as("FLOP") / peak.m_as("FLOP/s")
+        worked = self.operations if self.worked is None else self.worked
+        compute = worked.m_as("FLOP") / peak.m_as("FLOP/s")
         moved = (self.traffic if self.moved is None else self.moved).m_as(
             "byte"
         ) / device.memory_bandwidth.m_as("byte/s")
@@ -746,6 +755,25 @@ class Slice:
                 moved=self._moved_by_states(load.prompts, load.reading),
             )
         work = load.prompts * _attention_of_prompt(model, load.prompt, load.before)
+        scored: Number = 0.0
+        if sparse := model.layers_with(*INDEXED):  # which every device does whole
+            context = load.before + transformer.causal_context(load.prompt).magnitude
+            each = attention.index_flops(
+                context, sparse, model.index_heads or 1, model.index_head_width or 1
+            )
+            scored = load.reading * each.m_as("FLOP/token")
+        measured = Measured("prompts", self.attention_formats, load.prompt)
+        worked = moved = None
+        if sparse and sparse == layers and model.kv_latent is not None:
+            last, heads = load.before + load.prompt, model.heads / self.slices
+            size = quantity(self.kv).m_as("byte")
+            measured = Measured("choosing", formats_of_choosing(size, smallest(heads)), last)
+            widths = model.kv_latent, (model.rotary_width or 0), (model.index_head_width or 0)
+            shape = load.prompts, last, last, heads * load.prompt
+            moved = quantity(bytes_of_chosen(*shape, size, widths), "byte")
+            own = model.head_width + widths[1] + (model.value_width or model.head_width)
+            latents = (work - scored) * (2 * widths[0] + widths[1]) / own  # of each head
+            worked = quantity((latents / self.slices + scored) / layers, "FLOP")
         cached = NO_BYTES
         if load.before:
             cached = transformer.cache_read(model, load.before, self.kv) * load.prompts
@@ -753,9 +781,11 @@ class Slice:
             "attention",
             "attention",
             layers,
-            operations=quantity(work / layers / self.slices, "FLOP"),
+            operations=quantity(((work - scored) / self.slices + scored) / layers, "FLOP"),
             traffic=cached / layers / self.slices,
-            measured=Measured("prompts", self.attention_formats, load.prompt),
+            measured=measured,
+            worked=worked,
+            moved=moved,
         )
 
 

@@ -10,6 +10,7 @@ taken to reach the share of its kernels of two bytes.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -37,6 +38,8 @@ class Measured:
     length: Number
 
 
+HEADS = (8, 16, 32, 64, 128)
+"""Of a device, by which sparse attention of prompts is measured: kernels compute at least 64."""
 EACH_ITS_OWN = ("int8-weights",)
 """Formats whose kernels programs write themselves: those of one say nothing of another's."""
 
@@ -75,6 +78,16 @@ def formats_of_attention(kv: float, width: float, latent: bool) -> tuple[str, ..
     suffix = "-narrow" if width <= NARROW else ""
     names = ("bf16-fp8", "fp8", "bf16") if small else ("bf16",)
     return tuple(name + suffix for name in names)
+
+
+def formats_of_choosing(kv: float, heads: float) -> tuple[str, ...]:
+    """Names of sparse attention's formats for prompts: bytes of a cached number, heads of a device.
+
+    >>> formats_of_choosing(1.0, 16)[:3]
+    ('latent-fp8-16', 'latent-16', 'latent-fp8-8')
+    """
+    nearest = sorted(HEADS, key=lambda one: abs(math.log(one / heads)))
+    return tuple(f"{name}-{one}" for one in nearest for name in formats_of_attention(kv, 0, True))
 
 
 @lru_cache(maxsize=2**12)

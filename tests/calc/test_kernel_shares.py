@@ -8,10 +8,11 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import Formats, Job, Layout, Tokens, hardware, machines, software, step
+from calc import Formats, Job, Layout, Tokens, hardware, kernels, machines, models, software, step
 from calc.catalog import engine_sums, expert_exchanges, kernel_shares
 from calc.catalog.kernel_shares import COLUMNS, LENGTHS, ROOFS, Error, Surface
 from calc.core.errors import InputError
@@ -151,6 +152,40 @@ def test_a_distilled_surface_rises_even_where_what_was_measured_falls() -> None:
     assert np.all(times[:, 1:] >= times[:, :-1] * (1 - 1e-9))
     assert times[2, 0] == pytest.approx(20, rel=0.2)
     assert times.min() >= 1 - 1e-9
+
+
+def test_of_a_module_that_reads_prompts_what_is_left_beside_its_products_is_kept() -> None:
+    """Modules that take 4 ms beside their products on a B200, and one that a host launched."""
+    shapes = [(count, length) for count in (1, 2, 4) for length in (4096, 8192)]
+    model, on = models.get("deepseek-v3-2"), machines.get("dgx-b200")
+    own = {matrix.name for matrix in model.matrices if matrix.part == "attention"}
+    lines = []
+    for count, length in shapes:
+        load = Tokens(reading=count * length, prompt=length)
+        launched = kernels.step(Job(model, on, Layout(tensor=8)), load)
+        beside = sum(
+            each.expected(on, software.get("vllm 0.24")).m_as("ms") / 61
+            for each in launched
+            if each.name in {*own, "rotation"}
+        )
+        lines.append((count, length, 4.0 + beside))
+    lines += [(1, 64, 1.5)] * 20
+    table = pl.DataFrame(lines, ["batch_size", "isl", "latency"], orient="row").with_columns(
+        model=pl.lit("deepseek-ai/DeepSeek-V3.2"),
+        kernel_source=pl.lit("default"),
+        op_name=pl.lit("dsa_context_module"),
+        kv_cache_dtype=pl.lit("bfloat16"),
+        gemm_type=pl.lit("bfloat16"),
+        framework=pl.lit("VLLM"),
+        version=pl.lit("0.24.0"),
+        device=pl.lit("NVIDIA B200"),
+        num_heads=16,
+        step=0,
+    )
+    ((format, rows),) = distil_kernels.choosing(table, distil_kernels.Peaks.of("b200"))
+    assert format == "latent-16"
+    assert rows.time.tolist() == pytest.approx([4e-3] * len(shapes))
+    assert sorted(rows.length) == sorted(float(length) for _, length in shapes)
 
 
 # --- surfaces ---

@@ -245,3 +245,65 @@ def test_a_step_of_sparse_attention_grows_with_its_context_as_the_module_does() 
     short = layer(2)
     assert layer(32769) - short == pytest.approx(278 - 100, rel=0.1)
     assert layer(131073) - short == pytest.approx(626 - 100, rel=0.1)
+
+
+@pytest.mark.parametrize("key", ["deepseek-v3-2", "glm-5"])
+def test_sparse_attention_of_prompts_scores_all_whole_and_attends_to_few_latents(key: str) -> None:
+    """Two chunks of 4 096 tokens after as many: each device scores for all heads of the index."""
+    model = models.get(key)
+    job = Job(model, machines.get("dgx-b200"), Layout(tensor=8))
+    load = Tokens(reading=8192, prompt=4096, before=4096)
+    (attended,) = (each for each in kernels.step(job, load) if each.name == "attention")
+    heads, places = model.heads / 8, sum(range(4097, 8193))  # each its own too
+    scored = 2 * 2 * places * (model.index_heads or 0) * 128
+    seen = 2 * 4096 * 2048
+    widths = model.head_width + 64 + (model.value_width or 0)
+    assert attended.operations.m_as("FLOP") == pytest.approx(scored + 2 * heads * seen * widths)
+    assert attended.worked is not None
+    assert attended.worked.m_as("FLOP") == pytest.approx(scored + 2 * heads * seen * 1088)
+    assert attended.moved is not None
+    moved = 2 * 8192 * (132 + 576 * 2) + 2 * 8192 * heads * 1088
+    assert attended.moved.m_as("byte") == pytest.approx(moved)
+    assert attended.measured is not None
+    assert attended.measured.kernel == "choosing"
+    assert attended.measured.length == 8192
+
+
+@pytest.mark.parametrize(
+    ("machine", "engine", "prompts", "tokens", "module"),
+    [
+        ("dgx-b200", "vllm 0.24", 2, 8192, 10.0224),
+        ("dgx-b200", "vllm 0.24", 4, 4096, 9.088),
+        ("dgx-b200", "tensorrt-llm", 4, 4096, 7.6058),
+        ("dgx-h200", "vllm 0.24", 1, 8192, 6.7961),
+        ("dgx-h200", "vllm 0.24", 4, 4096, 11.8607),
+    ],
+)
+def test_a_layer_that_reads_prompts_takes_as_long_as_its_module_was_measured_to(
+    machine: str, engine: str, prompts: int, tokens: int, module: float
+) -> None:
+    """DeepSeek-V3.2, 16 heads, all in two bytes: its products, rotation and attention, in ms."""
+    model, on = models.get("deepseek-v3-2"), machines.get(machine)
+    load = Tokens(reading=prompts * tokens, prompt=tokens)
+    own = {matrix.name for matrix in model.matrices if matrix.part == "attention"}
+    launched = kernels.step(Job(model, on, Layout(tensor=8)), load)
+    layer = [each for each in launched if each.name in {*own, "rotation", "attention"}]
+    assert {each.launches for each in layer} == {61}
+    times = [each.expected(on, software.get(engine)).m_as("ms") / 61 for each in layer]
+    assert sum(times) == pytest.approx(module, rel=0.15)
+
+
+def test_heads_of_a_device_find_the_surface_of_as_many_or_of_the_nearest() -> None:
+    engine, model = software.get("vllm"), models.get("deepseek-v3-2")
+    formats = {}
+    for slices in (1, 8, 128):
+        job = Job(model, machines.get("dgx-b200"), Layout(tensor=slices))
+        (attended,) = (
+            each
+            for each in kernels.step(job, Tokens(reading=8192, prompt=8192))
+            if each.name == "attention"
+        )
+        surface = attended.surface(machines.get("dgx-b200"), engine)
+        assert surface is not None
+        formats[slices] = surface.format
+    assert formats == {1: "latent-128", 8: "latent-16", 128: "latent-8"}
