@@ -92,6 +92,7 @@ FORMATS = {  # of a product: its name here, and bytes of an input and a weight
 }
 HOST = 50e-6  # seconds that the shortest product takes where it is the host's time
 FEWEST = 60  # rows of a surface
+FEWEST_STATES = 40  # of one whose lengths are batches: eleven, of four numbers of heads
 SMOOTH = 0.01
 SEVERAL = ("experts", "chunks", "chosen", "choosing")  # kernels, one after the other
 NARROW = 64  # numbers of a head, at most, that are a format of their own
@@ -372,43 +373,54 @@ UNLIKE = 1.1  # of the times of one shape, above which a file's rows are not of 
 DELTA = ["batch_size", "seq_len", "num_k_heads", "num_v_heads", "head_k_dim", "head_v_dim"]
 
 
+FUSED = "fused_kda_decode|kda_fused_decode"  # the rule with the convolution before it
+RULES = {"gdn": "delta", "kda": "kda"}  # formats by operation: a decay of each head, or number
+
+
 def _of_the_rule(table: pl.DataFrame, phase: str) -> list[Numbers]:
     """The columns of each shape, and the time of its rule and of the convolution before it."""
     of_phase = table.filter(pl.col("phase") == phase).with_columns(pl.col("seq_len").fill_null(1))
-    rule = pl.col("kernel_source").str.contains("delta")
-    by_shape = [
+    source = pl.col("kernel_source").str
+    fused = source.contains(FUSED)
+    rule, before, whole = (
         part.group_by(DELTA).agg(pl.col("latency").min(), most=pl.col("latency").max())
-        for part in (of_phase.filter(rule), of_phase.filter(~rule))
-    ]
-    both = by_shape[0].join(by_shape[1], on=DELTA, suffix="_before").sort(DELTA)
+        for part in (
+            of_phase.filter(source.contains("delta|kda") & ~fused),
+            of_phase.filter(source.contains("conv1d")),
+            of_phase.filter(fused),
+        )
+    )
+    both = rule.join(before, on=DELTA, suffix="_before")
     if len(both) and np.quantile(both["most"] / both["latency"], 0.9) > UNLIKE:
-        whose = " ".join(table[name][0] for name in ("framework", "version", "device"))
-        print(f"  left out: {whose}, {phase} of Gated DeltaNet, whose times of one shape differ")
+        whose = " ".join(table[name][0] for name in ("framework", "version", "device", "op_name"))
+        print(f"  left out: {whose}, {phase}, whose times of one shape differ")
         both = both.clear()
     summed = both.with_columns(latency=pl.col("latency") + pl.col("latency_before"))
-    *columns, time = (summed[name].to_numpy().astype(float) for name in [*DELTA, "latency"])
+    either = pl.concat([part.select(*DELTA, "latency") for part in (summed, whole)])
+    least = either.group_by(DELTA).agg(pl.col("latency").min()).sort(DELTA)
+    *columns, time = (least[name].to_numpy().astype(float) for name in [*DELTA, "latency"])
     return [*columns, time * 1e-3]
 
 
 def states(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
-    """Gated DeltaNet of written tokens; TensorRT-LLM's benchmark holds states in 16 bits."""
+    """The delta rule of written tokens; TensorRT-LLM's benchmark holds states in 16 bits."""
     if "TRTLLM" in table["framework"]:
         return
     count, _, keys, heads, width, values, time = _of_the_rule(table, "generation")
     channels = 2 * keys * width + heads * values
     moved = bytes_of_states(count, count, channels, heads * values, 4 * heads * width * values)
     work = 6 * count * heads * width * values
-    yield "delta", Rows(count, peaks.roof("bf16", work, moved), time)
+    yield RULES[table["op_name"][0]], Rows(count, peaks.roof("bf16", work, moved), time)
 
 
 def chunks(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
-    """Gated DeltaNet of prompts."""
+    """The delta rule of prompts."""
     count, length, keys, heads, width, values, time = _of_the_rule(table, "context")
     tokens, channels = count * length, 2 * keys * width + heads * values
     moved = bytes_of_states(count, tokens, channels, heads * values, 4 * heads * width * values)
     each = attention.chunked_delta_flops(np.minimum(length, CHUNK), 1, heads, width, values)
     work = tokens * np.asarray(each.magnitude)
-    yield "delta", Rows(length, peaks.roof("bf16", work, moved), time)
+    yield RULES[table["op_name"][0]], Rows(length, peaks.roof("bf16", work, moved), time)
 
 
 FILES = (
@@ -422,6 +434,8 @@ FILES = (
     ("dsa_context_module_perf", "choosing", choosing),
     ("gdn_perf", "states", states),
     ("gdn_perf", "chunks", chunks),
+    ("kda_perf", "states", states),
+    ("kda_perf", "chunks", chunks),
 )
 
 
@@ -557,7 +571,7 @@ def measured(directory: Path) -> Iterator[tuple[Key, Rows]]:
             possible = rows.where((rows.time > SHORTEST) & (rows.roof > 0) & (rows.length > 0))
             # What is shorter than all points takes as long as the shortest, as calc reads it.
             possible = replace(possible, roof=np.maximum(possible.roof, 2.0 ** ROOFS[0] * 1e-6))
-            if len(possible.time) < FEWEST:
+            if len(possible.time) < (FEWEST_STATES if kernel == "states" else FEWEST):
                 continue
             shortest = np.quantile(possible.time, 0.02)
             if kernel not in ("experts", "choosing") and shortest > HOST:

@@ -724,9 +724,11 @@ class Slice:
             )
 
     def _of_states(self, kernel: str, length: Number) -> Measured | None:
-        """Rows of the delta rule with a decay for each head, the one kind that was measured."""
-        delta = self.model.layers_with("linear") > 0 and self.model.decay_rank is None
-        return Measured(kernel, ("delta",), length) if delta else None
+        """Rows of the delta rule, with a decay for each head or for each of its numbers."""
+        if not self.model.layers_with("linear"):
+            return None
+        rule = "delta" if self.model.decay_rank is None else "kda"
+        return Measured(kernel, (rule,), length)
 
     def _moved_by_states(self, sequences: Number, tokens: Number) -> Quantity:
         """Bytes of a layer of linear attention, as rows of the delta rule count them."""

@@ -196,10 +196,29 @@ def test_the_delta_rule_takes_as_long_as_it_was_measured_to() -> None:
     assert states.expected(H100, engine).m_as("us") / 36 == pytest.approx(53.1, rel=0.1)
 
 
-@pytest.mark.parametrize("key", ["nemotron-3-nano-30b-a3b", "kimi-k3"])
-def test_states_that_nobody_measured_are_passes_over_memory(key: str) -> None:
-    """State spaces, and decays of each row, have no rows."""
-    job = Job(models.get(key), H100)
+@pytest.mark.parametrize(
+    ("engine", "load", "microseconds"),
+    [
+        ("vllm", Tokens(writing=128, context=4096), 39.9),
+        ("sglang", Tokens(writing=128, context=4096), 43.3),
+        ("sglang", Tokens(reading=8192, prompt=8192), 64.0 + 619.1),
+        ("sglang", Tokens(reading=32768, prompt=32768), 215.7 + 2305.4),
+    ],
+)
+def test_a_decay_of_each_number_takes_as_long_as_it_was_measured_to(
+    engine: str, load: Tokens, microseconds: float
+) -> None:
+    """Kimi K3 on 8 B200, 12 heads each: rows of the rule and of its convolution, or of both."""
+    machine = machines.get("dgx-b200")
+    job = Job(models.get("kimi-k3"), machine, Layout(tensor=8))
+    (states,) = (each for each in kernels.step(job, load) if each.name.startswith("states"))
+    found = states.expected(machine, software.get(engine)).m_as("us") / states.launches
+    assert found == pytest.approx(microseconds, rel=0.1)
+
+
+def test_states_that_nobody_measured_are_passes_over_memory() -> None:
+    """State spaces have no rows."""
+    job = Job(models.get("nemotron-3-nano-30b-a3b"), H100)
     launched = kernels.step(job, Tokens(writing=128, context=4096, reading=512, prompt=512))
     named = [each for each in launched if each.name.startswith("states")]
     assert len(named) == 2
