@@ -7,9 +7,10 @@ the pace of published peaks that the kernel reached, over a length of its shape 
 It is the surface, linear between its points in logarithms, from which the rows are least far off in
 the median; second differences are kept small where there are few rows. Rows are left out whose time
 cannot be (below a microsecond), and files whose shortest kernel takes above 50 µs, which is the
-time of a host that launches and not of a kernel. Beside each surface stands how far its rows are
-off, and how far they are by the version before it and by a device like it, as it were not measured;
-`calc validate --kernels` sums that up.
+time of a host that launches and not of a kernel. Products that are taken off a layer's module are
+those of the file that is there. Beside each surface stands how far its rows are off, and how far
+they are by the version before it and by a device like it, as it were not measured; `calc validate
+--kernels` sums that up.
 """
 
 from __future__ import annotations
@@ -329,7 +330,8 @@ def choosing(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
     ):
         kv = "1 byte" if str(cached).startswith("fp8") else "2 byte"
         of = CHOOSING[str(name)], int(str(heads)), kv
-        if of[1] > models.get(of[0]).heads:
+        model = models.get(of[0])
+        if of[1] > model.heads:
             continue
         count, length, time = (
             rows[name].to_numpy().astype(float) for name in ("batch_size", "isl", "latency")
@@ -338,7 +340,8 @@ def choosing(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
         beside, roof = _module(of, peaks, engine, load)
         left, shortest = time * 1e-3 - beside, np.maximum(roof, STARTS)
         below.extend(left < shortest)
-        format = f"{'latent' if kv == '2 byte' else 'latent-fp8'}-{heads}"
+        cache = "latent" if kv == "2 byte" else "latent-fp8"
+        format = f"{cache}-{heads}-{model.index_heads}"
         rows_of = Rows(load.before + length, roof, np.maximum(left, shortest))
         parts.setdefault(format, []).append(rows_of)
     if np.mean(below or [0.0]) > BELOW:

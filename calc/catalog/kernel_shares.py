@@ -23,13 +23,14 @@ fewer are cached, of which the shortest context hides most (vLLM on an H200, 128
 
 Of prompts ("choosing") the shortest hides too much to be taken off: kernels read 2 048 places for
 a token with fewer before it, and compute 64 heads where a device has fewer. So it is what a module
-of two bytes takes beside its products and its rotation, as calc expects these of the same program,
-and each number of heads has a surface of its own. Rows whose time is that of a host that launches
-are left out (below 1.4 ms in vLLM, 0.6 to 2 in SGLang), and so are SGLang 0.5.9 and 0.5.10, of
-whose rows a fifth takes no longer than its products. Up to 2 048 tokens SGLang and TensorRT-LLM
-attend to all; SGLang then leaves out the scores too, whose products calc counts. Modules in FP8 and
-NVFP4, of which no row was used, are then 6 to 15 % off in the median for vLLM and TensorRT-LLM, 15
-to 19 for SGLang, and faster than expected: engines fuse their products with what rounds for them.
+of two bytes takes beside its products and its rotation, as calc expects these of the same program;
+each number of heads, and of heads that score, has a surface of its own. Rows whose time is that of
+a host that launches are left out (below 1.4 ms in vLLM, 0.6 to 2 in SGLang), and so are SGLang
+0.5.9 and 0.5.10, of whose rows a fifth takes no longer than its products. Up to 2 048 tokens SGLang
+and TensorRT-LLM attend to all; SGLang then leaves out the scores too, whose products calc counts.
+Modules in FP8 and NVFP4, of which no row was used, are then 4 to 13 % off in the median for vLLM and
+TensorRT-LLM and 15 to 19 for SGLang, most of them faster than expected: engines fuse products with
+what rounds for them.
 
 There is no surface of DeepSeek-V4's compressed attention, since no model here has it, and none of
 Mamba-2: but for one version, which has no written tokens, its convolutions alone were timed.

@@ -769,7 +769,8 @@ class Slice:
         if sparse and sparse == layers and model.kv_latent is not None:
             last, heads = load.before + load.prompt, model.heads / self.slices
             size = quantity(self.kv).m_as("byte")
-            measured = Measured("choosing", formats_of_choosing(size, smallest(heads)), last)
+            formats = formats_of_choosing(size, smallest(heads), model.index_heads or 1)
+            measured = Measured("choosing", formats, last)
             widths = model.kv_latent, (model.rotary_width or 0), (model.index_head_width or 0)
             shape = load.prompts, last, last, heads * load.prompt
             moved = quantity(bytes_of_chosen(*shape, size, widths), "byte")

@@ -5,7 +5,8 @@ peaks. Where a program was not measured to run a kernel on a device, the rows of
 there count, since they call the same libraries; where none was, those of the device that the data
 name as most like it, whose share is taken of the peaks of the device that is meant. Weights of
 eight bits are widened by a kernel of each program: where a program's own was not measured, it is
-taken to reach the share of its kernels of two bytes.
+taken to reach the share of its kernels of two bytes. Sparse attention of prompts is of each program
+too: its own rows of the nearest number of heads count, and no other's.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ class Measured:
     length: Number
 
 
+EACH_ITS_OWN = ("int8-weights", "choosing")
+"""Formats and kernels that programs write themselves: those of one say nothing of another's."""
 HEADS = (8, 16, 32, 64, 128)
-"""Of a device, by which sparse attention of prompts is measured: kernels compute at least 64."""
-EACH_ITS_OWN = ("int8-weights",)
-"""Formats whose kernels programs write themselves: those of one say nothing of another's."""
+INDEX_HEADS = (32, 64)
+"""Heads of a device and of its index, by which sparse attention of prompts was measured."""
 
 
 def formats_of_product(dtype: str, weight: float, experts: bool = False) -> tuple[str, ...]:
@@ -80,14 +82,18 @@ def formats_of_attention(kv: float, width: float, latent: bool) -> tuple[str, ..
     return tuple(name + suffix for name in names)
 
 
-def formats_of_choosing(kv: float, heads: float) -> tuple[str, ...]:
-    """Names of sparse attention's formats for prompts: bytes of a cached number, heads of a device.
+def formats_of_choosing(kv: float, heads: float, index: float) -> tuple[str, ...]:
+    """Names of sparse attention's formats for prompts: of caches, heads and heads of the index.
 
-    >>> formats_of_choosing(1.0, 16)[:3]
-    ('latent-fp8-16', 'latent-16', 'latent-fp8-8')
+    >>> formats_of_choosing(1.0, 16, 64)[:3]
+    ('latent-fp8-16-64', 'latent-16-64', 'latent-fp8-16-32')
     """
-    nearest = sorted(HEADS, key=lambda one: abs(math.log(one / heads)))
-    return tuple(f"{name}-{one}" for one in nearest for name in formats_of_attention(kv, 0, True))
+    attending, scoring = (
+        sorted(measured, key=lambda one: abs(math.log(one / own)))
+        for measured, own in ((HEADS, heads), (INDEX_HEADS, index))
+    )
+    caches = formats_of_attention(kv, 0, latent=True)
+    return tuple(f"{name}-{a}-{s}" for a in attending for s in scoring for name in caches)
 
 
 @lru_cache(maxsize=2**12)
@@ -107,7 +113,8 @@ def surface(
     others = [program for program in measured if program != software.key]
     for key in (device.key, device.measured_as):
         for format in formats:
-            for program in (software.key, *([] if format in EACH_ITS_OWN else others)):
+            alone = kernel in EACH_ITS_OWN or format in EACH_ITS_OWN
+            for program in (software.key, *([] if alone else others)):
                 version = software.version if program == software.key else ""
                 rows = kernel_shares.of(kernel, key, program, format, version)
                 if rows is not None and rows.rate in device.dtypes:

@@ -182,7 +182,7 @@ def test_of_a_module_that_reads_prompts_what_is_left_beside_its_products_is_kept
         step=0,
     )
     ((format, rows),) = distil_kernels.choosing(table, distil_kernels.Peaks.of("b200"))
-    assert format == "latent-16"
+    assert format == "latent-16-64"
     assert rows.time.tolist() == pytest.approx([4e-3] * len(shapes))
     assert sorted(rows.length) == sorted(float(length) for _, length in shapes)
 
