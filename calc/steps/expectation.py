@@ -84,6 +84,8 @@ class Parts(dict[str, Quantity], Reported):
         clauses = [f"kernels as on {device}" for device in others if device != own]
         if likely:
             clauses.append(f"{len(likely)} of {len(rates)} rates as usual shares of its peaks")
+        if any(each.as_if_dense(self._machine, self._program) for each in self._launched):
+            clauses.append(AS_IF_DENSE)
         return tuple(clauses)
 
     @property
@@ -253,6 +255,7 @@ class Parts(dict[str, Quantity], Reported):
 
 
 NOT_SUSTAINED = "rates not sustained"
+AS_IF_DENSE = "unmeasured sparse attention at the rates of dense"
 MESSAGES = {
     "all_reduce": "a sum",
     "all_gather": "a gathering",

@@ -43,6 +43,7 @@ from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
 from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, Batch, Job, Tokens, input_size
 from calc.steps.measured import (
+    OF_CHOSEN,
     Measured,
     formats_of_attention,
     formats_of_choosing,
@@ -143,6 +144,8 @@ class Kernel:
     """All bytes of a launch, as measured rows count them; its traffic where nothing is said."""
     within: Measured | None = None
     """Measured rows that include it."""
+    chooses: bool = False
+    """Whether it is attention that scores a context and attends to a part of it."""
     made_of: tuple[Kernel, ...] = ()
     """The kernels of one launch that an engine fuses, and all others launch one by one."""
 
@@ -192,6 +195,13 @@ class Kernel:
     def surface(self, machine: Machine, software: Software) -> Surface | None:
         """What measured rows say of it; None where no rows are of such a program or device."""
         return None if self.measured is None else self._rows(self.measured, machine, software)
+
+    def as_if_dense(self, machine: Machine, software: Software) -> bool:
+        """Whether it chooses, and stands on rates of kernels that attend to all."""
+        if not self.chooses:
+            return False
+        surface = self.surface(machine, software)
+        return surface is None or surface.kernel not in OF_CHOSEN
 
     def _rows(self, named: Measured, machine: Machine, software: Software) -> Surface | None:
         if self.direction != "forward":
@@ -711,6 +721,7 @@ class Slice:
             traffic=quantity(read, "byte"),
             measured=measured,
             moved=moved,
+            chooses=sparse > 0,
         )
         if layers := model.layers_with(*RECURRENT):
             changed = 2 * transformer.state_memory(model) / layers / self.slices
@@ -789,6 +800,7 @@ class Slice:
             measured=measured,
             worked=worked,
             moved=moved,
+            chooses=sparse > 0,
         )
 
 

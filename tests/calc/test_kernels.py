@@ -17,8 +17,9 @@ from calc import (
     software,
     transformer,
 )
-from calc.catalog import kernel_shares
+from calc.catalog import intervals, kernel_shares
 from calc.catalog.machines import NotMeasured
+from calc.steps.expectation import AS_IF_DENSE, serving_pass
 from calc.steps.job import Batch, Formats, Job, Layout, Tokens
 from calc.steps.kernels import Kernel
 
@@ -343,3 +344,42 @@ def test_heads_of_a_device_find_the_surface_of_as_many_or_of_the_nearest() -> No
         assert surface is not None
         formats[slices] = surface.format
     assert formats == {1: "latent-128-64", 8: "latent-16-64", 128: "latent-8-64"}
+
+
+CHOSEN = [
+    ("deepseek-v3-2", "dgx-b200", "vllm"),
+    ("deepseek-v3-2", "dgx-b200", "tensorrt-llm"),
+    ("glm-5", "dgx-h200", "sglang"),
+]
+"""Of whom kernels that choose were measured."""
+
+
+@pytest.mark.parametrize(
+    ("key", "machine", "engine"),
+    [
+        *CHOSEN,
+        ("deepseek-v3-2", "dgx-a100", "vllm"),
+        ("deepseek-v3-2", "mi300x-8", "vllm"),
+        ("glm-5-2", "dgx-b200", "vllm"),  # whose layers follow what others chose
+        ("minimax-m3", "dgx-b200", "vllm"),
+    ],
+)
+@pytest.mark.parametrize(
+    "load", [Tokens(reading=8192, prompt=8192), Tokens(writing=16, context=8192)], ids=str
+)
+def test_sparse_attention_that_nobody_measured_is_told_and_has_an_interval_as_wide(
+    key: str, machine: str, engine: str, load: Tokens
+) -> None:
+    job = Job(
+        models.get(key), machines.get(machine), Layout(tensor=8), software=software.get(engine)
+    )
+    parts = serving_pass(job, load)
+    of_measured = intervals.of("serving", engine, mixture=True)
+    assert parts.alike is not None
+    if (key, machine, engine) in CHOSEN:
+        assert AS_IF_DENSE not in parts.kin
+        assert parts.alike == of_measured
+    else:
+        assert AS_IF_DENSE in parts.kin
+        assert parts.alike.low < of_measured.low
+        assert parts.alike.high > of_measured.high
