@@ -28,9 +28,7 @@ each number of heads, and of heads that score, has a surface of its own. Rows wh
 a host that launches are left out (below 1.4 ms in vLLM, 0.6 to 2 in SGLang), and so are SGLang
 0.5.9 and 0.5.10, of whose rows a fifth takes no longer than its products. Up to 2 048 tokens SGLang
 and TensorRT-LLM attend to all; SGLang then leaves out the scores too, whose products calc counts.
-Modules in FP8 and NVFP4, of which no row was used, are then 4 to 13 % off in the median for vLLM
-and TensorRT-LLM and 15 to 19 for SGLang, most of them faster than expected: engines fuse products
-with what rounds for them.
+No row of modules in FP8 and NVFP4 is used: engines fuse their products with what rounds for them.
 
 There is no surface of DeepSeek-V4's compressed attention, since no model here has it, and none of
 Mamba-2: but for one version, which has no written tokens, its convolutions alone were timed.
