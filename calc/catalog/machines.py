@@ -62,13 +62,18 @@ UNITS = dict.fromkeys(FIELDS, "byte/s") | {"power": "W"}
 ONE_WAY = ("bandwidth", "ports", "host_link")
 REACHED = {  # what was measured: its title, and its unit
     "gemm": ("rate of matrix products in", "FLOP/s"),
+    "lasting": ("rate of long matrix products in", "FLOP/s"),
     "attention": ("rate of attention,", "FLOP/s"),
     "memory": ("bandwidth of memory,", "byte/s"),
     "host_link": ("bandwidth of copies,", "byte/s"),
     "launch": ("time of a kernel from", "s"),
 }
+BY_FORMAT = ("gemm", "lasting")
 NAMES = {  # of what each of these is measured on; products are measured by format
-    "attention": ("forward", "backward", "flash-attention-2 forward"),
+    "attention": (
+        *("forward", "backward", "flash-attention-2 forward"),
+        *("flash-attention-triton forward", "flash-attention-triton backward"),
+    ),
     "memory": ("read", "write", "copy", "add", "triad"),
     "host_link": ("host to device", "device to host"),
     "launch": ("a launch", "a graph"),
@@ -147,10 +152,10 @@ class Machine(Recorded):
         if kind not in REACHED:
             known = ", ".join(REACHED)
             raise InputError(f"a kind of measured rate is one of {known}; got {abbreviated(kind)}")
-        name = hardware.dtype_of(name) or name if kind == "gemm" else name
+        name = hardware.dtype_of(name) or name if kind in BY_FORMAT else name
         if (record := self.rates.get(kind, {}).get(name)) is None:
             raise NotMeasured(
-                f"the {REACHED[kind][0]} {str(name).upper() if kind == 'gemm' else name} was not"
+                f"the {REACHED[kind][0]} {str(name).upper() if kind in BY_FORMAT else name} was not"
                 f" measured on {self.name}: its data have none, so nothing is expected of it"
             )
         return record.quantity
@@ -168,6 +173,24 @@ class Machine(Recorded):
         if self.has_reached(kind, hardware.dtype_of(name) or name if kind == "gemm" else name):
             return self.reached(kind, name)
         return copy(_likely(self, kind, name))
+
+    def lasting(self, name: str) -> Quantity:
+        """The rate of matrix products that last, one after another, as those of training do.
+
+        The best of a search is that of a short one, before power limits the clock. Where no long
+        ones were measured, they keep of its rate what they usually do.
+
+        >>> machine = get("dgx-h100")
+        >>> print(machine.reached("gemm", "fp8"), machine.lasting("fp8"))
+        1403 TFLOP/s 1384 TFLOP/s
+        """
+        dtype = hardware.dtype_of(name) or name
+        if self.has_reached("lasting", dtype):
+            return self.reached("lasting", dtype)
+        short = self.likely("gemm", name)
+        rate = short * _kept_by_long_ones()
+        rate.provenance = short.provenance
+        return rate
 
     @property
     def memory_reached(self) -> Quantity:
@@ -274,6 +297,18 @@ def _likely(machine: Machine, kind: str, name: str) -> Quantity:
     rate = share * peak
     rate.provenance = provenance
     return rate
+
+
+@cache
+def _kept_by_long_ones() -> float:
+    """What long products usually keep of the rate of the best short one, a median over machines."""
+    both = (
+        (rates["lasting"][name].quantity / record.quantity).m_as("")
+        for rates in (_get(key).rates for key in names() if _get(key).usual)
+        for name, record in rates.get("gemm", {}).items()
+        if name in rates.get("lasting", {})
+    )
+    return float(median(both))
 
 
 @cache
@@ -506,7 +541,7 @@ def _rates(
                     f" {', '.join(known)}"
                 )
             place, unit = f"reached.{kind}.{name}", REACHED[kind][1]
-            unit = f"{DTYPES[name]}/s" if kind == "gemm" else unit
+            unit = f"{DTYPES[name]}/s" if kind in BY_FORMAT else unit
             defaults = {"kind": "measured", "checked": table.get("checked")}
             rates.setdefault(kind, {})[name] = record(
                 place, _title(kind, name), unit, value, defaults
@@ -517,7 +552,7 @@ def _rates(
 
 
 def _title(kind: str, name: str) -> str:
-    return f"measured {REACHED[kind][0]} {name.upper() if kind == 'gemm' else name}"
+    return f"measured {REACHED[kind][0]} {name.upper() if kind in BY_FORMAT else name}"
 
 
 def _check(machine: Machine, path: Path | str) -> None:

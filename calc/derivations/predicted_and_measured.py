@@ -225,7 +225,7 @@ class PartsOfTraining:
         compared,
         tokens,
         {
-            "gemm": ("GEMMs", *rate("gemm", "bf16")),
+            "gemm": ("GEMMs", *rate("lasting", "bf16")),
             "tensor": ("all-reduces of TP", *curve("all_reduce")),
             "attention": ("attention", *rate("attention", "forward")),
             "memory": ("passes over vectors", *BANDWIDTH),

@@ -81,7 +81,8 @@ def batch_of(row: Row) -> Batch:
 
 
 def _software(row: Row) -> Software:
-    return software_of(row.software, "other-training")
+    program = software_of(row.software, "other-training")
+    return replace(program, attention=row["kernel"]) if row["kernel"] else program
 
 
 def _length(row: Row) -> int:

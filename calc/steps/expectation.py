@@ -376,7 +376,7 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
 
     >>> job = Job.of("llama-3-8b", "dgx-h100", Layout(data=8, sharding=1))
     >>> print(training_step(job, Batch(8192), bubble=0).total)
-    650.1 ms
+    684.9 ms
     """
     model, machine, layout, program = job.model, job.measured_on, job.layout, job.software
     microbatches, length = layout.microbatches, batch.length
@@ -399,7 +399,8 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     blocks = model.blocks * fullest * microbatches
     parts.add_messages("tensor", 2 * blocks, "all_reduce", vectors, layout.tensor)
     if "tensor" in parts:
-        parts.hidden += program.hides_tensor * parts["tensor"]
+        hidden = hides_tensor(job) * parts["tensor"]
+        parts.hidden = parts.hidden + _shorter(hidden, parts["gemm"])
     if largest(layout.context) > 1:
         # A ring of keys and values, whose steps pass behind those of attention.
         cached = job.with_context(length).cached_of_a_layer(batch).m_as("byte")
@@ -444,6 +445,15 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     parts["optimizer"] = (STATE_TRAFFIC * updated * BYTE / machine.memory_reached).to("s")
     parts.add_rates_not_sustained(parts.total, model)
     return parts
+
+
+def hides_tensor(job: Job) -> float:
+    """The share of TP's messages that its program passes behind products, which FP4 does not let.
+
+    >>> hides_tensor(Job.of("llama-3-70b", "gb200-nvl72", software="megatron"))
+    0.875
+    """
+    return 0.0 if job.formats.dtype == "fp4" else job.software.hides_tensor
 
 
 def is_unfused(model: Transformer) -> bool:

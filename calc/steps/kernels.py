@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any
 
 from calc.catalog import intervals
@@ -148,6 +148,8 @@ class Kernel:
     """Whether it is attention that scores a context and attends to a part of it."""
     made_of: tuple[Kernel, ...] = ()
     """The kernels of one launch that an engine fuses, and all others launch one by one."""
+    lasting: bool = False
+    """Whether it is one of a long row of products, in which power limits the clock."""
 
     def expected(self, machine: Machine, software: Software = UNKNOWN) -> Quantity:
         """Time of all launches, as the software was measured to run them on the machine's device.
@@ -179,7 +181,8 @@ class Kernel:
     def rates(self, machine: Machine, software: Software = UNKNOWN) -> tuple[Quantity, Quantity]:
         """The measured rates of `expected`: of memory, and of products, attention or launches."""
         if self.shape is not None:
-            known = machine.likely("gemm", self.dtype)
+            rate_of = machine.lasting if self.lasting else partial(machine.likely, "gemm")
+            known = rate_of(self.dtype)
             # Of smaller weights the factors are integers, if the program can.
             faster = software.products_faster(machine.device, self.dtype)
             if self.sizes[1] < TWO_BYTES or faster == 1:
@@ -511,11 +514,12 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
     A product's backward pass is two products, for the gradients of its input and of its weights,
     which are left out of what is frozen; that of attention does five products where the forward
     pass does two. With full recomputation the forward pass runs twice, with an alternate one its
-    passes and every other product. Sequences, slices and experts may be arrays, a layout each.
+    passes and every other product. In few bits, what products multiply with is rounded first.
+    Sequences, slices and experts may be arrays, a layout each.
 
     >>> job = Job.of("llama-3-8b", "dgx-h100")
     >>> print(sum(expected(training_step(job, Batch(8192)), job.machine).values()))
-    641.3 ms
+    676.0 ms
     """
     Job.check(job)
     Batch.check(batch)
@@ -533,7 +537,32 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
         again = transformer.computed_again(job.model)
         launched += [*part.products(count, count, again), *part.passes(count)]
     frozen = job.trained.frozen
-    return [*launched, *(back for kernel in forward for back in _backward(kernel, frozen))]
+    backward = [back for kernel in forward for back in _backward(kernel, frozen)]
+    rounded = [
+        *(_rounded(kernel, "input", frozen) for kernel in launched if _is_in_few_bits(kernel)),
+        *(_rounded(kernel, "gradient", frozen) for kernel in forward if _is_in_few_bits(kernel)),
+    ]
+    products = [replace(kernel, lasting=True) for kernel in (*launched, *backward)]
+    return [*products, *rounded]
+
+
+def _is_in_few_bits(kernel: Kernel) -> bool:
+    return kernel.shape is not None and kernel.sizes[0] < TWO_BYTES
+
+
+def _rounded(kernel: Kernel, side: str, frozen: bool) -> Kernel:
+    """The pass that rounds a product's input, or the gradient of its output.
+
+    It is read in two bytes, and for FP4 once more before, for the scale of the whole; it is written
+    along its rows and, where gradients of weights multiply with it too, along its columns
+    [nvidia-transformer-engine].
+    """
+    assert kernel.shape is not None
+    m, n, k = kernel.shape
+    reads, copies = (2 if kernel.dtype == "fp4" else 1), (1 if frozen else 2)
+    each = reads * TWO_BYTES + copies * kernel.sizes[0]
+    traffic = each * (kernel.products * m * (k if side == "input" else n))
+    return Kernel(f"rounding of {kernel.name}, {side}", "memory", kernel.launches, traffic=traffic)
 
 
 def _backward(kernel: Kernel, frozen: bool) -> Iterator[Kernel]:
@@ -565,7 +594,8 @@ class Slice:
 
     def launched(self, tokens: Number, outputs: Number) -> Iterator[Kernel]:
         """All but attention, as engines fuse it: what a layer's experts do is one launch."""
-        kernels = [*self.products(tokens, outputs), *self.passes(tokens), self.sampling(outputs)]
+        kernels = [*self.products(tokens, outputs), *self.passes(tokens), *self.rounding(tokens)]
+        kernels.append(self.sampling(outputs))
         inside = tuple(kernel for kernel in kernels if kernel.name in EXPERTS)
         yield from (kernel for kernel in kernels if kernel.name not in EXPERTS)
         if inside:
@@ -665,11 +695,15 @@ class Slice:
             chosen = model.active_experts or 1
             sent = 4 * model.expert_inputs * chosen * vectors  # there and back
             yield Kernel("sorting by experts", "memory", 2 * router.layers, traffic=sent / 2)
-        if self.input_size < TWO_BYTES:  # inputs of products are rounded first, with their scales
+
+    def rounding(self, tokens: Number) -> Iterator[Kernel]:
+        """The passes that round a block's input for its products, with the scales."""
+        if self.input_size < TWO_BYTES:
+            model = self.model
             rounded = (TWO_BYTES + self.input_size) * tokens
             products = Measured("product", formats_of_product(self.dtype, 1.0), tokens)
             yield Kernel(
-                "rounding", "memory", model.blocks, traffic=width * rounded, within=products
+                "rounding", "memory", model.blocks, traffic=model.width * rounded, within=products
             )
 
     def sampling(self, outputs: Number) -> Kernel:

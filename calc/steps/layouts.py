@@ -290,7 +290,7 @@ def training_step(
     >>> print(step.lower, step.upper, step.bound)
     5.953 s 6.898 s compute
     >>> print(step.expected)
-    8.060 s
+    8.411 s
     >>> alone = Job(models.get("llama-3-70b"), hardware.H100, layout)
     >>> pair = Link("450 GB/s", "2 us"), Link("50 GB/s", "10 us")
     >>> step = training_step(alone, Batch(8192), 0.7, *pair)

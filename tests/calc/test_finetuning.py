@@ -97,9 +97,9 @@ def test_throughput_as_measured() -> None:
     assert len(errors) == 9
     adapters = {"torchtune-lora", "torchtune-qlora"}
     others = errors.keys() - adapters - {"torchtune-packed"}
-    assert all(abs(errors[name]) < 0.15 for name in others)
+    assert all(abs(errors[name]) < 0.06 for name in others)
     # Products of adapters, and the unpacking of codes, are in no time.
-    assert all(0.15 < errors[name] < 0.21 for name in adapters)
+    assert all(0.12 < errors[name] < 0.18 for name in adapters)
 
 
 @pytest.mark.parametrize(

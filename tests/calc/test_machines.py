@@ -164,7 +164,7 @@ def test_a_mistake_is_named(
 def test_what_was_not_measured_is_told() -> None:
     with pytest.raises(NotMeasured, match="products in FP4 was not measured on NVIDIA DGX H100"):
         machines.DGX_H100.reached("gemm", "fp4")
-    with pytest.raises(InputError, match="one of gemm, attention, memory, host_link, launch; got"):
+    with pytest.raises(InputError, match="one of gemm, lasting, attention, memory, host_link"):
         machines.DGX_H100.reached("gem", "fp4")
 
 
