@@ -19,7 +19,7 @@ from typing import Any
 
 from calc.catalog import hardware
 from calc.catalog.hardware import DTYPES, Accelerator
-from calc.core.arguments import whole_number
+from calc.core.arguments import one_of, whole_number
 from calc.core.device import Device, check_device
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.formatting import html_table
@@ -557,10 +557,7 @@ def _title(kind: str, name: str) -> str:
 
 def _check(machine: Machine, path: Path | str) -> None:
     place = f"{path}: {machine.key}"
-    if machine.fabric not in FABRICS:
-        raise InputError(
-            f"{place}.fabric must be one of {', '.join(FABRICS)}; got {abbreviated(machine.fabric)}"
-        )
+    one_of(f"{place}.fabric", machine.fabric, FABRICS)
     if (machine.fabric == "none") != (machine.domain == 1):
         raise InputError(
             f"{place} has a domain of {machine.domain} and the fabric {machine.fabric!r}: one"

@@ -11,8 +11,7 @@ for matrix units, several processes. They share one training step and need torch
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from calc.core.public import on_first_use
 
 # Each public name, by the module that defines it. Type checkers read this in `__init__.pyi`, which
 # `python -m tools.pages` writes from it.
@@ -49,16 +48,4 @@ NAMES = {
     "training_step": ("Step", "Trainer"),
     "work": ("WorkCounter", "saved_tensor_bytes"),
 }
-_MODULE_OF = {name: module for module, names in NAMES.items() for name in names}
-
-__all__ = sorted(_MODULE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULE_OF:
-        return getattr(import_module(f"calc.codesign.{_MODULE_OF[name]}"), name)
-    raise AttributeError(f"module 'calc.codesign' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__, __getattr__, __dir__ = on_first_use(__name__, NAMES)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from calc.core.errors import MissingExtraError
+from calc.core.errors import extra
 
-try:
+with extra("the training loop of calc.codesign", "torch", "torch"):
     import torch
     import torch.distributed
     import torch.utils.flop_counter
-except ImportError:
-    raise MissingExtraError("the training loop of calc.codesign", "torch", "torch") from None
 
 __all__ = ["torch"]

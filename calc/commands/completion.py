@@ -13,7 +13,7 @@ from calc.catalog import hardware, models
 from calc.commands import command_parser
 from calc.commands.lookup import KINDS, things
 from calc.commands.output import answers
-from calc.core.errors import MissingExtraError
+from calc.core.errors import MissingExtraError, extra
 from calc.core.report import Report
 
 FILES = ("log", "file", "html", "csv", "parquet", "resume", "draw", "config", "write_config")
@@ -26,10 +26,8 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def _completion(options: argparse.Namespace) -> Report:
-    try:
+    with extra("calc completion", "shtab", "completion"):
         import shtab
-    except ImportError:
-        raise MissingExtraError("calc completion", "shtab", "completion") from None
     names = {"device": (*hardware.names(), *hardware.announced()), "model": models.names()}
     names |= {"weights": formats.names(), "kv": formats.names(), "dtype": tuple(hardware.DTYPES)}
     names["name"] = tuple(name for kind in KINDS for name, _ in things(kind))

@@ -18,7 +18,7 @@ from calc.catalog import machines, models
 from calc.commands import lookup
 from calc.commands.output import answers
 from calc.core.citations import bibliography, citation
-from calc.core.errors import InputError, MissingExtraError
+from calc.core.errors import InputError, extra
 from calc.core.report import plain
 from calc.core.units import quantity
 
@@ -145,11 +145,9 @@ def _serve(options: argparse.Namespace) -> NoReturn:
 
 def server() -> Any:
     """The server, with its tools."""
-    try:
+    with extra("calc mcp", "mcp", "mcp"):
         from mcp.server.mcpserver import MCPServer
         from mcp.types import CallToolResult, TextContent
-    except ImportError:
-        raise MissingExtraError("calc mcp", "mcp", "mcp") from None
 
     def result(answer: Mapping[str, Any], is_error: bool = False) -> Any:
         text = json.dumps(answer, ensure_ascii=False)

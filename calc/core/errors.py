@@ -6,7 +6,8 @@ raise InputError.
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class InputError(ValueError):
@@ -25,6 +26,15 @@ class MissingExtraError(InputError, ImportError):
             f"{who} needs {package}, which is not installed;"
             f' pip install "machine-foundations[{extra}]", or ".[{extra}]" in the checkout'
         )
+
+
+@contextmanager
+def extra(who: str, package: str, name: str) -> Iterator[None]:
+    """Imports for what needs a package of the extra of that name."""
+    try:
+        yield
+    except ImportError:
+        raise MissingExtraError(who, package, name) from None
 
 
 def do_not_broadcast(values: Iterable[object]) -> InputError:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from types import FunctionType, ModuleType
+from typing import Any
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -27,6 +30,26 @@ def docstring(thing: Callable[..., object]) -> str:
     [definition] = ast.parse(inspect.getsource(inspect.unwrap(thing))).body
     assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
     return ast.get_docstring(definition) or ""
+
+
+def on_first_use(
+    package: str, names: Mapping[str, Sequence[str]]
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """`__all__`, `__getattr__` and `__dir__` of a package that imports a name when it is used.
+
+    `names` are its public ones, by the module that defines them; its modules are attributes too.
+    """
+    module_of = {name: module for module, members in names.items() for name in members}
+    public = sorted(module_of)
+
+    def getattr_(name: str) -> Any:
+        if name in module_of:
+            return getattr(import_module(f"{package}.{module_of[name]}"), name)
+        if not name.startswith("_") and find_spec(f"{package}.{name}"):
+            return import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return public, getattr_, lambda: public
 
 
 class Package(ModuleType):

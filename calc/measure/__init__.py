@@ -12,40 +12,20 @@ the triad in one pass and the latencies in full, torch other number formats and 
 
 from __future__ import annotations
 
-from calc.core.errors import MissingExtraError
+from calc.core.errors import extra
+from calc.core.public import on_first_use
 
-try:
+with extra("calc.measure", "numpy", "measure"):
     import numpy as _numpy  # noqa: F401  # said once, in a sentence, for every module of the package
-except ImportError:
-    raise MissingExtraError("calc.measure", "numpy", "measure") from None
 
-from calc.measure.kernels import Kernel, suite
-from calc.measure.machine import Machine, this_machine
-from calc.measure.record import accelerator, read, save
-from calc.measure.same_flop import Pair, pairs
-from calc.measure.surveying import Survey, gpu_survey, survey
-from calc.measure.timing import Measured, NoisyError, timed
-from calc.measure.validation import Comparison, error, median_error, predicted_time, validate
-
-__all__ = [
-    "Comparison",
-    "Kernel",
-    "Machine",
-    "Measured",
-    "NoisyError",
-    "Pair",
-    "Survey",
-    "accelerator",
-    "error",
-    "gpu_survey",
-    "median_error",
-    "pairs",
-    "predicted_time",
-    "read",
-    "save",
-    "suite",
-    "survey",
-    "this_machine",
-    "timed",
-    "validate",
-]
+# Type checkers read this in `__init__.pyi`, which `python -m tools.pages` writes from it.
+NAMES = {
+    "kernels": ("Kernel", "suite"),
+    "machine": ("Machine", "this_machine"),
+    "record": ("accelerator", "read", "save"),
+    "same_flop": ("Pair", "pairs"),
+    "surveying": ("Survey", "gpu_survey", "survey"),
+    "timing": ("Measured", "NoisyError", "timed"),
+    "validation": ("Comparison", "error", "median_error", "predicted_time", "validate"),
+}
+__all__, __getattr__, __dir__ = on_first_use(__name__, NAMES)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from calc.catalog import hardware
 from calc.catalog.hardware import Accelerator
-from calc.core.errors import InputError, MissingExtraError, abbreviated
+from calc.core.errors import InputError, abbreviated, extra
 from calc.core.files import writable, write_atomically
 from calc.core.units import quantity
 from calc.measure.surveying import Survey
@@ -29,10 +29,8 @@ HEADING = """\
 
 def record_text(survey: Survey, command: str) -> str:
     """The file of one survey, and of the command that made it."""
-    try:
+    with extra("a record of a machine", "tomli-w", "measure"):
         import tomli_w
-    except ImportError:
-        raise MissingExtraError("a record of a machine", "tomli-w", "measure") from None
     fields = {
         "memory_bandwidth": _value(survey.memory_bandwidth, "GB/s"),
         "memory_capacity": {

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypedDict
 
-from calc.core.errors import InputError, MissingExtraError, abbreviated
+from calc.core.errors import InputError, abbreviated, extra
 from calc.core.units import quantity
 from calc.laws import roofline
 from calc.measure.timing import Measured, timed
@@ -17,10 +17,8 @@ from calc.measure.timing import Measured, timed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-try:
+with extra("calc.measure, for other number formats,", "torch", "torch"):
     import torch
-except ImportError:
-    raise MissingExtraError("calc.measure, for other number formats,", "torch", "torch") from None
 
 CPU_DTYPES = {"bf16": torch.bfloat16}
 CUDA_DTYPES = {

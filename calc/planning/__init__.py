@@ -7,32 +7,19 @@ side. Batches, lengths and numbers of devices of `plan` may be arrays, which bro
 do not fit have NaN for their times. Devices are of one kind: to compare kinds, `calc.compare` them.
 """
 
-from calc.planning.capacity import device_counts
-from calc.planning.comparing.answer import Comparison
-from calc.planning.comparing.compare import compare
-from calc.planning.estimate import Bounds
-from calc.planning.files import read_options
-from calc.planning.service import ServicePlan, plan_service
-from calc.planning.service.break_even import BreakEven, break_even
-from calc.planning.serving import Plan, plan
-from calc.planning.sweeps import grid, run_plans
-from calc.planning.training import TrainingPlan, plan_training, training_row
+from calc.core.public import on_first_use
 
-__all__ = [
-    "Bounds",
-    "BreakEven",
-    "Comparison",
-    "Plan",
-    "ServicePlan",
-    "TrainingPlan",
-    "break_even",
-    "compare",
-    "device_counts",
-    "grid",
-    "plan",
-    "plan_service",
-    "plan_training",
-    "read_options",
-    "run_plans",
-    "training_row",
-]
+# Type checkers read this in `__init__.pyi`, which `python -m tools.pages` writes from it.
+NAMES = {
+    "capacity": ("device_counts",),
+    "comparing.answer": ("Comparison",),
+    "comparing.compare": ("compare",),
+    "estimate": ("Bounds",),
+    "files": ("read_options",),
+    "service": ("ServicePlan", "plan_service"),
+    "service.break_even": ("BreakEven", "break_even"),
+    "serving": ("Plan", "plan"),
+    "sweeps": ("grid", "run_plans"),
+    "training": ("TrainingPlan", "plan_training", "training_row"),
+}
+__all__, __getattr__, __dir__ = on_first_use(__name__, NAMES)

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 from calc.core.arrays import Floats
-from calc.core.errors import InputError, MissingExtraError
+from calc.core.errors import InputError, extra
 from calc.core.files import writable, write_atomically, write_text
 from calc.core.units import Quantity
 
@@ -197,11 +197,9 @@ def checked_drawing(file: Path | str) -> Path:
 
 def loaded_matplotlib() -> ModuleType:
     """The package, or one sentence for all drawings where it is not installed."""
-    try:
+    with extra("a drawing", "matplotlib", "planning"):
         import matplotlib.figure
         import matplotlib.ticker
-    except ImportError:
-        raise MissingExtraError("a drawing", "matplotlib", "planning") from None
     return matplotlib
 
 

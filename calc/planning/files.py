@@ -18,7 +18,7 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.catalog.software import NO_SOFTWARE, Software
-from calc.core.errors import InputError, MissingExtraError, abbreviated, did_you_mean
+from calc.core.errors import InputError, abbreviated, did_you_mean, extra
 from calc.core.files import read_text, writable, write_text
 from calc.core.public import docstring
 from calc.core.records import parse_toml
@@ -87,10 +87,8 @@ def options_text(options: Mapping[str, object]) -> str:
     tensor = 8
     <BLANKLINE>
     """
-    try:
+    with extra("a file of options", "tomli-w", "planning"):
         import tomli_w
-    except ImportError:
-        raise MissingExtraError("a file of options", "tomli-w", "planning") from None
     written = {name: _plain(value) for name, value in options.items()}
     if written.get("context") is None:
         written["context"] = _context(options.get("models", options.get("model")))

@@ -6,21 +6,13 @@ long it is expected to take (`expected`, from measured rates of kernels), and ho
 overlaps (`upper`). `compare` puts these beside the measurement, and `report` sums them up.
 """
 
-from calc.published.comparing import compare, predict
-from calc.published.prediction import Comparison, Prediction
-from calc.published.reading import GROUPS, Row, load, row, rows
-from calc.published.reporting import report, summary
+from calc.core.public import on_first_use
 
-__all__ = [
-    "GROUPS",
-    "Comparison",
-    "Prediction",
-    "Row",
-    "compare",
-    "load",
-    "predict",
-    "report",
-    "row",
-    "rows",
-    "summary",
-]
+# Type checkers read this in `__init__.pyi`, which `python -m tools.pages` writes from it.
+NAMES = {
+    "comparing": ("compare", "predict"),
+    "prediction": ("Comparison", "Prediction"),
+    "reading": ("GROUPS", "Row", "load", "row", "rows"),
+    "reporting": ("report", "summary"),
+}
+__all__, __getattr__, __dir__ = on_first_use(__name__, NAMES)

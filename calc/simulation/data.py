@@ -8,7 +8,7 @@ import numpy
 
 from calc.core.arguments import number, whole_number
 from calc.core.arrays import Counts, Single
-from calc.core.errors import InputError, MissingExtraError, abbreviated
+from calc.core.errors import InputError, abbreviated, extra
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -34,10 +34,8 @@ def digits(seed: int = 0, test_fraction: float = 0.2) -> Split:
     >>> split.X_train.shape, split.X_test.shape
     ((1437, 64), (360, 64))
     """
-    try:
+    with extra("digits()", "scikit-learn", "simulation"):
         from sklearn.datasets import load_digits
-    except ImportError:
-        raise MissingExtraError("digits()", "scikit-learn", "simulation") from None
     fraction = number("digits(): test_fraction", test_fraction, above=0.0)
     if fraction >= 1:
         raise InputError(

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from calc.core.errors import InputError, MissingExtraError, abbreviated
+from calc.core.errors import InputError, abbreviated, extra
 from calc.core.files import writable, write_atomically
 
 if TYPE_CHECKING:
@@ -55,8 +55,6 @@ def checked_target(path: Path | str) -> Path:
 
 def imported() -> ModuleType:
     """polars, or the sentence that says how to get it."""
-    try:
+    with extra("a table of rows", "polars", "simulation"):
         import polars
-    except ImportError:
-        raise MissingExtraError("a table of rows", "polars", "simulation") from None
     return polars

@@ -8,13 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from calc.core.errors import InputError, MissingExtraError
+from calc.core.errors import InputError, extra
 from calc.measure.timing import NoisyError, timed
 
-try:
+with extra("calc.measure, on a GPU,", "torch", "torch"):
     import torch
-except ImportError:
-    raise MissingExtraError("calc.measure, on a GPU,", "torch", "torch") from None
 
 Row: TypeAlias = dict[str, Any]  # a line of a table: words, numbers and what is not known
 Work = Callable[[], object]

@@ -9,36 +9,19 @@ Plans are pickled as a whole, so that many are made on any executor:
 `executor.map(functools.partial(plan_service, "llama-3-70b", ttft="1 s", …), machines)`.
 """
 
-from calc.planning.service.answer import ServicePlan
-from calc.planning.service.asked import Service
-from calc.planning.service.design import Design, Pool
-from calc.planning.service.load import Trace, poisson, read_trace
-from calc.planning.service.observed import Observed, observe
-from calc.planning.service.plan import plan_service
-from calc.planning.service.queue import Demand, Load, Replica
-from calc.planning.service.several import ServicePlans, plan_services
-from calc.planning.service.simulation import Run, simulate
-from calc.planning.service.steps import Answers, Group, Steps
+from calc.core.public import on_first_use
 
-__all__ = [
-    "Answers",
-    "Demand",
-    "Design",
-    "Group",
-    "Load",
-    "Observed",
-    "Pool",
-    "Replica",
-    "Run",
-    "Service",
-    "ServicePlan",
-    "ServicePlans",
-    "Steps",
-    "Trace",
-    "observe",
-    "plan_service",
-    "plan_services",
-    "poisson",
-    "read_trace",
-    "simulate",
-]
+# Type checkers read this in `__init__.pyi`, which `python -m tools.pages` writes from it.
+NAMES = {
+    "answer": ("ServicePlan",),
+    "asked": ("Service",),
+    "design": ("Design", "Pool"),
+    "load": ("Trace", "poisson", "read_trace"),
+    "observed": ("Observed", "observe"),
+    "plan": ("plan_service",),
+    "queue": ("Demand", "Load", "Replica"),
+    "several": ("ServicePlans", "plan_services"),
+    "simulation": ("Run", "simulate"),
+    "steps": ("Answers", "Group", "Steps"),
+}
+__all__, __getattr__, __dir__ = on_first_use(__name__, NAMES)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from calc.core.arguments import number, whole_number
 from calc.core.arrays import Counts, Floats, numpy
-from calc.core.errors import InputError, MissingExtraError, abbreviated
+from calc.core.errors import InputError, abbreviated, extra
 from calc.core.files import read_text
 from calc.published.reading import WORDS
 
@@ -199,10 +199,8 @@ def _csv(path: Path | str) -> Iterator[tuple[float, int, int]]:
 
 
 def _parquet(path: Path | str) -> Iterator[tuple[float, int, int]]:
-    try:
+    with extra("a trace in Parquet", "polars", "simulation"):
         import polars
-    except ImportError:
-        raise MissingExtraError("a trace in Parquet", "polars", "simulation") from None
     if not Path(path).is_file():
         raise InputError(f"{path}: there is no such file")
     try:
