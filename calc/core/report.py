@@ -214,14 +214,6 @@ class Answer(Reported):
         """What may make it another answer here, a sentence each: of this one, and of no other."""
         return ()
 
-    @property
-    def what_would_change(self) -> Sequence[str]:
-        """What would make it another answer, a sentence each."""
-        return tuple(self._changes())
-
-    def _changes(self) -> Iterator[str]:
-        yield from ()
-
     @cached_property
     def title(self) -> Sequence[str]:
         """The answer, what it stands on, and what was chosen."""

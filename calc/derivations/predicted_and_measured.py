@@ -28,6 +28,19 @@ COMPARED = published.compare()
 Compared: TypeAlias = Any  # a Comparison with a prediction, and with what is asked of that
 BOUNDED: list[Compared] = [compared for compared in COMPARED if compared.prediction is not None]
 FEW = 5  # rows of a system that a table sums up
+WRITTEN = {  # parts of a device's key that are not capitals as readers know it
+    "apple": "Apple",
+    "gaudi2": "Gaudi 2",
+    "gaudi3": "Gaudi 3",
+    "jetson": "Jetson",
+    "max": "Max",
+    "nano": "Nano",
+    "orin": "Orin",
+    "pcie": "PCIe",
+    "v5p": "v5p",
+    "v6e": "v6e",
+    "v7": "v7",
+}
 
 
 Share: TypeAlias = Quantity | None
@@ -65,7 +78,7 @@ def device(compared: Comparison) -> str:
 def short_name(machine: str) -> str:
     """A machine's device by the name that readers know."""
     parts = machines.get(machine).device.key.split("-")
-    return " ".join(WORDS["written"].get(part, part.upper()) for part in parts)
+    return " ".join(WRITTEN.get(part, part.upper()) for part in parts)
 
 
 def mixture(compared: Comparison) -> bool:

@@ -266,8 +266,12 @@ class Comparison(Answer):
             yield f"On the front nothing compared has both less {paid} and less time per token."
         yield from common_first([(self.label(of), plan.assumptions) for of, plan in plans.items()])
 
-    def _changes(self) -> Iterator[str]:
+    @property
+    def what_would_change(self) -> tuple[str, ...]:
         """Prices at which ranks change, what twice the devices do, and what would fit."""
+        return tuple(self._changes())
+
+    def _changes(self) -> Iterator[str]:
         if priced := self.has("cost_per_token"):
             costs = {entry: self.value(self.plan_of(entry), "cost_per_token") for entry in priced}
             cheapest = min(priced, key=costs.__getitem__)

@@ -335,8 +335,13 @@ class ServicePlan(Answer):
         )
         return f"{design}: {reason}; {rates} within the limits, by the closed form."
 
+    @property
+    def what_would_change(self) -> tuple[str, ...]:
+        """What would make this another answer, a sentence each, by the closed form."""
+        return tuple(self._changes())
+
     def _changes(self) -> Iterator[str]:
-        service = self.service  # by the closed form
+        service = self.service
         if self.design.most >= service.rate:
             most = f"{self.most_requests:.3g}"
             yield f"Up to {most} the same devices keep the limits, by the closed form."

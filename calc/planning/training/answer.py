@@ -384,8 +384,15 @@ class TrainingPlan(Answer):
             *sentences,
         )
 
+    @property
+    def what_would_change(self) -> tuple[str, ...]:
+        """What would make this another answer, a sentence each: devices, and how often they fail.
+
+        Of other devices the layout is the same with more or fewer copies, for the same batch.
+        """
+        return tuple(self._changes())
+
     def _changes(self) -> Iterator[str]:
-        """Devices in more or fewer copies of the layout for the same batch, and their failures."""
         now = int(self.layout.data)
         for copies in (2 * now, now // 2):
             cuts = self.best.cuts.with_copies(copies)
