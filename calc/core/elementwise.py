@@ -113,8 +113,17 @@ def sum_of_powers(base: Number, last: Number) -> Number:
     (1.75, 3, 1.0)
     """
     below = where(base < 1, maximum(base, 1e-300), 0.5)
-    powers = -expm1((last + 1) * log(below)) / (1 - below)
-    return where(base < 1, powers, last + 1)
+    after_the_first = -below * expm1(last * log(below)) / (1 - below)
+    return 1 + where(base < 1, after_the_first, last)
+
+
+def at_least_once(share: Number, times: Number) -> Number:
+    """1 − (1 − s)^t: what happens at least once in so many times, however rare it is in one.
+
+    >>> at_least_once(0.5, 2), at_least_once(1e-20, 2), at_least_once(1, 2)
+    (0.75, 2e-20, 1.0)
+    """
+    return share * sum_of_powers(1 - share, times - 1)
 
 
 def erfc(value: Number | Quantity) -> Number:

@@ -20,7 +20,7 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, LATENTS, Heads, Matrix
 from calc.core.arguments import one_of
 from calc.core.arrays import Number
-from calc.core.elementwise import largest, maximum, minimum, where
+from calc.core.elementwise import at_least_once, largest, maximum, minimum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -411,7 +411,7 @@ def experts_used(
     >>> print(experts_used(256, 8 / 256, 1), experts_used(256, 8 / 256, 64))
     8 222.4
     """
-    return experts * (1 - (1 - share) ** tokens)
+    return experts * at_least_once(share, tokens)
 
 
 @dataclass(frozen=True)

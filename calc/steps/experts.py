@@ -19,7 +19,7 @@ from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.arguments import check_shapes, whole_number
 from calc.core.arrays import Number
-from calc.core.elementwise import erfc, log
+from calc.core.elementwise import at_least_once, erfc, log
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -97,7 +97,7 @@ def devices_reached(
     >>> print(devices_reached(8, 8), devices_reached(8, 32))
     5.251 7.178
     """
-    return devices * (1 - (1 - 1 / devices) ** experts_per_token)
+    return devices * at_least_once(1 / devices, experts_per_token)
 
 
 @law

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Annotated
 
 from calc.core.arguments import as_list, number, truth, whole_number
+from calc.core.elementwise import at_least_once, minimum
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.report import Reported, Table
@@ -43,7 +44,8 @@ def informative_share(
     >>> print(informative_share(0.05, 16).to("%"))
     55.99%
     """
-    return 1 - success**group - (1 - success) ** group
+    rarer = minimum(success, 1 - success)
+    return at_least_once(rarer, group) - rarer**group
 
 
 @law

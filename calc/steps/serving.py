@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from calc.core.arguments import as_list, number, whole_number
-from calc.core.elementwise import floor, maximum, sum_of_powers
+from calc.core.elementwise import at_least_once, floor, maximum, sum_of_powers
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -166,7 +166,7 @@ def tree_tokens(
     >>> print(tree_tokens(0.7, 1, 4), tree_tokens(0.7, 2, 4))
     2.773 4.177
     """
-    return sum_of_powers(1 - (1 - acceptance) ** branches, depth)
+    return sum_of_powers(at_least_once(acceptance, branches), depth)
 
 
 @law

@@ -103,7 +103,7 @@ def valid(law: Callable[..., Any], seed: int = 0) -> dict[str, Quantity]:
 
 
 def points(law: Callable[..., Any]) -> Iterator[dict[str, float]]:
-    """Where a law is held against its equation: anywhere, at whole numbers, at ends of ranges."""
+    """Where a law is held against its equation: anywhere, at whole numbers, near and at ends."""
     arguments = arguments_of(law)
     source = random.Random(law.__name__)
     near = (
@@ -119,6 +119,8 @@ def points(law: Callable[..., Any]) -> Iterator[dict[str, float]]:
         yield {name: argument.draw_whole(source) for name, argument in arguments.items()}
     for name, argument in arguments.items():
         ends = [argument.low] * argument.low_included + [argument.high] * (argument.high < math.inf)
+        if argument.low_included and argument.high == 1:
+            ends.append(argument.low + 1e-12)  # of which 1 − (1 − p)^n has few digits
         yield from (place | {name: end} for end in ends for place in anywhere[:2])
 
 
