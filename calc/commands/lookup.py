@@ -89,8 +89,8 @@ WEIGHTS = {  # of a word that is found there
     "note": 1.0,
     "text": 1.0,
 }
-# What is left of it where only the beginning or the look is the word's, or it is another word.
-BEGINNING, TYPO, SYNONYM = 0.7, 0.5, 0.65
+# What is left of it where only the beginning, the look or the verb is the word's, or it is another.
+BEGINNING, TYPO, OF_VERB, SYNONYM = 0.7, 0.5, 0.3, 0.65
 SHORTEST_TYPO, ALIKE = 5, 0.78  # letters, and a ratio: shorter words look like too many others
 SMALL_WORDS = frozenset(("a", "an", "and", "for", "in", "of", "on", "per", "the", "to", "with"))
 MOST_FOUND = 20  # lines; JSON and CSV have all
@@ -278,7 +278,12 @@ def _words(text: str) -> list[str]:
 def _alike(word: str, vocabulary: Iterable[str]) -> dict[str, float]:
     """The known words that one stands for, in one number or the other, and how well."""
     stem = word.removesuffix("s") if len(word) > 4 and not word.endswith("ss") else word
-    begun = {known: BEGINNING for known in vocabulary if known.startswith(stem) and len(stem) > 2}
+    verb = stem.removesuffix("ing") if len(stem) > 6 else stem  # waiting: wait
+    begun = {
+        known: BEGINNING if known.startswith(stem) else OF_VERB
+        for known in vocabulary
+        if known.startswith(verb) and len(verb) > 2
+    }
     exact = {word: 1.0} if word in vocabulary else {}
     if begun or exact or len(word) < SHORTEST_TYPO:
         return begun | exact

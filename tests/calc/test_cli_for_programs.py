@@ -437,6 +437,8 @@ def test_validate_takes_a_device_of_ones_own(
         ("chunked prefill", "serving.mixed_step"),
         ("continuous batching", "serving.static_batch_share"),
         ("stragglers", "failures.slowest"),
+        ("kingman waiting time", "queueing.bursty_wait"),  # a wait, in its text
+        ("pricing", "price_h100"),
         ("wave quantization", "gemms.wave_efficiency"),
         ("sparse attention", "attention.index_flops"),
         ("hadamard", "formats.hadamard_transform"),
