@@ -4,6 +4,7 @@ The rows are those of `data/published/closed_loops.csv`, with the mean time of a
 first. Servers either read prompts between the tokens that they write (mode agg), or read them
 elsewhere (mode disagg). What a row leaves open is read by one rule for all:
 
+- a measurement that several of the source's files list is one row, the fullest;
 - lengths are nine tenths of those that are named, since clients draw them from 0.8 to 1.0;
 - copies or slices beyond the eight devices of a server are counted as eight;
 - "agg" on more than eight devices of a GB200 is read as not saying how it is served;
@@ -34,17 +35,29 @@ DOMAIN = 8
 GROUP = "closed_loop"
 DTYPES = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "bf16": "bf16", "int4": "bf16"}
 WEIGHTS = {"int4": "4.25 bit"}
+ONE = (  # what lines of one measurement have in common
+    *("machine", "model", "format", "software", "version", "day", "mode"),
+    *("input", "output", "clients", "ttft_ms", "tpot_ms"),
+)
 
 
 @cache
 def rows() -> tuple[Row, ...]:
-    """Every row, with the time of a token in seconds.
+    """Every measurement, once, with the time of a token in seconds.
 
     >>> first = rows()[0]
     >>> first["model"], first.measured["tpot"]
     ('deepseek-v3', 0.024497)
     """
-    return tuple(map(_row, read_rows(FILE)))
+    measurements: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for line in read_rows(FILE):
+        measurements.setdefault(tuple(line[name] for name in ONE), []).append(line)
+    return tuple(_row(max(listed, key=_says)) for listed in measurements.values())
+
+
+def _says(line: dict[str, str]) -> tuple[int, int]:
+    """How many fields a line fills; degrees that are counted over too many devices come last."""
+    return sum(map(bool, line.values())), -int(line["tensor"] or 1) * int(line["data"] or 1)
 
 
 def _row(line: dict[str, str]) -> Row:
