@@ -188,7 +188,8 @@ def functions() -> dict[str, Callable[..., Any]]:
     found: dict[str, Callable[..., Any]] = dict(calc.laws())
     for name in sorted({*calc.LAW_MODULES, *DATA, "planning"} - CHECKED_BY_CALLERS):
         module = getattr(calc, name)
-        for member, value in vars(module).items():
+        for member in {*vars(module), *dir(module)}:
+            value = getattr(module, member)
             own = getattr(value, "__module__", "").startswith(module.__name__)
             if (
                 own

@@ -52,7 +52,9 @@ def load(path: str | Path) -> Transformer:
 def _numbers(config: Config, family: Fields, shape: Callable[[Config, Fields], Fields]) -> Fields:
     """What the table of a family says, and the shape that its function reads beside it."""
     names = {
-        ours: name for group in family["of"] for ours, name in known()["numbers"][group].items()
+        ours: name
+        for group in family.get("of", ())
+        for ours, name in known()["numbers"][group].items()
     }
     numbers = shape(config, family | {"numbers": names | family.get("numbers", {})})
     for name in family.get("unread", ()):
