@@ -236,7 +236,7 @@ def read_records(
     }
 
 
-def read_rows(path: Path | str, columns: Sequence[str] = ()) -> Iterator[dict[str, str]]:
+def read_rows(path: Path | str, columns: tuple[str, ...] = ()) -> Iterator[dict[str, str]]:
     """The rows of a CSV file, whose columns are these where they are given."""
     rows = csv.DictReader(read_text(path).splitlines())
     if columns and tuple(rows.fieldnames or ()) != columns:

@@ -6,13 +6,10 @@
 
 from __future__ import annotations
 
-import csv
-import tomllib
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from calc.core.files import read_text
-from calc.core.records import DATA
+from calc.core.records import DATA, read_rows, read_toml
 
 FOLDERS = ("measured", "computed", "published", ".")
 MEASURED = DATA / "measured"
@@ -28,13 +25,13 @@ def file(name: str) -> Path | None:
 
 def settings(name: str) -> Named:
     """What a file of TOML holds."""
-    return tomllib.loads(_text(name))
+    return read_toml(_place(name))
 
 
 def rows(name: str) -> tuple[dict[str, str], ...]:
     """The rows of a table, by the names of its columns."""
-    return tuple(csv.DictReader(_text(name).splitlines()))
+    return tuple(read_rows(_place(name)))
 
 
-def _text(name: str) -> str:
-    return read_text(file(name) or MEASURED / name)
+def _place(name: str) -> Path:
+    return file(name) or MEASURED / name

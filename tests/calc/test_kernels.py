@@ -34,6 +34,12 @@ def total(launched: list[Kernel], what: str, *kinds: str) -> float:
     return float(sum(getattr(each, what).m_as(unit) * each.launches for each in some))
 
 
+def named(name: str, job: Job, load: Tokens) -> Kernel:
+    """The one kernel of that name."""
+    (kernel,) = (each for each in kernels.step(job, load) if each.name == name)
+    return kernel
+
+
 def test_one_product_on_a_device() -> None:
     """4097 rows by 4096 columns on 132 processors: 33 · 16 tiles of 128 × 256, four full waves.
 
@@ -183,11 +189,7 @@ def test_the_delta_rule_takes_as_long_as_it_was_measured_to() -> None:
     """128 sequences on 4 H100: 8 heads of 64 kB, there and back, and 2 048 channels of vectors."""
     job = Job(models.get("qwen-3-next-80b-a3b"), H100, Layout(tensor=4))
     engine = software.get("vllm")
-    (states,) = (
-        each
-        for each in kernels.step(job, Tokens(writing=128, context=4096))
-        if each.name == "states"
-    )
+    states = named("states", job, Tokens(writing=128, context=4096))
     moved = 2 * 128 * 8 * 65536 + 2 * 128 * (3 * 2048 + 1024)
     surface = kernel_shares.of("states", "h100", "vllm", "delta")
     assert surface is not None
@@ -235,7 +237,7 @@ def test_sparse_attention_takes_what_a_context_was_measured_to_add(key: str) -> 
     model, machine = models.get(key), machines.get("dgx-b200")
     job = Job(model, machine, Layout(tensor=8))
     load = Tokens(writing=64, context=32768)
-    (attended,) = (each for each in kernels.step(job, load) if each.name == "attention to caches")
+    attended = named("attention to caches", job, load)
     heads = model.heads / 8
     moved = 64 * (32768 * 132 + 2048 * 576 * 2 + 2 * heads * 1088)
     assert attended.moved is not None
@@ -255,11 +257,7 @@ def test_a_step_of_sparse_attention_grows_with_its_context_as_the_module_does() 
     )
 
     def layer(context: int) -> float:
-        (attended,) = (
-            each
-            for each in kernels.step(job, Tokens(writing=128, context=context))
-            if each.name == "attention to caches"
-        )
+        attended = named("attention to caches", job, Tokens(writing=128, context=context))
         return float(attended.expected(machine, engine).m_as("us")) / 61
 
     short = layer(2)
@@ -273,7 +271,7 @@ def test_sparse_attention_of_prompts_scores_all_whole_and_attends_to_few_latents
     model = models.get(key)
     job = Job(model, machines.get("dgx-b200"), Layout(tensor=8))
     load = Tokens(reading=8192, prompt=4096, before=4096)
-    (attended,) = (each for each in kernels.step(job, load) if each.name == "attention")
+    attended = named("attention", job, load)
     heads, places = model.heads / 8, sum(range(4097, 8193))  # each its own too
     scored = 2 * 2 * places * (model.index_heads or 0) * 128
     seen = 2 * 4096 * 2048
@@ -319,11 +317,7 @@ def test_a_program_is_asked_for_other_heads_before_another_program_is() -> None:
     model, machine, formats = models.get("deepseek-v3-2"), machines.get("dgx-h200"), {}
     for engine in ("sglang", "tensorrt-llm"):
         job = Job(model, machine, Layout(tensor=8), Formats(kv="1 byte"))
-        (attended,) = (
-            each
-            for each in kernels.step(job, Tokens(reading=8192, prompt=8192))
-            if each.name == "attention"
-        )
+        attended = named("attention", job, Tokens(reading=8192, prompt=8192))
         surface = attended.surface(machine, software.get(engine))
         assert surface is not None
         formats[surface.program] = surface.format
@@ -335,11 +329,7 @@ def test_heads_of_a_device_find_the_surface_of_as_many_or_of_the_nearest() -> No
     formats = {}
     for slices in (1, 8, 128):
         job = Job(model, machines.get("dgx-b200"), Layout(tensor=slices))
-        (attended,) = (
-            each
-            for each in kernels.step(job, Tokens(reading=8192, prompt=8192))
-            if each.name == "attention"
-        )
+        attended = named("attention", job, Tokens(reading=8192, prompt=8192))
         surface = attended.surface(machines.get("dgx-b200"), engine)
         assert surface is not None
         formats[slices] = surface.format

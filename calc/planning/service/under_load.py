@@ -7,7 +7,6 @@ How a server is set follows its benchmark's own scripts where these are publishe
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,8 +15,7 @@ from typing import NamedTuple
 from calc.catalog import engines, machines, models, software
 from calc.core.arrays import numpy
 from calc.core.errors import InputError
-from calc.core.files import read_text
-from calc.core.records import read_toml
+from calc.core.records import read_rows, read_toml
 from calc.formats import element_size
 from calc.planning.service.load import Trace, poisson, read_trace
 from calc.planning.service.queue import Replica
@@ -217,7 +215,7 @@ def mlperf_rows() -> tuple[dict[str, str], ...]:
     >>> mlperf_rows()[0]["scenario"]
     'Server'
     """
-    return tuple(csv.DictReader(read_text(FOLDER / "mlperf_loads.csv").splitlines()))
+    return tuple(read_rows(FOLDER / "mlperf_loads.csv"))
 
 
 def at_rate(row: Mapping[str, str]) -> Met:
@@ -293,7 +291,7 @@ def replayed(name: str) -> tuple[Met, Run, Run]:
     about = _traces()[name]
     path = FOLDER / f"trace_{name}.csv"
     trace = read_trace(path)
-    table = list(csv.DictReader(read_text(path).splitlines()))
+    table = list(read_rows(path))
     first, done = (numpy.array([float(line[at]) for line in table]) for at in ("first", "done"))
     measured = Run(trace.arrivals, first, done, trace.answers)
     layout = Layout(tensor=int(about["tensor"]))
