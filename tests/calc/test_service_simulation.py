@@ -306,6 +306,24 @@ def test_tables_are_the_laws(key: str, devices: int) -> None:
         )
 
 
+@pytest.mark.parametrize("key", ["deepseek-v3-2", "deepseek-v3", "gpt-oss-120b", "llama-3-70b"])
+def test_pieces_of_a_long_prompt_take_as_long_as_passes_that_read_them(key: str) -> None:
+    """Chosen positions and windows, too, whose attention grows ever less with what came before."""
+    from calc import expectation
+    from calc.steps.job import Job, Layout, Tokens
+
+    piece, prompt = 8192, 32768
+    job = Job.of(key, "dgx-b200", Layout(tensor=4), software="sglang").with_context(prompt)
+    made = Answers(job, (float(prompt), prompt + 200.0), piece, 4).expected
+    assert isinstance(made, Steps)
+    times, laws = 0.0, 0.0
+    for before in range(0, prompt, piece):
+        times += float(made.time(0, 0, piece, piece * (before + piece / 2)))
+        load = Tokens(reading=piece, prompt=piece, before=before)
+        laws += expectation.serving_pass(job, load).total.m_as("s")
+    assert times == pytest.approx(laws, rel=0.12)
+
+
 def test_against_itself_with_half_the_step_of_its_tables() -> None:
     trace = poisson(8, 3000, 1000, 200, 1, 1, seed=7)
     found = []

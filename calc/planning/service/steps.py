@@ -113,7 +113,7 @@ class Answers:
     @cached_property
     def job(self) -> Job:
         """What a group runs, at any length of its tables."""
-        return self.asked.with_context(max(self.tokens, 2 * PROMPT))
+        return self.asked.with_context(max(self.tokens, 2 * PROMPT, *self.lengths))
 
     @cached_property
     def published(self) -> dict[str, Steps]:
@@ -193,13 +193,14 @@ class Answers:
         tokens = _points(self.tokens, self.per_doubling)
         sequences = _points(self.sequences, self.per_doubling)
         read_of, written_of = tokens.astype(float), sequences.astype(float)
-        short, long = read(read_of, PROMPT), read(read_of[-1:], 2 * PROMPT)
         context, full = self.lengths
+        longer = max(2 * PROMPT, context)  # where windows and chosen positions end is known then
+        short, long = read(read_of, PROMPT), read(read_of[-1:], longer)
         begun, ended = write(written_of, context), write(written_of[-1:], full)
         tables = {}
         for part in short:
-            middle = tokens[-1] * PROMPT / 2  # positions more that the long prompt looks at
-            attended = max(0.0, float((long[part][-1] - short[part][-1]) / middle))
+            more = tokens[-1] * (longer - PROMPT) / 2  # positions that the longer prompts look at
+            attended = max(0.0, float((long[part][-1] - short[part][-1]) / more))
             cached = float((ended[part][-1] - begun[part][-1]) / (sequences[-1] * (full - context)))
             if not begun[part].any():
                 continue  # one device sends nothing
