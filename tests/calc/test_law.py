@@ -677,81 +677,55 @@ def signature(function: Callable[..., Any]) -> list[str]:
 # --- what a declaration refuses ---
 
 
-def without_a_unit(peak: QuantityLike) -> Annotated[Quantity, "FLOP/s"]:
-    return peak  # type: ignore[return-value]
-
-
-def without_an_annotation(peak) -> Annotated[Quantity, "FLOP/s"]:  # type: ignore[no-untyped-def]
-    return peak  # type: ignore[no-any-return]
-
-
-def with_a_range_that_is_none(
-    peak: Annotated[QuantityLike, "FLOP/s", "R_peak", "positive"],
-) -> Annotated[Quantity, "FLOP/s"]:
-    return peak  # type: ignore[return-value]
-
-
-def without_a_symbol(peak: Annotated[QuantityLike, "FLOP/s"]) -> Annotated[Quantity, "FLOP/s"]:
-    return peak  # type: ignore[return-value]
-
-
-def with_a_range_for_a_symbol(
-    peak: Annotated[QuantityLike, "FLOP/s", FRACTION],
-) -> Annotated[Quantity, "FLOP/s"]:
-    return peak  # type: ignore[return-value]
-
-
-def with_a_private_argument_to_give(
-    _peak: Annotated[QuantityLike, "FLOP/s"],
-) -> Annotated[Quantity, "FLOP/s"]:
-    return _peak  # type: ignore[return-value]
-
-
-def with_an_unknown_unit(
-    peak: Annotated[QuantityLike, "furlong/s", "R_peak"],
-) -> Annotated[Quantity, "FLOP/s"]:
-    return peak  # type: ignore[return-value]
-
-
-def with_an_unreadable_default(
-    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"] = "1,5 FLOP/s",
-) -> Annotated[Quantity, "FLOP/s"]:
-    return peak  # type: ignore[return-value]
-
-
-def without_a_result(peak: Annotated[QuantityLike, "FLOP/s", "R_peak"]):  # type: ignore[no-untyped-def]
-    return peak
-
-
-def with_a_result_of_no_unit(peak: Annotated[QuantityLike, "FLOP/s", "R_peak"]) -> Quantity:
-    return peak  # type: ignore[return-value]
-
-
-def with_a_result_of_unknown_unit(
-    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
-) -> Annotated[Quantity, "FLOPS"]:
-    return peak  # type: ignore[return-value]
+PEAK = Annotated[QuantityLike, "FLOP/s", "R_peak"]
+RESULT = Annotated[Quantity, "FLOP/s"]
 
 
 @pytest.mark.parametrize(
-    ("function", "sentence"),
+    ("annotations", "sentence"),
     [
-        (without_a_unit, "argument peak must be annotated with its unit"),
-        (without_an_annotation, 'as in peak: Annotated[QuantityLike, "FLOP/s", "R_peak"]'),
-        (without_a_symbol, "argument peak must be annotated with its unit, its symbol in the"),
-        (with_a_range_for_a_symbol, "argument peak must be annotated with its unit, its symbol"),
-        (with_a_private_argument_to_give, "_peak needs a quantity in FLOP/s"),
-        (with_a_range_that_is_none, "the equation, and its Range if it has one"),
-        (with_an_unknown_unit, "the unit of argument peak: cannot read 'furlong/s'"),
-        (with_an_unreadable_default, "the default of argument peak: cannot read '1,5 FLOP/s'"),
-        (without_a_result, "the result must be annotated with its unit"),
-        (with_a_result_of_no_unit, 'as in -> Annotated[Quantity, "FLOP/s"], or as -> str'),
-        (with_a_result_of_unknown_unit, "the unit of the result: cannot read 'FLOPS'"),
+        ({"peak": QuantityLike}, "argument peak must be annotated with its unit"),
+        ({"peak": None}, 'as in peak: Annotated[QuantityLike, "FLOP/s", "R_peak"]'),
+        (
+            {"peak": Annotated[QuantityLike, "FLOP/s"]},
+            "argument peak must be annotated with its unit, its symbol in the",
+        ),
+        (
+            {"peak": Annotated[QuantityLike, "FLOP/s", FRACTION]},
+            "argument peak must be annotated with its unit, its symbol",
+        ),
+        ({"_peak": Annotated[QuantityLike, "FLOP/s"]}, "_peak needs a quantity in FLOP/s"),
+        (
+            {"peak": Annotated[QuantityLike, "FLOP/s", "R_peak", "positive"]},
+            "the equation, and its Range if it has one",
+        ),
+        (
+            {"peak": Annotated[QuantityLike, "furlong/s", "R_peak"]},
+            "the unit of argument peak: cannot read 'furlong/s'",
+        ),
+        ({"return": None}, "the result must be annotated with its unit"),
+        ({"return": Quantity}, 'as in -> Annotated[Quantity, "FLOP/s"], or as -> str'),
+        ({"return": Annotated[Quantity, "FLOPS"]}, "the unit of the result: cannot read 'FLOPS'"),
     ],
-    ids=lambda each: getattr(each, "__name__", ""),
 )
-def test_a_mistake_in_a_declaration_is_named(function: Callable[..., Any], sentence: str) -> None:
+def test_a_mistake_in_a_declaration_is_named(annotations: dict[str, Any], sentence: str) -> None:
+    def wrong(peak: Any) -> Any:
+        raise NotImplementedError
+
+    def private(_peak: Any) -> Any:
+        raise NotImplementedError
+
+    function = private if "_peak" in annotations else wrong
+    declared = {"peak": PEAK, "return": RESULT} | annotations
+    function.__annotations__ = {name: each for name, each in declared.items() if each}
     with pytest.raises(InputError) as refusal:
         law(function)
     assert str(refusal.value).startswith(f"{function.__name__}(): ")
     assert sentence in str(refusal.value)
+
+
+def test_a_default_that_cannot_be_read_is_named() -> None:
+    def wrong(peak: PEAK = "1,5 FLOP/s") -> RESULT: ...  # type: ignore[empty-body]
+
+    with pytest.raises(InputError, match="default of argument peak: cannot read '1,5 FLOP/s'"):
+        law(wrong)
