@@ -93,12 +93,9 @@ def test_a_device_in_json(command: Command) -> None:
     assert shown["peak"]["int8"]["unit"] == "TOP/s"
     assert shown["ridge_point"]["fp16"]["value"] == pytest.approx(989 / 3.35)
     unpublished = command.facts("show tpu-v5p")["tdp"]
-    assert (unpublished["value"], unpublished["unit"], unpublished["kind"]) == (
-        None,
-        None,
-        "unpublished",
-    )
     assert unpublished["note"]
+    nothing = {"value": None, "unit": None, "kind": "unpublished"}
+    assert nothing.items() <= unpublished.items()
 
 
 @pytest.mark.parametrize(
@@ -201,11 +198,6 @@ def test_roofline_and_eval_in_json(command: Command) -> None:
     assert command.facts("eval '90 s' --to min")["quantity"] == {"value": 1.5, "unit": "min"}
 
 
-def test_eval_refuses_what_floating_point_does_not_hold(command: Command) -> None:
-    assert "a number in it is too small" in command.refuses("eval 1e-400")
-    assert command.prints("eval 0e-400") == "0\n"
-
-
 WITHOUT_NUMPY = (
     "import sys; sys.modules['numpy'] = None; import calc.commands as c; c.main(sys.argv[1:])"
 )
@@ -217,12 +209,8 @@ def test_a_plan_in_json_and_csv(command: Command) -> None:
     line = f"plan llama-3-70b h100 --batch 8 {SERVER} --price '3 USD/h'"
     found = command.facts(line)
     (row,) = found["rows"]
-    assert (row["model"], row["device"], row["devices"], row["fits"]) == (
-        "llama-3-70b",
-        "h100",
-        2,
-        True,
-    )
+    asked = {"model": "llama-3-70b", "device": "h100", "devices": 2, "fits": True}
+    assert asked.items() <= row.items()
     assert row["time_per_token"]["lower"] == {
         "value": pytest.approx(plan.time_per_token.lower.m_as("s")),
         "unit": "s",
@@ -304,10 +292,7 @@ def test_plans_for_several_devices(command: Command, own: Path) -> None:
         alone = command.facts(f"plan llama-3-8b {device} --batch 8 {SERVER}")["rows"]
         assert [row] == alone
     tight = command.facts(f"plan llama-3-70b t4,h100 --batch 8 {SERVER}")
-    assert [(row["device"], row["fits"]) for row in tight["rows"]] == [
-        ("h100", True),
-        ("t4", False),
-    ]
+    assert {row["device"]: row["fits"] for row in tight["rows"]} == {"h100": True, "t4": False}
     assert tight["left_out"][0].startswith("Llama 3 70B does not fit on 1 NVIDIA T4")
     assert "\n- Llama 3 70B does not" in command.prints(f"plan llama-3-70b t4,h100 {SERVER}")
     assert "does not fit on 1 NVIDIA T4" in command.refuses(f"plan llama-3-405b t4,t4 {SERVER}")
@@ -329,36 +314,18 @@ def test_prices_in_other_money_say_how_to_convert(command: Command) -> None:
     assert "A device costs 3.45 USD/h" in explained
 
 
-def test_empty_counts_are_refused(command: Command) -> None:
-    for option in ("--batch", "--devices"):
-        assert f"{option} needs numbers, as in 1,8,64; got ''" in command.refuses(
-            f"plan llama-3-8b h100 {SERVER} {option} ''"
-        )
-
-
-def test_several_batches_without_numpy_say_what_to_install() -> None:
-    line = f"plan llama-3-8b h100 --batch 8,32 {SERVER}"
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_NUMPY, *shlex.split(line)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    assert done.stderr == (
-        "calc: --batch: a list of numbers needs numpy, which is not installed: pip install numpy\n"
-    )
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        (
+            f"plan llama-3-8b h100 --batch 8,32 {SERVER}",
+            "calc: --batch: a list of numbers needs numpy, which is not installed: pip install",
+        ),
         (f"plan-service llama-3-8b h100 --rate 1 {SERVER} --ttft '1 s' --tpot '1 s'", "[planning]"),
         ("search 'hbm latency'", "latency_hbm3"),
     ],
 )
-def test_what_needs_arrays_throughout_names_its_extra_and_a_search_needs_none(
-    line: str, said: str
-) -> None:
+def test_what_needs_numpy_says_so_and_a_search_needs_none(line: str, said: str) -> None:
     words = [sys.executable, "-c", WITHOUT_NUMPY, *shlex.split(line)]
     done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
     assert said in done.stdout + done.stderr
