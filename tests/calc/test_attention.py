@@ -200,12 +200,6 @@ def test_narrow_latents_are_never_expanded() -> None:
     assert attention.latent_crossover(1e9, 100, 128, 128).magnitude == np.inf
 
 
-def test_intensity_of_latents_comes_to_its_limit() -> None:
-    """2 · 128 · 1 088 operations for 2 · 576 bytes of a position."""
-    found = attention.latent_intensity(1, 1e12, 128, 512, 64)
-    assert found.magnitude == pytest.approx(2 * 128 * 1088 / (2 * 576))
-
-
 # --- plans ---
 
 HYBRIDS = ["qwen-3-next-80b-a3b", "granite-4-h-small", "nemotron-nano-9b-v2", "jamba-v0-1"]

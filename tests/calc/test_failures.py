@@ -61,13 +61,6 @@ def test_least_work_for_a_loss_is_the_best_of_all_sizes(fit: tuple[float, ...]) 
     assert loss.magnitude == pytest.approx(irreducible + above)
 
 
-@given(st.floats(1e6, 1e13), st.floats(1e6, 1e14), st.floats(1, 100))
-def test_more_is_never_worse(parameters: float, tokens: float, more: float) -> None:
-    loss = training.pretraining_loss(parameters, tokens)
-    assert training.pretraining_loss(parameters * more, tokens) <= loss
-    assert training.pretraining_loss(parameters, tokens * more) <= loss
-
-
 @pytest.mark.parametrize(("failures", "minutes"), [("24 h", 117), ("6 h", 57), ("15 min", 9.1)])
 def test_intervals_that_daly_published(failures: str, minutes: float) -> None:
     """Checkpoints of 5 min [Daly 2006, figures 3 to 5]."""
@@ -94,22 +87,6 @@ def test_first_order_where_failures_are_rare() -> None:
         1, abs=1e-3
     )
     assert training.checkpoint_interval("3 h", "1 h") == quantity("1 h")
-
-
-def test_without_failures_only_checkpoints_cost() -> None:
-    found = training.goodput("20 min", "1 min", "5 min", "1e9 day")
-    assert found.magnitude == pytest.approx(20 / 21)
-    assert training.goodput("30 day", "1 min", "5 min", "1 min").magnitude == 0
-
-
-@given(st.floats(1, 1e4), st.floats(1, 1e3), st.floats(0, 1e4), st.floats(10, 1e6), st.floats(1, 9))
-def test_fewer_failures_are_never_worse(
-    interval: float, checkpoint: float, restart: float, between: float, more: float
-) -> None:
-    times = [quantity(each, "s") for each in (interval, checkpoint, restart)]
-    often = training.goodput(*times, quantity(between, "s")).magnitude
-    seldom = training.goodput(*times, quantity(between * more, "s")).magnitude
-    assert often <= seldom * (1 + 1e-12) <= interval / (interval + checkpoint) * (1 + 1e-9)
 
 
 def test_llama_3_lost_little_time_to_a_failure() -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from statistics import median
 
-import numpy as np
 import pytest
 
 from calc import InputError, gemms, machines, quantity
 from calc.published import products
-
-RATE, BANDWIDTH = "800 TFLOP/s", "3 TB/s"
 
 
 @pytest.mark.parametrize(
@@ -36,39 +33,6 @@ def test_a_tile_is_bound_by_its_registers_or_its_shared_memory() -> None:
     assert gemms.resident_blocks(128, 64, "60 KiB").m_as("") == 3  # by shared memory
     assert gemms.resident_blocks(1024, 16, "1 byte").m_as("") == 2  # by threads
     assert gemms.resident_blocks(1024, 255, "1 byte").m_as("") == 0  # does not start
-
-
-def test_a_row_more_takes_a_wave_more() -> None:
-    """4096 columns are 32 tiles: 1056 rows fill a wave of 132, and 1057 begin the second."""
-    m = np.array([1024, 1056, 1057, 1280])
-    times = gemms.time_in_tiles(m, 4096, 4096, RATE, BANDWIDTH, 132, 256, 128).m_as("us")
-    one = 132 * 2 * 256 * 128 * 4096 / 800e12 * 1e6
-    assert times == pytest.approx([one, 2 * one, 2 * one, 2 * one])  # 128 tiles, then 160
-
-
-def test_splitting_k_fills_a_chip_that_few_tiles_leave_idle() -> None:
-    """64 × 1024 by 16384: eight tiles of 64 × 128 keep 8 of 132 SMs busy, 16 parts nearly all."""
-    shape = (64, 1024, 16384, RATE, BANDWIDTH, 132, 64, 128)
-    whole, split = (gemms.time_in_tiles(*shape, parts).m_as("us") for parts in (1, 16))
-    assert whole == pytest.approx(132 * 2 * 64 * 128 * 16384 / 800e12 * 1e6)
-    sums = 2 * 16 * 64 * 1024 * 4 / 3e12 * 1e6
-    moved = 2 * (64 * 16384 + 16384 * 1024 + 64 * 1024) / 3e12 * 1e6
-    assert split == pytest.approx(max(whole / 16, moved) + sums)
-
-
-def test_no_part_of_k_is_shorter_than_a_pipeline() -> None:
-    times = [gemms.fastest_time(1, 64, k, RATE, "1 PB/s", 132).m_as("us") for k in (256, 511, 512)]
-    one = 2 * 64 * 64 * 256 / (800e12 / 132) * 1e6
-    assert times[0] == pytest.approx(one)
-    assert times[1] == pytest.approx(one * 511 / 256)
-    assert times[2] == pytest.approx(one, rel=1e-3)  # in two parts
-
-
-def test_experts_fill_waves_together() -> None:
-    """Eight products of one tile each take one wave of eight processors, not eight waves."""
-    alone = gemms.time_in_tiles(256, 128, 4096, RATE, "1 PB/s", 8)
-    together = gemms.time_in_tiles(256, 128, 4096, RATE, "1 PB/s", 8, products=8)
-    assert together.m_as("s") == pytest.approx(alone.m_as("s"))
 
 
 # --- published products ---

@@ -72,31 +72,6 @@ def test_a_product_where_the_processors_are_not_known() -> None:
         kernels.gemm(1, 1, 1, "dgx-h100")  # type: ignore[arg-type]
 
 
-# --- laws ---
-
-
-def test_a_large_product_by_hand() -> None:
-    """16384³ on 128 processors: 8192 tiles of 256 × 128 in 64 full waves, bound by arithmetic."""
-    time = kernels.gemm_time(16384, 16384, 16384, "800 TFLOP/s", "3 TB/s", 128)
-    arithmetic = 2 * 16384**3 / 800e12
-    results = 2 * 16384**2 / 3e12
-    assert time.m_as("s") == pytest.approx(arithmetic + results + 4e-6)
-
-
-def test_a_thin_product_by_hand() -> None:
-    """One row reads all weights: 4096 · 4096 · 2 bytes, and hardly anything else."""
-    time = kernels.gemm_time(1, 4096, 4096, "800 TFLOP/s", "3 TB/s", 128)
-    moved = 2 * (4096 * 4096 + 4096 + 4096)
-    assert time.m_as("s") == pytest.approx(moved / 3e12 + 4e-6)
-
-
-def test_small_tiles_lose_a_share_of_the_rate() -> None:
-    """64 × 64 on one processor: one tile of an eighth of the largest, at 8^-0.1 of the rate."""
-    time = kernels.gemm_time(64, 64, 2**20, "1 TFLOP/s", "1 PB/s", 1, start="0 s")
-    arithmetic = 2 * 64 * 64 * 2**20 / (1e12 * 8**-0.1)
-    assert time.m_as("s") == pytest.approx(arithmetic, rel=1e-6)
-
-
 def test_what_was_not_measured_is_told() -> None:
     product = Kernel("a product", "gemm", 1, shape=(64, 64, 64), dtype="fp4")
     with pytest.raises(NotMeasured, match="products in FP4 was not measured on NVIDIA DGX H100"):

@@ -40,11 +40,6 @@ def test_full_recomputation_adds_a_third() -> None:
     assert parallelism.hfu(mfu, 0) < palm.hfu < parallelism.hfu(mfu, 1)
 
 
-def test_sharded_weights_cost_half_as_much_again() -> None:
-    sharded = parallelism.sharded_traffic("14 GB", 8)
-    assert (sharded / collectives.all_reduce_traffic("14 GB", 8)).m_as("") == pytest.approx(1.5)
-
-
 def test_stages_of_a_pipeline_hold_fewer_and_fewer_activations() -> None:
     first = parallelism.activations_in_flight("36.5 GB", 8, 4, 16)
     held = parallelism.stage_activations("36.5 GB", [1, 2, 3, 4, 5], 4, 16, 8)

@@ -10,37 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import optimize
 
-from calc import links, quantity, queueing
-
-
-def test_the_example_of_the_book() -> None:
-    in_flight = queueing.requests_in_flight("1000 request/s", "50 ms")
-    assert in_flight == quantity("50 request")
-    assert queueing.memory_in_flight(in_flight, "1 GB/request") == quantity("50 GB")
-    assert queueing.max_requests_in_flight("24 GB", "1 GB/request") == quantity("24 request")
-    most = queueing.max_throughput("24 GB", "1 GB/request", "50 ms")
-    assert most == quantity("480 request/s")
-
-
-@given(st.floats(1e-3, 1e6), st.floats(1e-6, 1e3))
-def test_the_three_forms_close(rate: float, time: float) -> None:
-    in_flight = queueing.requests_in_flight(quantity(rate, "request/s"), quantity(time, "s"))
-    assert queueing.arrival_rate(in_flight, quantity(time, "s")).magnitude == pytest.approx(rate)
-    found = queueing.time_in_system(in_flight, quantity(rate, "request/s"))
-    assert found.magnitude == pytest.approx(time)
-
-
-def test_bytes_in_flight_are_the_half_performance_size() -> None:
-    """Both are the product of bandwidth and latency."""
-    assert queueing.bytes_in_flight("10 Gbit/s", "10 ms") == links.half_performance_size(
-        "10 Gbit/s", "10 ms"
-    )
-
-
-def test_an_idle_system_is_legal() -> None:
-    assert queueing.requests_in_flight("0 request/s", "50 ms").magnitude == 0
-    assert queueing.requests_in_flight("5 request/s", "0 s").magnitude == 0
-    assert queueing.arrival_rate(0, "50 ms").magnitude == 0
+from calc import quantity, queueing
 
 
 @pytest.mark.parametrize(
@@ -80,14 +50,6 @@ def test_erlang_c_against_scipy(busy: float, servers: int) -> None:
     assert found == pytest.approx(loss / (1 - busy * (1 - loss)), rel=1e-9)
 
 
-@given(st.floats(0, 0.999))
-def test_one_server_is_a_special_case(busy: float) -> None:
-    assert queueing.waiting_probability(busy, 1).magnitude == pytest.approx(busy)
-    wait = queueing.waiting_time("1 s", busy, 1).magnitude
-    assert wait == pytest.approx(queueing.single_server_wait("1 s", busy).magnitude)
-    assert wait + 1 == pytest.approx(queueing.single_server_time("1 s", busy).magnitude)
-
-
 def test_a_simulated_queue() -> None:
     """Four servers at 80 %: Lindley's recursion for many of them, two hundred thousand requests."""
     random = np.random.default_rng(5)
@@ -108,21 +70,6 @@ def test_a_simulated_queue() -> None:
     assert tail == pytest.approx(np.quantile(waits, 0.99), rel=0.05)
 
 
-@given(st.floats(0, 0.98), st.floats(0.001, 0.019), st.integers(1, 100))
-def test_more_load_waits_longer_and_more_servers_less(
-    busy: float, more: float, servers: int
-) -> None:
-    for law, last in ((queueing.waiting_time, ()), (queueing.waiting_tail, ("1%",))):
-        here = law("1 s", busy, servers, *last)
-        assert here <= law("1 s", busy + more, servers, *last)
-        assert here * (1 + 1e-9) >= law("1 s", busy, servers + 1, *last)
-
-
-def test_without_variation_half_the_wait() -> None:
-    exponential, even = (queueing.single_server_wait("1 s", 0.9, each) for each in (1, 0))
-    assert (exponential / even).magnitude == pytest.approx(2)
-
-
 @pytest.mark.parametrize(("busy", "even", "bursty"), [(0.8, 0.18, 0.037), (0.95, 0.036, 0.002)])
 def test_bursts_against_exact_waits(busy: float, even: float, bursty: float) -> None:
     """Kleinrock's G/M/1: a share σ of the arrivals waits, which solves σ = A*(1 − σ)."""
@@ -137,14 +84,6 @@ def test_bursts_against_exact_waits(busy: float, even: float, bursty: float) -> 
         share = optimize.brentq(lambda x, of=transform: of(1 - x) - x, 0, 1 - 1e-6)
         found = queueing.bursty_wait("1 s", busy, burstiness).magnitude
         assert found / (share / (1 - share)) - 1 == pytest.approx(error, abs=0.005)
-
-
-def test_a_full_server_waits_without_end() -> None:
-    assert queueing.single_server_time("1 s", 1).magnitude == float("inf")
-    assert queueing.waiting_time("1 s", 1, 8).magnitude == float("inf")
-    assert queueing.waiting_probability(1, 8).magnitude == 1
-    assert queueing.waiting_tail("1 s", 0.1, 8, "1%").magnitude == 0
-    assert queueing.server_utilization("20 request/s", "1 s", 10).magnitude == 2
 
 
 # --- batches: one step serves all, so that each slows down the others ---
@@ -182,16 +121,6 @@ def test_a_batch_of_independent_requests_is_servers_of_their_own(busy: float, sl
     assert queueing.batch_waiting_time(*alone).magnitude == pytest.approx(wait)
 
 
-@given(st.floats(0, 0.99), st.integers(1, 300))
-def test_a_batch_that_shares_nothing_is_one_server(busy: float, slots: int) -> None:
-    """M/M/1: by processor sharing up to the last slot, and by a queue beyond it."""
-    server = (busy, slots, "1e-12 s", "2 s")
-    chance = queueing.batch_waiting_probability(*server).magnitude
-    assert chance == pytest.approx(busy**slots, abs=1e-9)
-    whole = queueing.batch_time(*server) + queueing.batch_waiting_time(*server)
-    assert whole.magnitude == pytest.approx(queueing.single_server_time("2 s", busy).magnitude)
-
-
 @pytest.mark.parametrize("spread", ["none", "geometric", "two lengths"])
 @pytest.mark.parametrize("busy", [0.8, 0.95])
 def test_a_server_that_writes_token_by_token(busy: float, spread: str) -> None:
@@ -221,10 +150,3 @@ def test_a_server_that_writes_token_by_token(busy: float, spread: str) -> None:
     inside = (left - arrivals)[count // 10 : -count // 10].mean()  # neither filling nor emptying
     found = queueing.batch_time(busy, slots, quantity(shared, "s"), quantity(own, "s"))
     assert inside == pytest.approx(found.magnitude, rel=0.05)
-
-
-def test_a_full_batch() -> None:
-    server = (1, 8, "1 s", "100 ms")
-    assert queueing.batch_waiting_probability(*server).magnitude == 1
-    assert queueing.batch_time(*server).magnitude == pytest.approx(1.8)
-    assert queueing.batch_waiting_time(*server).magnitude == float("inf")

@@ -13,19 +13,6 @@ from calc import InputError, hardware, inference, machines, models, quantity, ro
 positive = st.floats(1e-3, 1e15)
 
 
-@given(positive, positive, positive)
-def test_attainable_is_the_lower_roof(peak: float, bandwidth: float, intensity: float) -> None:
-    machine = quantity(peak, "FLOP/s"), quantity(bandwidth, "byte/s")
-    at = quantity(intensity, "FLOP/byte")
-    rate = roofline.attainable(*machine, at)
-    assert rate <= machine[0]
-    assert rate <= machine[1] * at
-    assert rate in (machine[0], machine[1] * at)
-    bound_by = roofline.bound(*machine, at)
-    assert (bound_by == "memory") == (at < roofline.ridge_point(*machine)) or rate == machine[0]
-    assert 0 < roofline.utilization(*machine, at).magnitude <= 1
-
-
 def test_the_ridge_point_is_where_the_roofs_meet() -> None:
     h100 = hardware.H100
     machine = h100.peak("fp16"), h100.memory_bandwidth
@@ -38,22 +25,6 @@ def test_the_ridge_point_is_where_the_roofs_meet() -> None:
     assert list(around) == ["memory", "compute"]
 
 
-def test_no_work_is_legal() -> None:
-    assert roofline.arithmetic_intensity("0 FLOP", "1 byte").magnitude == 0
-    assert roofline.attainable("1 FLOP/s", "1 byte/s", "0 FLOP/byte").magnitude == 0
-    for time in (roofline.execution_time, roofline.execution_time_overlapped):
-        assert time("0 byte", "1 byte/s", "0 FLOP", "1 FLOP/s") == quantity("0 s")
-        assert time("0 byte", "1 byte/s", "0 FLOP", "1 FLOP/s", latency="3 s") == quantity("3 s")
-
-
-@given(positive, positive)
-def test_overlap_saves_at_most_half(traffic: float, operations: float) -> None:
-    step = quantity(traffic, "byte"), "1 byte/s", quantity(operations, "FLOP"), "2 FLOP/s"
-    apart, together = roofline.execution_time(*step), roofline.execution_time_overlapped(*step)
-    assert together <= apart
-    assert apart <= 2 * together
-
-
 @pytest.mark.parametrize(("kernel", "launch", "gap"), [(1, 5, 0.5), (20, 5, 1), (4, 4.5, 1)])
 def test_launches_run_ahead_of_the_device(kernel: float, launch: float, gap: float) -> None:
     """Kernel by kernel: each begins when it is launched, and the one before has ended."""
@@ -63,11 +34,6 @@ def test_launches_run_ahead_of_the_device(kernel: float, launch: float, gap: flo
         free = max(launched, free) + kernel + gap
     found = roofline.launched_time(2000, f"{kernel} us", f"{launch} us", f"{gap} us")
     assert found.m_as("us") == pytest.approx(free, rel=1e-2)
-
-
-def test_the_iron_law_refuses_terms_that_are_no_times() -> None:
-    with pytest.raises(InputError, match="latency needs a quantity in s; got 3 byte"):
-        roofline.execution_time("1 byte", "1 byte/s", "1 FLOP", "1 FLOP/s", latency="3 byte")
 
 
 def test_gemm_of_the_a100_example() -> None:
@@ -113,17 +79,6 @@ def test_a_layer_too_narrow_never_reaches_the_ridge_point() -> None:
     widths = np.array([16.0, 100.0, 4096.0])
     found = roofline.critical_batch("153 FLOP/byte", widths, widths, "2 byte").magnitude
     np.testing.assert_array_equal(np.isposinf(found), [True, True, False])
-
-
-@given(positive, positive, positive, st.floats(0.01, 1))
-def test_the_time_of_the_arithmetic_and_its_efficiency(
-    operations: float, peak: float, traffic: float, share: float
-) -> None:
-    work, rate = quantity(operations, "FLOP"), quantity(peak, "FLOP/s")
-    time = roofline.compute_time(work, rate, share)
-    assert roofline.efficiency(work, time, rate).magnitude == pytest.approx(share)
-    both = roofline.execution_time("0 byte", quantity(traffic, "byte/s"), work, rate, share)
-    assert time.magnitude == pytest.approx(both.magnitude)
 
 
 def test_a_workload_on_a_device_is_its_time_in_parts() -> None:
