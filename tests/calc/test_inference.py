@@ -132,19 +132,6 @@ def test_more_to_do_is_never_faster(model: object, context: int, batch: int) -> 
     assert here.throughput <= larger.throughput * TOLERANCE
 
 
-def test_a_large_batch_of_short_contexts_reaches_the_compute_roof() -> None:
-    assert inference.decode(LLAMA, H100, 1, 1e6).rate.m_as("TFLOP/s") == pytest.approx(989)
-
-
-def test_without_a_context_only_the_weights_are_left() -> None:
-    weights = inference.weights_read(LLAMA, 1)
-    assert inference.decode_traffic(weights, 8, 0, "1 MB/token") == weights
-    alone = inference.decode(LLAMA, H100, 1)
-    assert alone.lower.m_as("s") == pytest.approx(
-        (weights / H100.memory_bandwidth).m_as("s"), rel=1e-4
-    )
-
-
 def test_long_contexts_never_reach_the_compute_roof() -> None:
     """Four query heads share a key, so attention does four operations a byte at any batch."""
     found = inference.decode(LLAMA, H100, 8192, 1e6)
@@ -222,24 +209,11 @@ def test_published_speculation(
     assert cost == pytest.approx(operations, abs=0.005)
 
 
-def test_ends_of_speculation() -> None:
-    assert inference.speculative_tokens(1, 4).magnitude == 5
-    assert inference.speculative_tokens(0, 4).magnitude == 1
-    assert inference.speculative_tokens(0.5, 0).magnitude == 1
-    both = inference.speculative_tokens(quantity([0.5, 1], ""), 1)
-    assert both.magnitude.tolist() == [1.5, 2]
-
-
 @given(st.floats(0, 1), st.integers(0, 50))
 def test_speculation_against_a_plain_sum(acceptance: float, drafted: int) -> None:
     expected = sum(acceptance**each for each in range(drafted + 1))
     found = inference.speculative_tokens(acceptance, drafted).magnitude
     assert found == pytest.approx(expected, rel=1e-6)
-
-
-def test_an_answer_takes_its_prefill_and_its_steps() -> None:
-    assert inference.answer_time("300 ms", 1, "20 ms") == quantity("300 ms")
-    assert inference.answer_time("300 ms", 11, "20 ms") == quantity("500 ms")
 
 
 def test_bad_input() -> None:
@@ -292,10 +266,3 @@ def test_a_model_is_taken_by_name_and_a_device_is_not(ask: Callable[[Any, Any], 
         ask("llama-9", H100)
     with pytest.raises(InputError, match=r"a device of calc.hardware is needed here; got 3$"):
         ask(LLAMA, 3)
-
-
-def test_the_cache_alone_is_what_a_decode_step_reads_beside_the_weights() -> None:
-    cache = inference.kv_cache_memory(32, 4096, "128 KiB/token")
-    both = inference.decode_traffic("16 GB", 32, 4096, "128 KiB/token")
-    assert (both - cache).m_as("GB") == pytest.approx(16)
-    assert inference.kv_cache_memory(1, 0, "128 KiB/token").magnitude == 0

@@ -52,6 +52,8 @@ def test_published_active_parameters() -> None:
     for name, left_out, printed, step in (
         ("gpt-oss-120b", ("embedding",), 5.1, 0.1),
         ("gpt-oss-20b", ("embedding",), 3.6, 0.1),
+        ("mixtral-8x7b", (), 12.9, 0.1),
+        ("deepseek-v3", ("embedding",), 36.6, 0.1),
         ("qwen-3-235b-a22b", (), 22, 1),
         ("llama-4-scout", (), 17, 1),
         ("llama-4-maverick", (), 17, 1),
@@ -80,14 +82,7 @@ def test_published_active_parameters() -> None:
 
 
 def test_published_parts() -> None:
-    """Mixtral: 12.9 billion active; DeepSeek-V3: 36.6, its embedding not counted; Gemma's report,
-    in millions: 1 180 of embeddings and 26 047 besides; Qwen's: 70.0 without embeddings.
-    """
-    assert round(models.get("mixtral-8x7b").active_parameters.m_as("param") / 1e9, 1) == 12.9
-    deepseek = models.get("deepseek-v3")
-    assert deepseek.parameters.m_as("param") == 671_026_419_200
-    without = deepseek.active_parameters - deepseek.parts["embedding"]
-    assert round(without.m_as("param") / 1e9, 1) == 36.6
+    """Gemma's, in millions: 1 180 of embeddings and 26 047 besides; Qwen's: 70.0 without them."""
     gemma = models.get("gemma-2-27b")
     embedding = gemma.parts["embedding"].m_as("param")
     assert round(embedding / 1e6) == 1180
@@ -375,9 +370,6 @@ def test_a_config_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes(b"\xff\xfe{")
     with pytest.raises(InputError, match="is not UTF-8 text"):
         models.load(tmp_path / "config.json")
-    for wrong in (3, None, [], "a\0b", "\udcff", "x" * 5000):
-        with pytest.raises(InputError, match=r"needs a path|cannot be read|no such file"):
-            models.load(wrong)  # type: ignore[arg-type]
 
 
 MISTRAL, QWEN = CONFIGS["mistral 7B"][0], CONFIGS["qwen2 7B"][0]

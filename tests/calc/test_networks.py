@@ -44,10 +44,16 @@ def test_operations_that_torchvision_prints(name: str, printed: float) -> None:
     assert models.get(name).work.m_as("GFLOP") == pytest.approx(2 * printed, rel=1e-3)
 
 
-def test_operations_of_the_largest_vision_transformer() -> None:
-    """Torchvision prints 167.295 for ViT-H/14, a multiply and an add counted as one."""
-    work = sum(each.operations for each in transformer.prefill_matmuls(models.VIT_H_14, 257))
-    assert work.m_as("GFLOP") / 2 == pytest.approx(167.295, abs=0.15)
+@pytest.mark.parametrize(
+    ("name", "tokens", "printed", "off"),
+    [("vit-l-16", 197, 61.55, 0.006), ("vit-h-14", 257, 167.295, 0.15)],
+)
+def test_operations_of_vision_transformers(
+    name: str, tokens: int, printed: float, off: float
+) -> None:
+    """As torchvision prints them, a multiply and an add counted as one."""
+    work = sum(each.operations for each in transformer.prefill_matmuls(name, tokens))
+    assert work.m_as("GFLOP") / 2 == pytest.approx(printed, abs=off)
 
 
 @pytest.mark.parametrize(

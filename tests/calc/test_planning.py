@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import calc
-from calc import InputError, hardware, inference, machines, models, quantity
+from calc import InputError, hardware, machines, models, quantity
 from calc.catalog.machines import Machine
 from calc.core.records import DATA
 from calc.planning import Bounds, Plan, device_counts, plan
@@ -133,12 +133,6 @@ def test_a_large_batch_of_short_contexts_reaches_the_compute_roof() -> None:
     assert large.binds == "memory capacity"  # no memory holds it, but the pass has its roof
     assert large.writing.bound == "compute"
     assert (large.writing.operations / large.writing.lower).m_as("TFLOP/s") == pytest.approx(989)
-
-
-def test_a_short_context_leaves_the_weights_alone() -> None:
-    short = plan("llama-3-8b", H100, prompt=1, generated=1)
-    weights = inference.weights_read(models.get("llama-3-8b"), 1) / H100.memory_bandwidth
-    assert short.time_per_token.lower.m_as("s") == pytest.approx(weights.m_as("s"), rel=1e-4)
 
 
 @pytest.mark.parametrize("key", ["llama-3-70b", "mixtral-8x7b", "deepseek-v3"])
@@ -510,12 +504,6 @@ def test_bad_models_and_devices(model: Any, device: Any, sentence: str) -> None:
 def test_no_link_no_other_devices() -> None:
     with pytest.raises(InputError, match=r"no link of NVIDIA L4 to others: give its .*--link"):
         plan("llama-3-8b", "l4", prompt=100, generated=20, devices=2)
-
-
-def test_the_front_door() -> None:
-    assert calc.plan is plan
-    assert "plan" in dir(calc)
-    assert quantity(calc.plan("llama-3-8b", "h100", prompt=9, generated=9).devices) == 1
 
 
 def test_the_parts_of_an_expectation_by_hand() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import calc
-from calc import InputError, inference, machines, models, plan_service, quantity
+from calc import InputError, inference, machines, plan_service, quantity
 from calc.catalog.intervals import MEASURED, PEAKS
 from calc.planning.service import ServicePlan, Steps, plan_services, read_trace
 from calc.planning.service.load import poisson
@@ -368,11 +368,6 @@ def test_plans_travel_between_processes() -> None:
     """So that sweeps run on any executor."""
     plan = small()
     assert str(pickle.loads(pickle.dumps(plan))) == str(plan)
-
-
-def test_it_is_offered_at_the_front_door() -> None:
-    assert calc.plan_service is plan_service
-    assert models.get("llama-3-8b").name in repr(small())
 
 
 @pytest.mark.slow

@@ -380,4 +380,3 @@ def test_the_command(command: Command) -> None:
     assert "--devices must be a whole number from 1; got 'many'" in command.refuses(
         *asked, "--devices", "many"
     )
-    assert calc.plan_training is plan_training

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, attention, convolution, models, quantity, runs, training, transformer
+from calc import InputError, attention, models, quantity, runs, training, transformer
 
 TRANSFORMERS = [
     each for each in map(models.get, models.names()) if isinstance(each, models.Transformer)
@@ -72,14 +72,6 @@ def test_training_of_a_mixture_of_experts() -> None:
         model = models.get(name)
         step = transformer.forward_flops(model, half) + transformer.backward_flops(model, half)
         assert step.m_as("GFLOP/token") == pytest.approx(printed, abs=tolerance)
-
-
-def test_operations_that_torchvision_counts() -> None:
-    """A multiply and an add as one, for ViT-L/16 and ResNet-50."""
-    work = sum(each.operations for each in transformer.prefill_matmuls(models.VIT_L_16, 197))
-    assert work.m_as("GFLOP") / 2 == pytest.approx(61.55, abs=0.006)
-    resnet = models.get("resnet-50")
-    assert convolution.forward_flops(resnet).m_as("GFLOP") == pytest.approx(8.18, abs=0.005)
 
 
 def test_attention_overhead_is_that_of_training() -> None:
@@ -167,13 +159,6 @@ def test_attention_equals_the_projections_at_the_crossover(model: models.Transfo
     assert transformer.forward_flops(long, crossover).m_as("FLOP/token") == pytest.approx(
         2 * transformer.forward_flops(model).m_as("FLOP/token")
     )
-
-
-def test_crossover_of_a_gpt_layer_without_vocabulary() -> None:
-    """24 d² of projections and 4 c d of attention: c = 6 d."""
-    model = gpt(10, 4096, 32, 1, 2048)
-    crossover = transformer.crossover_context(model).m_as("")
-    assert crossover == pytest.approx(6 * 4096, rel=1e-4)
 
 
 # --- intensity ---
@@ -340,14 +325,6 @@ def test_published_caches() -> None:
         assert found.m_as("kB/token") == pytest.approx(printed, abs=0.0005)
 
 
-def test_heads_that_share_keys() -> None:
-    one = transformer.kv_cache_per_token(replace(LLAMA, kv_heads=quantity(1, "1")))
-    grouped = transformer.kv_cache_per_token(LLAMA)
-    all_heads = transformer.kv_cache_per_token(replace(LLAMA, kv_heads=LLAMA.heads))
-    assert one * 8 == grouped
-    assert grouped * 4 == all_heads
-
-
 @pytest.mark.parametrize(
     ("layers", "width", "heads", "saved"), [(96, 12288, 96, 0.70), (105, 20480, 128, 0.65)]
 )
@@ -472,16 +449,6 @@ def test_what_is_refused(call: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as refusal:
         call()
     assert "\n" not in str(refusal.value)
-
-
-def test_intensity_of_fused_attention() -> None:
-    """Decode re-reads the cache for each token; prefill uses each key for many queries."""
-    decode = transformer.fused_attention_intensity(1, 10**9)
-    assert decode.m_as("FLOP/byte") == pytest.approx(1)
-    grouped = transformer.fused_attention_intensity(1, 10**9, 8)
-    assert grouped.m_as("FLOP/byte") == pytest.approx(8)
-    prefill = transformer.fused_attention_intensity(4096, 4096)
-    assert prefill.m_as("FLOP/byte") == pytest.approx(4096 / 2)
 
 
 @given(st.integers(1, 4096), st.integers(1, 8192), st.integers(1, 8), st.integers(1, 256))

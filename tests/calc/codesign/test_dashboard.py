@@ -280,14 +280,6 @@ def test_marks_are_under_the_roof_that_was_measured(tmp_path: Path) -> None:
     assert y > on_slope  # 16 of 20 GFLOP/s
 
 
-def test_one_step_and_constant_values_are_drawn(tmp_path: Path) -> None:
-    log = codesign.RunLog(tmp_path / "run.jsonl", "t", "d", "1 GFLOP/s", "1 GB/s")
-    log.record(step(1, loss=0.0), SimpleNamespace(flop=10**6, traffic=10**6, saved=0))
-    run = codesign.read_run(tmp_path / "run.jsonl")
-    assert "nan" not in codesign.dashboard_page(run).lower()
-    assert codesign.dashboard_text(run)
-
-
 def test_the_page_is_in_the_books_colours() -> None:
     book = STYLE.read_text(encoding="utf-8")
     for name, colour in re.findall(r"(--[a-z-]+): (light-dark\([^)]*\))", dashboard.STYLE):

@@ -57,13 +57,6 @@ def test_totals_by_mode_and_precision(mode: str, optimizer: str) -> None:
         assert str(total.units) == "byte"
 
 
-def test_training_with_adam_is_3_3_times_the_usual_estimate() -> None:
-    ratio = estimate_total_memory(NETWORK, 32, mode="training", optimizer="adam") / (
-        estimate_total_memory(NETWORK, 32)
-    )
-    assert f"{ratio.m_as(''):.1f}" == "3.3"
-
-
 def test_the_overhead_of_int8_is_a_line_of_its_own() -> None:
     assert int8_overhead(NETWORK).m_as("byte") == 74 * 4 + 74 * 3
 
