@@ -20,11 +20,17 @@ def _what_serves_ends() -> Iterator[None]:
 
 @pytest.fixture
 def write_book(tmp_path: Path) -> Write:
-    """Writes a book: `index.qmd`, further files by name, and `_quarto.yml` if it is not given."""
+    """Writes a book: `index.qmd`, further files by name, and `_quarto.yml` if it is not given.
+
+    A further `.qmd` that the settings do not name is a chapter too.
+    """
 
     def write(index: str, files: dict[str, str] | None = None, settings: str = SETTINGS) -> Path:
-        root = tmp_path / "book"
-        for name, text in {"_quarto.yml": settings, "index.qmd": index, **(files or {})}.items():
+        root, files = tmp_path / "book", files or {}
+        chapters = [name for name in files if name.endswith(".qmd") and name not in settings]
+        listed = "".join(f"    - {name}\n" for name in ("index.qmd", *chapters))
+        settings = settings.replace("    - index.qmd\n", listed)
+        for name, text in {"_quarto.yml": settings, "index.qmd": index, **files}.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

@@ -7,11 +7,9 @@ import os
 import pty
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,14 +26,13 @@ from tests.press.tiny_book import (
     REPOSITORY,
     SETTINGS,
     Write,
-    ended,
     press,
+    printed,
     search_entries,
     started,
     wait_for,
 )
 
-TWO_PAGES = SETTINGS.replace("- index.qmd", "- index.qmd\n    - two.qmd")
 IN_PROJECT = SETTINGS.replace("type: book", "type: book\n  execute-dir: project")
 
 
@@ -249,21 +246,9 @@ def test_a_file_that_a_cell_wrote_itself_is_no_input(tmp_path: Path, write_book:
     assert runs(root) == 1
 
 
-def test_a_chapter_does_not_see_the_shell_of_its_author(
-    write_book: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SECRET_SETTING", "7")
-    root = write_book(
-        "# A\n\n```{python}\nimport os\n```\n\n`{python} os.getenv('SECRET_SETTING') is None`\n"
-    )
-    render(root)
-    assert "True" in text(root).split("\n")
-
-
 def test_cells_run_in_the_folder_that_the_project_says(write_book: Write) -> None:
     chapter = "# B\n\nHere: `{python} __import__('os').path.basename(__import__('os').getcwd())`.\n"
     for settings, folder in ((SETTINGS, "b"), (IN_PROJECT, "book")):
-        settings = settings.replace("- index.qmd", "- index.qmd\n    - b/two.qmd")
         root = write_book("# A\n", {"b/two.qmd": chapter}, settings)
         render(root)
         assert f"Here: {folder}." in page_texts(root / "_book")["b/two.html"]
@@ -298,18 +283,19 @@ def test_a_build_that_fails_late_leaves_the_last_good_book(
     assert not list(root.glob("._book*"))
 
 
-def test_a_killed_build_leaves_the_last_good_book_and_the_next_one_works(write_book: Write) -> None:
+def test_a_killed_build_leaves_the_last_good_book_and_the_next_one_works(
+    write_book: Write, tmp_path: Path
+) -> None:
     root = write_book("# A\n\nGood.\n")
     render(root)
     before = files_below(root / "_book")
-    write_book(
-        "# A\n\n```{python}\nimport time\nprint('started', flush=True)\ntime.sleep(600)\n```\n"
-    )
-    building = subprocess.Popen([sys.executable, "-m", "press", "render", root], cwd=REPOSITORY)
-    (root / "._book.new").mkdir()  # as if it had been killed while it wrote
-    time.sleep(2.5)
-    building.send_signal(signal.SIGKILL)
-    building.wait()
+    begun = tmp_path / "begun"
+    code = f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(600)"
+    write_book(f"# A\n\n```{{python}}\n{code}\n```\n")
+    with started("render", root) as building:
+        (root / "._book.new").mkdir()  # as if it had been killed while it wrote
+        wait_for(begun.exists)
+        building.kill()
     assert files_below(root / "_book") == before
     write_book("# A\n\nBetter.\n")
     render(root)
@@ -317,34 +303,16 @@ def test_a_killed_build_leaves_the_last_good_book_and_the_next_one_works(write_b
     assert not list(root.glob("._book*"))
 
 
-@pytest.mark.slow
-def test_an_interrupted_build_says_so_and_leaves_nothing(write_book: Write, tmp_path: Path) -> None:
-    begun = tmp_path / "begun"
-    code = f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(600)"
-    root = write_book(f"# A\n\n```{{python}}\n{code}\n```\n")
-    with started("render", root, stderr=subprocess.PIPE) as building:
-        wait_for(begun.exists)
-        building.send_signal(signal.SIGINT)
-        _, said = building.communicate(timeout=20)
-    assert (building.returncode, said) == (130, "Stopped; the last good book is as it was.\n")
-    assert not (root / "_book").exists()
-
-
-def test_a_build_killed_in_the_middle_of_the_swap_is_mended(write_book: Write) -> None:
+@pytest.mark.parametrize(
+    ("index", "settings"), [("# A\n\nSee @fig-none.\n", SETTINGS), ("# A\n", "project: [")]
+)
+def test_a_half_done_swap_is_mended_even_if_the_book_is_broken(
+    index: str, settings: str, write_book: Write
+) -> None:
     root = write_book("# A\n\nGood.\n")
     render(root)
     (root / "_book").rename(root / "._book.old")
-    write_book("# A\n\nSee @fig-none.\n")
-    with pytest.raises(BookError):
-        render(root)
-    assert "Good." in text(root)
-
-
-def test_a_half_done_swap_is_mended_even_if_the_settings_are_broken(write_book: Write) -> None:
-    root = write_book("# A\n\nGood.\n")
-    render(root)
-    (root / "_book").rename(root / "._book.old")
-    write_book("# A\n", settings="project: [")
+    write_book(index, settings=settings)
     with pytest.raises(BookError):
         render(root)
     assert "Good." in text(root)
@@ -358,22 +326,6 @@ def test_git_does_not_see_a_build_in_the_making(tmp_path: Path) -> None:
         ["git", "-C", tmp_path, "check-ignore", *names], capture_output=True, text=True, check=True
     )
     assert seen.stdout.split() == names
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("torn", ["", "5", "[]"])
-def test_a_torn_file_of_the_cache_is_made_again(torn: str, write_book: Write) -> None:
-    root = write_book("# A\n\nIt is `{python} 1 + 1`.\n")
-    render(root)
-    kept = [
-        p for p in (root / ".press-cache").rglob("*.json") if p.parent.name != "profile_default"
-    ]
-    assert {"result", "parsed", "html", ".press-cache"} <= {path.parent.name for path in kept}
-    for path in kept:
-        path.write_text(torn)
-    render(root)
-    assert "It is 2." in text(root)
-    assert press("render", root).stdout.startswith("Nothing has changed")
 
 
 @pytest.mark.slow
@@ -476,17 +428,6 @@ def test_what_other_programs_print_is_on_the_page(write_book: Write) -> None:
         assert line in text(root).split("\n")
 
 
-def test_chapters_and_their_process_end_with_press(write_book: Write, tmp_path: Path) -> None:
-    said = tmp_path / "said"
-    code = f"import os, time\nopen({str(said)!r}, 'w').write(f'{{os.getpid()}} {{os.getppid()}}')"
-    root = write_book(f"# A\n\n```{{python}}\n{code}\ntime.sleep(600)\n```\n")
-    with subprocess.Popen([sys.executable, "-m", "press", "render", root], cwd=REPOSITORY) as press:
-        wait_for(lambda: said.exists() and len(said.read_text().split()) == 2)
-        press.kill()
-    for pid in map(int, said.read_text().split()):
-        wait_for(partial(ended, pid))
-
-
 def test_chapters_that_share_an_import_see_nothing_of_one_another(write_book: Write) -> None:
     names = [f"c{number}" for number in range(CORES + 2)]
     code = (
@@ -498,9 +439,7 @@ def test_chapters_that_share_an_import_see_nothing_of_one_another(write_book: Wr
         f"{name}.qmd": f"# {name}\n\n```{{python}}\n#| echo: false\n{code.format(name=name)}\n```\n"
         for name in names
     }
-    chapters = "".join(f"    - {name}.qmd\n" for name in names)
-    settings = IN_PROJECT.replace("    - index.qmd\n", f"    - index.qmd\n{chapters}")
-    root = write_book("# A\n", {**files, "mine.py": "seen = []\n"}, settings)
+    root = write_book("# A\n", {**files, "mine.py": "seen = []\n"}, IN_PROJECT)
     render(root)
     pages = page_texts(root / "_book")
     for name in names:
@@ -511,8 +450,7 @@ def test_code_of_any_kind_is_set_in_the_pdf(write_book: Write) -> None:
     blocks = "```python\none = 1\u2028two = 2\n```\n\n```\n```\n\n```python\nthree = 3\n\n```"
     root = write_book(f'# A\n\n{blocks}\n\n`g`.text, `x`(y), `a"\\` and `b`[c]\n')
     render(root)
-    pages = PdfReader(root / "_book" / "A-tiny-book.pdf").pages
-    words = " ".join(" ".join(page.extract_text() for page in pages).split())
+    words = " ".join(printed(root))
     assert 'one = 1 two = 2 three = 3 g.text, x(y), a"\\ and b[c]' in words
 
 
@@ -549,10 +487,7 @@ def test_outside_git_the_version_stands_for_the_commit(write_book: Write) -> Non
 
 
 def test_chapters_may_share_a_title(write_book: Write) -> None:
-    settings = SETTINGS.replace("- index.qmd", "- index.qmd\n    - two.qmd")
-    root = write_book(
-        "# Summary\n", {"two.qmd": "# Summary\n\n[up](index.qmd#summary)\n"}, settings
-    )
+    root = write_book("# Summary\n", {"two.qmd": "# Summary\n\n[up](index.qmd#summary)\n"})
     render(root)
     assert set(page_texts(root / "_book")) == {"index.html", "two.html"}
 
@@ -575,15 +510,13 @@ def test_other_sites_find_a_picture_of_each_page(write_book: Write) -> None:
         f"# Two\n\n```{{python}}\n#| label: fig-a\n#| fig-cap: A.\n#| fig-alt: A.\n{drawing}\n```\n"
     )
     files = {"two.qmd": two, "three.qmd": "# Three\n"}
-    settings = TWO_PAGES.replace("- two.qmd", "- two.qmd\n    - three.qmd")
-    root = write_book("# First {.unnumbered}\n", files, settings)
+    root = write_book("# First {.unnumbered}\n", files)
     render(root)
     assert "og:image" not in (root / "_book/index.html").read_text()
     assert not list(root.glob("_book/**/*.png"))
     address = "https://example.org"
-    (root / "_quarto.yml").write_text(
-        settings.replace("book:\n", f"book:\n  site-url: {address}\n")
-    )
+    with_address = SETTINGS.replace("book:\n", f"book:\n  site-url: {address}\n")
+    write_book("# First {.unnumbered}\n", files, with_address)
     render(root)
     named = {
         page: re.search(r'og:image" content="([^"]*)"', (root / f"_book/{page}.html").read_text())
@@ -600,7 +533,7 @@ def test_other_sites_find_a_picture_of_each_page(write_book: Write) -> None:
 
 def test_a_page_can_stay_out_of_the_search(write_book: Write) -> None:
     again = "---\nsearch: false\n---\n\n# Again\n\nA marmot.\n"
-    root = write_book("# First\n\nA marmot.\n", {"two.qmd": again}, TWO_PAGES)
+    root = write_book("# First\n\nA marmot.\n", {"two.qmd": again})
     render(root)
     assert {entry["href"].split("#")[0] for entry in search_entries(root / "_book")} == {
         "index.html"
@@ -612,7 +545,7 @@ def test_a_chapter_says_how_long_its_text_takes_to_read(write_book: Write) -> No
     """At 200 words a minute; formulas, code, tables and folded answers are left out."""
     folded = '::: {.callout-tip collapse="true" title="Answer"}\n' + "no " * 900 + "\n:::\n"
     text = "# One\n\n" + "word " * 620 + "\n\n$$\n" + "x + " * 900 + "x\n$$\n\n" + folded
-    root = write_book("# First {.unnumbered}\n", {"two.qmd": text}, TWO_PAGES)
+    root = write_book("# First {.unnumbered}\n", {"two.qmd": text})
     render(root)
     assert ">About 3 minutes to read</p>" in (root / "_book/two.html").read_text()
     assert "to read</p>" not in (root / "_book/index.html").read_text()
@@ -643,10 +576,9 @@ def test_definitions_stand_beside_their_terms_on_paper(write_book: Write) -> Non
     )
     root = write_book(f"# A\n\n{terms}")
     render(root)
-    pages = PdfReader(root / "_book/A-tiny-book.pdf").pages
-    printed = " ".join("".join(page.extract_text() for page in pages).split())
-    assert "Latency The time to the first byte." in printed
-    assert "Bandwidth Bytes. In a second." in printed
+    words = " ".join(printed(root))
+    assert "Latency The time to the first byte." in words
+    assert "Bandwidth Bytes. In a second." in words
 
 
 def test_a_folded_note_is_open_on_paper(write_book: Write) -> None:
@@ -655,11 +587,9 @@ def test_a_folded_note_is_open_on_paper(write_book: Write) -> None:
     root = write_book(f"# A\n\n{note}")
     render(root)
     assert "<details" in (root / "_book/index.html").read_text()
-    printed = "".join(
-        page.extract_text() for page in PdfReader(root / "_book/A-tiny-book.pdf").pages
-    )
-    assert "They whistle." in printed
-    assert "Marmots" not in printed
+    words = " ".join(printed(root))
+    assert "They whistle." in words
+    assert "Marmots" not in words
 
 
 def test_a_build_of_all_formats_stands_for_one(write_book: Write) -> None:
@@ -704,8 +634,7 @@ def test_the_cache_forgets_what_no_chapter_uses(tmp_path: Path, write_book: Writ
 def test_a_page_whose_cells_stand_in_the_pdf_alone_has_no_notebook(write_book: Write) -> None:
     cell = "```{python}\nprint(6 * 7)\n```\n"
     hidden = f'# A\n\n::: {{.content-visible when-format="typst"}}\n{cell}:::\n'
-    settings = SETTINGS.replace("- index.qmd", "- index.qmd\n    - b.qmd")
-    root = write_book(hidden, {"b.qmd": f"# B\n\n{cell}"}, settings)
+    root = write_book(hidden, {"b.qmd": f"# B\n\n{cell}"})
     render(root)
     assert [file.name for file in (root / "_book" / "notebooks").iterdir()] == ["b.zip"]
     pages = [(root / "_book" / name).read_text() for name in ("index.html", "b.html")]
@@ -719,23 +648,21 @@ def test_a_part_of_many_chapters_follows_without_an_empty_page(write_book: Write
     chapters = {f"{number}.qmd": f"# C{number}\n" for number in range(27)}
     root = write_book("# A\n\nBefore.\n", chapters, SETTINGS.replace("- index.qmd\n", part))
     render(root)
-    texts = [page.extract_text() for page in PdfReader(root / "_book/A-tiny-book.pdf").pages]
+    texts = printed(root)
     (opening,) = (place for place, text in enumerate(texts) if "Part I" in text)
     assert "Before." in texts[opening - 1]
     assert "C26" in texts[opening]
 
 
 def test_the_pdf_leaves_out_what_the_settings_say(write_book: Write) -> None:
-    settings = SETTINGS.replace("    - index.qmd", "    - index.qmd\n    - api/laws.qmd")
     kept = "  typst:\n    leave-out: [api]\n    imprint: [Set in small type.]\n"
-    settings = settings.replace("  typst: default\n", kept)
+    settings = SETTINGS.replace("  typst: default\n", kept)
     index = "# Preface {.unnumbered}\n\nSee [the laws](api/laws.qmd#sec-laws).\n"
     laws = "# Laws {#sec-laws}\n\nA law of the site.\n"
     root = write_book(index, {"api/laws.qmd": laws}, settings)
     render(root)
     assert "A law of the site" in (root / "_book" / "api" / "laws.html").read_text()
-    (pdf,) = (root / "_book").glob("*.pdf")
-    text = "\n".join(page.extract_text() for page in PdfReader(pdf).pages)
-    assert "See the laws" in text
-    assert "Set in small type." in text
-    assert "A law of the site" not in text
+    words = " ".join(printed(root))
+    assert "See the laws" in words
+    assert "Set in small type." in words
+    assert "A law of the site" not in words

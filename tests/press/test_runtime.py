@@ -62,8 +62,7 @@ def test_a_page_has_its_scripts_and_the_sentence_for_readers_without_them(
 
     monkeypatch.setattr(runtime, "_packed", packed)
     other = {**MODELS, "other.qmd": "# Another\n\nText.\n"}
-    settings = LIVE_SETTINGS.replace("    - index.qmd\n", "    - index.qmd\n    - other.qmd\n")
-    book = write_book(PAGE, other, settings)
+    book = write_book(PAGE, other, LIVE_SETTINGS)
     render(book, "html")
     assert 'data-live="models"' in page_of(book)
     assert "assets/live.js" in page_of(book)

@@ -14,8 +14,7 @@ from press.build import render
 from press.errors import BookError
 from tests.press.tiny_book import SETTINGS, Write, search_index
 
-TWO = SETTINGS.replace("- index.qmd", "- index.qmd\n    - two.qmd")
-WITH_SEARCH = f"{TWO}\nsearch-data: search.json\n"
+WITH_SEARCH = f"{SETTINGS}\nsearch-data: search.json\n"
 PAGE = "# Animals\n\n## Marmot {#sec-marmot}\n\nIt whistles.\n"
 TOLD = {
     "groups": {"Names": ["two"]},
@@ -94,8 +93,7 @@ def test_terms_have_a_card_where_they_are_first_named(write_book: Write) -> None
     told = TOLD | {"cards": [{"title": "burrow", "text": "Where it sleeps.", "href": "two.qmd"}]}
     page = "# A burrow {#sec-marmot}\n\n`burrow` is code. Burrows are deep. A burrow is warm.\n"
     files = {"two.qmd": "# Terms\n\nA dictionary.\n", "search.json": json.dumps(told)}
-    settings = WITH_SEARCH.replace("- index.qmd", "- index.qmd\n    - three.qmd")
-    root = write_book(PAGE, {**files, "three.qmd": page.replace("marmot", "three")}, settings)
+    root = write_book(PAGE, {"three.qmd": page.replace("marmot", "three"), **files}, WITH_SEARCH)
     render(root)
     html = (root / "_book/three.html").read_text(encoding="utf-8")
     assert html.count('data-key="term burrow"') == 1

@@ -126,7 +126,7 @@ def test_a_full_disk_in_one_lane_is_what_stops_the_build(tmp_path: Path) -> None
         raise OSError(28, "No space left on device")
 
     lanes = [
-        [Stage(EACH, "slow", lambda _: sleep(0.2), "chapter") for _ in range(2)],
+        [Stage(EACH, "slow", lambda _: sleep(0.05), "chapter") for _ in range(2)],
         [Stage(EACH, "full", full, "chapter")],
     ]
     with pytest.raises(OSError, match="No space left"):

@@ -12,9 +12,8 @@ import pytest
 from press.build import render
 from tests.page_texts import page_texts
 from tests.press.test_hardening import PIXEL, said
-from tests.press.tiny_book import SETTINGS, Write
+from tests.press.tiny_book import WITHOUT_PDF as HTML, Write
 
-HTML = SETTINGS.replace("  typst: default\n", "")
 SAME = "Nothing has changed"
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from press.build import render
 from tests.in_browser import PHONE, axe_violations, colour_violations, open_file
-from tests.press.tiny_book import SETTINGS
+from tests.press.tiny_book import WITHOUT_PDF
 
 pytestmark = pytest.mark.xdist_group("press in a browser")
 
@@ -89,7 +89,7 @@ POINTS = """cells => cells.map(cell => {
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("tables")
-    (root / "_quarto.yml").write_text(SETTINGS.replace("  typst: default\n", ""), encoding="utf-8")
+    (root / "_quarto.yml").write_text(WITHOUT_PDF, encoding="utf-8")
     (root / "index.qmd").write_text(f"{DEVICES}{LONG}\n\n{WIDE}\n{MACHINES}", encoding="utf-8")
     render(root, "html")
     return root / "_book"

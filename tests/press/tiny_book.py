@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pypdf import PdfReader
 
 from press.build import render
 from press.errors import BookError
@@ -37,6 +38,8 @@ format:
   typst: default
 """
 
+WITHOUT_PDF = SETTINGS.replace("  typst: default\n", "")
+
 Write = Callable[..., Path]
 
 
@@ -52,6 +55,12 @@ def refusal(root: Path) -> list[str]:
     assert not (root / "_book").exists()
     assert not list(root.glob("._book*"))
     return [str(problem) for problem in caught.value.problems]
+
+
+def printed(root: Path) -> list[str]:
+    """The words of each page of its PDF."""
+    pages = PdfReader(root / "_book" / "A-tiny-book.pdf").pages
+    return [" ".join(page.extract_text().split()) for page in pages]
 
 
 def wait_for(happened: Callable[[], bool]) -> None:
