@@ -179,7 +179,8 @@ def parts_table(plan: Estimate) -> list[Table]:
 
 def between(low: Quantity, high: Quantity, expected: Quantity) -> str:
     """Both ends in the unit in which what is expected is printed, in three digits."""
-    unit = str(expected).partition(" ")[2]
+    text = str(expected)
+    unit = "%" if text.endswith("%") else text.partition(" ")[2]
     return f"{three(low, unit)} to {three(high, unit)} {unit}".rstrip()
 
 

@@ -166,6 +166,9 @@ def test_the_run_of_llama_3() -> None:
     assert published.expected_mfu.m_as("") == pytest.approx(measured.m_as(""), rel=0.25)
     assert published.mfu.upper > measured  # no program beats the bound
     assert published.device_time.m_as("h") == pytest.approx(run.device_time.m_as("h"), rel=0.35)
+    longer = 30.84e6 / published.device_time.m_as("h")
+    told = f"took {longer:.2f} times the device hours a token on 16384, at an MFU of 41%."
+    assert published.caveats[0].endswith(told)
 
 
 def test_utilisations_and_tokens_of_a_device() -> None:
@@ -176,6 +179,27 @@ def test_utilisations_and_tokens_of_a_device() -> None:
     work = 3 * transformer.causal_flops(GPT, 2048).m_as("FLOP/token")
     assert plan.best.mfu.m_as("") == pytest.approx(each * work / 989.4e12, rel=1e-3)
     assert "HFU" in str(plan)
+
+
+def test_rates_have_the_interval_of_the_time_that_they_take() -> None:
+    plan = small()
+    assert plan.step.interval is not None
+    assert plan.step.expected is not None
+    ends = plan.interval(plan.best.throughput, rate=True)
+    assert ends is not None
+    for rate, time in zip(ends, reversed(plan.step.interval), strict=True):
+        assert (rate * time / plan.step.tokens * 8).m_as("") == pytest.approx(1)
+    units = {"MFU of": " %", "tokens of a device": " token/s"}
+    for line, unit in units.items():
+        [row] = [row for row in plan.tables[0].rows if row[0].startswith(line)]
+        assert " to " in row[3]
+        assert row[3].endswith(unit)
+
+
+def test_the_help_names_the_software_of_all_published_rows() -> None:
+    known = {each.job.software.key for each in published_layouts()}
+    told = str(plan_training.__doc__)
+    assert not {key for key in known if f'"{key}"' not in told}
 
 
 def test_a_schedule_without_a_bubble_is_no_slower() -> None:
@@ -226,7 +250,8 @@ def test_a_choice_that_nobody_has_published_is_named() -> None:
     )
     assert plan.run.recipe.name == "adam-mixed"
     assert "on 8192 tokens (parts of 4096 at least)" in plan.best.beyond_published
-    assert plan.caveats[0] == plan.best.beyond_published
+    assert plan.best.beyond_published in plan.caveats
+    assert f"{plan.best} (like no published row)" in plan.answer
     assert plan.like_published is not None
     assert not plan.like_published.beyond_published
     assert plan.like_published.time >= plan.best.time

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from calc.catalog import intervals
+from calc.catalog import intervals, models, runs
 from calc.catalog.hardware import dtype_of
 from calc.core.arrays import Number
 from calc.core.report import Answer, Table, values
@@ -23,6 +23,7 @@ from calc.planning.training import precedents
 from calc.planning.training.candidate import Candidate, best_of
 from calc.planning.training.precedents import DEGREES
 from calc.planning.training.search import PRINTED, Cuts, Run
+from calc.published.conditions import device_key
 from calc.steps.job import Layout
 from calc.steps.layouts import DeviceMemory
 
@@ -196,19 +197,20 @@ class TrainingPlan(Answer):
         parts = self.step.expected_parts
         return intervals.PEAKS if parts is None else str(parts.basis)
 
-    def interval(self, expected: Quantity) -> tuple[Quantity, Quantity] | None:
-        """Between what 80 % of rows like it lie, of a time of the run or of what grows with it."""
+    def interval(self, expected: Quantity, rate: bool = False) -> tuple[Quantity, Quantity] | None:
+        """Between what 80 % of rows like it lie, of what grows with a step's time, or of a rate."""
         if self.step.interval is None or self.step.expected is None:
             return None
-        low, high = self.step.interval
-        return expected * (low / self.step.expected), expected * (high / self.step.expected)
+        low, high = (end / self.step.expected for end in self.step.interval)
+        return (expected / high, expected / low) if rate else (expected * low, expected * high)
 
     @property
     def answer(self) -> str:
         """The layout, its MFU and how long the run takes."""
         job, word = self.run.job, "" if self.step.expected is not None else "at least "
+        unlike = " (like no published row)" if self.best.beyond_published else ""
         return (
-            f"{job.model.name} on {self.devices} {job.device.name}: {self.best}, MFU"
+            f"{job.model.name} on {self.devices} {job.device.name}: {self.best}{unlike}, MFU"
             f" {_percent(self.best.mfu)}, {word}{self.duration}"
         )
 
@@ -239,14 +241,30 @@ class TrainingPlan(Answer):
 
     @property
     def caveats(self) -> list[str]:
-        """What nobody has published of this layout, and the best of those that somebody has."""
-        told = [self.best.beyond_published] if self.best.beyond_published else []
+        """A published run of the model, what nobody has published of this layout, and what is."""
+        told = list(filter(None, (self._published_run, self.best.beyond_published)))
         if (like := self.like_published) is not None and like is not self.best:
             told.append(
                 f"Of layouts like the published ones the best is {like}, {like.time} a step, MFU"
                 f" {_percent(like.mfu)}."
             )
         return told
+
+    @property
+    def _published_run(self) -> str:
+        """The sentence on what the same model took on the same devices; "" where none is known."""
+        job = self.run.job
+        for run in map(runs.get, runs.names()):
+            same = models.key_of(run.name) == models.key_of(job.model.name) is not None
+            same = same and device_key(run.device.lower()) == job.device.key
+            if same and self.run.adapters is None and run.publishes("device_time"):
+                took = run.device_time / run.tokens * self.tokens / self.device_time
+                mfu = f", at an MFU of {run.mfu}" if run.publishes("mfu") else ""
+                return (
+                    f"As published, {run.name} took {took.m_as(''):.2f} times the device hours a"
+                    f" token on {run.devices}{mfu}."
+                )
+        return ""
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -263,9 +281,9 @@ class TrainingPlan(Answer):
         run, step, capacity = self.run, self.step, self.run.job.device.memory_capacity
 
         def row(
-            name: str, bound: Quantity | None, value: Quantity, last: str = ""
+            name: str, bound: Quantity | None, value: Quantity, last: str = "", rate: bool = False
         ) -> tuple[str, ...]:
-            ends = None if step.expected is None else self.interval(value)
+            ends = self.interval(value, rate)
             told = "" if ends is None else between(*ends, value)
             known = "" if step.expected is None else str(value)
             return (
@@ -286,22 +304,16 @@ class TrainingPlan(Answer):
         memory = memory_text(self.memory.total, capacity)
         yield "memory of the fullest", memory, "", "", f"of {capacity}"
         yield row("step", step.lower, self.best.time, f"bound by {step.bound}")
-        mfu, hfu = _percent(self.best.mfu), _percent(self.best.hfu)
-        yield (
+        mfu, rate = self.best.mfu.to("%"), self.best.throughput
+        yield row(
             f"MFU of {run.job.device.peak(run.job.formats.dtype)}",
-            _percent(self.mfu.upper),
+            self.mfu.upper.to("%"),
             mfu,
-            "",
-            f"HFU {hfu}",
+            f"HFU {_percent(self.best.hfu)}",
+            rate=True,
         )
-        rate = self.best.throughput
-        yield (
-            "tokens of a device",
-            str((rate * self.best.time / step.lower).to("token/s")),
-            str(rate),
-            "",
-            "",
-        )
+        fastest = (rate * self.best.time / step.lower).to("token/s")
+        yield row("tokens of a device", fastest, rate, rate=True)
         yield row("all steps", self.time.lower.to("day"), (self.steps * self.best.time).to("day"))
         yield row("run with failures", None, self.duration, f"goodput {_percent(self.goodput)}")
         yield row("hours of all devices", None, self.device_time)

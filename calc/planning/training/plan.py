@@ -91,7 +91,8 @@ def plan_training(
     - `fine_tune`: lora or qlora, where adapters alone are trained, in FP32, beside frozen weights
     - `rank`: of these adapters, which all matrices of the layers get
     - `dtype`: what products are computed in
-    - `software`: whose own time the expectation counts: "megatron"; none where it is left out
+    - `software`: whose own time the expectation counts: "megatron", "megatron-26-04", "torchtitan",
+      "maxtext", "llm-foundry" or "other-training"; none where it is left out
     - `schedule`: of a pipeline: "1f1b", interleaved with thin stages, or one without most of the
       bubble, "zb-h1" or "zb-v", which not all software has
     - `usable`: share of a device's memory for states and activations
