@@ -6,8 +6,6 @@ from collections import defaultdict
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path
 
 from calc import formats
 from calc.core.formatting import listed
@@ -16,24 +14,16 @@ from calc.formats import Float, Integer
 from figures import style
 
 ROWS: tuple[Float | Integer, ...] = (
-    formats.FP32,
-    formats.TF32,
-    formats.BF16,
-    formats.FP16,
-    formats.FP8_E5M2,
-    formats.FP8_E4M3,
-    formats.FP6_E3M2,
-    formats.FP6_E2M3,
-    formats.FP4_E2M1,
-    formats.INT8,
-    formats.INT4,
+    *(formats.FP32, formats.TF32, formats.BF16, formats.FP16, formats.FP8_E5M2, formats.FP8_E4M3),
+    *(formats.FP6_E3M2, formats.FP6_E2M3, formats.FP4_E2M1, formats.INT8, formats.INT4),
 )
 BLOCK = formats.MXFP4
 COLOURS = {"sign": style.RED, "exponent": style.BLUE, "mantissa": style.ORANGE}
 COLOURS |= {"integer": style.GREEN, "scale": style.PURPLE}
 WIDEST = formats.FP32.bits
 Field = tuple[str, int]
-Boxes = defaultdict[str, list[Path]]  # of each kind of bit
+Box = tuple[float, float, float, float]
+Boxes = defaultdict[str, list[Box]]  # of each kind of bit
 
 
 def draw() -> Figure:
@@ -52,7 +42,9 @@ def draw() -> Figure:
             style.note(axes, form.bits + 0.8, y, _range(form), va="center")
     _column_names(axes)
     _block(axes, boxes, len(ROWS) + 1.3)
-    _draw_boxes(axes, boxes)
+    for kind, places in boxes.items():
+        look = {"facecolor": (COLOURS[kind], 0.3), "edgecolor": (COLOURS[kind], 0.45)}
+        style.boxes(axes, places, linewidth=0.8, **look)
     return figure
 
 
@@ -89,23 +81,9 @@ def _fields(axes: Axes, boxes: Boxes, y: float, fields: list[Field]) -> None:
         x += bits
 
 
-def _box(x: float, y: float, width: float) -> Path:
+def _box(x: float, y: float, width: float) -> Box:
     air = min(0.06, 0.1 * width)
-    left, right = x + air, x + width - air
-    corners = [(left, y - 0.36), (right, y - 0.36), (right, y + 0.36), (left, y + 0.36)]
-    return Path([*corners, corners[0]], closed=True)
-
-
-def _draw_boxes(axes: Axes, boxes: Boxes) -> None:
-    """All boxes of a kind as one shape: hundreds of them would make the drawing large."""
-    for kind, outlines in boxes.items():
-        shape = PathPatch(
-            Path.make_compound_path(*outlines),
-            facecolor=(COLOURS[kind], 0.3),
-            edgecolor=(COLOURS[kind], 0.45),
-            linewidth=0.8,
-        )
-        axes.add_patch(shape)
+    return x + air, y - 0.36, width - 2 * air, 0.72
 
 
 def _column_names(axes: Axes) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path
 
 from calc.derivations import show
 from calc.derivations.hardware_aware import OwnQuestions
@@ -67,15 +65,11 @@ def _matrix(axes: Axes, read: tuple[tuple[int, int], ...]) -> None:
         (read, style.ORANGE, 1.0),
     ):
         if places:
-            cells = Path.make_compound_path(*(_cell(*place) for place in places))
-            axes.add_patch(PathPatch(cells, facecolor=colour, alpha=alpha, linewidth=0))
+            cells = [_cell(*place) for place in places]
+            style.boxes(axes, cells, facecolor=colour, alpha=alpha, linewidth=0)
     (first_row, first), *_, (last_row, last) = read
-    axes.annotate(
-        "",
-        (last + CELL / 2, last_row + CELL / 2),
-        (first + CELL / 2, first_row + CELL / 2),
-        arrowprops={"arrowstyle": "->", "color": "#ffffff", "linewidth": 1.2, "shrinkB": 0},
-    )
+    start, end = (first + CELL / 2, first_row + CELL / 2), (last + CELL / 2, last_row + CELL / 2)
+    style.arrow(axes, start, end, color="#ffffff", linewidth=1.2, shrinkB=0)
     for row in range(EACH):
         words = str(row + 1) if row else f"row {row + 1}"
         style.note(axes, -0.3, row + CELL / 2, words, ha="right", va="center")
@@ -85,8 +79,6 @@ def _matrix(axes: Axes, read: tuple[tuple[int, int], ...]) -> None:
     axes.set_axis_off()
 
 
-def _cell(row: int, column: int) -> Path:
+def _cell(row: int, column: int) -> tuple[float, float, float, float]:
     """An element's square; between lines there is more room."""
-    right = column + (WITHIN if (column + 1) % EACH else CELL)
-    low = row + CELL
-    return Path([(column, row), (right, row), (right, low), (column, low), (column, row)])
+    return column, row, WITHIN if (column + 1) % EACH else CELL, CELL

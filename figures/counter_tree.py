@@ -68,8 +68,7 @@ def _rung(axes: Axes, y: float, rung: Rung, last: bool) -> None:
     _, aside, length = PLACES_NARROW if style.is_narrow() else PLACES
     axes.text(0.0, y + 0.04, rung.question, va="bottom")
     style.note(axes, 0.0, y - 0.06, rung.counter, va="top", color=style.BLUE)
-    arrow = {"arrowstyle": "->", "color": style.INK, "linewidth": 1.0}
-    axes.annotate("", (aside + length, y), (aside, y), arrowprops=arrow)
+    style.arrow(axes, (aside, y), (aside + length, y), linewidth=1.0)
     style.note(
         axes,
         aside + 0.45 * length,
@@ -92,5 +91,5 @@ def _rung(axes: Axes, y: float, rung: Rung, last: bool) -> None:
     )
     other = "no" if rung.answer == "yes" else "yes"
     below = y - STEP + (0.14 if last else 0.36)
-    axes.annotate("", (0.12, below), (0.12, y - 0.34), arrowprops=arrow)
+    style.arrow(axes, (0.12, y - 0.34), (0.12, below), linewidth=1.0)
     style.note(axes, 0.25, y - 0.5, other, va="center")

@@ -26,12 +26,8 @@ def draw() -> Figure:
     style.log_axis(axes, "y", "Effective bandwidth", decades=3)
     axes.set_xlim(*SIZES)
     axes.set_ylim(5e-7, 2e3)
-    axes.set_xticks(
-        [size.m_as("byte") for size in SIZE_TICKS], [str(show(size)) for size in SIZE_TICKS]
-    )
-    axes.set_yticks(
-        [rate.m_as(RATE) for rate in RATE_TICKS], [str(show(rate)) for rate in RATE_TICKS]
-    )
+    style.ticks(axes.xaxis, SIZE_TICKS, "byte")
+    style.ticks(axes.yaxis, RATE_TICKS, RATE)
     for name, latency, bandwidth, half in FourLinks.rows:
         _link(axes, name, latency, bandwidth, half, narrow)
     _library(axes, narrow)

@@ -93,18 +93,7 @@ def _in_flight(axes: Axes) -> None:
 
 
 def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
-    axes.annotate(
-        "",
-        end,
-        xytext=start,
-        arrowprops={
-            "arrowstyle": "<->",
-            "color": style.INK,
-            "linewidth": 1.3,
-            "shrinkA": 0,
-            "shrinkB": 0,
-        },
-    )
+    style.arrow(axes, start, end, "<->", linewidth=1.3, shrinkA=0, shrinkB=0)
 
 
 def _note(

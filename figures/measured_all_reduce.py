@@ -32,12 +32,8 @@ def draw() -> Figure:
     style.log_axis(axes, "y", "Bus bandwidth")
     axes.set_xlim(SIZES[0], SIZES[1] * (100 if narrow else 800))
     axes.set_ylim(0.08, 1.6e3)
-    axes.set_xticks(
-        [size.m_as("byte") for size in SIZE_TICKS], [str(show(size)) for size in SIZE_TICKS]
-    )
-    axes.set_yticks(
-        [rate.m_as("GB/s") for rate in RATE_TICKS], [str(show(rate)) for rate in RATE_TICKS]
-    )
+    style.ticks(axes.xaxis, SIZE_TICKS, "byte")
+    style.ticks(axes.yaxis, RATE_TICKS, "GB/s")
     for name, fitted in MeasuredAllReduce.fitted:
         curve = fitted.curve
         points = [

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch, Rectangle
-from matplotlib.path import Path
+from matplotlib.patches import Rectangle
 
 from calc import machines
 from calc.catalog.machines import Machine
@@ -194,14 +193,9 @@ def _squares(axes: Axes, left: float, top: float, count: int) -> None:
     """A square for each device of a fabric; the first is the one that is drawn."""
     pitch, side = 4.3, 3.2
     for first, last, colour, alpha in ((1, count, style.INK, 0.45), (0, 1, style.RED, 1.0)):
-        squares = [
-            Path([(x, y), (x + side, y), (x + side, y - side), (x, y - side), (x, y)], closed=True)
-            for place in range(first, last)
-            for x in [left + pitch * (place % SQUARES)]
-            for y in [top - pitch * (place // SQUARES)]
-        ]
-        whole = Path.make_compound_path(*squares)
-        axes.add_patch(PathPatch(whole, facecolor=colour, alpha=alpha, linewidth=0))
+        places = (divmod(place, SQUARES) for place in range(first, last))
+        squares = [(left + pitch * x, top - pitch * y, side, -side) for y, x in places]
+        style.boxes(axes, squares, facecolor=colour, alpha=alpha, linewidth=0)
 
 
 def _text(axes: Axes, x: float, y: float, text: str, **look: Any) -> None:

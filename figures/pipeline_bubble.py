@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, PathPatch
-from matplotlib.path import Path
+from matplotlib.patches import Patch
 
 from calc.derivations import show
 from calc.derivations.pipelines import PipelineSchedule, Slot
@@ -53,8 +51,8 @@ def draw() -> Figure:
     last = panels[-1]
     last.axvline(ends[0], color=style.RED, linewidth=1, linestyle=(0, (4, 3)))
     middle = PipelineSchedule.devices / 2
-    arrow = {"arrowstyle": "->", "color": style.RED, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
-    last.annotate("", (ends[1], middle), (ends[0], middle), arrowprops=arrow)
+    look: dict[str, Any] = {"color": style.RED, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
+    style.arrow(last, (ends[0], middle), (ends[1], middle), **look)
     sooner = show(PipelineSchedule.sooner, digits=2)
     style.note(
         last,
@@ -97,16 +95,6 @@ def _end(slots: list[Slot]) -> float:
     return max(slot.start + slot.length for slot in slots)
 
 
-def _boxes(axes: Axes, boxes: Sequence[tuple[float, float, float]], **look: Any) -> None:
-    """Boxes alike, each by start, device and length, as one path: a page stays light."""
-    corners = ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))
-    outlines = [
-        Path([(start + x * length, device + y * HEIGHT) for x, y in corners], closed=True)
-        for start, device, length in boxes
-    ]
-    axes.add_patch(PathPatch(Path.make_compound_path(*outlines), **look))
-
-
 def _devices(axes: Axes, slots: list[Slot]) -> None:
     devices, end = PipelineSchedule.devices, _end(slots)
     waits = []
@@ -114,13 +102,14 @@ def _devices(axes: Axes, slots: list[Slot]) -> None:
         own = [(slot.start, slot.start + slot.length) for slot in slots if slot.device == device]
         for (_, before), (after, _) in pairwise([(0.0, 0.0), *sorted(own), (end, end)]):
             if after - before > 1e-9:
-                waits.append((before, device, after - before))
-    _boxes(axes, waits, fill=False, edgecolor=style.INK, alpha=0.6, hatch="////", linewidth=0)
+                waits.append((before, device, after - before, HEIGHT))
+    style.boxes(axes, waits, fill=False, edgecolor=style.INK, alpha=0.6, hatch="////", linewidth=0)
     for (backward, part), (color, alpha) in LOOKS.items():
         alike = [slot for slot in slots if (slot.backward, slot.slice) == (backward, part)]
         if alike:
-            boxes = [(slot.start, slot.device, slot.length) for slot in alike]
-            _boxes(axes, boxes, facecolor=(color, alpha), edgecolor=(style.INK, 0.5), linewidth=0.4)
+            boxes = [(slot.start, slot.device, slot.length, HEIGHT) for slot in alike]
+            look = {"facecolor": (color, alpha), "edgecolor": (style.INK, 0.5), "linewidth": 0.4}
+            style.boxes(axes, boxes, **look)
     longest = _end(PipelineSchedule.slots(1)) * 1.005
     inches = style.WIDTH * 0.85 / longest
     thin = style.is_narrow() or any(slot.slice for slot in slots)  # too thin to be numbered

@@ -110,13 +110,14 @@ def _changes(axes: Axes) -> None:
     """Each arrow leads from where a border or the work is to where a change moves it."""
     narrow = style.is_narrow()
     ridge, small_ridge = Regimes.ridge_point.magnitude, Regimes.small_ridge.magnitude
+    memory, graph = Regimes.width_of_memory.magnitude, Regimes.width_of_gap.magnitude
     low, width = 4, 25_000
     for start, end, text, place, side in (
         (
-            (Regimes.width_of_memory, low),
-            (Regimes.width_of_gap, low),
+            (memory, low),
+            (graph, low),
             "one graph of\nall kernels" if narrow else "one graph of all kernels:\nless latency",
-            (Regimes.width_of_gap / 1.15, low),
+            (graph / 1.15, low),
             "right",
         ),
         (
@@ -134,19 +135,8 @@ def _changes(axes: Axes) -> None:
             "left",
         ),
     ):
-        axes.annotate(
-            "",
-            end,
-            xytext=start,
-            arrowprops={
-                "arrowstyle": "-|>",
-                "color": style.INK,
-                "lw": 1.4,
-                "shrinkA": 0,
-                "shrinkB": 0,
-            },
-        )
-        x, y = map(float, place)
+        style.arrow(axes, start, end, "-|>", linewidth=1.4, shrinkA=0, shrinkB=0)
+        x, y = place
         style.note(axes, x, y, text, ha=side, va="center")
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from polars import col
 
 from calc.core.formatting import listed
 from calc.derivations import show
@@ -72,9 +71,7 @@ def _formats(dtype: str) -> str:
 
 def _known(method: str, dtype: str) -> tuple[list[tuple[int, float]], bool]:
     """Lengths with their errors as far as these are finite, and whether any is not."""
-    rows = ACCURACY.filter(
-        (col("kind") == KIND) & (col("method") == method) & (col("dtype") == dtype)
-    ).sort("n")
+    rows = ACCURACY.filter(kind=KIND, method=method, dtype=dtype).sort("n")
     known = [
         (n, error) for n, error in zip(rows["n"], rows["relative"], strict=True) if error < math.inf
     ]

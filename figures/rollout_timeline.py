@@ -21,8 +21,7 @@ def draw() -> Figure:
     for bar, end in enumerate(Rollouts.drawn(BARS)):
         axes.barh(bar, end, height=0.62, color=style.BLUE)
         axes.barh(bar, written - end, left=end, height=0.62, color=style.INK, alpha=0.1)
-    for start, size, colour in ((written, trained, style.ORANGE),):
-        axes.add_patch(Rectangle((start, -HALF), size, BARS, color=colour, linewidth=0))
+    axes.add_patch(Rectangle((written, -HALF), trained, BARS, color=style.ORANGE, linewidth=0))
     even = Rollouts.even.m_as("s")
     axes.plot([even, even], [-0.9, BARS - HALF], color=style.RED, linewidth=1.3)
     narrow = style.is_narrow()

@@ -186,12 +186,7 @@ def _gap(axes: Axes, narrow: bool) -> None:
     """How far the flat roof is above decode at batch 1."""
     at: float = DecodeStep.intensity.magnitude
     low, high = DecodeStep.attainable.m_as(RATE), DecodeStep.peak.m_as(RATE)
-    axes.annotate(
-        "",
-        (at, high),
-        xytext=(at, low * 1.35),
-        arrowprops={"arrowstyle": "->", "color": style.INK, "linewidth": 0.8},
-    )
+    style.arrow(axes, (at, low * 1.35), (at, high), linewidth=0.8)
     style.note(
         axes,
         at,

@@ -67,42 +67,29 @@ def alt() -> str:
 
 
 def _fixed_work(axes: Axes) -> None:
-    serial, number = Sketch.serial.m_as(""), Sketch.processors
     end = Sketch.fixed_work_time.magnitude
-    _rows(axes, number)
-    _bar(axes, 0, 0, serial, style.RED, "serial")
-    _bar(axes, 0, serial, 1 - serial, style.INK, "parallel")
-    for row in range(number):
-        if row == 0:
-            _bar(axes, 1.5, 0, serial, style.RED)
-        _bar(axes, 1.5 + row, serial, end - serial, style.INK)
-    middle = 1.5 + number / 2 - 0.1
-    axes.annotate(
-        "",
-        (end, middle),
-        xytext=(1, middle),
-        arrowprops={"arrowstyle": "->", "color": style.INK, "linewidth": 0.9},
-    )
+    _one_and_many(axes, end)
+    middle = 1.5 + Sketch.processors / 2 - 0.1
+    style.arrow(axes, (1, middle), (end, middle), linewidth=0.9)
     gain = f"{Sketch.fixed_work_speedup.magnitude:.1f}"
     style.note(axes, (1 + end) / 2, middle - 0.15, f"{gain}× as fast", ha="center", va="bottom")
 
 
 def _fixed_time(axes: Axes) -> None:
+    _one_and_many(axes, 1)
+    gain = f"{Sketch.fixed_time_speedup.magnitude:.3g}"
+    middle = (1 + Sketch.serial.m_as("")) / 2
+    style.note(axes, middle, 1.5 + 1 + ROW / 2, f"{gain}× the work", ha="center", va="center")
+
+
+def _one_and_many(axes: Axes, end: float) -> None:
+    """The work on one processor, and on many until the second end."""
     serial, number = Sketch.serial.m_as(""), Sketch.processors
-    _rows(axes, number)
     _bar(axes, 0, 0, serial, style.RED, "serial")
     _bar(axes, 0, serial, 1 - serial, style.INK, "parallel")
+    _bar(axes, 1.5, 0, serial, style.RED)
     for row in range(number):
-        if row == 0:
-            _bar(axes, 1.5, 0, serial, style.RED)
-        _bar(axes, 1.5 + row, serial, 1 - serial, style.INK)
-    gain = f"{Sketch.fixed_time_speedup.magnitude:.3g}"
-    style.note(
-        axes, (1 + serial) / 2, 1.5 + 1 + ROW / 2, f"{gain}× the work", ha="center", va="center"
-    )
-
-
-def _rows(axes: Axes, number: int) -> None:
+        _bar(axes, 1.5 + row, serial, end - serial, style.INK)
     axes.set_xlim(0, 1.02)
     axes.set_ylim(1.5 + number, -0.3)
     axes.set_xticks([])

@@ -21,18 +21,11 @@ PRECISIONS = ("fp32", "fp16", "int8")
 
 def draw() -> Figure:
     figure = style.figure(height=3.3, narrow_height=8.4)
-    if style.is_narrow():
-        panels = figure.subplots(3, 1, sharex=True)
-    else:
-        panels = figure.subplots(1, 3, sharey=True)
+    panels = style.shared_panels(figure, 3, "Zeros", "Memory, of the full matrix")
     for number, axes in enumerate(panels):
         name, size = Crossovers.elements[number]
         _panel(axes, PRECISIONS[number], size)
         axes.set_title(name, size=style.SMALL, weight="bold", loc="left")
-        if style.is_narrow() or not number:
-            axes.set_ylabel("Memory, of the full matrix")
-        if not style.is_narrow() or axes is panels[-1]:
-            axes.set_xlabel("Zeros")
     return figure
 
 

@@ -22,13 +22,10 @@ CASES = (  # sizes of a number, and the sequences that fill the memory
 
 def draw() -> Figure:
     figure = style.figure(height=3.7, narrow_height=6.2)
-    panels = style.panels(figure, 2, sharex=True, sharey=True)
+    names = ("Batch (requests decoded together)", "Time of a step (ms)")
+    panels = style.shared_panels(figure, 2, *names, sharex=True, sharey=True)
     for axes, (size, most) in zip(panels, CASES, strict=True):
         _panel(axes, size, int(most), f"Weights and caches in {show(size)}")
-    for axes in panels if style.is_narrow() else panels[:1]:
-        axes.set_ylabel("Time of a step (ms)")
-    for axes in panels[1:] if style.is_narrow() else panels:
-        axes.set_xlabel("Batch (requests decoded together)")
     return figure
 
 

@@ -15,9 +15,15 @@ from typing import Any, Literal
 import matplotlib.style
 from matplotlib import font_manager
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Outline
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from calc.core.units import Quantity
+from calc.derivations import show
 
 FONTS = Path(__file__).parent / "fonts"
 STYLE = Path(__file__).with_name("book.mplstyle")
@@ -65,6 +71,18 @@ def panels(figure: Figure, count: int, **options: Any) -> Any:
     return figure.subplots(*((count, 1) if is_narrow() else (1, count)), **options)
 
 
+def shared_panels(figure: Figure, count: int, x: str, y: str, **options: Any) -> Any:
+    """Panels that share the axis along which they stand; the outer ones alone have its label."""
+    narrow = is_narrow()
+    axis = "sharex" if narrow else "sharey"
+    shared = panels(figure, count, **{axis: True, **options})
+    for axes in shared if narrow else shared[:1]:
+        axes.set_ylabel(y)
+    for axes in shared[-1:] if narrow else shared:
+        axes.set_xlabel(x)
+    return shared
+
+
 def shared_label(left: Axes, right: Axes, label: str) -> None:
     """That of the y axis of two panels; one below the other, each has it."""
     left.set_ylabel(label)
@@ -86,6 +104,23 @@ def note(
     if by is None:
         return axes.text(x, y, text, **look)
     return axes.annotate(text, (x, y), by, textcoords="offset points", **look)
+
+
+def arrow(
+    axes: Axes, start: tuple[float, float], end: tuple[float, float], head: str = "->", **look: Any
+) -> None:
+    """From one place of the data to another."""
+    axes.annotate("", end, start, arrowprops={"arrowstyle": head, "color": INK, **look})
+
+
+def boxes(axes: Axes, places: Iterable[tuple[float, float, float, float]], **look: Any) -> None:
+    """Boxes alike, each by a corner, its width and its height, as one path: a page stays light."""
+    corners = ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))
+    outlines = [
+        Outline([(x + across * width, y + up * height) for across, up in corners], closed=True)
+        for x, y, width, height in places
+    ]
+    axes.add_patch(PathPatch(Outline.make_compound_path(*outlines), **look))
 
 
 def key(
@@ -122,6 +157,11 @@ def log_axis(axes: Axes, which: Literal["x", "y"], label: str, decades: int = 1)
     axis.set_label_text(label)
     axes.grid(axis=which, color=INK, alpha=0.12, linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def ticks(axis: Axis, places: Sequence[Quantity], unit: str) -> None:
+    """At these places, by their values; the unit is that of the axis."""
+    axis.set_ticks([place.m_as(unit) for place in places], [str(show(place)) for place in places])
 
 
 def name_dot(

@@ -17,17 +17,10 @@ CURVES = (("fine-tuned", TUNED, style.BLUE, "-"), ("as pruned", VARIANTS, style.
 
 def draw() -> Figure:
     figure = style.figure(height=3.4, narrow_height=6.2)
-    if style.is_narrow():
-        panels = figure.subplots(2, 1, sharex=True)
-    else:
-        panels = figure.subplots(1, 2, sharey=True)
+    panels = style.shared_panels(figure, 2, "Pruned", "Test accuracy")
     for axes, (kind, title) in zip(panels, TITLES.items(), strict=True):
         _panel(axes, kind)
         axes.set_title(title, size=style.SMALL, weight="bold", loc="left")
-        if style.is_narrow() or kind == "unstructured":
-            axes.set_ylabel("Test accuracy")
-        if not style.is_narrow() or kind == "structured":
-            axes.set_xlabel("Pruned")
     return figure
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 from matplotlib.figure import Figure
 
@@ -47,26 +45,12 @@ def draw() -> Figure:
     axes.axvspan(Cluster.sequences, MOST, color=style.INK, alpha=0.06, linewidth=0)
     axes.axvline(Cluster.sequences, color=style.INK, linewidth=0.8)
 
-    def note(x: float, y: float, text: str, **options: Any) -> None:
-        axes.annotate(text, (x, y), size=style.SMALL, **{"va": "center", **options})
-
-    note(
-        Cluster.sequences * 1.12,
-        500,
-        "batch used\nup: one\nsequence\na device"
-        if narrow
-        else "batch used up: one\nsequence a device",
-        va="top",
-    )
-    note(3600, 0.6, "ideal")
-    note(
-        150,
-        9,
-        "all-reduce\nhidden" if narrow else "all-reduce hidden\nbehind backward pass",
-        color=colour,
-        weight="bold",
-        ha="right",
-    )
+    used = "batch used\nup: one\nsequence\na device"
+    words = used if narrow else "batch used up: one\nsequence a device"
+    style.note(axes, Cluster.sequences * 1.12, 500, words, va="top")
+    style.note(axes, 3600, 0.6, "ideal", va="center")
+    words = "all-reduce\nhidden" if narrow else "all-reduce hidden\nbehind backward pass"
+    style.note(axes, 150, 9, words, color=colour, bold=True, ha="right", va="center")
     style.note(
         axes,
         64,
