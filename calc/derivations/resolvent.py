@@ -28,8 +28,7 @@ BACKENDS = {"torch": "torch, step by step", "numpy": "NumPy", "numba": "numba"}
 
 def onsets(kind: str, dtype: str, what: str = "gone") -> list[int]:
     """Lengths at which the samples leave the format, in order."""
-    rows = ONSETS.filter((col("kind") == kind) & (col("dtype") == dtype))
-    return rows[what].sort().to_list()
+    return ONSETS.filter(kind=kind, dtype=dtype)[what].sort().to_list()
 
 
 def _median(values: list[int]) -> float:
@@ -50,7 +49,7 @@ class MachineOfKernel:
 class OverflowingMinors:
     """Determinants of disordered chains leave complex64 near length 115, complex128 near 918."""
 
-    _rows = ONSETS.filter((col("kind") == "disorder") & (col("dtype") == "complex64"))
+    _rows = ONSETS.filter(kind="disorder", dtype="complex64")
     _gone = onsets("disorder", "complex64")
     _gone_in_128 = onsets("disorder", "complex128")
     samples = len(_gone)
@@ -75,24 +74,13 @@ class ShrinkingMinors:
 
 def worst(what: str, dtype: str, kinds: tuple[str, ...], method: str = "ratio") -> float:
     """The largest error over these kinds and all lengths."""
-    rows = ACCURACY.filter(
-        (col("method") == method) & (col("dtype") == dtype) & col("kind").is_in(kinds)
-    )
-    largest = rows[what].max()
-    assert isinstance(largest, (int, float))
-    return float(largest)
+    rows = ACCURACY.filter(col("kind").is_in(kinds), method=method, dtype=dtype)
+    return float(rows[what].max())  # type: ignore[arg-type]
 
 
 def at_length(what: str, kind: str, n: int, method: str, dtype: str) -> float:
     """One stored number."""
-    return float(
-        ACCURACY.filter(
-            (col("kind") == kind)
-            & (col("n") == n)
-            & (col("method") == method)
-            & (col("dtype") == dtype)
-        )[what].item()
-    )
+    return float(ACCURACY.filter(kind=kind, n=n, method=method, dtype=dtype)[what].item())
 
 
 class FormatErrors:
@@ -123,7 +111,7 @@ class FormatErrors:
 class AgainstBandedSolve:
     """At length 4096 the ratio form agrees with elimination with pivoting to its last digits."""
 
-    _ratio = BANDED.filter(col("method") == "ratio")
+    _ratio = BANDED.filter(method="ratio")
     guaranteed = float(_ratio.filter(~col("kind").is_in(ANY_SIGN))["relative"].max())  # type: ignore[arg-type]
     any_sign = float(_ratio.filter(col("kind").is_in(ANY_SIGN))["relative"].max())  # type: ignore[arg-type]
 
@@ -139,25 +127,19 @@ class ShortcutGradient:
 
 def timed(what: str, backend: str, batch: int, n: int, dtype: str = "complex128") -> float:
     """A stored time or rate of the ratio form, or of a banded solve for one column."""
-    return float(
-        SPEED.filter(
-            (col("backend") == backend)
-            & col("method").is_in(["ratio", "one column"])
-            & (col("dtype") == dtype)
-            & (col("batch") == batch)
-            & (col("n") == n)
-        )[what].item()
-    )
+    methods = col("method").is_in(["ratio", "one column"])
+    rows = SPEED.filter(methods, backend=backend, batch=batch, n=n, dtype=dtype)
+    return float(rows[what].item())
 
 
 SIZES = [tuple(row) for row in SPEED.select("batch", "n").unique(maintain_order=True).rows()]
 
 
 def _gain_of_complex64(backend: str, batch: int, n: int) -> float:
-    seconds = [
+    wide, narrow = (
         timed("kernel_seconds", backend, batch, n, dtype) for dtype in ("complex128", "complex64")
-    ]
-    return seconds[0] / seconds[1]
+    )
+    return wide / narrow
 
 
 class KernelSpeed:

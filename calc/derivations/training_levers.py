@@ -33,16 +33,15 @@ PARTS = ("forward", "backward", "optimizer", "clearing", "data")
 
 def measured(lever: str, case: str, measure: str, rows: polars.DataFrame = LEVERS) -> float:
     """One stored number."""
-    row = (col("lever") == lever) & (col("case") == case) & (col("measure") == measure)
-    return float(rows.filter(row)["value"].item())
+    return float(rows.filter(lever=lever, case=case, measure=measure)["value"].item())
 
 
 def all_of(
     lever: str, measure: str, within: str = "", rows: polars.DataFrame = LEVERS
 ) -> list[float]:
     """The stored numbers of a measure in all cases, or in those whose name has this in it."""
-    cases = (col("lever") == lever) & (col("measure") == measure) & col("case").str.contains(within)
-    return rows.filter(cases)["value"].to_list()
+    cases = rows.filter(col("case").str.contains(within), lever=lever, measure=measure)
+    return cases["value"].to_list()
 
 
 def shares_of_step(width: int) -> dict[str, float]:
@@ -165,7 +164,7 @@ class SevenBillion:
 class MeasuredMemory:
     """Mixed precision takes between half of the memory and a little more than before."""
 
-    cases = tuple(LEVERS.filter(col("lever") == "memory")["case"].unique(maintain_order=True))
+    cases = tuple(LEVERS.filter(lever="memory")["case"].unique(maintain_order=True))
     count = len(cases)
     ratios = tuple(all_of("memory", "ratio"))
     least = min(ratios)
