@@ -129,61 +129,25 @@ class TwoGenerations:
 
     per_sm_h100 = (MemoryHierarchy.h100.on_chip_memory / MemoryHierarchy.sms).to("KiB")
     per_sm_b200 = (b200.on_chip_memory / b200.units).to("KiB")
+    _registers, _l1, _l2, _hbm = (level[:4] for level in MemoryHierarchy.levels[:4])
     rows = (
-        (
-            "Registers",
-            MemoryHierarchy.registers,
-            None,
-            None,
-            (b200.units * MemoryHierarchy.registers_of_sm).to("MiB"),
-            None,
-            None,
-        ),
+        (*_registers, (b200.units * MemoryHierarchy.registers_of_sm).to("MiB"), None, None),
         ("Tensor memory", None, None, None, (b200.units * tensor_memory).to("MiB"), None, None),
         (
-            "L1 and shared memory",
-            MemoryHierarchy.l1,
-            AnchorLatencies.hopper_l1,
-            MemoryHierarchy.l1_bandwidth,
+            *_l1,
             (b200.units * MemoryHierarchy.l1_of_sm).to("MiB"),
             approximately(constants.latency_l1_b200, 3),
             (b200.units * MemoryHierarchy.l1_bytes_per_clock * b200.clock).to("TB/s"),
         ),
+        (*_l2, b200.on_chip_memory, approximately(constants.latency_l2_b200, 3), None),
+        (*_hbm, b200.memory_capacity, None, b200.memory_bandwidth),
         (
-            "L2 cache",
-            MemoryHierarchy.h100.on_chip_memory,
-            AnchorLatencies.hopper_l2,
-            MemoryHierarchy.l2_bandwidth,
-            b200.on_chip_memory,
-            approximately(constants.latency_l2_b200, 3),
-            None,
+            *("Another GPU, NVLink", None, None, MemoryHierarchy.h100.link_bandwidth),
+            *(None, None, b200.link_bandwidth),
         ),
         (
-            "HBM",
-            MemoryHierarchy.h100.memory_capacity,
-            AnchorLatencies.hopper_global_revised,
-            MemoryHierarchy.h100.memory_bandwidth,
-            b200.memory_capacity,
-            None,
-            b200.memory_bandwidth,
-        ),
-        (
-            "Another GPU, NVLink",
-            None,
-            None,
-            MemoryHierarchy.h100.link_bandwidth,
-            None,
-            None,
-            b200.link_bandwidth,
-        ),
-        (
-            "The host, PCIe Gen5",
-            None,
-            None,
-            AnchorBandwidths.pcie_raw,
-            None,
-            None,
-            AnchorBandwidths.pcie_raw,
+            *("The host, PCIe Gen5", None, None, AnchorBandwidths.pcie_raw),
+            *(None, None, AnchorBandwidths.pcie_raw),
         ),
     )
 
