@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TypeAlias
 
 import numpy
@@ -40,16 +40,8 @@ class FormatTable:
     """Two widths and one convention say everything about a floating-point format."""
 
     floats = (
-        formats.FP64,
-        formats.FP32,
-        formats.TF32,
-        formats.FP16,
-        formats.BF16,
-        formats.FP8_E5M2,
-        formats.FP8_E4M3,
-        formats.FP6_E3M2,
-        formats.FP6_E2M3,
-        formats.FP4_E2M1,
+        *(formats.FP64, formats.FP32, formats.TF32, formats.FP16, formats.BF16, formats.FP8_E5M2),
+        *(formats.FP8_E4M3, formats.FP6_E3M2, formats.FP6_E2M3, formats.FP4_E2M1),
     )
     integers = (formats.INT8, formats.INT4)
 
@@ -164,13 +156,8 @@ class SharedScale:
     lost_below = scale * element.smallest_subnormal / 2
     worst_clipping = quantity(1 - element.max / 2 ** (element.max_exponent + 1), "").to("%")
     formats = (
-        formats.MXFP8_E5M2,
-        formats.MXFP8_E4M3,
-        formats.MXFP6_E3M2,
-        formats.MXFP6_E2M3,
-        formats.MXFP4,
-        formats.MXINT8,
-        formats.NVFP4,
+        *(formats.MXFP8_E5M2, formats.MXFP8_E4M3, formats.MXFP6_E3M2, formats.MXFP6_E2M3),
+        *(formats.MXFP4, formats.MXINT8, formats.NVFP4),
     )
 
     @classmethod
@@ -243,10 +230,15 @@ class ScalesOfFp8:
 
     @classmethod
     def _row(
-        cls, name: str, scales: str, bits: float, rounded: Callable[[Array, float], Array]
+        cls,
+        name: str,
+        scales: str,
+        bits: float,
+        rounded: Callable[..., Array],
+        delayed: bool = False,
     ) -> Row:
         plain, beside, grown = (
-            rounded(values, before)
+            rounded(values, before) if delayed else rounded(values)
             for values, before in (
                 (cls._tensor, cls._before),
                 (cls._beside, cls.outlier),
@@ -266,38 +258,22 @@ class ScalesOfFp8:
     def table(cls) -> Rows:
         """Recipe, what has a scale, bits of a value, and the errors of the three tensors."""
         element, tile = cls.element, cls.tile
-        row, square = Tiles(element, 1, tile), Tiles(element, tile, tile)
+        square, row = Tiles(element, tile, tile), Tiles(element, 1, tile)
         powers = Tiles(element, 1, tile, power_of_two=True)
-        whole, block = cls._whole, formats.MXFP8_E4M3
-        fp32, byte = formats.FP32.bits, formats.E8M0.bits
-        bits = element.bits
+        whole, block = cls._whole.round, formats.MXFP8_E4M3
+        rounded = partial(block.round, rule="rceil")
+        bits, fp32, byte = element.bits, formats.FP32.bits, formats.E8M0.bits
         return (
-            cls._row("Delayed", "the tensor, from earlier steps", bits, whole.round),
-            cls._row("Current", "the tensor", bits, lambda values, _: whole.round(values)),
+            cls._row("Delayed", "the tensor, from earlier steps", bits, whole, delayed=True),
+            cls._row("Current", "the tensor", bits, whole),
             cls._row(
-                "Square tiles",
-                f"{tile} × {tile}, in FP32",
-                bits + fp32 / tile**2,
-                lambda values, _: square.round(values),
+                "Square tiles", f"{tile} × {tile}, in FP32", bits + fp32 / tile**2, square.round
             ),
+            cls._row("Row tiles", f"1 × {tile}, in FP32", bits + fp32 / tile, row.round),
             cls._row(
-                "Row tiles",
-                f"1 × {tile}, in FP32",
-                bits + fp32 / tile,
-                lambda values, _: row.round(values),
+                "Row tiles, powers of two", f"1 × {tile}, in E8M0", bits + byte / tile, powers.round
             ),
-            cls._row(
-                "Row tiles, powers of two",
-                f"1 × {tile}, in E8M0",
-                bits + byte / tile,
-                lambda values, _: powers.round(values),
-            ),
-            cls._row(
-                block.name,
-                f"1 × {block.block_size}, in E8M0",
-                block.bits,
-                lambda values, _: block.round(values, rule="rceil"),
-            ),
+            cls._row(block.name, f"1 × {block.block_size}, in E8M0", block.bits, rounded),
         )
 
 
@@ -385,9 +361,7 @@ class LossGaps:
     published = formats.training_formats()
 
     deepseek = next(
-        comparison.gap
-        for comparison in formats.training_formats()
-        if comparison.key == "deepseek-v3-fp8"
+        made.gap for made in formats.training_formats() if made.key == "deepseek-v3-fp8"
     )
     more_tokens = quantity(36, "%")
     kept_layers = quantity(16, "%")

@@ -18,18 +18,8 @@ class RidgeOverYears:
     """Peaks grew twentyfold in seven years, and the ridge point little more than doubled."""
 
     keys = (
-        "v100",
-        "a100",
-        "tpu-v4",
-        "h100",
-        "tpu-v5p",
-        "mi300x",
-        "h200",
-        "b200",
-        "gb200",
-        "mi355x",
-        "tpu-v7",
-        "gb300",
+        *("v100", "a100", "tpu-v4", "h100", "tpu-v5p", "mi300x"),
+        *("h200", "b200", "gb200", "mi355x", "tpu-v7", "gb300"),
     )
     devices = tuple(hardware.get(key) for key in keys)
     _peaks = tuple(device.peak(sixteen(device)) for device in devices)
@@ -159,9 +149,6 @@ class EnergyOfMovement:
     l2_estimate = constants.energy_l2_word_estimate
     ssd_estimate = constants.energy_ssd_word_estimate
     network_estimate = constants.energy_network_word_estimate
-    sram_32kb_read = constants.energy_sram_32kb
-    sram_8kb_read_7nm = constants.energy_7nm_sram_8kb
-    sram_1mb_read_7nm = constants.energy_7nm_sram_1mb
     hbm2_bit = constants.energy_hbm2_bit
     a100_hbm_bit = constants.energy_a100_hbm_bit
     fp16_multiply = EnergyOfArithmetic.fp16_multiply
@@ -173,7 +160,7 @@ class EnergyOfMovement:
 
     words_per_access = access / word
     sram_8kb_word = constants.energy_sram_8kb / words_per_access
-    sram_32kb_word = sram_32kb_read / words_per_access
+    sram_32kb_word = constants.energy_sram_32kb / words_per_access
     sram_1mb_word = constants.energy_sram_1mb / words_per_access
     dram_word_per_fp16_multiply = dram / fp16_multiply
     dram_word_per_fp32_multiply = dram / fp32_multiply
@@ -190,7 +177,9 @@ class EnergyOfMovement:
     a100_l2_word = energy.movement_energy(word, constants.energy_a100_l2_bit).to("pJ")
     a100_hbm_word = energy.movement_energy(word, a100_hbm_bit).to("pJ")
     a100_hbm_word_per_fp16_multiply = (a100_hbm_word / fp16_multiply_7nm).to("")
+    sram_8kb_word_7nm = constants.energy_7nm_sram_8kb / words_per_access
     sram_32kb_word_7nm = constants.energy_7nm_sram_32kb / words_per_access
+    sram_1mb_word_7nm = constants.energy_7nm_sram_1mb / words_per_access
     a100_l1_per_array = a100_l1_word / sram_32kb_word_7nm
     sram_per_register = sram / register
     register_over_estimate = register / register_estimate
@@ -208,13 +197,7 @@ class EnergyOfMovement:
     )
     rows = (
         ("Register file", register, None, None, register_estimate),
-        (
-            "SRAM, 8 KB",
-            sram_8kb_word,
-            approximately(sram_8kb_read_7nm / words_per_access, 2),
-            None,
-            None,
-        ),
+        ("SRAM, 8 KB", sram_8kb_word, approximately(sram_8kb_word_7nm, 2), None, None),
         (
             "SRAM, 32 KB (L1)",
             sram_32kb_word,
@@ -225,7 +208,7 @@ class EnergyOfMovement:
         (
             "SRAM, 1 MB (L2)",
             sram_1mb_word,
-            approximately(sram_1mb_read_7nm / words_per_access),
+            approximately(sram_1mb_word_7nm),
             a100_l2_word,
             l2_estimate,
         ),
@@ -412,43 +395,26 @@ class BrakingDistance:
 class LastingRatios:
     """What this chapter computes, as one list: ratios of one generation."""
 
+    _word, _multiply = EnergyOfMovement, EnergyOfArithmetic
+    _state = MemoryPerParameter
+
     rows = (
         (
             "A word of DDR / an FP16 multiply at 7 nm",
             "energy",
-            EnergyOfMovement.ddr_word_per_fp16_multiply_7nm,
+            _word.ddr_word_per_fp16_multiply_7nm,
         ),
-        (
-            "A word of DRAM / an FP16 multiply at 45 nm",
-            "energy",
-            EnergyOfMovement.dram_word_per_fp16_multiply,
-        ),
+        ("A word of DRAM / an FP16 multiply at 45 nm", "energy", _word.dram_word_per_fp16_multiply),
         (
             "The same with 16 bits of DRAM, at 45 nm",
             "energy",
-            EnergyOfMovement.dram_half_word_per_fp16_multiply,
+            _word.dram_half_word_per_fp16_multiply,
         ),
-        (
-            "A word of DRAM / an FP32 multiply at 45 nm",
-            "energy",
-            EnergyOfMovement.dram_word_per_fp32_multiply,
-        ),
-        (
-            "A word of HBM2 / an FP16 multiply at 7 nm",
-            "energy",
-            EnergyOfMovement.hbm2_word_per_fp16_multiply,
-        ),
-        (
-            "An FP32 multiply / an INT8 one, at 45 nm",
-            "energy",
-            EnergyOfArithmetic.fp32_per_int8_multiply,
-        ),
-        (
-            "An FP32 multiply / an FP16 one, at 45 nm",
-            "energy",
-            EnergyOfArithmetic.fp32_per_fp16_multiply,
-        ),
-        ("A word of SRAM / of a register, at 45 nm", "energy", EnergyOfMovement.sram_per_register),
+        ("A word of DRAM / an FP32 multiply at 45 nm", "energy", _word.dram_word_per_fp32_multiply),
+        ("A word of HBM2 / an FP16 multiply at 7 nm", "energy", _word.hbm2_word_per_fp16_multiply),
+        ("An FP32 multiply / an INT8 one, at 45 nm", "energy", _multiply.fp32_per_int8_multiply),
+        ("An FP32 multiply / an FP16 one, at 45 nm", "energy", _multiply.fp32_per_fp16_multiply),
+        ("A word of SRAM / of a register, at 45 nm", "energy", _word.sram_per_register),
         ("DRAM / the L1 of a CPU core", "latency", AnchorLatencies.dram_per_l1),
         ("HBM / the L1 of its own GPU", "latency", AnchorLatencies.hopper_global_per_l1),
         ("SSD / the L1 of a CPU core", "latency", AnchorLatencies.ssd_per_l1),
@@ -457,7 +423,7 @@ class LastingRatios:
         (
             "Training with Adam / serving in FP16",
             "bytes per parameter",
-            MemoryPerParameter.training_per_serving,
+            _state.training_per_serving,
         ),
         ("Training / serving, per token", "operations", WorkPerToken.training_per_inference),
     )

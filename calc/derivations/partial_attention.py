@@ -13,15 +13,8 @@ class Kept:
     """A window, a latent or a state in most layers divides what a long conversation keeps."""
 
     keys = (
-        "llama-3-1-8b",
-        "gemma-3-27b",
-        "gpt-oss-120b",
-        "deepseek-v3",
-        "deepseek-v3-2",
-        "qwen-3-next-80b-a3b",
-        "granite-4-h-small",
-        "nemotron-nano-9b-v2",
-        "jamba-v0-1",
+        *("llama-3-1-8b", "gemma-3-27b", "gpt-oss-120b", "deepseek-v3", "deepseek-v3-2"),
+        *("qwen-3-next-80b-a3b", "granite-4-h-small", "nemotron-nano-9b-v2", "jamba-v0-1"),
     )
     kinds = ("full", "window", "latent", "sparse", "linear", "state")
     short = 8192

@@ -21,15 +21,8 @@ class ModelParts:
     """Feed-forward networks hold most of a model, and its name is its total, rounded."""
 
     keys = (
-        "llama-3-8b",
-        "qwen-3-32b",
-        "llama-3-1-70b",
-        "llama-3-405b",
-        "gpt-oss-120b",
-        "qwen-3-235b-a22b",
-        "deepseek-v3",
-        "kimi-k2-5",
-        "nemotron-nano-9b-v2",
+        *("llama-3-8b", "qwen-3-32b", "llama-3-1-70b", "llama-3-405b", "gpt-oss-120b"),
+        *("qwen-3-235b-a22b", "deepseek-v3", "kimi-k2-5", "nemotron-nano-9b-v2"),
     )
     llama = models.get("llama-3-8b")
     layers = llama.layers
