@@ -20,6 +20,7 @@ from calc.catalog.models import (
     DiffusionTransformer,
     EncoderDecoder,
     Recommender,
+    Transformer,
     network,
 )
 from calc.core.units import Quantity, quantity
@@ -42,6 +43,12 @@ def intensity(answer: Throughput) -> Quantity:
     return roofline.arithmetic_intensity(work, moved)
 
 
+def work_of_reading(model: Transformer, tokens: int) -> Quantity:
+    """Operations of all products of a pass over so many tokens."""
+    products = transformer.prefill_matmuls(model, tokens)
+    return sum((product.operations for product in products), quantity("0 FLOP"))
+
+
 class OneImage:
     """A vision transformer reads an image as a short prompt, and writes nothing: compute binds."""
 
@@ -54,10 +61,7 @@ class OneImage:
     patches = (pixels // patch) ** 2
     tokens = model.context
     parameters = model.parameters
-    work = sum(
-        (product.operations for product in transformer.prefill_matmuls(model, tokens)),
-        quantity("0 FLOP"),
-    )
+    work = work_of_reading(model, tokens)
     rule = quantity((2 * parameters * tokens).m_as("param"), "FLOP").to("GFLOP")
     answer = throughput.of(model, device, batch)
     bound = answer.bound
@@ -189,13 +193,7 @@ class PictureAndText:
 
     patches = (pixels // patch) ** 2
     tokens = patches // merged**2
-    encoding = sum(
-        (
-            product.operations
-            for product in transformer.prefill_matmuls(encoder.with_context(patches), patches)
-        ),
-        quantity("0 FLOP"),
-    ).to("TFLOP")
+    encoding = work_of_reading(encoder.with_context(patches), patches).to("TFLOP")
     reading = (
         transformer.forward_flops(model, transformer.causal_context(tokens))
         * quantity(tokens, "token")
@@ -333,10 +331,7 @@ class SmallerPatches:
     tokens = (OneImage.pixels // side) ** 2 + 1
     more = tokens / OneImage.tokens
     longer = model.with_context(tokens)
-    work = sum(
-        (product.operations for product in transformer.prefill_matmuls(longer, tokens)),
-        quantity("0 FLOP"),
-    )
+    work = work_of_reading(longer, tokens)
     more_work = work / OneImage.work
     hand_parameters = quantity("300M param")
     hand_tokens = 800

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from calc import constants, convolution, energy, formats, hardware, inference, models
@@ -32,20 +32,15 @@ def _mobilenet_v2(widths: tuple[int, ...], side: int) -> Convolutional:
     """
     stem, *stages = widths
     strides, repeats = (1, 2, 2, 2, 1, 2, 1), (1, 2, 3, 4, 3, 3, 1)
+    expansions = (1, 6, 6, 6, 6, 6, 6)
+    names = ("channels", "stride", "repeats", "expansion")
     blocks: list[dict[str, object]] = [
-        {"kind": "convolution", "kernel": 3, "stride": 2, "channels": stem}
+        {"kind": "convolution", "kernel": 3, "stride": 2, "channels": stem},
+        *(
+            {"kind": "inverted", "kernel": 3, **dict(zip(names, stage, strict=True))}
+            for stage in zip(stages, strides, repeats, expansions, strict=True)
+        ),
     ]
-    for number, (channels, stride, repeat) in enumerate(zip(stages, strides, repeats, strict=True)):
-        blocks.append(
-            {
-                "kind": "inverted",
-                "kernel": 3,
-                "channels": channels,
-                "stride": stride,
-                "repeats": repeat,
-                "expansion": 6 if number else 1,
-            }
-        )
     name = f"MobileNetV2 {widths[-1] / 320:.2f}"
     return Convolutional(name=name, height=side, width=side, channels=3, blocks=blocks)  # type: ignore[arg-type]
 
@@ -173,11 +168,8 @@ class MeasuredLayers:
     @classmethod
     def row(cls, model: Convolutional, frequency: Quantity) -> Row:
         """Network, operations, bound, measured, their ratio, by the first one's rate, error."""
-        work, bound, measured = (
-            convolution.forward_flops(model).to("MFLOP"),
-            bound_time(model),
-            (1 / frequency).to("ms"),
-        )
+        work = convolution.forward_flops(model).to("MFLOP")
+        bound, measured = bound_time(model), (1 / frequency).to("ms")
         expected = (work / cls.rate).to("ms")
         calibrates = model is cls.cases[0][0]
         return (
@@ -306,13 +298,12 @@ class MemoryByMode:
     def row(cls, mode: str, what: str) -> list[object]:
         """The bytes of a mode in FP32, FP16 and INT8."""
         totals = [
-            estimate_total_memory(cls.model, cls.batch, precision, mode, cls.optimizer)
+            estimate_total_memory(cls.model, cls.batch, precision, mode, cls.optimizer).m_as("byte")
             for precision in ("fp32", "fp16", "int8")
         ]
-        bytes_held = [total.m_as("byte") for total in totals]
         if mode == "training":  # nobody keeps gradients and Adam's states in INT8
-            bytes_held[-1] = None
-        return [f"`{mode}`", what, *bytes_held]
+            totals[-1] = None
+        return [f"`{mode}`", what, *totals]
 
 
 def _largest(budget: Quantity, precision: str = "fp32", mode: str = "all_outputs") -> int:
@@ -354,12 +345,12 @@ class ConstrainedExample:
     factor = 4
 
 
-def _by_precision(rows: Iterable[dict[str, str]], column: str) -> dict[str, tuple[float, ...]]:
+def _by_precision(rows: Sequence[dict[str, str]], column: str) -> dict[str, tuple[float, ...]]:
     """The numbers of a column, one for each seed, by their precision."""
-    accuracies: dict[str, list[float]] = {name: [] for name in PRECISIONS}
-    for row in rows:
-        accuracies[row["precision"]].append(float(row[column]))
-    return {name: tuple(numbers) for name, numbers in accuracies.items()}
+    return {
+        name: tuple(float(row[column]) for row in rows if row["precision"] == name)
+        for name in PRECISIONS
+    }
 
 
 class PrecisionCost:
