@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from calc import formats, models, transformer
-from calc.catalog.models import Transformer
-from calc.core.units import Quantity, quantity
+from calc.core.units import quantity
 from calc.derivations.quoting import Row, Rows, show
 
 LONG = 32_768
 """Tokens at which caches and operations are compared."""
 
 
-def _size(model: Transformer, bits: Quantity) -> Quantity:
-    return (model.parameters * bits / quantity("1 param")).to("GB")
-
-
 def _size_row(key: str) -> Row:
     """What its parameters are, and what they take if all are stored in one format."""
     model = models.get(key)
-    sizes = [_size(model, formats.get(form).size) for form in ("bf16", "fp8-e4m3", "nvfp4")]
-    shares = [show(size, "GB", 3) for size in sizes]
+    sizes = [
+        show((model.parameters * formats.get(form).size / quantity("1 param")).to("GB"), "GB", 3)
+        for form in ("bf16", "fp8-e4m3", "nvfp4")
+    ]
     counts = [
         show((count / quantity("1e9 param")).to(""), digits=3)
         for count in (model.parameters, model.active_parameters)
     ]
-    return (model.name, model.year, *counts, model.layers, *shares)
+    return (model.name, model.year, *counts, model.layers, *sizes)
 
 
 def _token_row(key: str) -> Row:

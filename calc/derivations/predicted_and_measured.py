@@ -155,23 +155,16 @@ def parts_of(
     prediction = compared.prediction
     total = prediction.expected
     ordered = sorted(prediction.parts.items(), key=lambda item: -item[1])
-    rows = [
-        (told[name][0], quantity(time * seconds, "s"), percent(time / total), *told[name][1:])
-        for name, time in ordered
-        if time
+    times = [
+        *((told[name], time) for name, time in ordered),
+        (("hidden by overlap", "", "assumed"), -prediction.hidden),
+        (("together", "", ""), total),
     ]
-    if prediction.hidden:
-        hidden = -prediction.hidden
-        rows.append(
-            (
-                "hidden by overlap",
-                quantity(hidden * seconds, "s"),
-                percent(hidden / total),
-                "",
-                "assumed",
-            )
-        )
-    return (*rows, ("together", quantity(total * seconds, "s"), percent(1.0), "", ""))
+    return tuple(
+        (name, quantity(time * seconds, "s"), percent(time / total), rate, source)
+        for (name, rate, source), time in times
+        if time
+    )
 
 
 def time_of(part: str, rows: tuple[Part, ...]) -> Quantity:
@@ -319,10 +312,6 @@ def of_class(title: str, kind: Summary) -> Row:
     return (name, kind.expected, signed(kind.signed_error), *errors)
 
 
-def _slowest_first(kind: Summary) -> float:
-    return -(kind.signed_error or 0)
-
-
 def _smallest_first(kind: Summary) -> tuple[float, str]:
     """By the first number in a class's name, and then those without one."""
     name = kind.of.split(" · ")[1]
@@ -330,8 +319,10 @@ def _smallest_first(kind: Summary) -> tuple[float, str]:
     return (float(number[0]) if number else inf), name
 
 
-def _of_classes(*titles: str, order: Callable[[Summary], Any]) -> Rows:
-    """Work and class, as `of_class` has it."""
+def _of_classes(
+    *titles: str, order: Callable[[Summary], Any] = lambda kind: -(kind.signed_error or 0)
+) -> Rows:
+    """Work and class, as `of_class` has it; first what takes longest beside what is expected."""
     return tuple(
         (work, *of_class(title, kind))
         for title in titles
@@ -345,8 +336,8 @@ class ByClass:
     """Signed errors of training and serving, as `calc validate --published` prints them."""
 
     header = ("Work", "", "Rows", "Signed", "Median", "90th", "Inside")
-    by_software: Rows = _of_classes("software and version", order=_slowest_first)
-    by_device: Rows = _of_classes("device", order=_slowest_first)
+    by_software: Rows = _of_classes("software and version")
+    by_device: Rows = _of_classes("device")
     by_others: Rows = _of_classes(
         *("slices", "batch", "kind of model", "basis", "date"), order=_smallest_first
     )

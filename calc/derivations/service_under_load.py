@@ -180,10 +180,13 @@ class Tiers:
 
     @classmethod
     def row(cls, model: Transformer, size: str) -> Row:
-        """Model, bytes of a session, how many memory, host and disks hold, and ways back."""
+        """Model, bytes of a session, how many memory, host and disks hold, and ways back, the last
+        of which is that vLLM reads the session anew."""
         session = (transformer.kv_cache_per_token(model) * AgentSession.context).to("GB")
         weights = model.parameters * quantity(f"{size}/param")
         memory = cls.machine.device.memory_capacity * cls.devices - weights
+        small = {"weights": "fp8", "dtype": "fp8"} if size == "1 byte" else {}
+        anew = expectation(model, prompt=AGENT.context, generated=1, batch=1, **small)
         return (
             model.name,
             session,
@@ -192,15 +195,8 @@ class Tiers:
             int((cls.disk / session).m_as("")),
             (session / cls.host_rate).to("ms"),
             (session / cls.disk_rate).to("ms"),
-            cls.computed(model, size),
+            anew.time_to_first_token.to("s"),
         )
-
-    @classmethod
-    def computed(cls, model: Transformer, size: str) -> Quantity:
-        """The time in which vLLM is expected to read the session anew."""
-        small = {"weights": "fp8", "dtype": "fp8"} if size == "1 byte" else {}
-        found = expectation(model, prompt=AGENT.context, generated=1, batch=1, **small)
-        return found.time_to_first_token.to("s")
 
     @classmethod
     def rows(cls) -> Rows:

@@ -124,6 +124,12 @@ class CutThresholds:
         return [(cut, *values) for cut, *values in zip(cuts, *columns, strict=True)]
 
 
+def steady_mfu(run: runs.Run) -> Quantity:
+    """By the tokens of a second, where all goes well."""
+    tokens = (run.throughput * quantity("1 s")).to("token")
+    return training.mfu(run.parameters, tokens, run.devices, run.device_peak, "1 s")
+
+
 class TrainingRuns:
     """Hours by the equation and as reported: from nothing lost to half as much again."""
 
@@ -140,19 +146,19 @@ class TrainingRuns:
     large_effective_time = large.effective_time
 
     @classmethod
-    def steady(cls, run: runs.Run) -> Quantity | None:
-        """MFU in steady state: as reported, by the throughput, or with all layers recomputed."""
+    def steady(cls, run: runs.Run) -> tuple[Quantity | None, tuple[Quantity, ...]]:
+        """MFU in steady state: as reported, by the throughput, or with all layers recomputed; and
+        the reported numbers that it follows from."""
         if run.publishes("mfu"):
-            return run.mfu
+            return run.mfu, (run.mfu,)
         if run.publishes("throughput"):
-            tokens = (run.throughput * quantity("1 s")).to("token")
-            return training.mfu(run.parameters, tokens, run.devices, run.device_peak, "1 s")
-        return run.hfu * cls.share_of_hfu if run.publishes("hfu") else None
+            return steady_mfu(run), (run.parameters, run.throughput)
+        return (run.hfu * cls.share_of_hfu, (run.hfu,)) if run.publishes("hfu") else (None, ())
 
     @classmethod
     def computed(cls, run: runs.Run) -> Quantity | None:
         """Hours of all devices by the equation, at the utilisation of steady state."""
-        steady = cls.steady(run)
+        steady, _ = cls.steady(run)
         if steady is None:
             return None
         time = training.training_time(run.parameters, run.tokens, 1, run.device_peak, steady)
@@ -173,15 +179,6 @@ class TrainingRuns:
             return None
         return run.device_time / computed
 
-    @staticmethod
-    def behind_steady(run: runs.Run) -> tuple[Quantity, ...]:
-        """The reported numbers that its utilisation in steady state follows from."""
-        if run.publishes("mfu"):
-            return (run.mfu,)
-        if run.publishes("throughput"):
-            return run.parameters, run.throughput
-        return (run.hfu,) if run.publishes("hfu") else ()
-
     @classmethod
     def row(cls, run: runs.Run) -> Row:
         """A run: what it reports, what the equation gives, and their ratio."""
@@ -189,7 +186,8 @@ class TrainingRuns:
         device = _unbroken(device)
         if run.publishes("devices"):
             device = f"{show(run.devices)} {device}"
-        steady, work, used = cls.steady(run), (run.parameters, run.tokens), cls.behind_steady(run)
+        steady, used = cls.steady(run)
+        work = (run.parameters, run.tokens)
         computed = _known(cls.computed(run), *work, *used)
         overall = _known(cls.overall(run), *work)
         if overall is not None and run in cls.about:
@@ -216,7 +214,7 @@ class Outliers:
         TrainingRuns.palm.device_peak,
         "1 s",
     ).to("%")
-    deepseek_steady = TrainingRuns.steady(TrainingRuns.deepseek).to("%")  # type: ignore[union-attr]
+    deepseek_steady = steady_mfu(TrainingRuns.deepseek).to("%")
     deepseek_of_fp8 = deepseek_steady * (
         hardware.get("h100").peak("bf16") / hardware.get("h100").peak("fp8")
     )
