@@ -166,8 +166,8 @@ def parts_table(plan: Estimate) -> list[Table]:
         rate = name == "throughput"
         expected = None if plan.expected is None else plan.expected.get(name)
         around = plan.interval(name)
-        told = "" if around is None or expected is None else between(*around, expected)
         known = "" if expected is None else str(expected)
+        told = between(*around, known) if around and known else ""
         bound, other = reversed(bounds) if rate else bounds
         rows.append((words, str(bound), known, told, binds.get(name, "")))
         overlap.append((words, str(bound), str(other)))
@@ -177,10 +177,9 @@ def parts_table(plan: Estimate) -> list[Table]:
     return [Table(rows), *detail]
 
 
-def between(low: Quantity, high: Quantity, expected: Quantity) -> str:
+def between(low: Quantity, high: Quantity, expected: str) -> str:
     """Both ends in the unit in which what is expected is printed, in three digits."""
-    text = str(expected)
-    unit = "%" if text.endswith("%") else text.partition(" ")[2]
+    unit = "%" if expected.endswith("%") else expected.partition(" ")[2]
     return f"{three(low, unit)} to {three(high, unit)} {unit}".rstrip()
 
 

@@ -16,6 +16,7 @@ import pytest
 import calc
 from calc import InputError, inference, machines, plan_service, quantity
 from calc.catalog.intervals import MEASURED, PEAKS
+from calc.planning import report
 from calc.planning.service import ServicePlan, Steps, plan_services, read_trace
 from calc.planning.service.load import poisson
 from calc.planning.service.queue import Demand
@@ -87,6 +88,13 @@ def test_a_prompt_alone_takes_the_prefill() -> None:
     law = inference.prefill(setup.model, setup.machine, 1000).lower.m_as("s")
     assert alone.mean_ttft >= law
     assert plan.ttft.m_as("s") >= law
+    assert "lengths drawn at random" not in plan.chosen
+    assert "lengths drawn at random" in small(prompt_spread=0, generated_spread=1).chosen
+
+
+def test_ends_are_in_the_unit_of_what_lies_between_them() -> None:
+    ends = quantity(0.0213, "s"), quantity(math.inf, "s")
+    assert report.between(*ends, "37.4 ms") == "21.3 to ∞ ms"
 
 
 def test_a_prefix_cache_and_a_draft_take_less() -> None:

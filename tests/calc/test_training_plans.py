@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -312,6 +313,30 @@ def test_other_devices_are_planned_as_they_are_told() -> None:
         device_time_between_failures=now.device_time_between_failures / 2,
     )  # fmt: skip
     assert f"the goodput {often.goodput.m_as(''):.1%}." in now.what_would_change[2]
+
+
+def test_what_would_fit_on_the_same_devices_is_said() -> None:
+    asked: dict[str, Any] = {"tokens": "1T", "sequences": 64, "length": 8192, "devices": 64}
+    fixed = {"tensor": 8, "pipeline": 1, "context": 1}
+    with pytest.raises(InputError) as refused:
+        plan_training("llama-3-70b", DGX, **asked, layout=fixed, recomputation="none")
+    told = re.search(r'take recomputation="selective" \(([\d.]+) GB\), ', str(refused.value))
+    assert told is not None
+    fits = plan_training("llama-3-70b", DGX, **asked, layout=fixed, recomputation="selective")
+    least = min(cuts.held.min() for cuts in fits.cuts)
+    assert float(told[1]) * 1e9 == pytest.approx(least, rel=1e-3)
+    assert re.search(r"another layout \([\d.]+ GB\), more devices", str(refused.value))
+
+
+def test_a_layout_that_is_as_fast_has_no_reason_why_it_loses() -> None:
+    plan = plan_training(
+        "llama-3-8b", "b200", tokens="1T", sequences=64, length=8192, devices=64, dtype="mxfp8"
+    )
+    for other, told in zip(plan.candidates[1:4], plan.why_not_others[1:], strict=True):
+        near = other.time / plan.best.time < 1.005
+        assert told.endswith("is as fast to half a percent.") == near
+    assert any("half a percent" in told for told in plan.why_not_others)
+    assert "MXFP8 E4M3 at the rates of its elements" in plan.chosen
 
 
 def test_no_layout_is_found_in_a_sentence() -> None:

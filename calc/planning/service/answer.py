@@ -209,7 +209,7 @@ class ServicePlan(Answer):
         """How many devices, between what they lie, and what a token costs."""
         setup = self.service.setup
         ends = self.interval.get("devices")
-        around = f" ({between(*ends, ends[1])} at 80%)" if ends else " at least"
+        around = f" ({between(*ends, str(self.devices))} at 80%)" if ends else " at least"
         paid = "" if self.cost_per_token is None else f", {self.cost_per_token:.3g}"
         return (
             f"{setup.model.name}: {self.devices}{around} {setup.device.name}, {self.design}{paid}"
@@ -230,7 +230,7 @@ class ServicePlan(Answer):
         service, setup = self.service, self.service.setup
         chunk = self.design.pools[-1].replica.chunk
         clauses = [f"steps of {chunk} tokens at most"] if service.chunk is None else []
-        if not service.recorded:
+        if not service.recorded and service.trace.lengths_differ:
             clauses.append("lengths drawn at random")
         return [*clauses, *chosen_formats(setup)]
 
@@ -255,7 +255,8 @@ class ServicePlan(Answer):
         yield asked, "limit", "simulated", "80% of rows", "at least"
         for place, (name, title) in enumerate((("ttft", "first token"), ("tpot", "each token"))):
             limit = getattr(service, name)
-            times = (seconds(limit), seconds(simulated[place]), self._around(name))
+            taken = seconds(simulated[place])
+            times = (seconds(limit), taken, self._around(name, taken))
             yield (f"{title}, {at}", *times, f"≥ {seconds(self._least[name])}")
         if (found := self.design.pools[0].found) is not None:
             yield "prefixes found again", "", f"{found.share:.0%}", "", ""
@@ -263,7 +264,7 @@ class ServicePlan(Answer):
             "devices",
             "",
             str(self.devices),
-            self._around("devices"),
+            self._around("devices", str(self.devices)),
             f"{self.least_devices} at least",
         )
         yield "busy", "", f"{self.load.busy:.0%}", "", ""
@@ -271,12 +272,11 @@ class ServicePlan(Answer):
         yield "throughput", "", str(self.throughput), "", ""
         for name, title in PAID.items():
             if (value := getattr(self, name)) is not None:
-                yield title, "", str(value), self._around(name), ""
+                yield title, "", str(value), self._around(name, str(value)), ""
 
-    def _around(self, name: str) -> str:
-        return (
-            between(*self.interval[name], self.interval[name][1]) if name in self.interval else ""
-        )
+    def _around(self, name: str, told: str) -> str:
+        """Both ends in the unit in which the value between them is told."""
+        return between(*self.interval[name], told) if name in self.interval else ""
 
     def _designs(self) -> Iterator[tuple[str, ...]]:
         yield "devices", "design", "chunk", "closed form", "", "simulated", "", "busy"

@@ -55,6 +55,11 @@ class Trace:
         span = float(self.arrivals[-1] - self.arrivals[0])
         return (len(self) - 1) / span if span > 0 else float("inf")
 
+    @property
+    def lengths_differ(self) -> bool:
+        """Whether requests read or write more than others."""
+        return bool(numpy.ptp(self.prompts) or numpy.ptp(self.answers))
+
     def at_rate(self, rate: float) -> Trace:
         """The same requests, with their times stretched or compressed to another rate."""
         return replace(self, arrivals=self.arrivals * (self.rate / rate))

@@ -102,7 +102,7 @@ class ServicePlans(Answer):
         yield "", "machine", "basis", "devices", "at least", "cost", "design", "TTFT", "TPOT"
         for rank, plan in enumerate(self.plans, 1):
             ends = plan.interval.get("devices")
-            around = f" ({between(*ends, ends[1])})" if ends else ""
+            around = f" ({between(*ends, str(plan.devices))})" if ends else ""
             yield (
                 str(rank),
                 plan.service.setup.machine.key,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from calc import formats
 from calc.catalog import intervals, models, runs
 from calc.catalog.hardware import dtype_of
 from calc.core.arrays import Number
@@ -29,6 +30,8 @@ from calc.steps.layouts import DeviceMemory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+HALF_A_PERCENT = 0.005  # below which parts of layouts, longer and shorter, make up for one another
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -226,6 +229,8 @@ class TrainingPlan(Answer):
     def chosen(self) -> list[str]:
         """Every degree of the layout that was not fixed, and what else was left out."""
         given, best, fixed = self.given, self.best, self.run.fixed
+        asked = formats.get(str(given["dtype"]))
+        block = asked if isinstance(asked, formats.Block) else None
         free = [
             f"{short}{getattr(best.layout, name)}"
             for name, short in PRINTED.items()
@@ -237,6 +242,7 @@ class TrainingPlan(Answer):
             *([f"recomputation {best.recomputation}"] if not given["recomputation"] else []),
             *([f"{self.devices} devices"] if not given["devices"] else []),
             *([self.run.job.software.title()] if not given["software"] else []),
+            *([f"{block.name} at the rates of its elements"] if block else []),
         ]
 
     @property
@@ -284,7 +290,7 @@ class TrainingPlan(Answer):
             name: str, bound: Quantity | None, value: Quantity, last: str = "", rate: bool = False
         ) -> tuple[str, ...]:
             ends = self.interval(value, rate)
-            told = "" if ends is None else between(*ends, value)
+            told = "" if ends is None else between(*ends, str(value))
             known = "" if step.expected is None else str(value)
             return (
                 name,
@@ -387,9 +393,9 @@ class TrainingPlan(Answer):
             more = {name: time - best.get(name, 0.0) for name, time in other.parts.items()}
             name = max(more, key=more.__getitem__)
             slower = (other.time / self.best.time).m_as("") - 1
-            sentences.append(
-                f"{other} is {slower:.0%} slower: {name} takes {quantity(more[name], 's')} more."
-            )
+            reason = f"{slower:.0%} slower: {name} takes {quantity(more[name], 's')} more"
+            same = slower < HALF_A_PERCENT
+            sentences.append(f"{other} is {'as fast to half a percent' if same else reason}.")
         return (
             f"{self.searched - self.fitting:,} of {self.searched:,} legal layouts need more than"
             f" {self.run.room.to('GB')} on their fullest device.",

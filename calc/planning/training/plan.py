@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -225,11 +226,12 @@ def _planned(run: Run, answer: Answer) -> TrainingPlan:
     if not fitting:
         least, device = min(cuts.held.min() for cuts in alternatives), run.job.device
         less = 'adapters alone (fine_tune="qlora")' if run.adapters is None else "a smaller rank"
+        ways = (*_ways_to_fit(run), "more devices", "shorter sequences")
         raise InputError(
             f"no layout of {run.job.model.name} fits on {run.devices} {device.name}: the"
             f" fullest device needs {quantity(float(least), 'byte').to('GB')} at least, and"
             f" {run.room.to('GB')} of its {device.memory_capacity.to('GB')} may be"
-            f" filled: take more devices, shorter sequences, or {less}"
+            f" filled: take {', '.join(ways)}, or {less}"
         )
     return answer(
         run,
@@ -237,6 +239,18 @@ def _planned(run: Run, answer: Answer) -> TrainingPlan:
         searched=sum(cuts.count for cuts in alternatives),
         cuts=tuple(fitting),
     )
+
+
+def _ways_to_fit(run: Run) -> Iterator[str]:
+    """What else would fit on these devices, each with what the fullest then needs at least."""
+    others = {f'recomputation="{word}"': replace(run, recomputations=(word,)) for word in TRIED}
+    others = others if len(run.recomputations) == 1 else {}
+    others |= {"another layout": replace(run, fixed={})} if run.fixed else {}
+    for words, other in others.items():
+        with suppress(InputError):  # of more layouts than are searched
+            needed = quantity(min(cuts.held.min() for cuts in search.all_cuts(other)), "byte")
+            if needed <= run.room:
+                yield f"{words} ({needed.to('GB')})"
 
 
 def _counts(run: Run, on_progress: Progress | None) -> Iterator[int]:
