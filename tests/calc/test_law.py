@@ -93,6 +93,11 @@ def arguments_of(law: Callable[..., Any]) -> dict[str, Argument]:
     return arguments
 
 
+@cache
+def result_of_valid(name: str) -> Any:
+    return LAWS[name](**valid(LAWS[name]))
+
+
 def valid(law: Callable[..., Any], seed: int = 0) -> dict[str, Quantity]:
     """Arguments within the law's ranges."""
     source = random.Random(f"{law.__name__} {seed}")
@@ -327,7 +332,7 @@ BAD_NUMBERS = [math.nan, math.inf, -math.inf, -1.0]
 
 @every_law
 def test_every_argument_is_guarded(name: str) -> None:
-    law = LAWS[name]
+    law, fine = LAWS[name], valid(LAWS[name])
     for argument, (unit, low, low_included, high) in arguments_of(law).items():
         bad = [*BAD_NUMBERS, math.nextafter(low, -math.inf)]
         bad += [] if low_included else [low]
@@ -335,7 +340,7 @@ def test_every_argument_is_guarded(name: str) -> None:
         for number in bad:
             for given in (quantity(number, unit), quantity([low + 0.5, number], unit)):
                 with pytest.raises(InputError) as refusal:
-                    law(**valid(law) | {argument: given})
+                    law(**fine | {argument: given})
                 sentence = str(refusal.value)
                 assert sentence.startswith(f"{law.__name__}(): {argument} must be ")
                 assert "; got " in sentence
@@ -388,10 +393,9 @@ OTHERS = {"": ("%", "GB/MB"), "byte": ("GiB", "bit"), "s": ("ms", "h"), "param":
 
 def assert_a_list_keeps_units(name: str, argument: str, items: Any) -> None:
     """Quantities in a list mean what each of them means, or are refused."""
-    law, arguments = LAWS[name], valid(LAWS[name])
-    wanted = law(**arguments)
+    law, wanted = LAWS[name], result_of_valid(name)
     try:
-        found = law(**arguments | {argument: items})
+        found = law(**valid(law) | {argument: items})
     except InputError as error:
         refusal = str(error)
     else:

@@ -537,7 +537,7 @@ def test_a_chapter_has_a_limit_of_memory(what: str, write_book: Write) -> None:
     lower = "import resource\nresource.setrlimit(resource.RLIMIT_DATA, (1 << 29, 1 << 29))"
     asked = "resource.getrlimit(resource.RLIMIT_DATA)[1] == 8 << 30"
     code = f"{lower.splitlines()[0]}\nassert {asked}\n{lower}\n{GREEDY[what]}"
-    settings = SETTINGS + "execute:\n  timeout: 10\n"  # a deep stack takes long to unwind
+    settings = SETTINGS + "execute:\n  timeout: 3\n"  # a deep stack takes long to unwind
     (problem,) = refusal(write_book(f"# A\n\n```{{python}}\n{code}\n```\n", settings=settings))
     assert re.match("index.qmd:3: this cell (fails with Mem|ended its|takes longer)", problem)
 
