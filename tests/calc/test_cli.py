@@ -38,12 +38,6 @@ def test_list(command: Command) -> None:
     assert "640 pJ" in command.prints("list constants")
 
 
-@pytest.mark.slow
-def test_show_everything_that_is_listed(command: Command) -> None:
-    for name in (*hardware.names(), *models.names(), *constants.names(), *calc.laws()):
-        assert command.prints("show", name)
-
-
 def test_show_a_device(command: Command) -> None:
     shown = command.prints("show H100")
     assert shown.startswith("NVIDIA H100 SXM5 80 GB (2022)\n")

@@ -158,8 +158,7 @@ def test_everything_is_listed_and_shown(command: Command) -> None:
         first = command.rows(f"list {kind}")[0]
         assert first["kind"] == kind.removesuffix("s")
         assert first["title"]
-    comparisons = (each["name"] for each in command.facts("list comparisons")["rows"])
-    for name in (*machines.names(), *runs.names(), *formats.names(), *functions(), *comparisons):
+    for _, name in everything:
         assert command.prints(f"show {name}")
     assert {"plan", "inference.decode", "transformer.forward_flops", "roofline.gemm"} <= set(
         functions()

@@ -43,23 +43,11 @@ def pdf_text(pdf: PdfReader) -> str:
 def test_the_site_holds_the_listed_pages_and_what_they_use(site: Path) -> None:
     files = {p.relative_to(site).as_posix() for p in site.rglob("*") if p.is_file()}
     pages = {f for f in files if not f.startswith("assets/")}
+    chapters = "prose.html cells.html cells.md callouts.html callouts.md sheet.html sheet.pdf"
     assert pages == {
-        ".press.json",
-        "404.html",
-        "index.html",
-        "references.html",
-        "chapters/prose.html",
-        "chapters/cells.html",
-        "chapters/callouts.html",
-        "chapters/sheet.html",
-        "chapters/sheet.pdf",
-        "chapters/appendix.html",
-        "notebooks/callouts.zip",
-        "notebooks/cells.zip",
-        "chapters/callouts.md",
-        "chapters/cells.md",
-        "llms.txt",
-        "Everything-at-Once.pdf",
+        *(".press.json", "404.html", "index.html", "references.html", "llms.txt"),
+        *(f"chapters/{name}" for name in (*chapters.split(), "appendix.html")),
+        *("notebooks/callouts.zip", "notebooks/cells.zip", "Everything-at-Once.pdf"),
     }
 
 

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -453,22 +453,8 @@ HANGING = {
 }
 
 
-# The others only in the slow tier.
-IN_HASTE = [
-    "code that holds the interpreter",
-    "an inline value",
-    "a program in a session of its own",
-]
-
-
-def tiered(cases: Iterable[str]) -> list[object]:
-    return [
-        name if name in IN_HASTE else pytest.param(name, marks=pytest.mark.slow) for name in cases
-    ]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("what", tiered(HANGING))
+@pytest.mark.parametrize("what", HANGING)
 def test_a_cell_has_a_time_limit(what: str, write_book: Write) -> None:
     code, line, name = HANGING[what]
     settings = SETTINGS + "execute:\n  timeout: 1.5\n"
@@ -626,7 +612,13 @@ CLINGING = {
 }
 
 
-@pytest.mark.parametrize("what", tiered(CLINGING))
+IN_HASTE = "a program in a session of its own"  # the others only in the slow tier
+
+
+@pytest.mark.parametrize(
+    "what",
+    [each if each == IN_HASTE else pytest.param(each, marks=pytest.mark.slow) for each in CLINGING],
+)
 def test_a_killed_press_leaves_no_child(
     what: str, write_book: Write, marked: dict[str, str], tmp_path: Path
 ) -> None:

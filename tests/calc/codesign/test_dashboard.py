@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -85,7 +86,7 @@ def test_what_is_no_log_is_refused(tmp_path: Path, text: str, told: str) -> None
     ("change", "sentence"),
     [
         ({"seconds": 0.0}, "seconds must be a number from 1e-09; got 0.0"),
-        ({"loss": float("nan")}, "loss must be a number from -1e\\+300; got nan"),
+        ({"loss": math.nan}, "loss must be a number from -1e\\+300; got nan"),
         ({"events": ("\ud800",)}, "an event must be text"),
         ({"number": 1.5}, "number must be a whole number from 0; got 1.5"),
     ],
@@ -161,18 +162,7 @@ def without(row: dict[str, object], name: str) -> dict[str, object]:
 def malformed() -> Iterator[tuple[str, bytes]]:
     """Logs with something wrong in them, by what that is."""
     whole, line = (json.dumps(each).encode() + b"\n" for each in (HEADER, STEP))
-    wrong: tuple[object, ...] = (
-        None,
-        True,
-        "1",
-        [],
-        {},
-        -1,
-        float("nan"),
-        float("inf"),
-        1.5,
-        10**400,
-    )
+    wrong: list[object] = [None, True, "1", [], {}, -1, math.nan, math.inf, 1.5, 10**400]
     for name in STEP:
         yield f"a step without {name}", whole + json.dumps(without(STEP, name)).encode() + b"\n"
         for value in wrong:
@@ -181,7 +171,7 @@ def malformed() -> Iterator[tuple[str, bytes]]:
                 yield f"{name} is {str(value)[:5]}", whole + text.encode() + b"\n"
     for name in HEADER:
         yield f"no {name}", json.dumps(without(HEADER, name)).encode() + b"\n" + line
-        for value in (None, True, [], 0, -1.0, float("nan"), 10**400, 1e-320):
+        for value in (None, True, [], 0, -1.0, math.nan, 10**400, 1e-320):
             text = json.dumps(HEADER | {name: value})
             yield f"{name} is {str(value)[:5]}", text.encode() + b"\n" + line
     idle = [json.dumps(STEP | {name: 0}).encode() + b"\n" for name in ("flop", "traffic")]
@@ -194,10 +184,7 @@ def malformed() -> Iterator[tuple[str, bytes]]:
     yield "deep", whole + b"[" * 100_000 + b"\n"
     yield "a long number", whole + b"9" * 10_000 + b"\n"
     yield "an unknown name", whole + json.dumps(STEP | {"x": 1}).encode() + b"\n"
-    yield (
-        "a list of events in a list",
-        whole + json.dumps(STEP | {"events": [["x"]]}).encode() + b"\n",
-    )
+    yield "a list of events in a list", whole + line.replace(b"[]", b'[["x"]]')
     yield "half a pair", whole + line.replace(b"[]", b'["\\ud800"]')
     yield "the first line twice", whole + whole + line
 

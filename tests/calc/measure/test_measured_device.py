@@ -103,30 +103,16 @@ GIVEN = {  # an argument of each name, where it has no default
     "points": [f"concurrency={n},ttft={n} s,tpot={n} s" for n in (1, 2, 4)],
 }
 
+ANSWERS: dict[str, Any] = {"prompt": 16, "generated": 16}
+REQUESTS = ANSWERS | {"rate": "1 request/hour"}
+LIMITS = {"ttft": "1 hour", "tpot": "1 hour"}
 GIVEN_TO = {  # what a function may be given instead
     "calc.planning.comparing.compare.compare": {"machines": CPU},
-    "calc.planning.service.asked.draft_of": {
-        "lengths": {"prompt": 16, "generated": 16, "batch": 1}
-    },
-    "calc.planning.service.plan.plan_service": {
-        "rate": "1 request/hour",
-        "prompt": 16,
-        "generated": 16,
-    },
-    "calc.planning.service.break_even.break_even": {
-        "api": "groq-gpt-oss-20b",
-        "ttft": "1 hour",
-        "tpot": "1 hour",
-    },
-    "calc.planning.service.observed.observe": {"prompt": 16, "generated": 16},
-    "calc.planning.service.several.plan_services": {
-        "machines": [CPU],
-        "rate": "1 request/hour",
-        "prompt": 16,
-        "generated": 16,
-        "ttft": "1 hour",
-        "tpot": "1 hour",
-    },
+    "calc.planning.service.asked.draft_of": {"lengths": ANSWERS | {"batch": 1}},
+    "calc.planning.service.plan.plan_service": REQUESTS,
+    "calc.planning.service.break_even.break_even": {"api": "groq-gpt-oss-20b"} | LIMITS,
+    "calc.planning.service.observed.observe": ANSWERS,
+    "calc.planning.service.several.plan_services": {"machines": [CPU]} | REQUESTS | LIMITS,
     "calc.steps.throughput.of": {"model": "resnet-50", "dtype": "fp32"},
     "calc.planning.training.plan.plan_training": {
         "model": models.from_shape(2, 64, 4, context=128, vocabulary=512, feed_forward_width=256),
@@ -172,17 +158,9 @@ def assert_takes_it(name: str) -> None:
 def test_they_are_found() -> None:
     """Names that would be missed if the search went wrong."""
     assert {
-        *(
-            f"calc.steps.inference.{each}"
-            for each in ("prefill", "decode", "largest_batch", "frontier")
-        ),
-        "calc.measure.validation.predicted_time",
-        "calc.measure.picture.roofline_lines",
-        *(
-            f"figures.{each}.{function}"
-            for each in ("roofline", "devices", "measured_roofline")
-            for function in ("draw", "alt")
-        ),
+        *("calc.steps.inference.prefill", "calc.steps.inference.frontier"),
+        *("calc.measure.validation.predicted_time", "calc.measure.picture.roofline_lines"),
+        *("figures.roofline.draw", "figures.devices.alt", "figures.measured_roofline.draw"),
     } <= functions().keys()
 
 

@@ -11,7 +11,7 @@ import pytest
 import tomli_w
 
 import calc
-from calc import InputError, energy, hardware, quantity, roofline
+from calc import InputError, hardware, quantity
 from calc.measure import accelerator, read, save
 from calc.measure.record import key_of, record_text
 from tests.calc.measure.surveys import MACHINE, made_up
@@ -41,16 +41,6 @@ def test_every_value_says_how_it_was_measured() -> None:
     assert "A test: median of 9 repeats, spread 1.2%." in calc.source(device.peak("fp32"))
     with pytest.raises(InputError, match="no meter of power"):
         _ = device.tdp
-
-
-def test_laws_take_it() -> None:
-    device = accelerator(made_up())
-    peak, bandwidth = device.peak("fp64"), device.memory_bandwidth
-    assert roofline.bound(peak, bandwidth, "1 FLOP/byte") == "memory"
-    assert roofline.attainable(peak, bandwidth, "1 FLOP/byte").m_as("GFLOP/s") == pytest.approx(24)
-    step = roofline.execution_time_overlapped("48 GB", bandwidth, "48 GFLOP", peak)
-    assert step.m_as("s") == pytest.approx(2)
-    assert energy.energy_efficiency(peak, "48 W").m_as("GFLOP/J") == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

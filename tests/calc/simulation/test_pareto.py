@@ -129,11 +129,6 @@ def test_thousands_of_random_tables() -> None:
         assert pareto_frontier(frame, objectives).equals(frame.filter(~beaten))
 
 
-def test_ties_stay_together() -> None:
-    rows = [{"a": 1, "b": 2}, {"a": 1, "b": 2}, {"a": 1, "b": 3}]
-    assert pareto_frontier(rows, {"a": "min", "b": "min"}).rows() == [(1, 2), (1, 2)]
-
-
 def test_numbers_beyond_the_precision_of_floats_are_told_apart() -> None:
     rows = [{"a": 2**62}, {"a": 2**62 + 1}]
     assert pareto_frontier(rows, {"a": "min"}).rows() == [(2**62,)]

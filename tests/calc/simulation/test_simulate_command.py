@@ -100,3 +100,6 @@ def test_the_progress_bar() -> None:
     assert drawn[4] == f"training [{'#' * 18}{'.' * 6}] 3/4 loss 2"
     assert drawn[-1] == ""  # and the line is empty again
     assert pipe.getvalue() == ""
+    with ProgressBar(1, "sweeping", terminal) as bar:  # which stands where it is told
+        bar.update(9, 36)
+    assert "sweeping [######..................] 9/36" in terminal.getvalue()

@@ -42,12 +42,6 @@ def test_the_law_with_32_bit_indices_is_what_scipy_takes() -> None:
     assert laws.csr_storage(rows.nnz, 40, "4 byte", "32 bit").m_as("byte") == real
 
 
-def test_dense_storage_does_not_shrink() -> None:
-    whole = storage_bytes((2530, 2500), 0.0)
-    assert whole.m_as("byte") == 25_300_000
-    assert storage_bytes((2530, 2500), 0.3) == whole
-
-
 @pytest.mark.parametrize("precision", SIZES)
 @pytest.mark.parametrize("form", ["csr", "bitmask"])
 def test_sparse_storage_pays_beyond_the_crossover_only(precision: str, form: str) -> None:
