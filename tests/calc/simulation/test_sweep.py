@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from calc.simulation import (
     summarize_sweep,
     write_table,
 )
+from tests.calc.executors import Dies, Loses
 
 pytestmark = pytest.mark.xdist_group("sweeps")  # one table, and one pool of processes
 
@@ -340,43 +341,10 @@ def test_a_process_pool_that_loses_a_worker(
     assert both["latency_seconds"].equals(both["latency_seconds_right"], check_names=False)
 
 
-class Dies(Executor):
-    """Ends after some tasks, as an executor that is shut down from elsewhere."""
-
-    def __init__(self, tasks: int) -> None:
-        self.left = tasks
-
-    def submit(self, task: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
-        if not self.left:
-            raise RuntimeError("cannot schedule new futures after shutdown")
-        self.left -= 1
-        future: Future[Any] = Future()
-        future.set_result(task(*arguments, **named))
-        return future
-
-
 def test_an_executor_that_takes_no_more_tasks(table: polars.DataFrame) -> None:
     with pytest.raises(SweepStoppedError, match=r"after 3 of 12 rows.*cannot schedule") as stopped:
         sweep(executor=Dies(2 + 3))
     assert stopped.value.rows.select(UNTIMED).equals(table.select(UNTIMED)[:3])
-
-
-class Loses(Executor):
-    """Gives an error for the result of some tasks, as Dask's can when a worker is lost."""
-
-    def __init__(self, lost: set[int]) -> None:
-        self.lost, self.submitted = lost, 0
-
-    def submit(self, task: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
-        self.submitted += 1
-        future: Future[Any] = Future()
-        try:
-            if self.submitted in self.lost:
-                raise ValueError("too many values to unpack")
-            future.set_result(task(*arguments, **named))
-        except Exception as error:
-            future.set_exception(error)
-        return future
 
 
 def test_a_task_that_an_executor_loses_is_given_to_it_once_more(table: polars.DataFrame) -> None:
