@@ -13,16 +13,6 @@ MODEL = models.get("llama-3-70b")
 JOB = Job(MODEL, DGX, Layout(tensor=8))
 
 
-def test_a_step_without_a_chunk_is_a_decode() -> None:
-    own = serving.mixed_step(JOB, 64, 2048, 0)
-    plain = inference.decode(MODEL, DGX, 2048, 64, 8)
-    for part in ("compute", "memory", "links"):
-        assert own.parts[part].m_as("s") == pytest.approx(plain.parts[part].m_as("s"))
-    assert own.expected is not None
-    assert plain.expected is not None
-    assert own.throughput == plain.throughput
-
-
 def test_chunks_together_do_the_work_of_a_prompt() -> None:
     chunks = [
         serving.mixed_step(JOB, 0, 1, 512, done).operations.m_as("FLOP")
