@@ -6,11 +6,16 @@ import csv
 import io
 import json
 import shlex
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calc.commands import main
+
+Written = Callable[..., Path]
+"""The fixture that writes a file: of a text, under a name where that matters."""
 
 
 class Command:

@@ -12,7 +12,7 @@ import pytest
 
 from calc import published
 from calc.published import Comparison
-from tests.calc.command import Command
+from tests.calc.command import Command, Written
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,3 +69,15 @@ def comparisons() -> tuple[Comparison, ...]:
 def command(capsys: pytest.CaptureFixture[str]) -> Command:
     """The command `calc`."""
     return Command(capsys)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    """Writes a file of one's own, and gives its path."""
+
+    def write(text: str, name: str = "made_up.toml") -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write

@@ -15,7 +15,7 @@ import pytest
 import calc
 from calc import constants, hardware, models, quantity
 from calc.commands import main
-from tests.calc.command import Command
+from tests.calc.command import Command, Written
 from tests.calc.unexpected import UNEXPECTED
 
 
@@ -80,10 +80,9 @@ bandwidth = { value = 32, unit = "GB/s", direction = "each way", source = "me" }
 
 
 def test_show_a_machine_of_ones_own_whose_source_is_of_its_records(
-    command: Command, tmp_path: Path
+    command: Command, written: Written
 ) -> None:
-    path = tmp_path / "b.toml"
-    path.write_text(OWN_MACHINE, encoding="utf-8")
+    path = written(OWN_MACHINE, "b.toml")
     assert command.prints("show", str(path)).startswith("My two cards\ndevice ")
 
 

@@ -19,7 +19,7 @@ from calc import commands, constants, formats, hardware, machines, models, runs,
 from calc.catalog import grids
 from calc.commands.lookup import KINDS, functions
 from calc.commands.options import MEANING, option_of
-from tests.calc.command import Command
+from tests.calc.command import Command, Written
 from tests.calc.unexpected import NO_RATE, UNEXPECTED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,10 +43,8 @@ fp64 = { value = 1, unit = "TFLOP/s" }
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
-    path = tmp_path / "mine.toml"
-    path.write_text(OWN)
-    return path
+def own(written: Written) -> Path:
+    return written(OWN, "mine.toml")
 
 
 def test_every_command_has_json_and_what_it_is_for() -> None:
@@ -343,12 +341,13 @@ def test_a_device_of_ones_own(command: Command, own: Path) -> None:
         )
 
 
-def test_the_device_and_the_machine_that_the_manual_shows(command: Command, tmp_path: Path) -> None:
+def test_the_device_and_the_machine_that_the_manual_shows(
+    command: Command, written: Written
+) -> None:
     shown = re.findall("```toml\n(.*?)```", MANUAL.read_text("utf-8"), re.DOTALL)
     [device] = [each for each in shown if "[mine]" in each]
     [machine] = [each for each in shown if "[my-box]" in each]
-    path = tmp_path / "mine.toml"
-    path.write_text(device, encoding="utf-8")
+    path = written(device, "mine.toml")
     assert "150 FLOP/byte" in command.prints(f"roofline {path} --flops 1 --bytes 1 --dtype bf16")
     counts = "--prompt 100 --generated 10"
     assert "My accelerator" in command.prints(f"plan llama-3-8b {path} {counts}")
@@ -472,9 +471,8 @@ def completions(script: Path, *words: str) -> Iterator[str]:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_a_shell_completes_commands_options_and_names(command: Command, tmp_path: Path) -> None:
-    script = tmp_path / "calc.bash"
-    script.write_text(command.prints("completion bash"))
+def test_a_shell_completes_commands_options_and_names(command: Command, written: Written) -> None:
+    script = written(command.prints("completion bash"), "calc.bash")
     assert [*completions(script, "calc", "sea")] == ["search"]
     assert {*completions(script, "calc", "show", "h10")} == {"h100", "h100-pcie"}
     assert {*completions(script, "calc", "show", "roofline.att")} == {"roofline.attainable"}

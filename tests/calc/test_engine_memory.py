@@ -14,7 +14,7 @@ from calc import InputError, engine_memory, engines, hardware, models
 from calc.core.citations import bibliography
 from calc.published.engine_memory import rows
 from calc.steps.engine_memory import EngineMemory
-from tests.calc.command import Command
+from tests.calc.command import Command, Written
 from tests.rows import each_row
 
 MODELS = ("llama-3-1-8b", "qwen-3-30b-a3b", "gemma-3-27b", "gpt-oss-20b", "nemotron-nano-9b-v2")
@@ -234,10 +234,9 @@ def test_a_model_that_no_slices_hold() -> None:
 # --- the command ---
 
 
-def test_a_configuration_of_ones_own(tmp_path: Path, command: Command) -> None:
+def test_a_configuration_of_ones_own(written: Written, command: Command) -> None:
     known = json.loads((Path(__file__).parent / "configs.json").read_text(encoding="utf-8"))
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps(known["qwen-3-30b-a3b"]), encoding="utf-8")
+    path = written(json.dumps(known["qwen-3-30b-a3b"]), "config.json")
     told = command.facts("fit", str(path), "h100", "--context", "8192", "--weights", "bf16")
     assert told["tokens"] == fitted("qwen-3-30b-a3b").tokens
 

@@ -20,6 +20,7 @@ from calc import InputError, formats, hardware, inference, models, quantity, roo
 from calc.core import citations
 from calc.core.names import squeezed
 from calc.formats import Block, Float, Integer, PowerOfTwo, Tiles, delayed, quality, recipes
+from tests.calc.command import Written
 
 # Each format with the type that numpy or ml_dtypes has for it.
 FLOATS: dict[str, tuple[Float, Any]] = {
@@ -785,7 +786,9 @@ def test_a_device_without_four_bits_refuses_nvfp4_as_it_does_fp4() -> None:
 # --- published trainings in few bits ---
 
 
-def test_published_gaps_name_their_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_published_gaps_name_their_sources(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for each in formats.training_formats():
         assert citations.citation(each.source)
         assert all(citations.citation(record.provenance.source) for record in each.records.values())
@@ -796,8 +799,7 @@ def test_published_gaps_name_their_sources(tmp_path: Path, monkeypatch: pytest.M
         ('baseline = "BF16"', 'base = "BF16"', "unknown field base"),
         ('scales = "one', '# scales = "one', "has no scales"),
     ):
-        path = tmp_path / "training_formats.toml"
-        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        path = written(text.replace(old, new, 1), "training_formats.toml")
         monkeypatch.setattr(recipes, "FILE", path)
         recipes.training_formats.cache_clear()
         with pytest.raises(InputError, match=message):
@@ -852,10 +854,11 @@ def test_published_quality_against_a_second_typing_and_its_sources() -> None:
     ],
 )
 def test_quality_that_cannot_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, message: str
+    written: Written, monkeypatch: pytest.MonkeyPatch, old: str, new: str, message: str
 ) -> None:
-    path = tmp_path / "quantization_quality.toml"
-    path.write_text(quality.FILE.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    path = written(
+        quality.FILE.read_text(encoding="utf-8").replace(old, new, 1), "quantization_quality.toml"
+    )
     monkeypatch.setattr(quality, "FILE", path)
     quality.quantized_models.cache_clear()
     with pytest.raises(InputError, match=re.escape(message)):

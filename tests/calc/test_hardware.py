@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import calc
 from calc import InputError, hardware, quantity
+from tests.calc.command import Written
 
 GOOD = """
 [made-up]
@@ -29,16 +29,6 @@ link_bandwidth = { value = 50, unit = "GB/s", direction = "each way" }
 fp16 = { value = 100, unit = "TFLOP/s" }
 int8 = { value = 200, unit = "TOP/s" }
 """
-
-
-@pytest.fixture
-def load(tmp_path: Path) -> Callable[[str], dict[str, hardware.Accelerator]]:
-    def load(text: str) -> dict[str, hardware.Accelerator]:
-        path = tmp_path / "made_up.toml"
-        path.write_text(text, encoding="utf-8")
-        return hardware.load(str(path))
-
-    return load
 
 
 @pytest.mark.parametrize(
@@ -149,16 +139,15 @@ def test_what_is_announced_is_in_no_comparison() -> None:
     assert len(hardware.names()) >= 45
 
 
-def test_a_good_device(load: Callable[[str], dict[str, hardware.Accelerator]]) -> None:
-    device = load(GOOD)["made-up"]
+def test_a_good_device(written: Written) -> None:
+    device = hardware.load(written(GOOD))["made-up"]
     assert device.ridge_point("fp16") == quantity("50 FLOP/byte")
     assert device.memory_bandwidth.provenance is not None
     assert device.memory_bandwidth.provenance.title == "memory bandwidth of Made Up 1"
 
 
-def test_a_device_of_ones_own_is_asked_for_by_its_file(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text(GOOD)
+def test_a_device_of_ones_own_is_asked_for_by_its_file(tmp_path: Path, written: Written) -> None:
+    path = written(GOOD, "mine.toml")
     (key,) = hardware.load(path)
     for name in (path, str(path), f"{path}:{key}"):
         assert hardware.get(name).memory_bandwidth == hardware.load(path)[key].memory_bandwidth
@@ -180,8 +169,8 @@ def test_a_device_of_ones_own_is_asked_for_by_its_file(tmp_path: Path) -> None:
         hardware.get(path)
 
 
-def test_a_device_without_links(load: Callable[[str], dict[str, hardware.Accelerator]]) -> None:
-    device = load(GOOD.replace("link_bandwidth", "#"))["made-up"]
+def test_a_device_without_links(written: Written) -> None:
+    device = hardware.load(written(GOOD.replace("link_bandwidth", "#")))["made-up"]
     with pytest.raises(InputError, match="Made Up 1 has no link bandwidth, each way"):
         device.link_bandwidth  # noqa: B018
 
@@ -226,12 +215,10 @@ def test_the_file_says_which_data_types_are_known() -> None:
         ("year = 2024", 'year = 2024\nunsupported = "fp8"', "unsupported must list data types"),
     ],
 )
-def test_a_mistake_is_named(
-    load: Callable[[str], dict[str, hardware.Accelerator]], right: str, wrong: str, sentence: str
-) -> None:
+def test_a_mistake_is_named(written: Written, right: str, wrong: str, sentence: str) -> None:
     assert right in GOOD
     with pytest.raises(InputError) as refusal:
-        load(GOOD.replace(right, wrong))
+        hardware.load(written(GOOD.replace(right, wrong)))
     assert sentence in str(refusal.value)
     assert "made_up.toml: " in str(refusal.value)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from statistics import mean
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from benchmarks import intervals as benchmark
 from calc.catalog import intervals
 from calc.core.errors import InputError
+from tests.calc.command import Written
 
 SOURCES = 0.77, 0.85  # of rows of sources kept back that lie inside, where 80 % are claimed
 
@@ -29,9 +29,8 @@ def test_a_class_of_few_rows_has_the_interval_of_the_next_wider_one() -> None:
         ("serving,vllm,dense,measured,30,2,0.1,1.2,1.1", "low must be positive, and high above it"),
     ],
 )
-def test_a_malformed_class_is_refused(tmp_path: Path, row: str, sentence: str) -> None:
-    path = tmp_path / "intervals.csv"
-    path.write_text(f"{','.join(intervals.COLUMNS)}\n{row}\n")
+def test_a_malformed_class_is_refused(written: Written, row: str, sentence: str) -> None:
+    path = written(f"{','.join(intervals.COLUMNS)}\n{row}\n", "intervals.csv")
     with pytest.raises(InputError, match=sentence):
         list(intervals.load(path))
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import calc
 from calc import InputError, hardware, machines, quantity
-from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.machines import NotMeasured
 from calc.core.citations import bibliography
+from tests.calc.command import Written
 from tests.calc.parts import TABLES, product
 from tests.rows import each_row
 
@@ -47,18 +47,8 @@ fp8 = { value = 900, unit = "TFLOP/s", source = "williams2009roofline" }
 """
 
 
-@pytest.fixture
-def load(tmp_path: Path) -> Callable[[str], dict[str, Machine]]:
-    def load(text: str) -> dict[str, Machine]:
-        path = tmp_path / "made_up.toml"
-        path.write_text(text, encoding="utf-8")
-        return machines.load(path)
-
-    return load
-
-
-def test_a_good_machine(load: Callable[[str], dict[str, Machine]]) -> None:
-    machine = load(GOOD)["made-up"]
+def test_a_good_machine(written: Written) -> None:
+    machine = machines.load(written(GOOD))["made-up"]
     assert machine.bandwidth == quantity("100 GB/s")
     assert machine.reached("gemm", "BF16") == quantity("500 TFLOP/s")
     assert "Checked 2024-05-06" in calc.source(machine.bandwidth)
@@ -69,13 +59,11 @@ def test_a_good_machine(load: Callable[[str], dict[str, Machine]]) -> None:
         machine.power  # noqa: B018
 
 
-def test_rates_of_another_machine_hold_where_there_are_no_own(
-    load: Callable[[str], dict[str, Machine]],
-) -> None:
-    sibling = load(GOOD)["sibling"]
+def test_rates_of_another_machine_hold_where_there_are_no_own(written: Written) -> None:
+    sibling = machines.load(written(GOOD))["sibling"]
     assert sibling.reached("gemm", "bf16") == quantity("500 TFLOP/s")
     assert sibling.reached("gemm", "fp8") == quantity("900 TFLOP/s")
-    assert not load(GOOD)["made-up"].has_reached("gemm", "fp8")
+    assert not machines.load(written(GOOD))["made-up"].has_reached("gemm", "fp8")
 
 
 OWN_DEVICE = """
@@ -151,12 +139,10 @@ def test_the_name_of_a_machine_is_refused_with_what_to_write() -> None:
         ('rates_of = "made-up"', 'rates_of = "other"', "above it, of the file that has rates;"),
     ],
 )
-def test_a_mistake_is_named(
-    load: Callable[[str], dict[str, Machine]], right: str, wrong: str, sentence: str
-) -> None:
+def test_a_mistake_is_named(written: Written, right: str, wrong: str, sentence: str) -> None:
     assert right in GOOD
     with pytest.raises(InputError) as refusal:
-        load(GOOD.replace(right, wrong, 1))
+        machines.load(written(GOOD.replace(right, wrong, 1)))
     assert sentence in str(refusal.value)
     assert "\n" not in str(refusal.value)
 

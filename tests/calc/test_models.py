@@ -17,6 +17,7 @@ from calc.catalog.models.config import known
 from calc.core.citations import bibliography
 from calc.core.names import squeezed
 from calc.core.records import Datum
+from tests.calc.command import Written
 from tests.calc.test_second_entries import ENTRIES
 
 TRANSFORMERS = [name for name in models.names() if isinstance(models.get(name), models.Transformer)]
@@ -161,12 +162,11 @@ def test_the_source_of_a_number_is_told() -> None:
     ],
 )
 def test_a_wrong_field_is_named(
-    old: str, new: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    old: str, new: str, message: str, written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = data.FILE.read_text(encoding="utf-8").split("[gpt-3-175b]")[1].split("\n[")[0]
     text = f"[gpt-3-175b]{table}"
-    path = tmp_path / "models.toml"
-    path.write_text(text.replace(f"\n{old}", f"\n{new}", 1), encoding="utf-8")
+    path = written(text.replace(f"\n{old}", f"\n{new}", 1), "models.toml")
     monkeypatch.setattr(data, "FILE", path)
     data._tables.cache_clear()
     data._get.cache_clear()
@@ -216,10 +216,9 @@ CONFIGS = {
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> Callable[[Any], models.Transformer]:
+def read(written: Written) -> Callable[[Any], models.Transformer]:
     def read(given: Any) -> models.Transformer:
-        path = tmp_path / "config.json"
-        path.write_text(given if isinstance(given, str) else json.dumps(given), encoding="utf-8")
+        path = written(given if isinstance(given, str) else json.dumps(given), "config.json")
         return models.load(path)
 
     return read

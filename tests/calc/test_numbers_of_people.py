@@ -13,7 +13,7 @@ from calc import InputError, compare, models, plan, plan_service, plan_training
 from calc.commands import command_parser, main
 from calc.formats import element_size
 from calc.planning.service import read_trace
-from tests.calc.command import Command
+from tests.calc.command import Command, Written
 
 CHAT: dict[str, Any] = {"prompt": 1000, "generated": 200}
 RUN: dict[str, Any] = {"tokens": "1B", "length": 4096, "devices": 8, "software": "megatron"}
@@ -78,21 +78,19 @@ def test_layouts_of_the_command_line(layout: str, command: Command) -> None:
         "arrived_at,input_tokens,completion_tokens",
     ],
 )
-def test_usual_titles_of_traces(titles: str, tmp_path: Path) -> None:
-    file = tmp_path / "trace.csv"
-    file.write_text(f"{titles}\n0.0,1200,300\n0.4,800,150\n0.9,2048,512\n")
+def test_usual_titles_of_traces(titles: str, written: Written) -> None:
+    file = written(f"{titles}\n0.0,1200,300\n0.4,800,150\n0.9,2048,512\n", "trace.csv")
     assert read_trace(file).prompts.tolist() == [1200, 800, 2048]
 
 
 def test_the_help_shows_a_trace_that_is_read(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], written: Written
 ) -> None:
     with pytest.raises(SystemExit):
         main(["plan-service", "--help"])
     lines = capsys.readouterr().out.splitlines()
     first = next(place for place, line in enumerate(lines) if line.strip().startswith("timestamp,"))
-    file = tmp_path / "trace.csv"
-    file.write_text("\n".join(line.strip() for line in lines[first : first + 4]))
+    file = written("\n".join(line.strip() for line in lines[first : first + 4]), "trace.csv")
     made = plan_service(
         "llama-3-8b", "h100", trace=file, ttft="2 s", tpot="20 token/s", pools="mixed"
     )

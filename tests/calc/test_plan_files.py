@@ -17,6 +17,7 @@ from calc.commands import main
 from calc.core.units import quantity
 from calc.planning import read_options
 from calc.planning.files import option_names
+from tests.calc.command import Written
 
 COUNTS = st.integers(1, 4000)
 TRAINED: dict[str, Any] = {
@@ -142,10 +143,9 @@ SERVED: dict[str, Any] = {
 
 
 @pytest.mark.slow
-def test_a_service_is_planned_again_of_its_text(tmp_path: Path) -> None:
+def test_a_service_is_planned_again_of_its_text(written: Written) -> None:
     lengths = {"rate": 20, "prompt": 500, "generated": 50, "generated_spread": 0.5, "seed": 3}
-    trace = tmp_path / "1,2=3.csv"
-    trace.write_text(TRACE)
+    trace = written(TRACE, "1,2=3.csv")
     for requests in (lengths, {"trace": trace, "rate": "4 request/s"}):
         made = plan_service("llama-3-8b", "h100", **SERVED, **requests)
         planned_again(made, plan_service)
@@ -193,9 +193,8 @@ def test_what_has_no_key_cannot_be_written() -> None:
         ("model = 3 4", "is not valid TOML: Expected newline or end of document after a statement"),
     ],
 )
-def test_bad_files(text: str, sentence: str, tmp_path: Path) -> None:
-    file = tmp_path / "plan.toml"
-    file.write_text(text)
+def test_bad_files(text: str, sentence: str, written: Written) -> None:
+    file = written(text, "plan.toml")
     with pytest.raises(InputError) as refused:
         read_options(file, plan)
     assert sentence in str(refused.value)
@@ -233,18 +232,16 @@ def test_a_command_is_run_again_from_its_file(
     assert Path(f"{file}.again").read_text() == file.read_text()
 
 
-def test_an_option_beside_a_file_wins(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "plan.toml"
-    file.write_text(plan("llama-3-8b", "h100", prompt=10, generated=10).to_toml())
+def test_an_option_beside_a_file_wins(capsys: pytest.CaptureFixture[str], written: Written) -> None:
+    file = written(plan("llama-3-8b", "h100", prompt=10, generated=10).to_toml(), "plan.toml")
     assert "batch 4, 10 + 10 tokens" in told(capsys, f"plan --config {file} --batch 4")
     assert "Qwen3 8B on 1" in told(capsys, f"plan qwen-3-8b --config={file}")
 
 
 def test_a_file_may_contradict_what_is_typed(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], written: Written
 ) -> None:
-    file = tmp_path / "run.toml"
-    file.write_text(plan_training("llama-3-8b", "dgx-h100", **TRAINED).to_toml())
+    file = written(plan_training("llama-3-8b", "dgx-h100", **TRAINED).to_toml(), "run.toml")
     error = told(capsys, f"plan-training --config {file} --deadline '3 day'", 1)
     assert "takes one of devices, deadline and budget; got devices=64, deadline='3 day'" in error
 

@@ -13,6 +13,7 @@ import pytest
 from calc import collectives, machines, published, quantity
 from calc.core.errors import InputError
 from calc.published import Comparison, Row, conditions, kernels, reading, reporting, serving
+from tests.calc.command import Written
 
 pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows too, once
 
@@ -90,9 +91,8 @@ def test_every_source_is_in_the_bibliography() -> None:
         (f"{ONE}measured = [{RATE}]\n" * 2, "two rows have the id 'mine'; each needs its own"),
     ],
 )
-def test_a_row_of_bad_form_is_refused(text: str, sentence: str, tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text(text, encoding="utf-8")
+def test_a_row_of_bad_form_is_refused(text: str, sentence: str, written: Written) -> None:
+    path = written(text, "mine.toml")
     with pytest.raises(InputError) as refusal:
         published.load(path)
     assert str(path) in str(refusal.value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import calc
 from calc import InputError, constants, hardware, quantity
 from calc.core.citations import bibliography, citation
 from calc.core.records import DATA, KINDS, Record, read_toml
+from tests.calc.command import Written
 from tests.rows import each_row
 
 GOOD = """
@@ -27,18 +27,8 @@ checked = 2024-05-06
 """
 
 
-@pytest.fixture
-def load(tmp_path: Path) -> Callable[[str], dict[str, Record]]:
-    def load(text: str) -> dict[str, Record]:
-        path = tmp_path / "made_up.toml"
-        path.write_text(text, encoding="utf-8")
-        return constants.load(path)
-
-    return load
-
-
-def test_a_good_record(load: Callable[[str], dict[str, Record]]) -> None:
-    record = load(GOOD)["latency_of_a_test"]
+def test_a_good_record(written: Written) -> None:
+    record = constants.load(written(GOOD))["latency_of_a_test"]
     assert record.quantity == quantity("3 ms")
     assert record.provenance.checked == datetime.date(2024, 5, 6)
     assert calc.source(record.quantity) == (
@@ -82,12 +72,10 @@ def test_a_good_record(load: Callable[[str], dict[str, Record]]) -> None:
         (GOOD, "latency = 3", "latency must be a table"),
     ],
 )
-def test_a_mistake_is_named(
-    load: Callable[[str], dict[str, Record]], right: str, wrong: str, sentence: str
-) -> None:
+def test_a_mistake_is_named(written: Written, right: str, wrong: str, sentence: str) -> None:
     assert right in GOOD
     with pytest.raises(InputError) as refusal:
-        load(GOOD.replace(right, wrong))
+        constants.load(written(GOOD.replace(right, wrong)))
     assert sentence in str(refusal.value)
     assert "made_up.toml: " in str(refusal.value)
     assert "\n" not in str(refusal.value)
@@ -103,10 +91,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         constants.load(tmp_path / "latin.toml")
 
 
-def test_an_unpublished_value_raises_its_note(load: Callable[[str], dict[str, Record]]) -> None:
+def test_an_unpublished_value_raises_its_note(written: Written) -> None:
     text = GOOD.replace("value = 3", 'note = "Nobody was told (asked 2024)."')
     text = text.replace("measured", "unpublished")
-    record = load(text)["latency_of_a_test"]
+    record = constants.load(written(text))["latency_of_a_test"]
     assert record.published is None
     with pytest.raises(InputError, match=r"is unpublished: Nobody was told \(asked 2024\)\."):
         record.quantity  # noqa: B018
@@ -122,12 +110,10 @@ def test_what_is_done_to_a_published_value_does_not_reach_the_data() -> None:
 
 
 @pytest.mark.parametrize("number", ["1e-400", "0.1e-330", "1_0e-4_00"])
-def test_a_number_that_would_become_zero_is_refused(
-    load: Callable[[str], dict[str, Record]], number: str
-) -> None:
+def test_a_number_that_would_become_zero_is_refused(written: Written, number: str) -> None:
     with pytest.raises(InputError, match=rf"made_up.toml: {number} is too small"):
-        load(GOOD.replace("value = 3", f"value = {number}"))
-    zero = load(GOOD.replace("value = 3", "value = 0e-400"))["latency_of_a_test"]
+        constants.load(written(GOOD.replace("value = 3", f"value = {number}")))
+    zero = constants.load(written(GOOD.replace("value = 3", "value = 0e-400")))["latency_of_a_test"]
     assert zero.quantity.magnitude == 0
 
 
@@ -144,10 +130,9 @@ def test_citations() -> None:
         citation("nobody1999nothing")
 
 
-def test_a_source_that_is_not_there_is_told_with_who_names_it(
-    load: Callable[[str], dict[str, Record]],
-) -> None:
-    record = load(GOOD.replace("williams2009roofline", "nobody1999nothing"))["latency_of_a_test"]
+def test_a_source_that_is_not_there_is_told_with_who_names_it(written: Written) -> None:
+    text = GOOD.replace("williams2009roofline", "nobody1999nothing")
+    record = constants.load(written(text))["latency_of_a_test"]
     with pytest.raises(InputError, match=r"^latency_of_a_test names .*no entry nobody1999nothing"):
         calc.source(record.quantity)
 

@@ -20,7 +20,7 @@ from calc.planning import report
 from calc.planning.service import ServicePlan, Steps, plan_services, read_trace
 from calc.planning.service.load import poisson
 from calc.planning.service.queue import Demand
-from tests.calc.command import Command
+from tests.calc.command import Command, Written
 from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
 
 ASKED: dict[str, Any] = {
@@ -211,9 +211,10 @@ def test_the_command(command: Command, tmp_path: Path) -> None:
 TRACE = "arrival,prompt,generated\n0,100,20\n0.5,200,10\n0.5,50,1\n"
 
 
-def test_a_bound_on_a_short_trace_is_below_its_simulation(tmp_path: Path) -> None:
-    file = tmp_path / "short.csv"
-    file.write_text("arrival,prompt,generated\n0,1000,200\n0.5,1000,200\n1.1,500,100\n2,800,300\n")
+def test_a_bound_on_a_short_trace_is_below_its_simulation(written: Written) -> None:
+    file = written(
+        "arrival,prompt,generated\n0,1000,200\n0.5,1000,200\n1.1,500,100\n2,800,300\n", "short.csv"
+    )
     plan = calc.plan_service("qwen-3-32b", "h100", trace=file, ttft="1 s", tpot="40 ms")
     assert plan.design.simulated is not None
     for name, simulated in zip(("ttft", "tpot"), plan.design.simulated, strict=True):
@@ -256,16 +257,14 @@ def test_traces_are_read(tmp_path: Path) -> None:
         ("arrival,prompt,generated\n0,1,1\n0,1,1\n", "all requests of the trace arrive at once"),
     ],
 )
-def test_a_bad_line_of_a_trace_is_named(tmp_path: Path, text: str, told: str) -> None:
-    file = tmp_path / "trace.csv"
-    file.write_text(text)
+def test_a_bad_line_of_a_trace_is_named(written: Written, text: str, told: str) -> None:
+    file = written(text, "trace.csv")
     with pytest.raises(InputError, match=told):
         read_trace(file)
 
 
-def test_bad_parquet_is_told(tmp_path: Path) -> None:
-    file = tmp_path / "trace.parquet"
-    file.write_text("no parquet")
+def test_bad_parquet_is_told(tmp_path: Path, written: Written) -> None:
+    file = written("no parquet", "trace.parquet")
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         read_trace(file)
     with pytest.raises(InputError, match="there is no such file"):
@@ -279,7 +278,7 @@ def test_bad_parquet_is_told(tmp_path: Path) -> None:
         read_trace(file)
 
 
-def test_a_trace_is_planned_for(tmp_path: Path) -> None:
+def test_a_trace_is_planned_for(tmp_path: Path, written: Written) -> None:
     trace = poisson(5, 600, 800, 150, 0.8, 1.0, seed=3)
     file = tmp_path / "trace.csv"
     rows = zip(trace.arrivals, trace.prompts, trace.answers, strict=True)
@@ -290,8 +289,7 @@ def test_a_trace_is_planned_for(tmp_path: Path) -> None:
     assert len(plan.design.run.arrivals) == 540  # type: ignore[union-attr]
     faster = plan_service("llama-3-8b", "h100", trace=file, rate=200, **limits)  # type: ignore[arg-type]
     assert faster.devices > plan.devices
-    long = tmp_path / "long.csv"
-    long.write_text(TRACE + "1,9000,3\n")
+    long = written(TRACE + "1,9000,3\n", "long.csv")
     with pytest.raises(InputError, match="request 4 has 9003 tokens, and Llama 3 8B reads at most"):
         plan_service("llama-3-8b", "h100", trace=long, **limits)  # type: ignore[arg-type]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,6 +10,7 @@ from benchmarks import software as benchmark
 from calc import machines, software
 from calc.core.errors import InputError
 from calc.published import Comparison
+from tests.calc.command import Written
 
 pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows too, once
 
@@ -49,9 +49,8 @@ def test_a_program_that_is_not_known_keeps_what_others_do(work: str, share: floa
         ('[a]\nname = "A"\nstep = 3', "a.step must be a table with value, unit and source; got 3"),
     ],
 )
-def test_a_mistake_in_the_data_is_named(text: str, sentence: str, tmp_path: Path) -> None:
-    path = tmp_path / "software.toml"
-    path.write_text(text, encoding="utf-8")
+def test_a_mistake_in_the_data_is_named(text: str, sentence: str, written: Written) -> None:
+    path = written(text, "software.toml")
     with pytest.raises(InputError) as refusal:
         software.load(path)
     assert sentence in str(refusal.value)

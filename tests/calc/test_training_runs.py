@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from calc import InputError, parallelism, runs, training
 from calc.core.citations import bibliography
+from tests.calc.command import Written
 
 RUNS = [runs.get(name) for name in runs.names()]
 COUNTED_TWICE = {"opt-175b": 8 / 6}  # recomputation is in the reported work
@@ -82,11 +81,10 @@ def test_what_a_report_leaves_out_is_told() -> None:
     ],
 )
 def test_a_wrong_field_is_named(
-    old: str, new: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    old: str, new: str, message: str, written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = runs.FILE.read_text(encoding="utf-8").split("[gopher-280b]")[0]
-    path = tmp_path / "training_runs.toml"
-    path.write_text(text.replace(f"\n{old}", f"\n{new}"), encoding="utf-8")
+    path = written(text.replace(f"\n{old}", f"\n{new}"), "training_runs.toml")
     monkeypatch.setattr(runs, "FILE", path)
     runs._runs.cache_clear()
     try:

@@ -14,6 +14,7 @@ import calc
 from calc import InputError, hardware, quantity
 from calc.measure import accelerator, read, save
 from calc.measure.record import key_of, record_text
+from tests.calc.command import Written
 from tests.calc.measure.surveys import MACHINE, made_up
 
 
@@ -90,12 +91,11 @@ def test_an_older_record_outlives_a_refused_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["memory_bandwidth", "memory_capacity", "kind", "source"])
-def test_a_record_without_a_field_is_refused(tmp_path: Path, field: str) -> None:
+def test_a_record_without_a_field_is_refused(written: Written, field: str) -> None:
     records = tomllib.loads(record_text(made_up(), "calc measure"))
     (record,) = records.values()
     del record[field]
-    path = tmp_path / "machine.toml"
-    path.write_text(tomli_w.dumps(records), encoding="utf-8")
+    path = written(tomli_w.dumps(records), "machine.toml")
     with pytest.raises(InputError, match=f"has no {field}"):
         hardware.load(path)
 

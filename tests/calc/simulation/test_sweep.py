@@ -32,6 +32,7 @@ from calc.simulation import (
     summarize_sweep,
     write_table,
 )
+from tests.calc.command import Written
 from tests.calc.executors import Dies, Loses
 
 pytestmark = pytest.mark.xdist_group("sweeps")  # one table, and one pool of processes
@@ -279,9 +280,8 @@ def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path, one_seed: str
     assert path.read_text() == one_seed[:-40]
 
 
-def test_rows_of_another_sweep_are_refused(tmp_path: Path, one_seed: str) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text(one_seed)
+def test_rows_of_another_sweep_are_refused(written: Written, one_seed: str) -> None:
+    path = written(one_seed, "rows.jsonl")
     with pytest.raises(InputError, match="another sweep, which differs in epochs, power;"):
         sweep(resume=path, epochs=4, power="16 W")
     with pytest.raises(InputError, match="another sweep, which differs in data;"):
