@@ -11,8 +11,10 @@ elementary function of an element.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy
 from numpy.lib.stride_tricks import sliding_window_view
@@ -63,18 +65,18 @@ def suite(size: int) -> list[Callable[[], Kernel]]:
         lambda: product("GEMM, 8 rows", "fp32", 8, *_thin(size)),
         lambda: matrix_vector("fp64", size),
         lambda: matrix_vector("fp32", size),
-        lambda: scale(size),
-        lambda: addition(size),
-        lambda: relu(size),
-        lambda: exponential(size),
-        lambda: total_sum(size),
-        lambda: dot_product(size),
-        lambda: row_maxima(size),
+        lambda: mapped("scale", "fp64", size, 1, partial(numpy.multiply, 2)),
+        lambda: mapped("add", "fp64", size, 2, numpy.add),
+        lambda: mapped("ReLU", "fp32", size, 1, partial(numpy.maximum, 0)),
+        lambda: mapped("exp", "fp64", size, 1, numpy.exp),
+        lambda: reduced("sum", 1, numpy.sum, _random("fp32", size // 4)),
+        lambda: reduced("dot", 2, numpy.dot, *(_random("fp64", size // 8) for _ in range(2))),
+        lambda: reduced("row maxima", 1, partial(numpy.max, axis=1), _matrix(size)),
         lambda: softmax(size),
         lambda: layer_norm(size),
         lambda: transpose(size),
-        lambda: gather_rows(size),
-        lambda: gather_elements(size),
+        lambda: gather("gather rows", size, 256),
+        lambda: gather("gather elements", size),
         lambda: attention_prefill(),
         lambda: attention_decode(size),
         lambda: convolution(),
@@ -100,57 +102,21 @@ def matrix_vector(dtype: str, size: int) -> Kernel:
     return Kernel("GEMV", "GEMV", dtype, (work,), lambda: numpy.matmul(a, x, out=out))
 
 
-def scale(size: int) -> Kernel:
-    """b = 2 a: 1 FLOP for each element, one array read and one written."""
-    a = _random("fp64", size // 8)
-    b = filled(0.0, a.shape, a.dtype)
-    work = _mapped(a, 1, 2)
-    return Kernel("scale", "elementwise", "fp64", (work,), lambda: numpy.multiply(a, 2, out=b))
+def mapped(name: str, dtype: str, size: int, inputs: int, run: Callable[..., object]) -> Kernel:
+    """1 FLOP for each element: arrays are read and one is written, in one pass of NumPy.
 
-
-def addition(size: int) -> Kernel:
-    """c = a + b: 1 FLOP for each element, two arrays read and one written."""
-    a, b = _random("fp64", size // 8), _random("fp64", size // 8)
-    c = filled(0.0, a.shape, a.dtype)
-    work = _mapped(a, 1, 3)
-    return Kernel("add", "elementwise", "fp64", (work,), lambda: numpy.add(a, b, out=c))
-
-
-def relu(size: int) -> Kernel:
-    """b = max(a, 0): 1 FLOP for each element, one array read and one written."""
-    a = _random("fp32", size // 4)
-    b = filled(0.0, a.shape, a.dtype)
-    work = _mapped(a, 1, 2)
-    return Kernel("ReLU", "elementwise", "fp32", (work,), lambda: numpy.maximum(a, 0, out=b))
-
-
-def exponential(size: int) -> Kernel:
-    """b = exp(a): counted as 1 FLOP for each element, one array read and one written.
-
-    It is some twenty operations in truth, which the roofline cannot know of.
+    exp is some twenty operations in truth, which the roofline cannot know of.
     """
-    a = _random("fp64", size // 8)
-    b = filled(0.0, a.shape, a.dtype)
-    work = _mapped(a, 1, 2)
-    return Kernel("exp", "elementwise", "fp64", (work,), lambda: numpy.exp(a, out=b))
+    read = [_random(dtype, size // BYTES[dtype]) for _ in range(inputs)]
+    out = filled(0.0, read[0].shape, FORMATS[dtype])
+    work = _mapped(out, 1, inputs + 1)
+    return Kernel(name, "elementwise", dtype, (work,), lambda: run(*read, out=out))
 
 
-def total_sum(size: int) -> Kernel:
-    """Sum of all elements: 1 FLOP for each, one array read."""
-    a = _random("fp32", size // 4)
-    return Kernel("sum", "reduction", "fp32", (_mapped(a, 1, 1),), lambda: a.sum())
-
-
-def dot_product(size: int) -> Kernel:
-    """Sum of products: 2 FLOP for each element, two arrays read."""
-    a, b = _random("fp64", size // 8), _random("fp64", size // 8)
-    return Kernel("dot", "reduction", "fp64", (_mapped(a, 2, 2),), lambda: numpy.dot(a, b))
-
-
-def row_maxima(size: int) -> Kernel:
-    """The largest of each row: 1 FLOP for each element, one array read; rows write next to none."""
-    a = _matrix(size)
-    return Kernel("row maxima", "reduction", "fp32", (_mapped(a, 1, 1),), lambda: a.max(axis=1))
+def reduced(name: str, flop: int, run: Callable[..., object], *read: Array) -> Kernel:
+    """1 or 2 FLOP for each element of what is read; next to nothing is written."""
+    dtype, work = f"fp{8 * read[0].itemsize}", _mapped(read[0], flop, len(read))
+    return Kernel(name, "reduction", dtype, (work,), lambda: run(*read))
 
 
 def softmax(size: int) -> Kernel:
@@ -182,8 +148,7 @@ def layer_norm(size: int) -> Kernel:
         numpy.multiply(out, g, out=out)
         return numpy.add(out, b, out=out)
 
-    counts = ((1, 1), (1, 2), (2, 1), (1, 2), (1, 2), (1, 2))
-    passes = tuple(_mapped(x, operations, arrays) for operations, arrays in counts)
+    passes = _passes(x, (1, 1), (1, 2), (2, 1), (1, 2), (1, 2), (1, 2))
     return Kernel("layer norm", "normalisation", "fp32", passes, run)
 
 
@@ -199,30 +164,18 @@ def transpose(size: int) -> Kernel:
     return Kernel("transpose", "movement", "fp32", (_moved(2 * a.nbytes),), run)
 
 
-def gather_rows(size: int) -> Kernel:
-    """Rows of a table in any order, as an embedding takes them: read once, written once.
+def gather(name: str, size: int, *row: int) -> Kernel:
+    """Rows of a table or single elements, in any order: each read and written once.
 
-    An index of 8 bytes for each row comes on top.
+    An index of 8 bytes for each comes on top. The line of 64 bytes that comes with a single element
+    is not counted, because it is not needed.
     """
-    table = _random("fp32", size // 4 // 256, 256)
+    table = _random("fp32", size // 4 // math.prod(row), *row)
     order = numpy.random.default_rng(SEED).permutation(len(table))
     out = empty(table.shape, table.dtype)
     work = _moved(2 * table.nbytes + order.nbytes)
-    take = lambda: numpy.take(table, order, axis=0, out=out, mode="clip")  # noqa: E731
-    return Kernel("gather rows", "movement", "fp32", (work,), take)
-
-
-def gather_elements(size: int) -> Kernel:
-    """Single elements in any order: each read and written once, with an index of 8 bytes.
-
-    The line of 64 bytes that comes with every element is not counted, because it is not needed.
-    """
-    table = _random("fp32", size // 4)
-    order = numpy.random.default_rng(SEED).permutation(len(table))
-    out = empty(table.shape, table.dtype)
-    work = _moved(2 * table.nbytes + order.nbytes)
-    take = lambda: numpy.take(table, order, out=out, mode="clip")  # noqa: E731
-    return Kernel("gather elements", "movement", "fp32", (work,), take)
+    take = partial(numpy.take, table, order, axis=0, out=out, mode="clip")
+    return Kernel(name, "movement", "fp32", (work,), take)
 
 
 def attention_prefill(heads: int = 16, tokens: int = 1024, width: int = 64) -> Kernel:
@@ -329,9 +282,12 @@ def _times(work: Workload, count: int) -> Workload:
     return Workload(work.operations * count, work.traffic * count)
 
 
-def _softmax(x: Array) -> tuple[Workload, ...]:
-    counts = ((1, 1), (1, 2), (1, 2), (1, 1), (1, 2))
+def _passes(x: Array, *counts: tuple[int, int]) -> tuple[Workload, ...]:
     return tuple(_mapped(x, operations, arrays) for operations, arrays in counts)
+
+
+def _softmax(x: Array) -> tuple[Workload, ...]:
+    return _passes(x, (1, 1), (1, 2), (1, 2), (1, 1), (1, 2))
 
 
 def _run_softmax(x: Array, out: Array) -> Array:

@@ -27,12 +27,11 @@ IN_THE_FIRST_CACHE = 2**13
 SEED = 0
 
 
-def chain(size: int) -> Array:
+def chain(size: int, line: int = LINE) -> Array:
     """Indices of 8 bytes, one for each cache line: a single cycle through all, at random."""
-    per_line = LINE // 8
-    lines = size // LINE
+    per_line, lines = line // 8, size // line
     if lines < 2:
-        raise InputError(f"a chain needs two cache lines of {LINE} byte; got {size} byte")
+        raise InputError(f"a chain needs two cache lines of {line} byte; got {size} byte")
     order = numpy.random.default_rng(SEED).permutation(lines)
     following = numpy.zeros(lines * per_line, numpy.int64)
     following[order * per_line] = numpy.roll(order, -1) * per_line
@@ -52,9 +51,8 @@ def latency(size: int) -> Measured:
 def _by_numba(size: int, how: str) -> Measured:
     from calc.measure import compiled
 
-    return timed_anew(lambda: _walk(compiled.chase, chain(size), STEPS), how, longest=0.3).per(
-        STEPS
-    )
+    time = timed_anew(lambda: _walk(compiled.chase, chain(size), STEPS), how, longest=0.3)
+    return time.per(STEPS)
 
 
 def _by_python(size: int, how: str) -> Measured:
@@ -65,10 +63,8 @@ def _by_python(size: int, how: str) -> Measured:
         return at
 
     def make() -> Callable[[], object]:
-        chained = array.array(
-            "q", chain(size).tobytes()
-        )  # its elements come out faster than NumPy's
-        return _walk(chase, chained, PYTHON_STEPS)
+        # The elements of such an array come out faster than NumPy's.
+        return _walk(chase, array.array("q", chain(size).tobytes()), PYTHON_STEPS)
 
     return timed_anew(make, how, longest=0.3).per(PYTHON_STEPS)
 

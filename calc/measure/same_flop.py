@@ -8,7 +8,7 @@ written between two passes only to be read again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy
 
@@ -46,8 +46,8 @@ def pairs(size: int) -> list[Pair]:
         Pair("fusion", lambda: polynomial(size, BLOCK), lambda: polynomial(size, size // 4)),
         Pair(
             "shape",
-            lambda: _named(product("", "fp32", 512, 512, 512), "512³"),
-            lambda: _named(product("", "fp32", 8, 4096, 4096), "8 × 4096²"),
+            lambda: product("512³", "fp32", 512, 512, 512),
+            lambda: product("8 × 4096²", "fp32", 8, 4096, 4096),
         ),
     ]
 
@@ -114,7 +114,3 @@ def polynomial(size: int, block: int) -> Kernel:
     arrays = 2 if fused else 1 + 5 * TERMS
     work = elementwise(len(x), quantity(2 * TERMS, "FLOP"), arrays, "4 byte")
     return Kernel("in blocks" if fused else "array by array", "fusion", "fp32", (work,), run)
-
-
-def _named(kernel: Kernel, name: str) -> Kernel:
-    return replace(kernel, name=name)

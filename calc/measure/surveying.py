@@ -80,20 +80,14 @@ def survey(threads: int = 1, on_progress: Progress | None = None) -> Survey:
             f"threads must be from 1 to {machine.cores}, the cores that this process may use;"
             f" got {threads}"
         )
-    steps = _steps(machine, threads)
-    done = _done(steps, on_progress)
-    return Survey(
+    return _surveyed(
+        _steps(machine, threads),
+        on_progress,
         machine=machine.as_table(),
         name=f"{machine.processor}, {threads} core{'s' if threads > 1 else ''}",
         memory_bytes=machine.memory,
         cache=machine.last_cache,
         threads=threads,
-        day=datetime.datetime.now(datetime.UTC).date(),
-        bandwidths=_of("bandwidth", done),
-        peaks=_of("peak", done),
-        latencies=_of("latency", done),
-        working_sets=_of("working set", done),
-        too_noisy=_left_out(steps, done),
     )
 
 
@@ -155,18 +149,27 @@ def gpu_survey(on_progress: Progress | None = None) -> Survey:
     }
     for dtype in torch_rates.CUDA_DTYPES:
         steps["peak", dtype] = partial(torch_rates.rate, dtype, "cuda")
-    done = _done(steps, on_progress)
-    return Survey(
+    return _surveyed(
+        steps,
+        on_progress,
         machine={**this_machine().as_table(), "gpu": gpu},
         name=gpu["name"],
         memory_bytes=gpu["memory"],
         cache=quantity(gpu["cache"] / 2**20, "MiB"),
         threads=1,
+    )
+
+
+def _surveyed(steps: Steps, on_progress: Progress | None, **about: Any) -> Survey:
+    done = _done(steps, on_progress)
+    return Survey(
+        **about,
         day=datetime.datetime.now(datetime.UTC).date(),
         bandwidths=_of("bandwidth", done),
         peaks=_of("peak", done),
         latencies=_of("latency", done),
-        too_noisy=_left_out(steps, done),
+        working_sets=_of("working set", done),
+        too_noisy=tuple(f"{kind} {name}" for kind, name in steps if (kind, name) not in done),
     )
 
 
@@ -195,10 +198,6 @@ def _done(steps: Steps, on_progress: Progress | None) -> dict[Key, Measured]:
         if name == "copy" or (kind == "peak" and no_peak):
             raise why
     return {key: done[key] for key in steps if key in done}
-
-
-def _left_out(steps: Steps, done: dict[Key, Measured]) -> tuple[str, ...]:
-    return tuple(f"{kind} {name}" for kind, name in steps if (kind, name) not in done)
 
 
 def _of(kind: str, done: dict[Key, Measured]) -> dict[Any, Measured]:

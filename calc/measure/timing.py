@@ -98,14 +98,19 @@ def _steady(draw: Callable[[], list[float]], what: str) -> Measured:
     """The median of the samples that `draw` takes, once the middle half of them is close enough."""
     for _ in range(TRIES):
         samples = draw()
-        low, median, high = statistics.quantiles(samples, n=4, method="inclusive")
-        spread = (high - low) / median
+        median, spread = middle(samples)
         if spread <= NOISY:
             return Measured(quantity(median, "s"), spread, len(samples), what)
     raise NoisyError(
         f"{what}: the middle half of {len(samples)} repeats spans {spread:.0%} of their median, and"
         f" {NOISY:.0%} is the most that is reported; try again while nothing else is running"
     )
+
+
+def middle(samples: list[float]) -> tuple[float, float]:
+    """The median, and the range of the middle half as a share of it."""
+    low, median, high = statistics.quantiles(samples, n=4, method="inclusive")
+    return median, (high - low) / median
 
 
 def _sample(work: Callable[[], object], runs: int, clock: Callable[[], float]) -> float:

@@ -12,7 +12,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from calc.catalog import models
-from calc.measure.gpu.bench import DTYPES, Bench, Case, Row, Work
+from calc.measure.gpu.bench import Bench, Case, Row, Work
+from calc.measure.torch_rates import CUDA_DTYPES as DTYPES
 
 KERNELS = {  # None lets torch choose
     "torch's choice": None,
@@ -53,14 +54,8 @@ def cases(bench: Bench) -> Iterator[Case]:
 
 
 def _labels(pass_: str, kernel: str, dtype: str, batch: int, tokens: int, context: int) -> Row:
-    return {
-        "pass": pass_,
-        "kernel": kernel,
-        "dtype": dtype,
-        "batch": batch,
-        "tokens": tokens,
-        "context": context,
-    }
+    names = ("pass", "kernel", "dtype", "batch", "tokens", "context")
+    return dict(zip(names, (pass_, kernel, dtype, batch, tokens, context), strict=True))
 
 
 def _prefill(bench: Bench, kernel: str, dtype: str, tokens: int, pass_: str) -> Work:

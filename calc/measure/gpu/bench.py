@@ -17,14 +17,6 @@ with extra("calc.measure, on a GPU,", "torch", "torch"):
 Row: TypeAlias = dict[str, Any]  # a line of a table: words, numbers and what is not known
 Work = Callable[[], object]
 LONGEST = 0.3  # seconds that the repeats of one case take
-DTYPES = {
-    "fp64": torch.float64,
-    "fp32": torch.float32,
-    "tf32": torch.float32,
-    "fp16": torch.float16,
-    "bf16": torch.bfloat16,
-}
-TIMES = ("seconds", "spread", "repeats", "why")
 
 
 @dataclass(frozen=True)
@@ -76,7 +68,7 @@ class Bench:
         return Case(labels, lambda: self.time(make, ", ".join(map(str, labels.values()))))
 
     def time(self, make: Callable[[], Work], what: str) -> Row:
-        """The time of the work that `make` returns, in the columns TIMES.
+        """The time of the work that `make` returns, in the columns of `row`.
 
         Work is told to the device many times in a row, and the clock waits for the last of them,
         so that a short kernel's time is that between two of them.
@@ -84,8 +76,7 @@ class Bench:
         try:
             longest = 0.002 if self.small else LONGEST
             measured = timed(make(), what, longest=longest, clock=self.clock)
-            seconds = float(measured.value.m_as("s"))
-            return dict(zip(TIMES, (seconds, measured.spread, measured.repeats, ""), strict=True))
+            return row(float(measured.value.m_as("s")), measured.spread, measured.repeats)
         except NoisyError:
             return unmeasured("too noisy")
         except (RuntimeError, NotImplementedError, AttributeError, TypeError) as error:
@@ -100,9 +91,14 @@ class Bench:
             torch.cuda.empty_cache()
 
 
+def row(seconds: float, spread: float, repeats: int) -> Row:
+    """The columns of a case that has a time."""
+    return {"seconds": seconds, "spread": spread, "repeats": repeats, "why": ""}
+
+
 def unmeasured(why: str) -> Row:
-    """The columns of a case that has no time."""
-    return dict(zip(TIMES, ("", "", "", why), strict=True))
+    """Those of a case that has none."""
+    return {"seconds": "", "spread": "", "repeats": "", "why": why}
 
 
 def reason(error: BaseException) -> str:

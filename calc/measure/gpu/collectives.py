@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -13,8 +12,8 @@ from typing import TypeAlias
 import torch
 from torch import distributed, multiprocessing
 
-from calc.measure.gpu.bench import Bench, Case, Row, Work, reason, unmeasured
-from calc.measure.timing import FEWEST
+from calc.measure.gpu.bench import Bench, Case, Row, Work, reason, row, unmeasured
+from calc.measure.timing import FEWEST, middle
 
 Key: TypeAlias = tuple[str, int]  # an operation and its bytes
 Times: TypeAlias = dict[Key, list[float] | str]  # seconds, or why there are none
@@ -48,9 +47,7 @@ def _row(bench: Bench, count: int, sizes: tuple[int, ...], times_at: Times, key:
     times = times_at[key]
     if isinstance(times, str):
         return unmeasured(times)
-    low, median, high = statistics.quantiles(times, n=4, method="inclusive")
-    spread = (high - low) / median
-    return {"seconds": median, "spread": spread, "repeats": len(times), "why": ""}
+    return row(*middle(times), len(times))
 
 
 def _all(bench: Bench, count: int, sizes: tuple[int, ...]) -> Times:

@@ -9,7 +9,8 @@ from itertools import product
 import torch
 
 from calc.catalog import models
-from calc.measure.gpu.bench import DTYPES, Bench, Case, Work
+from calc.measure.gpu.bench import Bench, Case, Work
+from calc.measure.torch_rates import CUDA_DTYPES as DTYPES
 
 FP8, INT8 = "fp8-e4m3", "int8"
 FORMATS = (*DTYPES, FP8, INT8)

@@ -33,14 +33,10 @@ class Shape:
 
     def __init__(self, small: bool) -> None:
         by = 32 if small else 1
-        read = {
-            name: getattr(MODEL, name)
-            for name in ("layers", "width", "heads", "kv_heads", "head_width")
-        }
-        self.layers = 2 if small else read["layers"]
-        self.heads, self.kv_heads = max(1, read["heads"] // by), max(1, read["kv_heads"] // by)
-        self.head_width = read["head_width"]
-        self.width = self.heads * self.head_width if small else read["width"]
+        self.layers = 2 if small else MODEL.layers
+        self.heads, self.kv_heads = max(1, MODEL.heads // by), max(1, MODEL.kv_heads // by)
+        self.head_width = MODEL.head_width
+        self.width = self.heads * self.head_width if small else MODEL.width
         self.hidden = MODEL.feed_forward_width // by
         self.vocabulary = MODEL.vocabulary // by
 

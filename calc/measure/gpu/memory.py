@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from statistics import quantiles
 
-import numpy
 import torch
 
-from calc.measure.arrays import Array
-from calc.measure.gpu.bench import Bench, Case, Row, Work, reason, unmeasured
-from calc.measure.timing import FEWEST
+from calc.measure.gpu.bench import Bench, Case, Row, Work, reason, row, unmeasured
+from calc.measure.latency import chain
+from calc.measure.timing import FEWEST, middle
 
 LINE = 128  # bytes that a miss brings
 HOPS = 2**16
@@ -78,7 +76,7 @@ def _chase(bench: Bench, size: int, loaded: bool) -> Row:
     if why := unusable():
         return unmeasured(why)
     hops = 32 if bench.small else HOPS
-    table = torch.from_numpy(cycle(size // LINE)).to(bench.device)
+    table = torch.from_numpy(chain(size, LINE)).to(bench.device)
     result = torch.zeros(1, dtype=torch.int64, device=bench.device)
     copied = [bench.random(bench.memory // 256) for _ in range(2)]
     beside = (lambda: copied[0].copy_(copied[1])) if loaded else None
@@ -90,11 +88,9 @@ def _chase(bench: Bench, size: int, loaded: bool) -> Row:
             for count in (hops, 2 * hops)
         )
         samples.append((twice - once) / hops)
-    low, median, high = quantiles(samples, n=4, method="inclusive")
     bench.free()
-    if median <= 0:
-        return unmeasured("too noisy")
-    return {"seconds": median, "spread": (high - low) / median, "repeats": FEWEST, "why": ""}
+    median, spread = middle(samples)
+    return row(median, spread, FEWEST) if median > 0 else unmeasured("too noisy")
 
 
 def _elapsed(bench: Bench, work: Work, beside: Work | None) -> float:
@@ -121,15 +117,6 @@ def _elapsed(bench: Bench, work: Work, beside: Work | None) -> float:
     milliseconds: float = start.elapsed_time(end)
     torch.cuda.synchronize()
     return milliseconds / 1e3
-
-
-def cycle(lines: int) -> Array:
-    """Elements of 8 bytes, of which the first of each line names that of the next in one cycle."""
-    step = LINE // 8
-    order = numpy.random.default_rng(0).permutation(lines)
-    table = numpy.zeros(lines * step, dtype=numpy.int64)
-    table[order * step] = numpy.roll(order, -1) * step
-    return table
 
 
 def host_cases(bench: Bench) -> Iterator[Case]:

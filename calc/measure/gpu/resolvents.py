@@ -9,7 +9,7 @@ from itertools import product
 import numpy
 import torch
 
-from calc.codesign.accuracy import INPUT_KINDS
+from calc.codesign.accuracy import INPUT_KINDS, Sample, dense
 from calc.codesign.resolvent import missing
 from calc.codesign.resolvent_problem import Problem
 from calc.codesign.resolvent_torch import columns
@@ -30,13 +30,13 @@ def cases(bench: Bench) -> Iterator[Case]:
 def _timed(bench: Bench, way: str, dtype: str, batch: int, n: int) -> Row:
     if way == "triton" and (why := missing("triton")):
         return unmeasured(why)
-    if way == SOLVER and batch * n**2 * _bytes(dtype) > LARGEST:
+    if way == SOLVER and batch * n**2 * getattr(torch, dtype).itemsize > LARGEST:
         return unmeasured("dense matrices of this batch take more than a gibibyte")
     return bench.time(lambda: WAYS[way](bench, dtype, batch, n), f"{way} of {batch} × {n}")
 
 
 def _swept(bench: Bench, dtype: str, batch: int, n: int, *, backend: str) -> Work:
-    problem = _problem(dtype, batch, n)
+    problem = Problem.checked(*_drawn(batch, n), dtype)
     shifted = torch.from_numpy(problem.shifted).to(bench.device)
     products = torch.from_numpy(problem.products).to(bench.device)
 
@@ -49,28 +49,13 @@ def _swept(bench: Bench, dtype: str, batch: int, n: int, *, backend: str) -> Wor
 
 def _inverse(bench: Bench, dtype: str, batch: int, n: int) -> Work:
     """H − zI as dense matrices, which is what a batched solver takes: n³ work for n numbers."""
-    dense = _dense(*INPUT_KINDS["symmetric"](numpy.random.default_rng(n), batch, n))
-    matrices = torch.from_numpy(dense).to(device=bench.device, dtype=getattr(torch, dtype))
+    matrices = torch.from_numpy(dense(*_drawn(batch, n)))
+    matrices = matrices.to(device=bench.device, dtype=getattr(torch, dtype))
     return lambda: torch.linalg.inv(matrices).diagonal(dim1=-2, dim2=-1)
 
 
-def _dense(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
-    batch, n = a.shape
-    dense = numpy.zeros((batch, n, n), dtype=complex)
-    at = numpy.arange(n)
-    dense[:, at, at] = a - numpy.asarray(z).reshape(-1, 1)
-    dense[:, at[:-1], at[1:]] = b
-    dense[:, at[1:], at[:-1]] = c
-    return dense
-
-
-def _problem(dtype: str, batch: int, n: int) -> Problem:
-    a, b, c, z = INPUT_KINDS["symmetric"](numpy.random.default_rng(n), batch, n)
-    return Problem.checked(a, b, c, z, dtype)
-
-
-def _bytes(dtype: str) -> int:
-    return int(getattr(torch, dtype).itemsize)
+def _drawn(batch: int, n: int) -> Sample:
+    return INPUT_KINDS["symmetric"](numpy.random.default_rng(n), batch, n)
 
 
 SOLVER = "dense inverse"

@@ -235,9 +235,10 @@ def test_what_stays_noisy_is_left_out_but_for_what_makes_a_device() -> None:
         ("peak", "fp64"): noisy,
         ("latency", "L1"): noisy,
     }
-    done = surveying._done(steps, None)
-    assert list(done) == [("bandwidth", "copy"), ("peak", "fp32")]
-    assert surveying._left_out(steps, done) == ("peak fp64", "latency L1")
-    for needed in list(done):
+    about = {"machine": {}, "name": "any", "memory_bytes": 1, "cache": None, "threads": 1}
+    survey = surveying._surveyed(steps, None, **about)
+    assert (*survey.bandwidths, *survey.peaks) == ("copy", "fp32")
+    assert survey.too_noisy == ("peak fp64", "latency L1")
+    for needed in list(steps)[:2]:
         with pytest.raises(NoisyError, match="never quiet"):
             surveying._done({**steps, needed: noisy}, None)

@@ -16,6 +16,7 @@ import pytest
 
 from calc import InputError
 from calc.measure.gpu.parts import CONDITIONS, NAMES
+from calc.measure.latency import chain
 
 torch: Any = pytest.importorskip("torch")
 
@@ -122,7 +123,7 @@ def test_what_cannot_be_measured_is_told(tmp_path: Path, command: Command) -> No
 
 
 def test_the_chase_visits_every_line_once() -> None:
-    table = memory.cycle(37)
+    table = chain(37 * memory.LINE, memory.LINE)
     step, at, seen = memory.LINE // 8, 0, set()
     for _ in range(37):
         at = int(table[at])
@@ -135,7 +136,7 @@ def test_the_chase_follows_the_table() -> None:
     chase: Any = pytest.importorskip("calc.measure.gpu.chase")
     if chase.unusable():
         pytest.skip(chase.unusable())
-    table, at = memory.cycle(16), 0
+    table, at = chain(16 * memory.LINE, memory.LINE), 0
     result = torch.zeros(1, dtype=torch.int64)
     chase.chase(torch.from_numpy(table), result, 5)
     for _ in range(5):
