@@ -287,17 +287,12 @@ def _alike(word: str, vocabulary: Iterable[str]) -> dict[str, float]:
     exact = {word: 1.0} if word in vocabulary else {}
     if begun or exact or len(word) < SHORTEST_TYPO:
         return begun | exact
-    near = difflib.get_close_matches(word, vocabulary, n=5, cutoff=ALIKE)
-    return dict.fromkeys(near, TYPO)
+    return dict.fromkeys(difflib.get_close_matches(word, vocabulary, n=5, cutoff=ALIKE), TYPO)
 
 
 def add_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="a name that `calc list` prints, such as h100, or a .toml")
-    answers(parser, _show)
-
-
-def _show(options: argparse.Namespace) -> Report:
-    return shown(options.name)
+    answers(parser, lambda options: shown(options.name))
 
 
 def shown(asked: str) -> Report:
@@ -402,8 +397,7 @@ def facts_of(kind: str, thing: Any) -> Facts:
             facts["unsupported"] = ", ".join(thing.unsupported).upper()
         rates = {name: peak for name, peak in thing.peaks.items() if peak}
         known = thing.dtypes if thing.publishes("memory_bandwidth") else ()
-        ridges = {dtype: thing.ridge_point(dtype) for dtype in known}
-        return facts | rates | {"ridge_point": ridges}
+        return facts | rates | {"ridge_point": {dtype: thing.ridge_point(dtype) for dtype in known}}
     if kind == "machines":
         reached = {f"reached_{name}": rate for name, rate in thing.rates.items()}
         return {**thing.shape, **thing.records, **reached}

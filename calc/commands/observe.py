@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from calc.commands.options import add_options, chosen, model_of
+from calc.commands.options import add_model_and_device, add_options, chosen
 from calc.commands.output import answers
 from calc.planning.service import observed
 
 
 def add_observe(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "model", help="a name that `calc list` prints, such as llama-3-70b, or a config.json"
-    )
-    parser.add_argument(
-        "hardware", help="a machine or a device that `calc list` prints, such as h100, or a .toml"
-    )
+    add_model_and_device(parser, device="hardware")
     parser.add_argument(
         "points",
         nargs="+",
@@ -30,8 +25,7 @@ def add_observe(parser: argparse.ArgumentParser) -> None:
 
 
 def _observe(options: argparse.Namespace) -> observed.Observed:
-    asked = chosen(options, observed.observe)
-    seen = observed.observe(model_of(asked.pop("model")), **asked)
+    seen = observed.observe(**chosen(options, observed.observe))
     if options.save is not None:
         seen.save(options.save)
     return seen

@@ -99,20 +99,31 @@ def add_planning(
     parser: argparse.ArgumentParser, called: Callable[..., object], model: str, machine: str
 ) -> None:
     """The model, the machine and the options of what plans, with examples of their names."""
-    parser.add_argument(
-        "model", help=f"a name that `calc list` prints, such as {model}, or a config.json"
-    )
-    parser.add_argument(
-        "device", help=f"a machine or a device that `calc list` prints, such as {machine}"
-    )
+    add_model_and_device(parser, model, machine)
     add_options(parser, called)
     add_config(parser, called)
 
 
+def add_model_and_device(
+    parser: argparse.ArgumentParser,
+    model: str = "llama-3-70b",
+    machine: str = "h100, or a .toml",
+    device: str = "device",
+) -> None:
+    """What most commands are about, with examples of their names."""
+    parser.add_argument(
+        "model", help=f"a name that `calc list` prints, such as {model}, or a config.json"
+    )
+    parser.add_argument(
+        device, help=f"a machine or a device that `calc list` prints, such as {machine}"
+    )
+
+
 def chosen(options: argparse.Namespace, called: Callable[..., object]) -> dict[str, Any]:
-    """What was chosen of the arguments of a function."""
+    """What was chosen of the arguments of a function; the model of a file is read."""
     parameters = inspect.signature(called).parameters
-    return {name: value for name, value in vars(options).items() if name in parameters}
+    given = {name: value for name, value in vars(options).items() if name in parameters}
+    return given | ({"model": model_of(given["model"])} if "model" in given else {})
 
 
 def model_of(text: str) -> Transformer | str:

@@ -117,5 +117,4 @@ def write(report: Reported, options: argparse.Namespace) -> list[str]:
         write_text(Path(file), rows)
     if options.json:
         return report.json().split("\n")
-    whole = getattr(options, "explain", False)
-    return (report.explain() if whole else report.text()).split("\n")
+    return (report.explain() if getattr(options, "explain", False) else report.text()).split("\n")

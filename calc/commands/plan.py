@@ -56,7 +56,7 @@ def _plan(options: argparse.Namespace) -> Plans:
     arguments = chosen(options, plan)
     counts = {name: arguments.pop(name) for name in COUNTS if arguments[name] is not None}
     arguments |= _grid(counts)
-    model = model_of(arguments.pop("model"))
+    model = arguments.pop("model")
     if isinstance(model, str) and "," in model:
         raise InputError(
             f"calc plan takes one model, and several devices and numbers with commas; got {model!r}"
@@ -100,11 +100,9 @@ def add_plan_training(parser: argparse.ArgumentParser) -> None:
 
 
 def _plan_training(options: argparse.Namespace) -> TrainingPlan:
-    arguments = chosen(options, plan_training)
-    model = model_of(arguments.pop("model"))
-    machine = machines.of(options.device)
+    arguments = chosen(options, plan_training) | {"hardware": machines.of(options.device)}
     with ProgressBar(1, "planning") as bar:
-        return plan_training(model, machine, **arguments, on_progress=bar.update)
+        return plan_training(**arguments, on_progress=bar.update)
 
 
 TRACE = """a trace has a line for each request: when it came, in seconds or as a date, and tokens
@@ -126,13 +124,12 @@ def add_plan_service(parser: argparse.ArgumentParser) -> None:
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = TRACE
-    drawn = "the times against the rate"
-    answers(parser, _plan_service, table=True, drawn=drawn, explained=True)
+    answers(parser, _plan_service, table=True, drawn="the times against the rate", explained=True)
 
 
 def _plan_service(options: argparse.Namespace) -> ServicePlan | ServicePlans | Deployment:
     arguments = chosen(options, plan_service)
-    model = model_of(arguments.pop("model"))
+    model = arguments.pop("model")
     if "," in options.device:
         if options.write is not None or options.draw is not None:
             raise InputError("--write and --draw are of one machine; give one")
@@ -155,9 +152,7 @@ def add_break_even(parser: argparse.ArgumentParser) -> None:
 
 
 def _break_even(options: argparse.Namespace) -> BreakEven:
-    arguments = chosen(options, break_even)
-    model = model_of(arguments.pop("model"))
-    return break_even(model, machines.of(options.device), **arguments)
+    return break_even(**chosen(options, break_even), hardware=machines.of(options.device))
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from calc.catalog import machines
-from calc.commands.options import add_options, chosen, model_of, numbers, whole
+from calc.commands.options import add_options, chosen, numbers, whole
 from calc.commands.output import answers
 from calc.core.citations import citation
 from calc.core.report import Report, Table, values
@@ -83,4 +83,4 @@ def _throughput(options: argparse.Namespace) -> throughput.Throughput:
     if isinstance(arguments["pixels"], str):  # as they were typed
         sides = numbers("pixels", arguments["pixels"], "--pixels 1024,768")
         arguments["pixels"] = [int(side) if side.is_integer() else side for side in sides]
-    return throughput.of(model_of(arguments.pop("model")), **arguments)
+    return throughput.of(**arguments)

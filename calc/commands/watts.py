@@ -12,8 +12,4 @@ from calc.published import power
 def add_watts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("device", help="a device or a machine that `calc list` prints, as h100 is")
     add_options(parser, power.watts)
-    answers(parser, _watts, table=True)
-
-
-def _watts(options: argparse.Namespace) -> power.Watts:
-    return power.watts(**chosen(options, power.watts))
+    answers(parser, lambda options: power.watts(**chosen(options, power.watts)), table=True)
