@@ -103,11 +103,10 @@ def million_points() -> None:
     """One call on an array, with its checks, against the bare expression."""
     points = numpy.logspace(-2, 4, 1_000_000)
     peak, bandwidth = quantity("989 TFLOP/s"), quantity("3.35 TB/s")
-    intensity = quantity(points, "FLOP/byte")
     seconds = in_turns(
         {
             "bare numpy": lambda: numpy.minimum(989e12, 3.35e12 * points),
-            "attainable": lambda: attainable(peak, bandwidth, intensity),
+            "attainable": lambda: attainable(peak, bandwidth, quantity(points, "FLOP/byte")),
         },
         turns=51,
     )

@@ -11,12 +11,11 @@ wider class. Nothing is fitted.
 
 from __future__ import annotations
 
-import csv
 import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from statistics import mean, median
 
 from calc import published
@@ -33,6 +32,7 @@ from calc.catalog.intervals import (
 )
 from calc.core.formatting import columns
 from calc.published import closed_loops
+from experiments.tables import write_rows
 
 FEWEST, FEWEST_SOURCES = 20, 2
 ENOUGH_SOURCES = 5  # for an interval of their own, which else is as wide as that of a wider class
@@ -164,25 +164,11 @@ def main() -> None:
     lines.append(("all", str(len(known)), *every, ""))
     print("\n".join(columns(lines)))
     if "--write" in sys.argv[1:]:
-        with FILE.open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            for interval in intervals.values():
-                factors = (
-                    f"{number:.3f}"
-                    for number in (interval.median_error, interval.low, interval.high)
-                )
-                writer.writerow(
-                    [
-                        interval.work,
-                        interval.software,
-                        interval.model,
-                        interval.basis,
-                        interval.rows,
-                        interval.sources,
-                        *factors,
-                    ]
-                )
+        written = (
+            [f"{value:.3f}" if isinstance(value, float) else value for value in astuple(interval)]
+            for interval in intervals.values()
+        )
+        write_rows(FILE, COLUMNS, written)
 
 
 if __name__ == "__main__":

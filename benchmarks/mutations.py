@@ -124,8 +124,7 @@ def chosen(kinds: dict[str, list[Mutant]], number: int, seed: int) -> list[Mutan
     """By turns from each kind, in an order of the seed's."""
     chance = random.Random(seed)
     shuffled = [chance.sample(mutants, len(mutants)) for mutants in kinds.values()]
-    turns = [mutant for turn in zip_longest(*shuffled) for mutant in turn if mutant]
-    return turns[:number]
+    return [mutant for turn in zip_longest(*shuffled) for mutant in turn if mutant][:number]
 
 
 def in_child(folder: Path, task: Callable[[], object]) -> bool:

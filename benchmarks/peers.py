@@ -255,10 +255,9 @@ def _shape(model: Transformer) -> dict[str, Any]:
     mlp = sum(matrix.parameters for matrix in model.matrices if matrix.part == "feed-forward")
     width = model.width
     shape = {name: getattr(model, name) for name in ("layers", "heads", "kv_heads")}
-    vocabulary = model.vocabulary or 0
     return shape | {
         "width": width,
-        "vocabulary": vocabulary,
+        "vocabulary": model.vocabulary or 0,
         "parameters": float(model.parameters.m_as("param")),
         "mlp": round(mlp / layers / width),
     }

@@ -45,10 +45,9 @@ def main() -> None:
         "prompt": random.integers(1, 8001, 10**6),
         "devices": 2 ** random.integers(1, 5, 10**6),
     }
-    alone = {"batch": 8, "prompt": 1000}
     seconds = in_turns(
         {
-            "one point": lambda: answers(**alone),
+            "one point": lambda: answers(batch=8, prompt=1000),
             "a grid of a million": lambda: answers(**grid, devices=8),
             "a grid, devices found": lambda: answers(**grid),
             "a million, all arrays": lambda: answers(**points),

@@ -16,7 +16,6 @@ they are by the version before it and by a device like it, as it were not measur
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import sys
 from collections.abc import Iterator
@@ -52,6 +51,7 @@ from calc.steps.collectives import crossings
 from calc.steps.job import Formats, Job, Layout, Tokens
 from calc.steps.kernels import START, Slice
 from calc.steps.measured import HEADS
+from experiments.tables import write_rows
 
 Numbers = NDArray[np.float64]
 
@@ -131,11 +131,19 @@ class Peaks:
         return np.maximum(operations / self.rates[rate], np.asarray(moved) / self.bandwidth)
 
 
+def columns(table: pl.DataFrame, *names: str) -> list[Numbers]:
+    return [table[name].to_numpy().astype(float) for name in names]
+
+
+def timed(table: pl.DataFrame, keys: list[str]) -> list[Numbers]:
+    """The columns of these keys, and that of the time in seconds."""
+    *found, time = columns(table, *keys, "latency")
+    return [*found, time * 1e-3]
+
+
 def fastest(table: pl.DataFrame, keys: list[str]) -> list[Numbers]:
-    """The columns of these keys and the least time of each, in seconds, over kernels alike."""
-    least = table.group_by(keys).agg(pl.col("latency").min())
-    *columns, time = (least[name].to_numpy().astype(float) for name in [*keys, "latency"])
-    return [*columns, time * 1e-3]
+    """The same with the least time of each, over kernels alike."""
+    return timed(table.group_by(keys).agg(pl.col("latency").min()), keys)
 
 
 def products(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
@@ -180,11 +188,12 @@ def _whole(table: pl.DataFrame) -> pl.DataFrame:
 ATTENTION = ["batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim", "step"]
 
 
-def _attended(table: pl.DataFrame) -> Iterator[tuple[str, str, float, list[Numbers]]]:
-    """By format: its name, that of its peak, bytes of a cached number, and the columns."""
-    kinds = _whole(table).group_by("attn_dtype", "kv_cache_dtype")
-    for (computed, cached), rows in kinds:
+def _attended(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, str, float, list[Numbers]]]:
+    """By format that has a peak: its name, that peak's, bytes of a cached number, the columns."""
+    for (computed, cached), rows in _whole(table).group_by("attn_dtype", "kv_cache_dtype"):
         rate = "fp8" if str(computed).startswith("fp8") else "bf16"
+        if rate not in peaks.rates:
+            continue
         kv = "fp8" if str(cached).startswith("fp8") else "bf16"
         name = rate if rate == kv else f"{rate}-{kv}"
         size = 1.0 if kv == "fp8" else 2.0
@@ -196,30 +205,29 @@ def _attended(table: pl.DataFrame) -> Iterator[tuple[str, str, float, list[Numbe
 
 
 def prompts(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
-    for name, rate, size, columns in _attended(table):
-        if rate not in peaks.rates:
-            continue
-        count, length, heads, groups, width, _, time = columns
+    for name, rate, size, found in _attended(table, peaks):
+        count, length, heads, groups, width, _, time = found
         moved = count * length * width * (4 * heads + 2 * groups * size)
         work = 2 * count * heads * width * length**2  # causal
         yield name, Rows(length, peaks.roof(rate, work, moved), time)
 
 
 def caches(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
-    for name, rate, size, columns in _attended(table):
-        if rate not in peaks.rates:
-            continue
-        count, _, heads, groups, width, before, time = columns
+    for name, rate, size, found in _attended(table, peaks):
+        count, _, heads, groups, width, before, time = found
         groups, context = np.where(groups == 0, heads, groups), before + 1
         moved = count * width * (context * 2 * groups * size + 4 * heads)
-        yield (
-            name,
-            Rows(context, peaks.roof(rate, 4 * count * heads * width * context, moved), time),
-        )
+        work = 4 * count * heads * width * context
+        yield name, Rows(context, peaks.roof(rate, work, moved), time)
 
 
 LATENT = ["batch_size", "isl", "num_heads", "step"]
 WIDTHS = 512, 64, 128, 128  # of a latent head of DeepSeek: its cache, with positions; query, value
+
+
+def _cached(written: object) -> tuple[str, float]:
+    """Of a latent cache the name, and bytes of a number."""
+    return ("latent", 2.0) if written == "bfloat16" else ("latent-fp8", 1.0)
 
 
 def latent_prompts(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
@@ -228,18 +236,16 @@ def latent_prompts(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Row
         _, positions, query, value = WIDTHS
         work = count * heads * length**2 * (query + positions + value)
         moved = 2 * count * length * heads * (2 * (query + positions) + 2 * value)
-        name = "latent" if cached == "bfloat16" else "latent-fp8"
-        yield name, Rows(length, peaks.roof("bf16", work, moved), time)
+        yield _cached(cached)[0], Rows(length, peaks.roof("bf16", work, moved), time)
 
 
 def latent_caches(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
     for (cached,), rows in table.group_by("kv_cache_dtype"):
         count, _, heads, before, time = fastest(rows, LATENT)
         latent, positions, *_ = WIDTHS
-        size, context = (2.0 if cached == "bfloat16" else 1.0), before + 1
+        (name, size), context = _cached(cached), before + 1
         moved = count * (context * (latent + positions) * size + 4 * heads * latent)
         work = 2 * count * heads * context * (2 * latent + positions)
-        name = "latent" if cached == "bfloat16" else "latent-fp8"
         yield name, Rows(context, peaks.roof("bf16", work, moved), time)
 
 
@@ -263,20 +269,16 @@ def chosen(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
         [*MODULE, "step"]
     )
     for (cached,), rows in joined.group_by("kv_cache_dtype", maintain_order=True):
-        count, heads, before, added = (
-            rows[name].to_numpy().astype(float)
-            for name in ("batch_size", "num_heads", "step", "latency")
-        )
+        count, heads, before, added = columns(rows, "batch_size", "num_heads", "step", "latency")
         index = np.array([INDEX_HEADS[name] for name in rows["model"]], dtype=float)
         added = np.maximum(added - rows["before"].to_numpy(), 0.0) * 1e-3
         latent, positions, *_ = WIDTHS
-        size, context = (2.0 if cached == "bfloat16" else 1.0), before + 1
+        (name, size), context = _cached(cached), before + 1
         seen = np.minimum(context, CHOSEN)
         widths = latent, positions, INDEX_WIDTH
         moved = bytes_of_chosen(count, context, seen, heads, size, widths)
         scored = context * index * INDEX_WIDTH
         work = 2 * count * (scored + heads * seen * (2 * latent + positions))
-        name = "latent" if cached == "bfloat16" else "latent-fp8"
         yield name, Rows(context, peaks.roof("bf16", work, moved), added + STARTS)
 
 
@@ -334,9 +336,7 @@ def choosing(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
         model = models.get(of[0])
         if of[1] > model.heads:
             continue
-        count, length, time = (
-            rows[name].to_numpy().astype(float) for name in ("batch_size", "isl", "latency")
-        )
+        count, length, time = columns(rows, "batch_size", "isl", "latency")
         load = Tokens(reading=count * length, prompt=length, before=float(str(before)))
         beside, roof = _module(of, peaks, engine, load)
         left, shortest = time * 1e-3 - beside, np.maximum(roof, STARTS)
@@ -349,8 +349,8 @@ def choosing(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
         print(f"  left out: {whose}, sparse attention of prompts, no longer than its products")
         return
     for format, several in parts.items():
-        columns = ([getattr(one, name) for one in several] for name in ("length", "roof", "time"))
-        yield format, Rows(*map(np.concatenate, columns))
+        parts_of = ([getattr(one, name) for one in several] for name in ("length", "roof", "time"))
+        yield format, Rows(*map(np.concatenate, parts_of))
 
 
 def _module(
@@ -401,9 +401,7 @@ def _of_the_rule(table: pl.DataFrame, phase: str) -> list[Numbers]:
         both = both.clear()
     summed = both.with_columns(latency=pl.col("latency") + pl.col("latency_before"))
     either = pl.concat([part.select(*DELTA, "latency") for part in (summed, whole)])
-    least = either.group_by(DELTA).agg(pl.col("latency").min()).sort(DELTA)
-    *columns, time = (least[name].to_numpy().astype(float) for name in [*DELTA, "latency"])
-    return [*columns, time * 1e-3]
+    return timed(either.group_by(DELTA).agg(pl.col("latency").min()).sort(DELTA), DELTA)
 
 
 def states(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
@@ -674,8 +672,7 @@ def _two_sided(
             str(name).removeprefix("alltoall_"): part.group_by(keys).agg(pl.col("latency").min())
             for (name,), part in rows.group_by("op_name")
         }
-        prepared = least["prepare"].rename({"latency": "before"})
-        dispatched = least["dispatch"].join(prepared, on=keys)
+        dispatched = least["dispatch"].join(least["prepare"].rename({"latency": "before"}), on=keys)
         ways = {
             "dispatch": dispatched.with_columns(latency=pl.col("latency") + pl.col("before")),
             "combine": least["combine"],
@@ -684,12 +681,10 @@ def _two_sided(
             sizes = np.array(
                 [SENT[name] if way == "dispatch" else 2.0 for name in part["moe_dtype"]]
             )
-            tokens, width, chosen, time = (
-                part[name].to_numpy().astype(float) for name in [*keys[1:], "latency"]
-            )
+            tokens, width, chosen, time = timed(part, keys[1:])
             left = tokens * width * sizes * crossings(chosen, int(str(devices)), 1, False)
             whose = "all", way, device, "tensorrt-llm", version
-            yield Crossing(*whose, int(str(devices)), 1), np.asarray(left), time * 1e-3
+            yield Crossing(*whose, int(str(devices)), 1), np.asarray(left), time
 
 
 def curve(sizes: Numbers, times: Numbers) -> tuple[Numbers, Numbers]:
@@ -729,18 +724,14 @@ def exchange_lines(directory: Path) -> Iterator[list[str]]:
             for other in made
             if replace(other, device="", version="") == replace(whose, device="", version="")
         ]
-        by = whose, *stand_ins(whose, alike)
-        errors = [off(whose, other) if other else "" for other in by]
+        errors = [off(whose, other) if other else "" for other in (whose, *stand_ins(whose, alike))]
         tenths = " ".join(str(round(time * 1e7)) for time in times)
         counts = str(len(rows[whose][0])), *errors, str(round(nodes[0])), tenths
         yield [*map(str, astuple(whose)), *counts]
 
 
-def write(path: Path, columns: tuple[str, ...], lines: list[list[str]]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(sorted(lines))
+def write(path: Path, names: tuple[str, ...], lines: list[list[str]]) -> None:
+    write_rows(path, names, sorted(lines))
     print(f"{path}: {len(lines)} lines, {path.stat().st_size / 1e3:.0f} kB", file=sys.stderr)
 
 

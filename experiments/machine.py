@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import tomli_w
@@ -18,7 +19,7 @@ def ask_for_one_thread(command: str) -> None:
         raise SystemExit(f"say how it is measured: {command}")
 
 
-def description(heading: str, packages: tuple[str, ...], **told: Any) -> str:
+def describe(path: Path, heading: str, packages: tuple[str, ...], **told: Any) -> None:
     """A TOML file of it: the heading as a comment, today, the machine, and what else there is."""
     machine = this_machine()
     pairs = {
@@ -31,4 +32,4 @@ def description(heading: str, packages: tuple[str, ...], **told: Any) -> str:
         **told,
     }
     comment = "".join(f"# {line}\n" for line in heading.splitlines())
-    return comment + tomli_w.dumps(pairs)
+    path.write_text(comment + tomli_w.dumps(pairs), encoding="utf-8")

@@ -9,7 +9,8 @@ thousands of comparisons would else be computed wherever the chapter is quoted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from statistics import mean, median
 from typing import Any
 
@@ -91,11 +92,8 @@ def coverage() -> dict[str, Any]:
                 **{part: mean(of[names]) for part, of in inside.items() if of.get(names)},
             }
         )
-    return {"rows": len(known), **{part: _every(of) for part, of in inside.items()}, "of": kinds}
-
-
-def _every(inside: Mapping[Any, Sequence[bool]]) -> float:
-    return mean(holds for of_class in inside.values() for holds in of_class)
+    every = {part: mean(chain.from_iterable(of.values())) for part, of in inside.items()}
+    return {"rows": len(known), **every, "of": kinds}
 
 
 if __name__ == "__main__":

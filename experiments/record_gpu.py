@@ -12,7 +12,6 @@ part is missing or was a trial without a GPU.
 from __future__ import annotations
 
 import argparse
-import csv
 import datetime
 import json
 import re
@@ -26,7 +25,7 @@ from calc.catalog.hardware import DTYPES, Accelerator
 from calc.core.errors import InputError
 from calc.core.files import write_text
 from calc.core.formatting import columns
-from calc.core.records import DATA
+from calc.core.records import DATA, read_rows
 from calc.measure import error, median_error
 from calc.measure.gpu.parts import CONDITIONS, NAMES
 from experiments.tables import write_rows
@@ -62,11 +61,7 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Rows]]:
     conditions = json.loads((folder / CONDITIONS).read_text(encoding="utf-8"))
     if conditions["small"] or not conditions["gpus"]:
         raise InputError(f"{folder} is a trial without a GPU: none of its times are of one")
-    tables = {}
-    for name in NAMES:
-        with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-            tables[name] = list(csv.DictReader(file))
-    return conditions, tables
+    return conditions, {name: list(read_rows(folder / f"{name}.csv")) for name in NAMES}
 
 
 def device_of(conditions: dict[str, Any], given: str | None) -> Accelerator:
@@ -93,18 +88,11 @@ def write(
     heading = "# How the tables beside this file were measured; times are medians in seconds.\n"
     write_text(folder / "conditions.toml", heading + tomli_w.dumps(conditions))
     key = f"{device.key}-1-measured"
-    others = [block for block in _blocks(file.read_text("utf-8")) if not _is_of(key, block)]
+    # The text cut before each table's heading.
+    blocks = re.split(r"^(?=\[)", file.read_text("utf-8"), flags=re.MULTILINE)
+    others = [block for block in blocks if not block.startswith((f"[{key}]", f"[{key}."))]
     mine = tomli_w.dumps({key: entry(device, conditions, tables)})
     write_text(file, "".join(others).rstrip() + "\n\n" + mine)
-
-
-def _blocks(text: str) -> list[str]:
-    """The text cut before each table's heading."""
-    return re.split(r"^(?=\[)", text, flags=re.MULTILINE)
-
-
-def _is_of(key: str, block: str) -> bool:
-    return block.startswith((f"[{key}]", f"[{key}."))
 
 
 def entry(

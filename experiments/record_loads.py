@@ -166,8 +166,7 @@ def _observed(loops: Mapping[int, Sequence[Row]]) -> tuple[list[Errors], list[Er
     rest = [point for point in points if point not in seen]
     try:
         job = closed_loops.job_of(loops[points[0].clients][0])
-        made = fitted(job, seen, simulated)
-        mine = replace(job, software=made.software)
+        mine = replace(job, software=fitted(job, seen, simulated).software)
         return [errors(job, at) for at in rest], [errors(mine, at) for at in rest]
     except InputError:
         return None

@@ -11,12 +11,12 @@ otherwise.
 
 from __future__ import annotations
 
-import csv
 from typing import Any
 
 from calc.core.records import DATA
 from calc.simulation import PRECISIONS, NeuralNetwork, Split, digits
-from experiments.machine import description
+from experiments.machine import describe
+from experiments.tables import write_rows
 
 COMMAND = "python -m experiments.record_precision"
 LAYER_SIZES, ACTIVATIONS = (64, 32, 10), ("relu", "softmax")
@@ -30,13 +30,13 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     data = digits(seed=SPLIT_SEED)
     networks = [trained(data, seed) for seed in SEEDS]
-    with open(folder / "digits_precision.csv", "w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        table.writeheader()
-        for seed in SEEDS:
-            table.writerows(rows(data, seed, networks[seed], networks[(seed + 1) % len(networks)]))
-            print(f"seed {seed} of {len(SEEDS)}", flush=True)
-    text = description(
+    written: list[tuple[Any, ...]] = []
+    for seed, following in zip(SEEDS, [*networks[1:], networks[0]], strict=True):
+        written += rows(data, seed, networks[seed], following)
+        print(f"seed {seed} of {len(SEEDS)}", flush=True)
+    write_rows(folder / "digits_precision.csv", COLUMNS, written)
+    describe(
+        folder / "digits_precision.toml",
         "How digits_precision.csv was measured.",
         ("numpy",),
         command=COMMAND,
@@ -47,7 +47,6 @@ def main() -> None:
         **TRAINING,
         test_samples=len(data.X_test),
     )
-    (folder / "digits_precision.toml").write_text(text, encoding="utf-8")
 
 
 def trained(data: Split, seed: int, precision: str = "fp32") -> NeuralNetwork:
@@ -58,7 +57,7 @@ def trained(data: Split, seed: int, precision: str = "fp32") -> NeuralNetwork:
 
 def rows(
     data: Split, seed: int, full: NeuralNetwork, following: NeuralNetwork
-) -> list[dict[str, Any]]:
+) -> list[tuple[Any, ...]]:
     """What one seed gives in each precision; `full` is its network in FP32."""
     answers = full.predict(data.X_test)
     rows = []
@@ -67,7 +66,7 @@ def rows(
         score = (full if plain else trained(data, seed, precision)).score(data.X_test, data.y_test)
         other = following if plain else full.with_precision(precision)
         changed = int((other.predict(data.X_test) != answers).sum())
-        rows.append(dict(zip(COLUMNS, (seed, precision, round(score, 6), changed), strict=True)))
+        rows.append((seed, precision, round(score, 6), changed))
     return rows
 
 

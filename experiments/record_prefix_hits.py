@@ -9,16 +9,16 @@ github.com/kvcache-ai/Mooncake, in FAST25-release/traces; each block is 512 toke
 
 from __future__ import annotations
 
-import csv
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from calc import serving
 from calc.core.records import DATA
 from calc.planning.service import read_trace
 from calc.planning.service.prefixes import routed
+from experiments.tables import write_rows
 
+FOLDER = DATA / "measured"
 SIZES = [2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000]  # blocks; the last holds nearly all
 LOCAL, ALL = 3_000_000, 1_000_000_000  # tokens: of one node, and of a cache without an end
 PUBLISHED = {  # share found: of one cache (table 2, figure 9), of ten nodes' own caches (figure 10)
@@ -35,13 +35,6 @@ PUBLISHED = {  # share found: of one cache (table 2, figure 9), of ten nodes' ow
 }
 
 
-def write(name: str, titles: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
-    with (DATA / "measured" / name).open("w", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(titles)
-        rows.writerows(lines)
-
-
 def main(*paths: str) -> None:
     traces = {Path(path).stem.removesuffix("_trace"): read_trace(path) for path in paths}
     first = next(iter(traces.values()))
@@ -49,7 +42,7 @@ def main(*paths: str) -> None:
     size = first.block
     found = ((size * blocks, serving.prefix_hit_rate(first.blocks, blocks)) for blocks in SIZES)
     lines = ((tokens, f"{share:.4f}", len(first)) for tokens, share in found)
-    write("prefix_hits.csv", ("tokens", "hit_rate", "requests"), lines)
+    write_rows(FOLDER / "prefix_hits.csv", ("tokens", "hit_rate", "requests"), lines)
     compared = []
     for name, trace in traces.items():
         for (place, tokens, replicas), published in PUBLISHED[name].items():
@@ -60,7 +53,7 @@ def main(*paths: str) -> None:
                 row = (name, len(trace), place, tokens, replicas, routing, share)
                 compared.append((*row, f"{published:.4f}"))
     titles = (*("trace", "requests", "place", "tokens"), "replicas", "routing", "hit_rate")
-    write("prefix_hits_published.csv", (*titles, "published"), compared)
+    write_rows(FOLDER / "prefix_hits_published.csv", (*titles, "published"), compared)
 
 
 if __name__ == "__main__":

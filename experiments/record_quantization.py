@@ -26,7 +26,7 @@ from calc import calibration, formats, quantization
 from calc.core.records import DATA
 from calc.simulation import language
 from calc.simulation.language import MATRICES, LanguageModel
-from experiments.machine import description
+from experiments.machine import describe
 from experiments.tables import write_rows
 
 COMMAND = "python -m experiments.record_quantization"
@@ -112,7 +112,8 @@ def main() -> None:
     with ProcessPoolExecutor() as pool:
         rows = itertools.chain.from_iterable(pool.map(measured, SEEDS))
         write_rows(DATA / "measured" / f"{NAME}.csv", COLUMNS, rows)
-    text = description(
+    describe(
+        DATA / "measured" / f"{NAME}.toml",
         f"How {NAME}.csv was measured.",
         ("numpy",),
         command=COMMAND,
@@ -129,7 +130,6 @@ def main() -> None:
         outlier_factor=OUTLIER_FACTOR,
         matrix_weights=sum(language.initialized(0).weights[name].size for name in MATRICES),
     )
-    (DATA / "measured" / f"{NAME}.toml").write_text(text, encoding="utf-8")
 
 
 def measured(seed: int, recipes: tuple[Recipe, ...] = RECIPES) -> list[tuple[Any, ...]]:

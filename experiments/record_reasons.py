@@ -22,7 +22,7 @@ from calc.measure import this_machine
 from calc.measure.arrays import filled
 from calc.measure.bandwidth import one_triad
 from calc.measure.kernels import SEED, convolution
-from experiments.machine import ask_for_one_thread, description
+from experiments.machine import ask_for_one_thread, describe
 from experiments.tables import write_rows
 
 FOLDER = DATA / "measured"
@@ -43,7 +43,8 @@ def main() -> None:
         print(name, flush=True)
         rows += [(name, form, f"{best:.4g}") for form, best in shortest(forms).items()]
     write_rows(FOLDER / "cpu_reasons.csv", ("kernel", "form", "seconds"), rows)
-    text = description(
+    describe(
+        FOLDER / "cpu_reasons.toml",
         "How cpu_reasons.csv beside this file was measured: the shortest of so many rounds, in\n"
         "seconds that the thread had the processor.",
         ("numpy", "numba"),
@@ -53,7 +54,6 @@ def main() -> None:
         array_bytes=size,
         load_at_the_end=round(os.getloadavg()[0], 1),
     )
-    (FOLDER / "cpu_reasons.toml").write_text(text, encoding="utf-8")
 
 
 def kernels(size: int) -> Iterator[tuple[str, Forms]]:

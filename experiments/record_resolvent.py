@@ -10,7 +10,6 @@ resolvent.toml, the machine and its roofs. Needs numba, torch and scipy; nothing
 
 from __future__ import annotations
 
-import csv
 import os
 import statistics
 import time
@@ -34,7 +33,8 @@ from calc.codesign.resolvent_numpy import minors
 from calc.codesign.resolvent_problem import Problem
 from calc.core.records import DATA
 from calc.measure import bandwidth, gemm
-from experiments.machine import description
+from experiments.machine import describe
+from experiments.tables import write_rows
 
 FOLDER = DATA / "measured"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -55,7 +55,8 @@ def main() -> None:
     write("gradient", gradients())
     roofs = measured_roofs()
     write("speed", [*speeds(roofs), *banded_speeds()])
-    text = description(
+    describe(
+        FOLDER / "resolvent.toml",
         "How the tables resolvent_*.csv beside this file were measured. Times are medians in\n"
         "seconds; the roofs are those of one core, in the same run.",
         ("numpy", "scipy", "numba", "torch"),
@@ -68,7 +69,6 @@ def main() -> None:
         gemm_fp64_flop_per_second=float(f"{roofs['fp64']:.4g}"),
         gemm_fp32_flop_per_second=float(f"{roofs['fp32']:.4g}"),
     )
-    (FOLDER / "resolvent.toml").write_text(text, encoding="utf-8")
 
 
 def onsets() -> Iterable[dict[str, Any]]:
@@ -225,16 +225,13 @@ def drawn(kind: str, count: int, n: int) -> Any:
 
 def write(name: str, rows: Iterable[dict[str, Any]]) -> None:
     held = list(rows)
-    with open(FOLDER / f"resolvent_{name}.csv", "w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, list(held[0]), lineterminator="\n")
-        table.writeheader()
-        for row in held:
-            table.writerow(
-                {
-                    key: float(f"{value:.4g}") if isinstance(value, float) else value
-                    for key, value in row.items()
-                }
-            )
+    columns = list(held[0])
+
+    def cell(value: object) -> object:
+        return float(f"{value:.4g}") if isinstance(value, float) else value
+
+    cells = ([cell(row.get(column, "")) for column in columns] for row in held)
+    write_rows(FOLDER / f"resolvent_{name}.csv", columns, cells)
     print(f"{name}: {len(held)} rows", flush=True)
 
 

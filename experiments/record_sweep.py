@@ -14,7 +14,7 @@ import polars
 
 from calc.core.records import DATA
 from calc.simulation import Experiment, Grid, NeuralNetwork, Split, digits, run_sweep, write_table
-from experiments.machine import ask_for_one_thread, description
+from experiments.machine import ask_for_one_thread, describe
 
 FOLDER = DATA / "measured"
 COMMAND = "OPENBLAS_NUM_THREADS=1 python -m experiments.record_sweep"
@@ -47,7 +47,8 @@ def main() -> None:
 
 def store_conditions(name: str, heading: str, **conditions: Any) -> None:
     """How networks of this sweep were trained and measured, beside their tables."""
-    text = description(
+    describe(
+        FOLDER / name,
         heading,
         ("numpy",),
         threads=1,
@@ -58,7 +59,6 @@ def store_conditions(name: str, heading: str, **conditions: Any) -> None:
         **TRAINING,
         **conditions,
     )
-    (FOLDER / name).write_text(text, encoding="utf-8")
 
 
 def sweep(network: NeuralNetwork, data: Split) -> polars.DataFrame:

@@ -30,7 +30,7 @@ from calc import codesign, formats, scaling
 from calc.core.records import DATA
 from calc.measure import this_machine
 from calc.simulation import digits
-from experiments.machine import description
+from experiments.machine import describe
 from experiments.tables import write_rows
 
 FOLDER = DATA / "measured"
@@ -64,7 +64,8 @@ def main() -> None:
     write_rows(FOLDER / "training_levers.csv", ("lever", "case", "measure", "value"), shown)
     found = {name: value for lever, _, name, value in rows if lever == "roof"}
     training_run(FOLDER / "training_run.jsonl", found)
-    text = description(
+    describe(
+        FOLDER / "training_levers.toml",
         "How training_levers.csv and training_run.jsonl beside this file were measured.\n"
         "Times are medians in seconds; networks are dense, with Adam.\n"
         "Where the load before was not about zero, other work shared the cores.",
@@ -77,7 +78,6 @@ def main() -> None:
         classes=CLASSES,
         repeats=REPEATS,
     )
-    (FOLDER / "training_levers.toml").write_text(text, encoding="utf-8")
 
 
 def precision() -> Iterator[Row]:
@@ -136,12 +136,8 @@ def accumulation() -> Iterator[Row]:
             largest = wanted.abs().max()
             ulp = torch.nextafter(largest, 2 * largest) - largest
             yield "accumulation", case, "relative_error", relative(found, wanted)
-            yield (
-                "accumulation",
-                case,
-                "largest_error_ulp",
-                float((found - wanted).abs().max() / ulp),
-            )
+            off = float((found - wanted).abs().max() / ulp)
+            yield "accumulation", case, "largest_error_ulp", off
             yield "accumulation", case, "error_divided_by_parts", relative(halves, wanted)
 
 
@@ -158,12 +154,8 @@ def padding() -> Iterator[Row]:
     times = in_turns({"plain": lambda: linear(x), "padded": lambda: padded(x)})
     yield "padding", "10 to 16 outputs", "flop_ratio", work["padded"] / work["plain"]
     yield "padding", "10 to 16 outputs", "time_ratio", times["padded"] / times["plain"]
-    yield (
-        "padding",
-        "10 to 16 outputs",
-        "largest_difference",
-        float((linear(x) - padded(x)).abs().max().detach()),
-    )
+    off = float((linear(x) - padded(x)).abs().max().detach())
+    yield "padding", "10 to 16 outputs", "largest_difference", off
 
 
 def offloading() -> Iterator[Row]:
@@ -214,8 +206,7 @@ def processes() -> Iterator[Row]:
     for width in WIDTHS[1:]:
         x, y = data(width)
         model = dense(width, width, width, CLASSES)
-        trainer = codesign.Trainer(model, adam(model), cross_entropy)
-        whole = median(stepper(trainer, x, y))
+        whole = median(stepper(codesign.Trainer(model, adam(model), cross_entropy), x, y))
         size = 4 * sum(weights.numel() for weights in model.parameters())
         predicted = codesign.predict_scaling(
             f"{whole} s",
