@@ -57,8 +57,7 @@ def within(file: str) -> Iterator[None]:
     try:
         yield
     except BookError as error:
-        problems = [replace(one, file=one.file or file) for one in error.problems]
-        raise BookError(problems) from None
+        raise BookError([replace(one, file=one.file or file) for one in error.problems]) from None
 
 
 def cannot_write(error: OSError) -> NoReturn:

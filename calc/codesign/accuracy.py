@@ -194,8 +194,7 @@ def validate_mixed_precision_accuracy(
             true = reference(*arrays)
             for method, dtype in COMBINATIONS:
                 problem = Problem.checked(*arrays, dtype)
-                result = computed(problem, method)
-                rows.append(_compared(kind, method, problem, result, true))
+                rows.append(_compared(kind, method, problem, computed(problem, method), true))
     return rows
 
 

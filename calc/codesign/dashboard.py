@@ -63,8 +63,7 @@ def write_dashboard(run: LoggedRun, path: Path | str) -> None:
     ...     [path.name for path in Path(folder).iterdir()]
     ['run.html']
     """
-    page = dashboard_page(run)
-    write_text(writable(path), page)
+    write_text(writable(path), dashboard_page(run))
 
 
 def dashboard_text(run: LoggedRun, width: int = 60) -> list[str]:
@@ -76,14 +75,10 @@ def dashboard_text(run: LoggedRun, width: int = 60) -> list[str]:
     >>> print(dashboard_text(run)[0])
     A network on the digits, in FP16 and 1 MB for activations, on AMD EPYC, 1 thread, FP32 roof
     """
-    rows = [*_numbers(run)]
-    rows += [
-        (
-            name,
-            f"{_bars(values, width)}  {_words(min(values), unit)} to {_words(max(values), unit)}",
-        )
-        for name, values, unit in _series(run)
-    ]
+    rows = _numbers(run)
+    for name, values, unit in _series(run):
+        ends = f"{_words(min(values), unit)} to {_words(max(values), unit)}"
+        rows.append((name, f"{_bars(values, width)}  {ends}"))
     first = max(len(name) for name, _ in rows)
     return [f"{run.title}, on {run.device}", *(f"{name:<{first}}  {value}" for name, value in rows)]
 
@@ -165,11 +160,7 @@ def _over_steps(run: LoggedRun, name: str, values: list[float], unit: str) -> st
         for kind, numbers in happened.items()
         for number in numbers
     )
-    grid = "".join(
-        f'<path class="grid" d="M{LEFT} {y(at):.1f} H{RIGHT}"/>'
-        f'<text x="{LEFT - 6}" y="{y(at) + 4:.1f}" text-anchor="end">{_words(at, unit)}</text>'
-        for at in _round_steps(top)
-    )
+    grid = "".join(_line(y(at), _words(at, unit)) for at in _round_steps(top))
     ends = "".join(
         f'<text x="{x(at):.1f}" y="{BOTTOM + 16}" text-anchor="{anchor}">{at}</text>'
         for at, anchor in ((run.steps[0].number, "start"), (last, "end"))
@@ -204,9 +195,7 @@ def _roofline(run: LoggedRun) -> str:
         f'<text x="{x(at):.1f}" y="{BOTTOM + 16}" text-anchor="middle">{10.0**at:g}</text>'
         for at in range(math.ceil(low), math.floor(high) + 1)
     ) + "".join(
-        f'<path class="grid" d="M{LEFT} {y(at):.1f} H{RIGHT}"/>'
-        f'<text x="{LEFT - 6}" y="{y(at) + 4:.1f}" text-anchor="end">'
-        f"{_words(10.0**at, 'FLOP/s')}</text>"
+        _line(y(at), _words(10.0**at, "FLOP/s"))
         for at in range(bottom, math.floor(math.log10(peak) + 0.4) + 1)
     )
     top = f'<text x="{RIGHT}" y="{y(math.log10(peak)) - 6:.1f}" text-anchor="end">{run.peak}</text>'
@@ -215,6 +204,13 @@ def _roofline(run: LoggedRun) -> str:
         f'{ticks}{_frame("FLOP/byte")}<polyline class="roof" points="{roof}"/>{top}{dots}',
         f"Each step {below} the roof of {run.device}: {run.peak} and {run.bandwidth}. Both axes are"
         f" logarithmic; bytes are counted as if nothing were cached.",
+    )
+
+
+def _line(at: float, label: str) -> str:
+    return (
+        f'<path class="grid" d="M{LEFT} {at:.1f} H{RIGHT}"/>'
+        f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{label}</text>'
     )
 
 

@@ -161,8 +161,7 @@ def _way(arrays: Sample, backend: str, method: str, dtype: str) -> tuple[Run, Ru
 
 def _holds(arrays: Sample, dtype: str) -> bool:
     a, b, c, z = arrays
-    result = computed(Problem.checked(a, b, c, z, dtype), "theta_phi")
-    return bool(numpy.all(result.held))
+    return bool(numpy.all(computed(Problem.checked(a, b, c, z, dtype), "theta_phi").held))
 
 
 def _interpreted() -> bool:

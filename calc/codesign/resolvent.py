@@ -8,6 +8,7 @@ what is refused is in `resolvent_trust`.
 from __future__ import annotations
 
 import functools
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from warnings import warn
@@ -86,14 +87,9 @@ def resolvent_diagonal(
     problem = Problem.checked(a, b, c, z, dtype)
     if problem.z.size == 0:
         diagonal = problem.a.astype(problem.formats[1])
-    elif backend == "numpy":
-        from calc.codesign import resolvent_numpy
-
-        diagonal = verified(problem, method, resolvent_numpy.computed(problem, method))
-    elif backend == "numba":
-        from calc.codesign import resolvent_numba
-
-        diagonal = verified(problem, method, resolvent_numba.computed(problem, method))
+    elif backend in ("numpy", "numba"):
+        compiled = import_module(f"calc.codesign.resolvent_{backend}")
+        diagonal = verified(problem, method, compiled.computed(problem, method))
     else:
         from calc.codesign.resolvent_torch import array_diagonal
 

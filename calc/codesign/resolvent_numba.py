@@ -80,11 +80,8 @@ def lanes_of_ratio(a: Array, b: Array, c: Array, z: Array, result: Array) -> Non
         shifted = numpy.empty((n, LANES), a.dtype)  # its imaginary part is that of −z
         products = numpy.zeros((n + 1, LANES), a.dtype)
         re, im = numpy.empty((n, LANES), a.dtype), numpy.empty((n, LANES), a.dtype)
-        x, y, minus_z = (
-            numpy.empty(LANES, a.dtype),
-            numpy.empty(LANES, a.dtype),
-            numpy.empty(LANES, a.dtype),
-        )
+        x, y = numpy.empty(LANES, a.dtype), numpy.empty(LANES, a.dtype)
+        minus_z = numpy.empty(LANES, a.dtype)
         one = a.dtype.type(1)
         for lane in range(LANES):
             row = first + lane

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from calc.core.arguments import number, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import append_line, read_text
+from calc.core.report import values
 from calc.core.units import Quantity, QuantityLike, quantity
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from calc.codesign.work import WorkCounter
 
 KIND = "calc.codesign run, version 1"
-
-
 # What a step and a device may have: no sum or ratio of them leaves floating point.
 SECONDS = (1e-9, 1e9)
 ROOFS = (1.0, 1e30)
@@ -55,8 +54,7 @@ class LoggedStep:
             object.__setattr__(self, name, _checked(getattr(self, name), name, limits))
         if not isinstance(self.events, list | tuple):
             raise InputError(f"events must be a list; got {abbreviated(self.events)}")
-        events = tuple(_text("an event", event) for event in self.events)
-        object.__setattr__(self, "events", events)
+        object.__setattr__(self, "events", tuple(_text("an event", event) for event in self.events))
 
 
 @dataclass(frozen=True)
@@ -154,17 +152,8 @@ class RunLog:
 
     def record(self, step: Step, work: WorkCounter) -> None:
         """Append a step, with the work that was counted while it ran."""
-        logged = LoggedStep(
-            step.number,
-            step.loss,
-            step.seconds,
-            step.samples,
-            step.parts,
-            work.flop,
-            work.traffic,
-            work.saved,
-            step.events,
-        )
+        own = values(step, "number loss seconds samples parts events")
+        logged = LoggedStep(**own, flop=work.flop, traffic=work.traffic, memory=work.saved)
         self._append(asdict(logged))
 
     def _append(self, line: Mapping[str, object]) -> None:

@@ -25,16 +25,8 @@ FORMATS = {
     "volta": {torch.float16},
     "turing": {torch.float16, torch.int8},
     "ampere": {torch.float16, torch.bfloat16, torch.int8, torch.float32, torch.float64},
-    "hopper": {
-        torch.float16,
-        torch.bfloat16,
-        torch.int8,
-        torch.float32,
-        torch.float64,
-        torch.float8_e4m3fn,
-        torch.float8_e5m2,
-    },
 }
+FORMATS["hopper"] = FORMATS["ampere"] | {torch.float8_e4m3fn, torch.float8_e5m2}
 Layer: TypeAlias = torch.nn.Linear | torch.nn.Embedding
 GENERATIONS = {(7, 0): "volta", (7, 5): "turing", (8, 0): "ampere", (9, 0): "hopper"}
 
@@ -111,11 +103,9 @@ def validate_model_for_tensor_cores(
     """
     findings = []
     for parent, name, layer in _layers(model):
-        first, second = sizes = _sizes(layer)
-        padded = (
-            pad_to_tensor_core_multiple(first, dtype, device),
-            pad_to_tensor_core_multiple(second, dtype, device),
-        )
+        sizes = _sizes(layer)
+        first, second = (pad_to_tensor_core_multiple(size, dtype, device) for size in sizes)
+        padded = first, second
         if padded != sizes:
             findings.append(ShapeFinding(name, sizes, padded, _why_left(model, parent, layer)))
     return findings

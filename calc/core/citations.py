@@ -22,8 +22,7 @@ FIELD = re.compile(r"^\s*(\w+)\s*=\s*\{(.*?)\}\s*,?\s*$", re.MULTILINE | re.DOTA
 def bibliography() -> dict[str, dict[str, str]]:
     """The fields of every entry, by key."""
     path = next(path for path in BIBLIOGRAPHY if path.is_file())
-    entries = ENTRY.findall(path.read_text(encoding="utf-8"))
-    return {key: _fields(body) for _, key, body in entries}
+    return {key: _fields(body) for _, key, body in ENTRY.findall(path.read_text(encoding="utf-8"))}
 
 
 def _fields(body: str) -> dict[str, str]:

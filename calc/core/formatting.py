@@ -217,5 +217,4 @@ def _unit_after_number(powers: Mapping[str, Any], quantity: Written) -> str:
 
 
 def _power_text(name: str, power: object, units: UnitTable) -> str:
-    symbol = units.symbol(name)
-    return symbol + ("" if power == 1 else f"{power:g}".translate(SUPERSCRIPTS))
+    return units.symbol(name) + ("" if power == 1 else f"{power:g}".translate(SUPERSCRIPTS))

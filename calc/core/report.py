@@ -218,8 +218,7 @@ class Answer(Reported):
     def title(self) -> Sequence[str]:
         """The answer, what it stands on, and what was chosen."""
         chosen = f"chosen: {'; '.join(self.chosen)}" if self.chosen else ""
-        lines = filter(None, (self.answer, self.stands_on, chosen))
-        return [*lines, ""]
+        return [*filter(None, (self.answer, self.stands_on, chosen)), ""]
 
     def _above(self) -> list[str]:
         return [part for line in self.title for part in wrapped(line) or [""]]

@@ -128,8 +128,7 @@ class InBlocks(Coded):
     def _named(self: Any) -> None:
         check_width(f"{type(self).__name__}(): block_size", self.block_size, 1, 2**20)
         if not self.name:
-            name = f"{self.element.name} in blocks of {self.block_size}"
-            object.__setattr__(self, "name", name)
+            object.__setattr__(self, "name", f"{self.element.name} in blocks of {self.block_size}")
 
     def _cut(self: Any, given: Any) -> Any:
         """Values in blocks, along a new last axis; the last block is filled up with zeros."""

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from calc.core.arguments import one_of
+from calc.core.arguments import check_is, one_of
 from calc.core.arrays import Counts, Floats, Single, Truths, numpy
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.formats.coding import (
     Coded,
@@ -257,8 +257,4 @@ class Float(Coded):
 
 def check_float(name: str, given: object) -> None:
     """Refuse what is no floating-point format."""
-    if not isinstance(given, Float):
-        raise InputError(
-            f"{name} must be a floating-point format, such as formats.BF16;"
-            f" got {abbreviated(given)}"
-        )
+    check_is(Float, name, given, "a floating-point format, such as formats.BF16")

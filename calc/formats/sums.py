@@ -108,8 +108,7 @@ def tensor_core_sum(
     for start in range(0, given.shape[-1], depth):
         group = given[..., start : start + depth]
         largest = numpy.max(numpy.abs(group), axis=-1, keepdims=True)
-        added = _cut_off(group, largest, bits).sum(axis=-1)
-        register = register + added
+        register = register + _cut_off(group, largest, bits).sum(axis=-1)
         register = _cut_off(register, numpy.abs(register), bits)
         if promoted_after and (start + depth) % promoted_after == 0:
             total = total + register.astype(numpy.float32)

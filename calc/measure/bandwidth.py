@@ -39,8 +39,7 @@ def triad(array_bytes: int, threads: int = 1) -> Measured:
     a, b, c = (filled(1.0, array_bytes // 8) for _ in range(3))
     with in_slices(one_triad, (a, b, c), threads) as work:
         how = "numba" if find_spec("numba") else "NumPy in blocks"
-        what = f"triad of {array_bytes / 2**20:g} MiB by {how}, {_on(threads)}"
-        time = timed(work, what)
+        time = timed(work, f"triad of {array_bytes / 2**20:g} MiB by {how}, {_on(threads)}")
     return time.rate(quantity(3 * b.nbytes, "byte"))
 
 

@@ -248,8 +248,7 @@ def resolvent(batch: int = 2048, n: int = 128) -> Kernel:
     a = _random("fp64", batch, n)
     b = _random("fp64", batch, n - 1)
     z = numpy.full(batch, 0.5 + 1j)
-    entries = batch * n
-    work = elementwise(entries, "24 FLOP", 5, "8 byte")
+    work = elementwise(batch * n, "24 FLOP", 5, "8 byte")
     return Kernel("resolvent", "recursion", "fp64", (work,), lambda: resolvent_diagonal(a, b, b, z))
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from calc.catalog import hardware
 from calc.catalog.hardware import Accelerator
-from calc.core.errors import InputError, abbreviated, extra
+from calc.core.arguments import check_is
+from calc.core.errors import InputError, extra
 from calc.core.files import writable, write_atomically
 from calc.core.units import quantity
 from calc.measure.surveying import Survey
@@ -140,11 +141,8 @@ def read(path: Path | str) -> Accelerator:
             f"{path}: a record of one measured machine is needed, as `calc measure` writes it"
         )
     for name, kind, what in (("threads", int, "a whole number"), ("machine", dict, "a table")):
-        if not isinstance(devices[0].measurement.get(name), kind):
-            raise InputError(
-                f"{path}: measurement.{name} must be {what}, as `calc measure` writes it;"
-                f" got {abbreviated(devices[0].measurement.get(name))}"
-            )
+        given, needed = devices[0].measurement.get(name), f"{what}, as `calc measure` writes it"
+        check_is(kind, f"{path}: measurement.{name}", given, needed)
     return devices[0]
 
 

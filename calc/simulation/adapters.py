@@ -182,7 +182,7 @@ class TorchNetwork(_Sized):
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(whole_number("seed", seed, at_least=0))
-            self.module.apply(_reset)
+            self.module.apply(lambda part: getattr(part, "reset_parameters", lambda: None)())
             self.module.train()
             history = trained("fit()", epoch, epochs, "FP32", alpha, on_epoch)
         self.module.eval()
@@ -245,10 +245,6 @@ def _dense(perceptron: Any, precision: str) -> NeuralNetwork:
 
 def _float32(values: ArrayLike) -> Single:
     return numpy.asarray(values, dtype=numpy.float32)
-
-
-def _reset(part: object) -> None:
-    getattr(part, "reset_parameters", lambda: None)()
 
 
 def _torch_precision(name: str) -> str:

@@ -23,9 +23,6 @@ from calc.simulation.sizing import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
 # What decides a batch; of two that allow the same, the one that is named first.
 LIMITS = ("request", "limit", "memory", "dataset")
 INFEASIBLE = "infeasible"

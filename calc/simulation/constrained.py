@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from calc.core.arguments import in_bytes, memory, truth, whole_bytes, whole_number
+from calc.core.arguments import check_is, in_bytes, memory, truth, whole_bytes, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.adapters import TrainableModel, trainable
@@ -149,10 +149,7 @@ def prepare_hardware_constrained_run(
     (17, 'memory')
     """
     config = simulation_config
-    if not isinstance(config, HardwareSimulationConfig):
-        raise InputError(
-            f"simulation_config must be a HardwareSimulationConfig; got {abbreviated(config)}"
-        )
+    check_is(HardwareSimulationConfig, "simulation_config", config, "a HardwareSimulationConfig")
     own_precision = getattr(model, "precision", "fp32")
     precision = arithmetic(config.precision_mode if config.enabled else own_precision).name
     choice = adjust_batch_size_to_memory(

@@ -208,8 +208,7 @@ class NeuralNetwork:
                 loss, right = loss + batch_loss, right + batch_right
             return loss / len(samples), right / len(samples)
 
-        precision = self.precision.upper()
-        return trained(work.caller, epoch, work.epochs, precision, alpha, on_epoch)
+        return trained(work.caller, epoch, work.epochs, self.precision.upper(), alpha, on_epoch)
 
     def probabilities(self, X: ArrayLike) -> Single:
         """For each sample the probability of each class."""

@@ -132,5 +132,4 @@ def _costs(frame: DataFrame, name: str, direction: str) -> Counts:
             f"pareto_frontier(): {name} has no number in {len(rows)} of {len(frame)} rows, the"
             f" first of them row {rows[0]}; take these rows out, or mend them"
         )
-    ranks = numpy.unique(column.to_numpy(), return_inverse=True)[1]
-    return DIRECTIONS[direction] * ranks
+    return DIRECTIONS[direction] * numpy.unique(column.to_numpy(), return_inverse=True)[1]

@@ -244,8 +244,7 @@ def int8_overhead(model: object) -> Quantity:
     >>> print(int8_overhead(LayerSizes.dense(784, 64, 10)).to("byte"))
     518 byte
     """
-    channels = sum(sizes(model).layer_widths[1:])
-    return in_bytes(channels * (SCALE_BYTES + BIAS_BYTES - 1))
+    return in_bytes(sum(sizes(model).layer_widths[1:]) * (SCALE_BYTES + BIAS_BYTES - 1))
 
 
 def elements_per_sample(model: object, mode: str = "all_outputs") -> int:

@@ -317,8 +317,7 @@ class _Sweep:
             for variant in self.variants
             if variant in self.rows
         ]
-        flags = budget_keys(self.limits.budgets)
-        schema = {**COLUMNS, **dict.fromkeys(["accepted", *flags], bool)}
+        schema = {**COLUMNS, **dict.fromkeys(["accepted", *budget_keys(self.limits.budgets)], bool)}
         table: DataFrame = imported().DataFrame(rows, schema=schema)
         return table
 

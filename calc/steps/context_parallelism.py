@@ -201,8 +201,7 @@ def prefill(
 
     def made() -> Parts:
         count = float(tokens.m_as(""))
-        sizes = Formats(dtype, weight_size, size)
-        job = Job(model, machine, Layout(tensor=slices), sizes)
+        job = Job(model, machine, Layout(tensor=slices), Formats(dtype, weight_size, size))
         whole = kernels.step(job, Tokens(reading=count, prompt=count))
         launched = [
             replace(kernel, launches=kernel.launches / parts_of_context) for kernel in whole
@@ -214,8 +213,7 @@ def prefill(
             block = parts["attention"].m_as("s") / model.caching_layers / parts_of_context
             time = hop.m_as("s") * hops
             parts.add("ring", quantity(time, "s"), Origin(f"{link} of a link", (machine.source,)))
-            covered = min(hop.m_as("s"), block) * hops
-            parts.hidden = parts.hidden + quantity(covered, "s")
+            parts.hidden = parts.hidden + quantity(min(hop.m_as("s"), block) * hops, "s")
         return parts
 
     return StepTime(

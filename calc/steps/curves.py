@@ -158,15 +158,8 @@ def _curve(name: str, rows: Sequence[dict[str, str]], path: Path | str) -> Curve
             f" one of {', '.join(SPANS)}; got {first['operation']} and {first['span']}"
         )
     machine = machines.get(first["machine"]).key
-    conditions = (
-        first["operation"],
-        devices,
-        nodes,
-        first["span"],
-        first["software"],
-        first["source"],
-    )
-    return Curve(name, machine, *conditions, sizes, times)
+    texts = {name: first[name] for name in ("operation", "span", "software", "source")}
+    return Curve(name, machine, devices=devices, nodes=nodes, sizes=sizes, times=times, **texts)
 
 
 @cache
@@ -505,8 +498,7 @@ def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> t
     renamed = curve.operation != operation
     apart = abs(math.log(curve.domains / domains_of(devices, machine)))
     long_alone = other and not curve.reaches(COMPARED_FROM)
-    nearest = other, unequal, renamed, apart, long_alone
-    return "all_to_all" in kinds and unlike, unlike, *nearest
+    return "all_to_all" in kinds and unlike, unlike, other, unequal, renamed, apart, long_alone
 
 
 def _error(curve: Curve, predicted: Fit) -> float:

@@ -137,7 +137,8 @@ class EngineMemory(Answer):
         if self.engine.rule == "static":
             return tuple(found)
         step, told = self._peak()
-        told = f"{told}, and {_constant(self.engine)}"
+        constant = f"{self.engine['constant'].to('MiB')} whatever the model"
+        told = f"{told}, and {constant}, {_source(self.engine, 'constant')}"
         found.append(Part("largest step", step, told, self._off("step", step)))
         if self.engine["workspace"].magnitude and (buffers := self._experts_buffers()):
             told = "workspaces of the chosen experts, which stay once they are made"
@@ -160,8 +161,7 @@ class EngineMemory(Answer):
     @cached_property
     def caches(self) -> Quantity:
         """What is left for keys, values and states; below zero where the model is too large."""
-        taken = sum((part.memory for part in self.parts), quantity(0, "GiB"))
-        return self.share - taken
+        return self.share - sum((part.memory for part in self.parts), quantity(0, "GiB"))
 
     @property
     def error(self) -> Quantity:
@@ -629,10 +629,6 @@ def _plus_minus(off: Quantity | None) -> str:
 
 def _gib(amount: float) -> Quantity:
     return quantity(amount, "byte").to("GiB")
-
-
-def _constant(engine: Engine) -> str:
-    return f"{engine['constant'].to('MiB')} whatever the model, {_source(engine, 'constant')}"
 
 
 def _padding(width: int) -> float:

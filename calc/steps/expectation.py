@@ -222,8 +222,7 @@ class Parts(dict[str, Quantity], Reported):
                 domains = curves.domains_of(among, machine)
                 copies = collectives.crossings(chosen, among, domains, own.each)
                 each: Number = of_each(own.time, vectors.m_as("byte") * copies)
-                measured = SECOND * (layers * each)
-                self.add("experts", measured, Origin(f"{layers} {own}", (SOURCE,)))
+                self.add("experts", SECOND * (layers * each), Origin(f"{layers} {own}", (SOURCE,)))
                 if own.device != machine.device.key:
                     self._elsewhere[hardware.get(own.device).name] = None
                 continue
@@ -343,8 +342,7 @@ def serving_pass(job: Job, tokens: Tokens) -> Parts:
         return _serving_pass(job, tokens, shared_caches=not largest(fit))
     copied, shared = (_serving_pass(job, tokens, shares) for shares in (False, True))
     for part, time in shared.items():
-        of_copies = copied.get(part, NO_TIME).m_as("s")
-        shared[part] = where(fit, of_copies, time.m_as("s")) * SECOND
+        shared[part] = where(fit, copied.get(part, NO_TIME).m_as("s"), time.m_as("s")) * SECOND
     return shared
 
 
@@ -384,8 +382,7 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     (sequences, tensor, experts, context), places = different(*counts)
     # Of a kernel only slices, experts and parts of a sequence matter.
     one = replace(job, layout=Layout(tensor=tensor, experts=experts, context=context))
-    kernels_of_one = kernels.training_step(one, replace(batch, sequences=sequences))
-    parts = Parts(kernels_of_one, machine, program)
+    parts = Parts(kernels.training_step(one, replace(batch, sequences=sequences)), machine, program)
     parts.like = "training", model.experts is not None
     fullest = job.layers_of_a_stage / model.layers
     for kind, time in parts.items():
@@ -399,8 +396,7 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     blocks = model.blocks * fullest * microbatches
     parts.add_messages("tensor", 2 * blocks, "all_reduce", vectors, layout.tensor)
     if "tensor" in parts:
-        hidden = hides_tensor(job) * parts["tensor"]
-        parts.hidden = parts.hidden + _shorter(hidden, parts["gemm"])
+        parts.hidden = parts.hidden + _shorter(hides_tensor(job) * parts["tensor"], parts["gemm"])
     if largest(layout.context) > 1:
         # A ring of keys and values, whose steps pass behind those of attention.
         cached = job.with_context(length).cached_of_a_layer(batch).m_as("byte")

@@ -275,8 +275,7 @@ def states(model: Transformer | str, recipe: str = "adam-mixed") -> dict[str, Qu
             if not (matrix.part == "output" and model.tied_embeddings):
                 of_one = factored_variance(matrix.inputs, matrix.outputs)
                 moments = moments + of_one * (matrix.copies * matrix.layers)
-        vectors = model.parts["norms"] * parts["variance"]
-        sizes["variance"] = (moments + vectors).to("byte")
+        sizes["variance"] = (moments + model.parts["norms"] * parts["variance"]).to("byte")
     return sizes
 
 
@@ -365,8 +364,7 @@ def longest_context(
     room = float(machines.of(device).device.memory_capacity.m_as("byte")) - reserved
 
     def beyond(context: int) -> float:
-        batch = replace(ONE_SEQUENCE, length=context)
-        total = memory(model, trained, batch, **options).total
+        total = memory(model, trained, replace(ONE_SEQUENCE, length=context), **options).total
         return float(total.m_as("byte")) - room
 
     longest = model.context

@@ -305,8 +305,7 @@ def prefill(
     62.26 ms compute
     """
     counts = _counts(devices, length=length, sequences=sequences)
-    tokens = counts["length"] * counts["sequences"]
-    load = Tokens(reading=tokens, prompt=counts["length"])
+    load = Tokens(reading=counts["length"] * counts["sequences"], prompt=counts["length"])
     job = _job(model, device, counts["devices"], Formats(dtype, weight_size, kv_size))
     return timing.serving_step(job, load)
 

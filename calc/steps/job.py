@@ -559,8 +559,7 @@ def reaching(model: Transformer, tokens: float) -> Transformer:
     1000000000
     """
     check_transformer(model)
-    enough = number("tokens", tokens) <= model.context
-    return model if enough else model.with_context(LONGEST)
+    return model if number("tokens", tokens) <= model.context else model.with_context(LONGEST)
 
 
 @dataclass(frozen=True)

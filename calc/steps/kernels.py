@@ -410,7 +410,7 @@ def expected(
     parts: dict[str, Quantity] = {}
     for kernel in _checked(kernels, machine):
         time = kernel.expected(machine, software)
-        parts[kernel.kind] = parts[kernel.kind] + time if kernel.kind in parts else time
+        parts[kernel.kind] = parts.get(kernel.kind, NO_TIME) + time
     return parts
 
 
@@ -542,8 +542,7 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
         *(_rounded(kernel, "input", frozen) for kernel in launched if _is_in_few_bits(kernel)),
         *(_rounded(kernel, "gradient", frozen) for kernel in forward if _is_in_few_bits(kernel)),
     ]
-    products = [replace(kernel, lasting=True) for kernel in (*launched, *backward)]
-    return [*products, *rounded]
+    return [*(replace(kernel, lasting=True) for kernel in (*launched, *backward)), *rounded]
 
 
 def _is_in_few_bits(kernel: Kernel) -> bool:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
-from calc.core.arguments import as_list, number, truth, whole_number
+from calc.core.arguments import as_list, check_is, number, truth, whole_number
 from calc.core.elementwise import at_least_once, minimum
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -152,6 +152,11 @@ class Lengths:
                 f"the average of {self.average:g} tokens must be below the limit of {limit:g}"
             )
 
+    @staticmethod
+    def check(given: object) -> None:
+        """Refuse what are no lengths."""
+        check_is(Lengths, "lengths", given, "those of answers, as Lengths(1000, 4096) is")
+
     @cached_property
     def scale(self) -> float:
         """The mean that answers would have without the limit."""
@@ -249,7 +254,7 @@ def writing_times(
     (3926, 24.6)
     """
     Job.check(job)
-    _check_lengths(lengths)
+    Lengths.check(lengths)
     count = whole_number("writing_times(): answers", answers)
     truth("writing_times(): measured", measured)
     whole_number("writing_times(): among", among)
@@ -299,7 +304,7 @@ def step(
     100.3 s 71.82% 19.48%
     """
     Job.check(job)
-    _check_lengths(lengths)
+    Lengths.check(lengths)
     count = whole_number("step(): answers", answers)
     used = number("step(): mfu", quantity(mfu).m_as(""), above=0.0)
     whole_number("step(): scored", scored, 0)
@@ -321,10 +326,3 @@ def step(
         quantity(count * lengths.average, "token"),
         int(job.layout.devices),
     )
-
-
-def _check_lengths(given: object) -> None:
-    if not isinstance(given, Lengths):
-        raise InputError(
-            f"lengths must be those of answers, as Lengths(1000, 4096) is; got {abbreviated(given)}"
-        )

@@ -226,8 +226,7 @@ class Throughput(Answer):
     def stands_on(self) -> str:
         """Whose rates it stands on, or that it is a bound; and the bound."""
         if self.expected is None:
-            why = self.not_expected.partition(": ")[0]
-            return f"BOUND ONLY, {PEAKS}, by {self.bound}: {why}"
+            return f"BOUND ONLY, {PEAKS}, by {self.bound}: {self.not_expected.partition(': ')[0]}"
         most = self._rates(self.rate, self.time, "at the most ")
         rates = kernels.rates_of([*self.kernels, *self.vectors], self.machine)
         return f"{rates}; {most}, bound by {self.bound}"

@@ -87,8 +87,7 @@ class Numbering:
         return self.page.blocks.pop(0)
 
     def refuse(self, sentence: str, *patterns: str) -> None:
-        line = self.page.woven.line_of(*patterns)
-        self.problems.add(self.page.chapter.file, line, sentence)
+        self.problems.add(self.page.chapter.file, self.page.woven.line_of(*patterns), sentence)
 
     def refuse_label(self, label: str, sentence: str) -> None:
         self.refuse(sentence, definition(label))

@@ -362,7 +362,6 @@ def _bare(title: str) -> str:
 
 
 def _sections(body: str) -> list[dict[str, Any]]:
-    found = re.finditer(r'<h([23])\b[^>]*? id="([^"]+)"[^>]*>(.*?)</h\1>', body, re.DOTALL)
     return [
         {
             "id": match[2],
@@ -370,7 +369,7 @@ def _sections(body: str) -> list[dict[str, Any]]:
             "number": _number(match[3]),
             "title_html": _bare(match[3]),
         }
-        for match in found
+        for match in re.finditer(r'<h([23])\b[^>]*? id="([^"]+)"[^>]*>(.*?)</h\1>', body, re.DOTALL)
     ]
 
 

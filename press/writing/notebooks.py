@@ -137,8 +137,7 @@ class Notebook(Dresser):
         return convert(blocks, "commonmark+pipe_tables+tex_math_dollars")[0]
 
     def cells(self) -> list[NotebookCell]:
-        text = self.text()
-        first, *rest = (part.strip() for part in re.split(rf"(?m)^{CELL}$", text))
+        first, *rest = (part.strip() for part in re.split(rf"(?m)^{CELL}$", self.text()))
         found = [NotebookCell("markdown", first, [])]
         for number, after in zip(self.run, rest, strict=True):
             cell, outputs = self.page.woven.cells[number]

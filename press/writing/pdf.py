@@ -241,7 +241,9 @@ class _Typst(Dresser):
 
     def on_image(self, node: Node) -> Node:
         path = self.picture(node["c"][2][0])
-        image = f"image({path}, alt: {_quoted(_alt(node))}{_width(attribute(node)[2])})"
+        _, _, values = attribute(node)
+        alt = values.get("fig-alt", "") or plain_text(node["c"][1])
+        image = f"image({path}, alt: {_quoted(alt)}{_width(values)})"
         return raw("typst", f"#box({image})", "RawInline")
 
     def on_span(self, node: Node) -> list[Node]:
@@ -426,7 +428,3 @@ def _quoted(text: str) -> str:
 
 def _width(values: dict[str, str]) -> str:
     return f", width: {typst_width(values['width'])}" if "width" in values else ""
-
-
-def _alt(image: Node) -> str:
-    return attribute(image)[2].get("fig-alt", "") or plain_text(image["c"][1])

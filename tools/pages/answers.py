@@ -30,8 +30,7 @@ def page() -> str:
     links = "\n".join(f"- {_link(name, text, PROBLEMS)}" for name, text in asking.items())
     sections = "\n\n".join(_section(name, text) for name, text in asking.items())
     body = [_only("html", f"{ON_THE_SITE}\n\n{links}"), _only("typst", f"{ON_PAPER}\n\n{sections}")]
-    title = "Answers {.unnumbered}"
-    return generated(title, "the chapters", "\n\n".join(body), SEARCHED_ELSEWHERE)
+    return generated("Answers {.unnumbered}", "the chapters", "\n\n".join(body), SEARCHED_ELSEWHERE)
 
 
 def _only(form: str, body: str) -> str:
