@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from press.errors import stop
+from press.files import text_of
 
 T = TypeVar("T")
 
@@ -50,8 +51,6 @@ def read_edition(root: Path) -> Edition:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        stop("this file is not UTF-8 text.", path.name)
+        return tomllib.loads(text_of(path, path.name))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         stop(f"this is not valid TOML: {error}.", path.name)

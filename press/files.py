@@ -7,11 +7,22 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from press.errors import stop
+
 FOLDER = ".press-cache"  # what press remembers of a book, in the book's folder
 PRESS = Path(__file__).parent
 THEME = PRESS / "theme"
 # Of the PDF, and of figures that want to look like its text.
 FONTS = PRESS.parent / "figures" / "fonts"
+
+
+def text_of(path: Path, name: str) -> str:
+    """What is written in a file; of one that holds no text the line is told where it ends."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        stop("this file is not UTF-8 text.", name, line)
 
 
 def file_digest(path: str | Path) -> str:

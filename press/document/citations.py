@@ -10,6 +10,7 @@ from press.document.page import PAGE, Answers, Cited, Numbered, Page, is_source_
 from press.document.pandoc import Node, empty_document, link, run_pandoc, walk
 from press.document.weave import Woven
 from press.errors import BookError, Problems, stop
+from press.files import text_of
 from press.reading.project import Chapter
 
 
@@ -21,12 +22,7 @@ def check_bibliography(bibliography: list[Path]) -> None:
 
 
 def _check(path: Path) -> None:
-    written = path.read_bytes()
-    try:
-        text = written.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = written.count(b"\n", 0, error.start) + 1
-        stop("this file is not UTF-8 text.", path.name, line)
+    text = text_of(path, path.name)
     try:
         run_pandoc(["-f", "biblatex", "-t", "csljson"], text)
     except BookError as error:

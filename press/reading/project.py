@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from press.errors import Problems, stop
+from press.files import text_of
 from press.reading.settings import read_yaml
 
 # Keys of `format` that shape Quarto's own look and change no word: press has its theme instead.
@@ -104,13 +105,7 @@ def read_book(root: Path) -> Book:
     path = root / "_quarto.yml"
     if not path.is_file():
         stop(f"there is no _quarto.yml in {root}; press renders a Quarto book project.")
-    written = path.read_bytes()
-    try:
-        text = written.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = written.count(b"\n", 0, error.start) + 1
-        stop("this file is not UTF-8 text.", path.name, line)
-    return _Reader(root, *read_yaml(text, path.name)).book()
+    return _Reader(root, *read_yaml(text_of(path, path.name), path.name)).book()
 
 
 class _Reader:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from press.errors import BookError, Problems, stop
+from press.errors import BookError, Problems
+from press.files import text_of
 from press.reading.project import EXECUTE, Chapter
 from press.reading.settings import read_yaml
 
@@ -85,10 +86,7 @@ def read_source(
 ) -> Source:
     """The pieces of a chapter that one of the formats shows, so that no cell runs for nobody;
     `execute` holds the project's defaults for its cells."""
-    try:
-        text = (root / chapter.file).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        stop("this file is not UTF-8 text.", chapter.file)
+    text = text_of(root / chapter.file, chapter.file)
     # `splitlines` would end lines at form feeds and other signs that a cell's text may hold.
     reader = Reader(chapter.file, text.removesuffix("\n").split("\n"), execute, formats)
     reader.read()

@@ -96,21 +96,12 @@ def write_site(
         sheet = pages[i].sheet if (folder / pages[i].sheet).is_file() else ""
         live = runtime and _live(book, pages[i], text["body"])
         body = told[i][0] if live else told[i][0].replace(WITHOUT_SCRIPTS, "")
+        own = {"notebook": notebooks[i], "markdown": markdown[i], "sheet": sheet, "live": live}
+        cited = _citation(book, edition, href, text["title"]) if pages[i].listed else ""
+        own |= {"body": body, "picture": pictures[i], "citation": cited}
         rendered = template.render(
             **shared,
-            page=chapters[i]
-            | text
-            | {
-                "notebook": notebooks[i],
-                "markdown": markdown[i],
-                "sheet": sheet,
-                "live": live,
-                "body": body,
-            }
-            | {"picture": pictures[i]}
-            | {
-                "citation": _citation(book, edition, href, text["title"]) if pages[i].listed else ""
-            },
+            page=chapters[i] | text | own,
             **_neighbours([entry for _, entry in listed], chapters[i]),
             root="../" * href.count("/"),
         )
