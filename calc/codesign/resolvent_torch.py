@@ -16,7 +16,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from calc.codesign.resolvent_problem import Array, Computed, Problem, batch_shape
+from calc.codesign.resolvent_problem import DTYPES, Array, Computed, Problem, batch_shape
 from calc.codesign.resolvent_trust import verified
 from calc.core.errors import InputError, abbreviated
 
@@ -26,9 +26,7 @@ Pair: TypeAlias = tuple[Tensor, Tensor]
 Fractions: TypeAlias = Pair | None
 Sweeps: TypeAlias = Callable[..., Pair]
 FORMATS = {
-    "complex64": (torch.complex64, torch.complex64),
-    "complex128": (torch.complex128, torch.complex128),
-    "mixed": (torch.complex64, torch.complex128),
+    name: tuple(getattr(torch, form.__name__) for form in forms) for name, forms in DTYPES.items()
 }
 
 

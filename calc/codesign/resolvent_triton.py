@@ -40,8 +40,9 @@ def quotient(re, im, x, y):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def fraction_kernel(shifted, products, result, n, batch, down, width: tl.constexpr):  # type: ignore[no-untyped-def]
-    """δ_i = shifted_i − products_{i−1} / δ_{i−1}; from the last entry up where not `down`.
+def sweep_kernel(rows, factors, result, n, batch, down, divided: tl.constexpr, width: tl.constexpr):  # type: ignore[no-untyped-def]
+    """r_i = rows_i + factors_{i−1} r_{i−1}, or where `divided` rows_i − factors_{i−1} / r_{i−1};
+    from the last entry up where not `down`.
 
     All are complex numbers as pairs, (n, B, 2) and (n − 1, B, 2).
     """
@@ -49,32 +50,8 @@ def fraction_kernel(shifted, products, result, n, batch, down, width: tl.constex
     inside = column < batch
     row = tl.where(down, 0, n - 1)
     at = 2 * (row * batch + column)
-    x = tl.load(shifted + at, inside, 1.0)
-    y = tl.load(shifted + at + 1, inside, 0.0)
-    tl.store(result + at, x, inside)
-    tl.store(result + at + 1, y, inside)
-    for step in range(1, n):
-        row = tl.where(down, step, n - 1 - step)
-        at = 2 * (row * batch + column)
-        of = 2 * (tl.where(down, row - 1, row) * batch + column)
-        p = tl.load(products + of, inside, 0.0)
-        q = tl.load(products + of + 1, inside, 0.0)
-        re, im = quotient(p, q, x, y)
-        x = tl.load(shifted + at, inside, 1.0) - re
-        y = tl.load(shifted + at + 1, inside, 0.0) - im
-        tl.store(result + at, x, inside)
-        tl.store(result + at + 1, y, inside)
-
-
-@triton.jit
-def sum_kernel(weights, factors, result, n, batch, down, width: tl.constexpr):  # type: ignore[no-untyped-def]
-    """s_i = weights_i + factors_{i−1} s_{i−1}; from the last entry up where not `down`."""
-    column = tl.program_id(0) * width + tl.arange(0, width)
-    inside = column < batch
-    row = tl.where(down, 0, n - 1)
-    at = 2 * (row * batch + column)
-    x = tl.load(weights + at, inside, 0.0)
-    y = tl.load(weights + at + 1, inside, 0.0)
+    x = tl.load(rows + at, inside, 1.0)
+    y = tl.load(rows + at + 1, inside, 0.0)
     tl.store(result + at, x, inside)
     tl.store(result + at + 1, y, inside)
     for step in range(1, n):
@@ -83,32 +60,35 @@ def sum_kernel(weights, factors, result, n, batch, down, width: tl.constexpr):  
         of = 2 * (tl.where(down, row - 1, row) * batch + column)
         p = tl.load(factors + of, inside, 0.0)
         q = tl.load(factors + of + 1, inside, 0.0)
-        re = p * x - q * y
-        y = tl.load(weights + at + 1, inside, 0.0) + p * y + q * x
-        x = tl.load(weights + at, inside, 0.0) + re
+        a = tl.load(rows + at, inside, 1.0)
+        b = tl.load(rows + at + 1, inside, 0.0)
+        if divided:
+            re, im = quotient(p, q, x, y)
+            x, y = a - re, b - im
+        else:
+            x, y = a + (p * x - q * y), b + p * y + q * x
         tl.store(result + at, x, inside)
         tl.store(result + at + 1, y, inside)
 
 
 def fractions(shifted: Tensor, products: Tensor) -> Pair:
-    """δ from the left and from the right."""
+    """δ_i = shifted_i − products_{i−1} / δ_{i−1} from the left, and the same from the right."""
     couplings = products.to(shifted.dtype)
-    return swept(fraction_kernel, shifted, couplings, True), swept(
-        fraction_kernel, shifted, couplings, False
-    )
+    return swept(True, shifted, couplings, True), swept(True, shifted, couplings, False)
 
 
 def sums(weights: Tensor, to_left: Tensor, to_right: Tensor) -> Pair:
     """u_j = w_j + to_left_j u_{j+1}, and v_j = w_j + to_right_{j−1} v_{j−1}."""
-    return swept(sum_kernel, weights, to_left, False), swept(sum_kernel, weights, to_right, True)
+    return swept(False, weights, to_left, False), swept(False, weights, to_right, True)
 
 
-def swept(kernel: triton.JITFunction, rows: Tensor, couplings: Tensor, down: bool) -> Tensor:
-    """One sweep of a kernel over (n, B), downwards or upwards."""
+def swept(divided: bool, rows: Tensor, couplings: Tensor, down: bool) -> Tensor:
+    """One sweep of the kernel over (n, B), downwards or upwards."""
     n, batch = rows.shape
     rows = rows.resolve_conj().contiguous()
     couplings = couplings.to(rows.dtype).resolve_conj().contiguous()
     result = torch.empty_like(rows)
     pairs = [torch.view_as_real(numbers) for numbers in (rows, couplings, result)]
-    kernel[(triton.cdiv(batch, BLOCK),)](*pairs, n, batch, down, width=BLOCK, num_warps=1)
+    programs = (triton.cdiv(batch, BLOCK),)
+    sweep_kernel[programs](*pairs, n, batch, down, divided, width=BLOCK, num_warps=1)
     return result

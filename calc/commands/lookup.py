@@ -82,13 +82,8 @@ TITLES = (
 WITH_EXTRAS = ("simulation", "codesign", "measure", "derivations")
 NOT_YET = "announced, and not to be had yet:"
 WORD = re.compile(r"[^\W_]+")
-WEIGHTS = {  # of a word that is found there
-    "name": 4.0,
-    "title": 3.0,
-    "also": 2.0,
-    "note": 1.0,
-    "text": 1.0,
-}
+# Of a word that is found there.
+WEIGHTS = {"name": 4.0, "title": 3.0, "also": 2.0, "note": 1.0, "text": 1.0}
 # What is left of it where only the beginning, the look or the verb is the word's, or it is another.
 BEGINNING, TYPO, OF_VERB, SYNONYM = 0.7, 0.5, 0.3, 0.65
 SHORTEST_TYPO, ALIKE = 5, 0.78  # letters, and a ratio: shorter words look like too many others

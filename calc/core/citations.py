@@ -45,13 +45,8 @@ def citation(key: str) -> str:
     venues = ("journal", "booktitle", "institution", "publisher")
     venue = next((entry[field] for field in venues if field in entry), "")
     address = f"https://doi.org/{entry['doi']}" if "doi" in entry else entry.get("url", "")
-    parts = [
-        f"{_authors(entry)} ({entry.get('year', 'n.d.')})",
-        entry.get("title", ""),
-        venue,
-        address,
-    ]
-    return ", ".join(part for part in parts if part)
+    who = f"{_authors(entry)} ({entry.get('year', 'n.d.')})"
+    return ", ".join(filter(None, (who, entry.get("title", ""), venue, address)))
 
 
 def _authors(entry: dict[str, str]) -> str:

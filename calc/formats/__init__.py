@@ -60,14 +60,8 @@ from calc.formats.tiles import Tiles as Tiles, delayed as delayed
 
 __all__ = [
     *("Block", "Encoded", "EncodedTensor", "Float", "Integer", "PowerOfTwo", "Tiles"),
-    *(
-        "QuantizedModel",
-        "TrainingFormat",
-        "TwoLevelBlock",
-        "delayed",
-        "hadamard_transform",
-        "inverse_hadamard_transform",
-    ),
+    *("QuantizedModel", "TrainingFormat", "TwoLevelBlock", "delayed"),
+    *("hadamard_transform", "inverse_hadamard_transform"),
     *("kahan_sum", "neumaier_sum", "pairwise_sum", "running_sum", "tensor_core_sum"),
     *("quantized_models", "training_formats", "element_size", "get", "key_of", "names", "printed"),
 ]

@@ -152,16 +152,9 @@ def prepare_hardware_constrained_run(
     check_is(HardwareSimulationConfig, "simulation_config", config, "a HardwareSimulationConfig")
     own_precision = getattr(model, "precision", "fp32")
     precision = arithmetic(config.precision_mode if config.enabled else own_precision).name
-    choice = adjust_batch_size_to_memory(
-        model,
-        batch_size,
-        config.max_memory,
-        precision,
-        config.batch_size_limit,
-        dataset_size,
-        config.mode,
-        config.optimizer,
-    )
+    limits = config.max_memory, precision, config.batch_size_limit, dataset_size
+    used = config.mode, config.optimizer
+    choice = adjust_batch_size_to_memory(model, batch_size, *limits, *used)
     batch, limited_by = choice.batch, choice.limited_by
     if not config.enabled:
         batch, limited_by = _unconstrained(choice.requested, dataset_size)

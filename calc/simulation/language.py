@@ -164,13 +164,8 @@ class LanguageModel:
         """The slope of the mean loss by each weight, as if nothing were rounded on the way."""
         weights, tokens = self.weights, windows[:, :-1]
         logits, (*blocks, (last, scale, final)) = self._forward(tokens)
-        slope = _softmax(logits)
-        numpy.put_along_axis(
-            slope,
-            windows[:, 1:, None],
-            numpy.take_along_axis(slope, windows[:, 1:, None], -1) - 1,
-            -1,
-        )
+        slope, right = _softmax(logits), windows[:, 1:, None]
+        numpy.put_along_axis(slope, right, numpy.take_along_axis(slope, right, -1) - 1, -1)
         slope /= tokens.size
         slopes = {"head": _outer(slope, final)}
         slope = slope @ weights["head"]

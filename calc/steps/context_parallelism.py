@@ -216,11 +216,5 @@ def prefill(
             parts.hidden = parts.hidden + quantity(min(hop.m_as("s"), block) * hops, "s")
         return parts
 
-    return StepTime(
-        step.parts | {"links": least.to("s")},
-        step.operations,
-        step.peak,
-        step.traffic,
-        step.tokens,
-        expectation.if_measured(made, tokens),
-    )
+    parts = step.parts | {"links": least.to("s")}
+    return replace(step, parts=parts, expectation=expectation.if_measured(made, tokens))

@@ -409,14 +409,8 @@ class Job:
     ) -> Job:
         """The job of what a caller wrote: names stand for the model, machine and software."""
         program = programs.get(software) if isinstance(software, str) else software or UNKNOWN
-        return cls(
-            models.transformer(model),
-            machines.of(machine),
-            layout or Layout(),
-            formats or Formats(),
-            program,
-            trained,
-        )
+        how = layout or Layout(), formats or Formats(), program, trained
+        return cls(models.transformer(model), machines.of(machine), *how)
 
     @staticmethod
     def check(job: object) -> None:

@@ -34,7 +34,7 @@ from calc.core.arrays import Number
 from calc.core.elementwise import ceiling, maximum, of_each, smallest, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
-from calc.core.report import Answer, Table
+from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
 from calc.laws import attention, gemms
@@ -308,24 +308,17 @@ class Gemm(Answer):
         facts: dict[str, object] = {
             **self.headline,
             "device": self.machine.device.key,
-            "dtype": self.dtype,
-            "m": self.m,
-            "n": self.n,
-            "k": self.k,
-            "operations": bound.operations,
-            "traffic": bound.traffic,
+            **values(self, "dtype m n k"),
+            **values(bound, "operations traffic"),
             "intensity": Workload(bound.operations, bound.traffic).intensity,
             "time": {"perfect_overlap": bound.lower, "no_overlap": bound.upper},
             "bound": bound.bound,
         }
         if self.machine.device.publishes("units"):
             facts |= {
-                "tile": self.tile,
-                "tiles": self.tiles,
-                "tile_efficiency": self.tile_efficiency,
+                **values(self, "tile tiles tile_efficiency"),
                 "processors": self.machine.processors,
-                "waves": self.waves,
-                "wave_efficiency": self.wave_efficiency,
+                **values(self, "waves wave_efficiency"),
             }
         if expected is None:
             return facts | {"expected": None, "not_expected": self.not_expected}
@@ -568,13 +561,8 @@ def _backward(kernel: Kernel, frozen: bool) -> Iterator[Kernel]:
     name = f"{kernel.name}, backward"
     if kernel.shape is None:
         factor = 2.5 if kernel.kind == "attention" else 2.0
-        yield replace(
-            kernel,
-            name=name,
-            operations=kernel.operations * factor,
-            traffic=kernel.traffic * factor,
-            direction="backward",
-        )
+        work, moved = kernel.operations * factor, kernel.traffic * factor
+        yield replace(kernel, name=name, operations=work, traffic=moved, direction="backward")
         return
     m, n, k = kernel.shape
     yield replace(kernel, name=f"{name} to the input", shape=(m, k, n))

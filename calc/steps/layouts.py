@@ -350,12 +350,8 @@ def training_step(
         (share * gradient, layout.reductions),
     )
     parts["data"] = sum((talk.share(held, *passes) for held in layout.held(model)), NO_TIME)
-    step = StepTime(
-        {name: part.to("s") for name, part in parts.items()},
-        operations.to("FLOP"),
-        job.peak,
-        tokens=all_tokens,
-    )
+    times = {name: part.to("s") for name, part in parts.items()}
+    step = StepTime(times, operations.to("FLOP"), job.peak, tokens=all_tokens)
     if not isinstance(job.machine, Machine):
         return step
 

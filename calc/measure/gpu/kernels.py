@@ -23,13 +23,8 @@ def cases(bench: Bench) -> Iterator[Case]:
     rows = bench.memory // 32 // (4 * ROW)
     for name, (operations, arrays, make) in KERNELS.items():
         elements = rows * ROW
-        yield bench.case(
-            partial(make, bench, rows),
-            kernel=name,
-            dtype="fp32",
-            flop=operations * elements,
-            bytes=4 * arrays * elements,
-        )
+        counts = {"flop": operations * elements, "bytes": 4 * arrays * elements}
+        yield bench.case(partial(make, bench, rows), kernel=name, dtype="fp32", **counts)
     yield _convolution(bench)
 
 

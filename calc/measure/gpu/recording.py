@@ -14,6 +14,7 @@ import torch
 
 from calc.core.errors import InputError
 from calc.core.files import write_text
+from calc.core.report import values
 from calc.measure.gpu import (
     attention,
     collectives,
@@ -119,10 +120,7 @@ def _conditions(bench: Bench) -> Row:
         "gpu": "none: a trial on the CPU",
         "gpus": 0,
         "memory": bench.memory,
-        "processor": machine.processor,
-        "cores": machine.cores,
-        "system": machine.system,
-        "python": machine.python,
+        **values(machine, "processor cores system python"),
         "torch": torch.__version__,
         "triton": _version("triton"),
         "runtime": f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU",
