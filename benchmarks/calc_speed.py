@@ -92,10 +92,7 @@ def one_law(mlsysim: str | None) -> None:
     for name, call in calls.items():
         print(f"  {name:<24}{microseconds(call):8.1f} µs")
     if mlsysim:
-        found = subprocess.run(
-            [mlsysim, "-c", MLSYSIM_LAWS], check=True, capture_output=True, text=True
-        )
-        for name, seconds in json.loads(found.stdout.splitlines()[-1]).items():
+        for name, seconds in printed(mlsysim, MLSYSIM_LAWS).items():
             print(f"  mlsysim {name:<21}{seconds * 1e6:5.1f} µs")
 
 
@@ -127,6 +124,12 @@ def in_turns(calls: dict[str, Callable[[], object]], turns: int) -> dict[str, fl
             call()
             seconds[name].append(time.perf_counter() - start)
     return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def printed(python: str, program: str) -> dict[str, float]:
+    """The JSON that a program of another interpreter prints last."""
+    found = subprocess.run([python, "-c", program], check=True, capture_output=True, text=True)
+    return dict(json.loads(found.stdout.splitlines()[-1]))
 
 
 def runner(command: list[str]) -> Callable[[], object]:

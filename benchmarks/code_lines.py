@@ -44,15 +44,11 @@ def count(commit: str) -> Counter[str]:
     lines: Counter[str] = Counter()
     for name in _git(listing).splitlines():
         top = name.split("/")[0]
-        if (
-            name.endswith(".py")
-            and top not in ("tests", ".ci")
-            and (commit or (ROOT / name).exists())
-        ):
-            source = (
-                _git(["git", "show", f"{commit}:{name}"]) if commit else (ROOT / name).read_text()
-            )
-            lines[top] += code_lines(source)
+        counts = name.endswith(".py") and top not in ("tests", ".ci")
+        if counts and commit:
+            lines[top] += code_lines(_git(["git", "show", f"{commit}:{name}"]))
+        elif counts and (ROOT / name).exists():
+            lines[top] += code_lines((ROOT / name).read_text())
     return lines
 
 

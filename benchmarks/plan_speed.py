@@ -9,13 +9,12 @@ answers for one point.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 
 import numpy
 
-from benchmarks.calc_speed import in_turns
+from benchmarks.calc_speed import in_turns, printed
 from calc import hardware, models
+from calc.core.report import values
 from calc.planning import Plan, TrainingPlan, plan, plan_training
 
 # Scenarios in a second of the solver that answers the same question, for the same model and device.
@@ -64,10 +63,7 @@ def main() -> None:
     print(f"\nA run of Llama 3.1 405B on {found.devices} H100s, best of {found.searched:,} layouts")
     print(f"  the whole plan          {layouts * 1e3:8.0f} ms")
     if options.mlsysim:
-        told = subprocess.run(
-            [options.mlsysim, "-c", MLSYSIM], check=True, capture_output=True, text=True
-        )
-        rates = json.loads(told.stdout.splitlines()[-1])
+        rates = printed(options.mlsysim, MLSYSIM)
         print("\nPoints in a second, and how many times those of mlsysim")
         for name, rate in rates.items():
             print(f"  mlsysim {name:<21}{rate:10.0f}")
@@ -98,17 +94,9 @@ def answers(**counts: object) -> list[object]:
         price="3 USD/hour",
         **counts,  # type: ignore[arg-type]
     )
-    return [
-        made.fits,
-        made.memory,
-        made.time_to_first_token,
-        made.time_per_token,
-        made.answer_time,
-        made.throughput,
-        made.cost_per_token,
-        made.energy_per_token,
-        made.binds,
-    ]
+    times = "time_to_first_token time_per_token answer_time throughput"
+    told = values(made, f"fits memory {times} cost_per_token energy_per_token binds")
+    return list(told.values())
 
 
 if __name__ == "__main__":

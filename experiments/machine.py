@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime
 import os
+import time
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
+from calc.core.report import values
 from calc.measure import this_machine
 
 
@@ -19,15 +22,22 @@ def ask_for_one_thread(command: str) -> None:
         raise SystemExit(f"say how it is measured: {command}")
 
 
+def timed(run: Callable[[], object], repeats: int) -> list[float]:
+    """Seconds of each run, after one that warms up."""
+    run()
+    found = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        found.append(time.perf_counter() - start)
+    return found
+
+
 def describe(path: Path, heading: str, packages: tuple[str, ...], **told: Any) -> None:
     """A TOML file of it: the heading as a comment, today, the machine, and what else there is."""
-    machine = this_machine()
     pairs = {
         "measured": datetime.datetime.now(datetime.UTC).date(),
-        "processor": machine.processor,
-        "cores": machine.cores,
-        "system": machine.system,
-        "python": machine.python,
+        **values(this_machine(), "processor cores system python"),
         **{name: version(name) for name in packages},
         **told,
     }

@@ -39,12 +39,8 @@ def main() -> None:
     memory = [f"memory_{storage}_bytes" for storage in ("dense", "csr", "bitmask")]
     wanted = ["seed", "kind", "pruning", "precision", "accuracy", *memory]
     write_table(rounded(rows.select(wanted)), FOLDER / "digits_fine_tuned.csv")
-    store_conditions(
-        "digits_fine_tuned.toml",
-        "How digits_fine_tuned.csv was measured.",
-        command=COMMAND,
-        fine_tuning=FINE_TUNING,
-    )
+    how = "How digits_fine_tuned.csv was measured."
+    store_conditions("digits_fine_tuned.toml", how, command=COMMAND, fine_tuning=FINE_TUNING)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,8 @@ resolvent.toml, the machine and its roofs. Needs numba, torch and scipy; nothing
 from __future__ import annotations
 
 import os
-import statistics
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from statistics import median
 from typing import Any
 
 import numpy
@@ -33,7 +32,7 @@ from calc.codesign.resolvent_numpy import minors
 from calc.codesign.resolvent_problem import Problem
 from calc.core.records import DATA
 from calc.measure import bandwidth, gemm
-from experiments.machine import describe
+from experiments.machine import describe, timed
 from experiments.tables import write_rows
 
 FOLDER = DATA / "measured"
@@ -190,7 +189,7 @@ def banded_speeds() -> Iterable[dict[str, Any]]:
         def diagonal(row: Any = rows[0], identity: Any = identity) -> None:
             solve_banded((1, 1), row, identity).diagonal()
 
-        one, whole = median_seconds(one_column, 3), batch * median_seconds(diagonal, 3)
+        one, whole = median(timed(one_column, 3)), batch * median(timed(diagonal, 3))
         for method, seconds in (("one column", one), ("every column", whole)):
             yield {
                 "backend": "solve_banded",
@@ -207,16 +206,6 @@ def measured_roofs() -> dict[str, float]:
     """Bandwidth of a triad over arrays beyond the caches, and FLOP/s of matrix products."""
     peaks = {name: gemm.rate(name, 1024).value.m_as("FLOP/s") for name in gemm.DTYPES}
     return {"bandwidth": bandwidth.triad(2**27).value.m_as("byte/s"), **peaks}
-
-
-def median_seconds(run: Callable[[], Any], repeats: int) -> float:
-    run()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
 
 
 def drawn(kind: str, count: int, n: int) -> Any:

@@ -16,6 +16,7 @@ import tomli_w
 
 from calc import plan_service
 from calc.core.records import DATA
+from calc.core.report import values
 from calc.derivations.service_under_load import (
     MACHINES,
     AskedService,
@@ -67,11 +68,8 @@ def services() -> dict[str, Any]:
 def planned(machine: str, **more: Any) -> ServicePlan:
     """The service on a machine; more is what else is asked of it."""
     asked: dict[str, Any] = {
-        "rate": AskedService.rate,
-        "prompt": AskedService.prompt,
+        **values(AskedService, "rate prompt ttft tpot"),
         "generated": AskedService.answer,
-        "ttft": AskedService.ttft,
-        "tpot": AskedService.tpot,
         "percentile": float(AskedService.percentile.magnitude),
         "software": "vllm",
     }

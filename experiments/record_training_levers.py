@@ -30,7 +30,7 @@ from calc import codesign, formats, scaling
 from calc.core.records import DATA
 from calc.measure import this_machine
 from calc.simulation import digits
-from experiments.machine import describe
+from experiments.machine import describe, timed
 from experiments.tables import write_rows
 
 FOLDER = DATA / "measured"
@@ -48,16 +48,8 @@ def main() -> None:
         raise SystemExit(f"say how it is measured: {COMMAND}")
     load = os.getloadavg()[0]
     rows: list[Row] = []
-    for measure in (
-        precision,
-        memory,
-        accumulation,
-        padding,
-        offloading,
-        processes,
-        parts_of_a_step,
-        roofs,
-    ):
+    levers = precision, memory, accumulation, padding, offloading, processes
+    for measure in (*levers, parts_of_a_step, roofs):
         print(measure.__name__, flush=True)
         rows += measure()
     shown = ((*names, f"{value:.4g}") for *names, value in rows)
@@ -208,14 +200,8 @@ def processes() -> Iterator[Row]:
         model = dense(width, width, width, CLASSES)
         whole = median(stepper(codesign.Trainer(model, adam(model), cross_entropy), x, y))
         size = 4 * sum(weights.numel() for weights in model.parameters())
-        predicted = codesign.predict_scaling(
-            f"{whole} s",
-            shares_of_a_step(width)["optimizer"],
-            f"{size} byte",
-            2,
-            f"{bandwidth} byte/s",
-            f"{latency} s",
-        )
+        serial, link = shares_of_a_step(width)["optimizer"], (f"{bandwidth} byte/s", f"{latency} s")
+        predicted = codesign.predict_scaling(f"{whole} s", serial, f"{size} byte", 2, *link)
         case = f"width {width}"
         yield "processes", case, "one_process_seconds", whole
         yield "processes", case, "two_processes_seconds", told["steps"][str(width)]
@@ -362,16 +348,6 @@ def relative(found: Any, wanted: Any) -> float:
 
 def stepper(trainer: Any, x: Any, y: Any) -> Callable[[], Any]:
     return lambda: trainer.step(x, y)
-
-
-def timed(run: Callable[[], Any], repeats: int) -> list[float]:
-    run()
-    found = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        found.append(time.perf_counter() - start)
-    return found
 
 
 def median(run: Callable[[], Any]) -> float:
