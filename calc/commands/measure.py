@@ -201,7 +201,10 @@ def _published(file: str, group: str | None) -> Agreement:
         for row in chosen:
             compared.append(published.predict(row))
             bar.advance()
-    return Agreement(compared, () if file or group else reporting.under_load())
+    if file or group not in (None, closed_loops.GROUP):
+        return Agreement(compared)
+    recorded = reporting.under_load()  # of loops that are compared anew first tokens alone
+    return Agreement(compared, recorded[-1:] if group else recorded)
 
 
 def _verdict(steady: list[measure.Comparison]) -> str:

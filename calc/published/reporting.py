@@ -19,6 +19,7 @@ from calc.published.prediction import Comparison
 WORST = 10
 STORED = DATA / "computed"
 FEW = 5  # rows of a class that is summed up by itself
+JUDGED = 12  # rows of a class by which the planner is judged; the name of one of fewer says so
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ class Agreement(Reported):
             Table([HEADING, *map(_cells, summary(known))]),
             Table([HEADING, *map(_cells, summary(known, kind))]),
             *(
-                Table([SIGNED, *map(_signed, kinds)], f"Signed, by {title}")
+                Table([SIGNED, *map(_signed, kinds)], f"By {title}; {SIGN}")
                 for title, kinds in classes(known).items()
                 if kinds
             ),
@@ -193,14 +194,14 @@ class Agreement(Reported):
 def under_load() -> list[Table]:
     """What is stored of servers under load: each token of closed loops, and first tokens.
 
-    >>> print(under_load()[0].caption)
-    Closed loops as recorded, each token after the first, by software and version
+    >>> print(under_load()[-1].caption.partition("; ")[0])
+    First tokens under load as recorded
     """
     loops, loads = (read_toml(STORED / f"{name}.toml") for name in ("closed_loops", "loads"))
     tables = [
         Table(
             [SIGNED, *(_signed(Summary(**kind)) for kind in kinds)],
-            f"Closed loops as recorded, each token after the first, by {title}",
+            f"Closed loops as recorded, each token after the first, by {title}; {SIGN}",
         )
         for title, kinds in loops["classes"].items()
     ]
@@ -211,12 +212,16 @@ def under_load() -> list[Table]:
         *((f"MLPerf {name}, median", each, "ttft p50") for name, each in of_rates.items()),
     ]
     rows = [_first(name, each["rows"], each[time]) for name, each, time in firsts]
-    return [*tables, Table([SIGNED[:-1], *rows], "First tokens under load as recorded")]
+    return [*tables, Table([SIGNED[:-1], *rows], f"First tokens under load as recorded; {SIGN}")]
 
 
 def _first(name: str, rows: int, errors: Mapping[str, float]) -> tuple[str, ...]:
     parts = _percent(errors["error"]), _percent(errors["largest"])
-    return (name, str(rows), _with_sign(errors["signed"]), *parts)
+    return (_named(name, rows), str(rows), _with_sign(errors["signed"]), *parts)
+
+
+def _named(name: str, rows: int) -> str:
+    return f"{name} (few)" if 0 < rows < JUDGED else name
 
 
 def _with_sign(error: float | None) -> str:
@@ -227,8 +232,8 @@ def report(comparisons: Sequence[Comparison]) -> list[str]:
     """The lines of a table by group, machine and software, of the worst rows, and of the others.
 
     >>> from calc import published
-    >>> print(report(published.compare(published.rows("serving")[:10]))[1].split()[:2])
-    ['serving', '10']
+    >>> print(report(published.compare(published.rows("serving")[:20]))[1].split()[:2])
+    ['serving', '20']
     """
     return Agreement(comparisons).text().split("\n")
 
@@ -242,9 +247,11 @@ HEADING = (
     "share of bound",
     "median error",
     "90th percentile",
+    "inside 80%",
 )
 
 
+SIGN = f"above zero is slower than expected; few are fewer than {JUDGED} rows"
 SIGNED = ("", "expected", "signed error", "median error", "90th percentile", "inside 80%")
 
 
@@ -270,7 +277,7 @@ def _fact(row: Comparison) -> dict[str, object]:
 
 def _cells(kind: Summary) -> tuple[str, ...]:
     return (
-        kind.of,
+        _named(kind.of, kind.expected),
         str(kind.usable),
         str(kind.expected),
         str(kind.faster_than_lower),
@@ -278,12 +285,14 @@ def _cells(kind: Summary) -> tuple[str, ...]:
         _percent(kind.share_of_bound),
         _percent(kind.median_error),
         _percent(kind.largest_errors),
+        _percent(kind.inside),
     )
 
 
 def _signed(kind: Summary) -> tuple[str, ...]:
     errors = map(_percent, (kind.median_error, kind.largest_errors, kind.inside))
-    return (kind.of, str(kind.expected), _with_sign(kind.signed_error), *errors)
+    name = _named(kind.of, kind.expected)
+    return (name, str(kind.expected), _with_sign(kind.signed_error), *errors)
 
 
 def _percent(value: float | None) -> str:

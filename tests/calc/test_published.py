@@ -489,6 +489,21 @@ def test_classes_say_signed_errors_and_how_many_rows_lie_inside() -> None:
     assert dense.inside == pytest.approx(mean(bool(row.inside) for row in known if not row.mixture))
 
 
+def test_small_classes_say_that_they_are_and_signs_what_they_mean() -> None:
+    compared = published.compare(published.rows("serving")[:40])
+    _, kinds, *others = reporting.Agreement(compared, reporting.under_load()).tables
+    assert kinds.rows[0][-1] == "inside 80%"
+    signed = [
+        table for table in others if table.rows[0] in (reporting.SIGNED, reporting.SIGNED[:-1])
+    ]
+    assert len(signed) > 2
+    for table in (kinds, *signed):
+        place = table.rows[0].index("expected")
+        for row in table.rows[1:]:
+            assert row[0].endswith(" (few)") == (0 < int(row[place]) < 12)
+    assert all("above zero is slower than expected" in table.caption for table in signed)
+
+
 @pytest.mark.parametrize(
     ("name", "clause"),
     [
