@@ -26,7 +26,7 @@ PAGES = [
 def main() -> None:
     if not (SITE / "index.html").exists():
         sys.exit("There is no rendered book in _book; make book renders it.")
-    for page, verdict in packages.lighthouse(SITE, PAGES).items():
+    for page, verdict in packages.lighthouse(SITE, PAGES, "performance").items():
         print(f"{verdict['scores']['performance']:>4}  {page}")
 
 

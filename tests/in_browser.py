@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
@@ -91,17 +92,19 @@ def expect_background(page: Page, colour: str) -> None:
 
 def axe_violations(page: Page, *but: str) -> list[str]:
     """What breaks axe's serious rules: all that it has by default, but for those named."""
-    return _serious(page, RUN, list(but))
+    return _serious(_report(page, RUN, list(but)))
 
 
-def colour_violations(page: Page, judged: list[str]) -> list[str]:
+def colour_violations(page: Page, judged: dict[str, int]) -> list[str]:
     """What breaks axe's rules of colour, of looks that it has not judged on an earlier page.
 
     A look is all that these rules go by: an element's colours, size and weight, with the grounds
-    behind it, and those of the text around a link. `judged` grows by what axe has passed or
-    refused; what it could not decide on one page it is asked about on the next.
+    behind it, and those of the text around a link. `judged` counts how often axe was asked about a
+    look; what it could not decide on one page it is asked about on the next ones, to the tenth.
     """
-    return _serious(page, RUN_ON_NEW_LOOKS, judged)
+    report = _report(page, RUN_ON_NEW_LOOKS, judged)
+    judged.update(report["judged"])
+    return _serious(report)
 
 
 # Rules that cannot break seriously are left out: of these "region" alone takes a tenth of the time.
@@ -113,7 +116,7 @@ RUN = """async but => {
 }"""
 
 RUN_ON_NEW_LOOKS = """async judged => {
-    const known = new Set(judged), grounds = new Map();
+    const enough = 10, grounds = new Map();
     const ground = element => {
         if (!element) return "";
         if (!grounds.has(element)) {
@@ -143,10 +146,11 @@ RUN_ON_NEW_LOOKS = """async judged => {
         const same = block.textContent.trim() === link.textContent.trim();
         return same ? "" : type(link.parentElement) + type(block);
     };
-    const all = [...document.querySelectorAll("body, body :not(svg, svg *)")].filter(shown);
+    const all = [...document.querySelectorAll("body, body :not(svg, svg *)")];
+    const those = that => all.filter(element => that(element) && shown(element));
     const asked = {
-        "color-contrast": [all.filter(has_text), type],
-        "link-in-text-block": [all.filter(element => element.matches("a[href]")),
+        "color-contrast": [those(has_text), type],
+        "link-in-text-block": [those(element => element.matches("a[href]")),
             link => type(link) + beside_text(link)],
     };
     const key = (rule, element) => rule + asked[rule][1](element);
@@ -154,8 +158,10 @@ RUN_ON_NEW_LOOKS = """async judged => {
         const looks = new Map();
         for (const element of elements) {
             const look = key(rule, element);
-            if (!known.has(look)) looks.set(look, [...(looks.get(look) ?? []), element]);
+            if (judged[look] >= enough) continue;
+            looks.set(look, [...(looks.get(look) ?? []), element]);
         }
+        for (const look of looks.keys()) judged[look] = (judged[look] ?? 0) + 1;
         return [...looks.values()].flatMap(alike => alike.slice(0, 3));
     });
     if (!include.length) return {violations: [], judged};
@@ -164,16 +170,19 @@ RUN_ON_NEW_LOOKS = """async judged => {
         resultTypes: ["violations", "passes"],
     });
     for (const {id, nodes} of [...violations, ...passes])
-        for (const node of nodes) known.add(key(id, node.element)), delete node.element;
-    return {violations, judged: [...known]};
+        for (const node of nodes) judged[key(id, node.element)] = enough, delete node.element;
+    return {violations, judged};
 }"""
 
 
-def _serious(page: Page, run: str, argument: list[str]) -> list[str]:
+def _report(page: Page, run: str, argument: object) -> dict[str, Any]:
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text(encoding="utf-8"))  # no page lets a foreign script in
-    report = page.evaluate(run, argument)
-    argument[:] = report.get("judged", argument)
+    report: dict[str, Any] = page.evaluate(run, argument)
+    return report
+
+
+def _serious(report: dict[str, Any]) -> list[str]:
     return [
         f"{found['id']} ({found['impact']}): {node['html'][:160]}"
         for found in report["violations"]

@@ -39,7 +39,6 @@ def test_a_test_that_fails_anyway_notices_nothing(tmp_path: Path) -> None:
         list(mutations.survivors([], tmp_path, quick=True))
 
 
-@pytest.mark.slow
 def test_as_things_stand_every_table_has_its_row() -> None:
     rows = mutations.published()
     assert rows.keys() == test_published.TABLES.keys()

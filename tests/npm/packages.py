@@ -72,8 +72,8 @@ class _Silent(http.server.SimpleHTTPRequestHandler):
         """Says nothing of each file."""
 
 
-def lighthouse(site: Path, pages: list[str]) -> dict[str, dict[str, Any]]:
+def lighthouse(site: Path, pages: list[str], categories: str) -> dict[str, dict[str, Any]]:
     """Lighthouse's scores of each page, 0 to 100 by category, and the audits that failed."""
     chromium = needed("chromium", "judge the pages with Lighthouse")
     with served(site) as address:
-        return run("lighthouse.mjs", chromium, *(f"{address}/{page}" for page in pages))
+        return run("lighthouse.mjs", chromium, categories, *(f"{address}/{page}" for page in pages))

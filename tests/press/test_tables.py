@@ -239,4 +239,4 @@ def test_what_tables_offer_can_be_used_by_all(page: Page) -> None:
     page.locator(".sort").first.click()
     assert axe_violations(page) == []
     page.emulate_media(color_scheme="dark")
-    assert colour_violations(page, []) == []
+    assert colour_violations(page, {}) == []
