@@ -65,14 +65,10 @@ def draw() -> Figure:
         bold=True,
     )
     last.set_xlabel("Time, in units of a device's work")
-    figure.legend(
-        handles=[Patch(label=name, linewidth=0, **look) for name, look in MEANINGS],
-        loc="outside lower center",
-        ncols=2 if narrow else len(MEANINGS),
-        frameon=False,
-        fontsize=style.SMALL,
-        handlelength=1.3,
-        columnspacing=1.2,
+    handles = [Patch(label=name, linewidth=0, **look) for name, look in MEANINGS]
+    columns = 2 if narrow else len(MEANINGS)
+    style.legend(
+        figure, above=False, columns=columns, handles=handles, handlelength=1.3, columnspacing=1.2
     )
     return figure
 

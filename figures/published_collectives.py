@@ -42,12 +42,7 @@ def draw() -> Figure:
             linewidth=1.6,
             label=name,
         )
-    figure.legend(
-        loc="outside lower center",
-        frameon=False,
-        fontsize=style.SMALL,
-        ncols=1 if style.is_narrow() else 2,
-    )
+    style.legend(figure, above=False, columns=1 if style.is_narrow() else 2)
     return figure
 
 

@@ -137,6 +137,12 @@ def key(
         note(axes, x, y - step * number, name, bold=True, color=color, **look)
 
 
+def legend(figure: Figure, above: bool, columns: int, **look: Any) -> None:
+    """Of the whole figure, above or below it."""
+    look |= {"loc": f"outside {'upper' if above else 'lower'} center", "ncols": columns}
+    figure.legend(frameon=False, fontsize=SMALL, **look)
+
+
 class _Powers(LogLocator):
     """Powers of ten; on an axis that holds fewer than two of them, twos and fives between them."""
 

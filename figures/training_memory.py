@@ -76,14 +76,9 @@ def draw() -> Figure:
     far.spines["left"].set_visible(False)
     _break(near, far)
     figure.supxlabel("Memory of a device (GB)", size=10.5)
-    figure.legend(
-        handles=[Patch(label=name, facecolor=color, linewidth=0) for _, name, color in PARTS],
-        loc="outside upper center",
-        ncols=2 if narrow else len(PARTS),
-        frameon=False,
-        fontsize=style.SMALL,
-        handlelength=1.3,
-    )
+    handles = [Patch(label=name, facecolor=color, linewidth=0) for _, name, color in PARTS]
+    columns = 2 if narrow else len(PARTS)
+    style.legend(figure, above=True, columns=columns, handles=handles, handlelength=1.3)
     return figure
 
 
