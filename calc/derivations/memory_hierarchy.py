@@ -37,37 +37,17 @@ class MemoryHierarchy:
     registers = (sms * registers_of_sm).to("MiB")
     l1 = (sms * l1_of_sm).to("MiB")
     l1_bandwidth = (l1_bytes_per_clock * sms * clock).to("TB/s")
+    _wait, _word = AnchorLatencies, EnergyOfMovement
     levels = (
         Level("Registers", registers, None, None, None),
+        Level("L1 and shared memory", l1, _wait.hopper_l1, l1_bandwidth, _word.a100_l1_word),
+        Level("L2 cache", h100.on_chip_memory, _wait.hopper_l2, l2_bandwidth, _word.a100_l2_word),
         Level(
-            "L1 and shared memory",
-            l1,
-            AnchorLatencies.hopper_l1,
-            l1_bandwidth,
-            EnergyOfMovement.a100_l1_word,
-        ),
-        Level(
-            "L2 cache",
-            h100.on_chip_memory,
-            AnchorLatencies.hopper_l2,
-            l2_bandwidth,
-            EnergyOfMovement.a100_l2_word,
-        ),
-        Level(
-            "HBM",
-            h100.memory_capacity,
-            AnchorLatencies.hopper_global_revised,
-            h100.memory_bandwidth,
-            EnergyOfMovement.a100_hbm_word,
+            *("HBM", h100.memory_capacity, _wait.hopper_global_revised),
+            *(h100.memory_bandwidth, _word.a100_hbm_word),
         ),
         Level("Host DRAM", host_memory, None, AnchorBandwidths.pcie_raw, None),
-        Level(
-            "NVMe SSD",
-            drives,
-            AnchorLatencies.ssd,
-            AnchorBandwidths.nvme_gen4,
-            constants.energy_ssd_word_estimate,
-        ),
+        Level("NVMe SSD", drives, _wait.ssd, AnchorBandwidths.nvme_gen4, _word.ssd_estimate),
     )
     latency_span = (AnchorLatencies.ssd / AnchorLatencies.hopper_l1).to("")
     bandwidth_span = (l1_bandwidth / AnchorBandwidths.nvme_gen4).to("")
@@ -130,6 +110,7 @@ class TwoGenerations:
     per_sm_h100 = (MemoryHierarchy.h100.on_chip_memory / MemoryHierarchy.sms).to("KiB")
     per_sm_b200 = (b200.on_chip_memory / b200.units).to("KiB")
     _registers, _l1, _l2, _hbm = (level[:4] for level in MemoryHierarchy.levels[:4])
+    _nvlink, _pcie = MemoryHierarchy.h100.link_bandwidth, AnchorBandwidths.pcie_raw
     rows = (
         (*_registers, (b200.units * MemoryHierarchy.registers_of_sm).to("MiB"), None, None),
         ("Tensor memory", None, None, None, (b200.units * tensor_memory).to("MiB"), None, None),
@@ -141,14 +122,8 @@ class TwoGenerations:
         ),
         (*_l2, b200.on_chip_memory, approximately(constants.latency_l2_b200, 3), None),
         (*_hbm, b200.memory_capacity, None, b200.memory_bandwidth),
-        (
-            *("Another GPU, NVLink", None, None, MemoryHierarchy.h100.link_bandwidth),
-            *(None, None, b200.link_bandwidth),
-        ),
-        (
-            *("The host, PCIe Gen5", None, None, AnchorBandwidths.pcie_raw),
-            *(None, None, AnchorBandwidths.pcie_raw),
-        ),
+        ("Another GPU, NVLink", None, None, _nvlink, None, None, b200.link_bandwidth),
+        ("The host, PCIe Gen5", None, None, _pcie, None, None, _pcie),
     )
 
 

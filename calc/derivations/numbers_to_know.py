@@ -114,26 +114,17 @@ class EnergyOfArithmetic:
     rows = (
         ("INT8", int8_add, int8_multiply, int8_add_7nm, constants.energy_7nm_int8_multiply),
         (
-            "INT32",
-            constants.energy_int32_add,
-            int32_multiply,
-            constants.energy_7nm_int32_add,
-            int32_multiply_7nm,
+            *("INT32", constants.energy_int32_add, int32_multiply),
+            *(constants.energy_7nm_int32_add, int32_multiply_7nm),
         ),
         ("BF16", None, None, constants.energy_7nm_bf16_add, constants.energy_7nm_bf16_multiply),
         (
-            "FP16",
-            constants.energy_fp16_add,
-            fp16_multiply,
-            constants.energy_7nm_fp16_add,
-            fp16_multiply_7nm,
+            *("FP16", constants.energy_fp16_add, fp16_multiply),
+            *(constants.energy_7nm_fp16_add, fp16_multiply_7nm),
         ),
         (
-            "FP32",
-            constants.energy_fp32_add,
-            fp32_multiply,
-            constants.energy_7nm_fp32_add,
-            constants.energy_7nm_fp32_multiply,
+            *("FP32", constants.energy_fp32_add, fp32_multiply),
+            *(constants.energy_7nm_fp32_add, constants.energy_7nm_fp32_multiply),
         ),
     )
 

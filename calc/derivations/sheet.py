@@ -54,25 +54,14 @@ class OnePage:
         ("Kernel of a CUDA graph", machines.get("dgx-h100").gap.to("µs")),
     )
     four_bits = quantity("4.5 bit/param")  # of NVFP4, with a scale for each sixteen
-    with_gradients = training.recipe("adam-mixed-fp32-gradients").bytes_per_parameter
+    _held = MemoryPerParameter
+    _in_four_bits = training.model_memory(MemoryPerParameter.parameters, four_bits)
     model = (
-        (
-            "Serve in NVFP4",
-            four_bits.to("byte/param"),
-            training.model_memory(MemoryPerParameter.parameters, four_bits),
-        ),
-        ("Serve in FP8", MemoryPerParameter.int8_per_parameter, MemoryPerParameter.int8_serving),
-        ("Serve in BF16", MemoryPerParameter.fp16_per_parameter, MemoryPerParameter.fp16_serving),
-        (
-            "Train with Adam, mixed",
-            MemoryPerParameter.mixed_per_parameter,
-            MemoryPerParameter.mixed_training,
-        ),
-        (
-            "with gradients in FP32",
-            with_gradients,
-            training.model_memory(MemoryPerParameter.parameters, with_gradients),
-        ),
+        ("Serve in NVFP4", four_bits.to("byte/param"), _in_four_bits),
+        ("Serve in FP8", _held.int8_per_parameter, _held.int8_serving),
+        ("Serve in BF16", _held.fp16_per_parameter, _held.fp16_serving),
+        ("Train with Adam, mixed", _held.mixed_per_parameter, _held.mixed_training),
+        ("with gradients in FP32", _held.wide_per_parameter, _held.wide_training),
     )
     kilometre = quantity("1 km")
     light = (
