@@ -158,8 +158,7 @@ class Clipping:
     best_many = quantization.symmetric(weights, many_bits).least_error(weights)
     best_clip = quantity(float(best_few.scale * best_few.high), "")
     best_share = (best_clip / largest).to("%")
-    best_many_share = quantity(float(best_many.scale * best_many.high), "") / largest
-    best_many_share = best_many_share.to("%")
+    best_many_share = (quantity(float(best_many.scale * best_many.high), "") / largest).to("%")
     sqnr_whole_range = quantity(
         quantization.sqnr(weights, quantization.symmetric(weights, few_bits).round_trip(weights)),
         "",
@@ -184,10 +183,10 @@ class IntegerProduct:
     room = products / inner
 
 
-def _sqnr_of_groups(size: int) -> Quantity:
-    """What 4 bits leave of a shuffled bell, with a scale for each group of this size."""
+def sqnr_of_a_bell(bits: int, group: int | None = None) -> Quantity:
+    """What so many bits leave of a shuffled bell, with a scale for each group or one for all."""
     weights = normal(Rounding.count, stride=1571)
-    scheme = quantization.symmetric(weights, 4, group_size=size)
+    scheme = quantization.symmetric(weights, bits, group_size=group)
     return quantity(quantization.sqnr(weights, scheme.round_trip(weights)), "")
 
 
@@ -216,7 +215,7 @@ class Groups:
         weights = training.model_memory(cls.parameters, per_parameter)
         time = (weights / cls.bandwidth).to("ms")
         rate = (quantity("1 token") / time).to("token/s")
-        return size, per_parameter.to("bit/param"), weights, time, rate, _sqnr_of_groups(size)
+        return size, per_parameter.to("bit/param"), weights, time, rate, sqnr_of_a_bell(4, size)
 
 
 class ReleasedWeights:

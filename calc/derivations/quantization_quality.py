@@ -20,7 +20,7 @@ from calc import (
 )
 from calc.core.units import Quantity, quantity
 from calc.derivations.examples import DENSE
-from calc.derivations.quantization import Groups, Rounding, normal
+from calc.derivations.quantization import Groups, sqnr_of_a_bell
 from calc.derivations.quoting import Row, Rows, show
 from calc.formats import QuantizedModel
 
@@ -48,13 +48,6 @@ class BellNoise:
     small_group = Groups.small_group
 
     @staticmethod
-    def sqnr(bits: int, group: int | None = None) -> Quantity:
-        """SQNR of a shuffled bell, with a scale for each group or one for all."""
-        weights = normal(Rounding.count, stride=1571)
-        scheme = quantization.symmetric(weights, bits, group_size=group)
-        return quantity(quantization.sqnr(weights, scheme.round_trip(weights)), "")
-
-    @staticmethod
     def noise(sqnr: Quantity) -> Quantity:
         """The power of the error as a share of that of the signal."""
         return quantity(10 ** (-sqnr.magnitude / 10), "").to("%")
@@ -62,7 +55,9 @@ class BellNoise:
     @classmethod
     def row(cls, bits: int) -> Row:
         """Bits, SQNR with one scale, in groups and in small groups, and the noise in groups."""
-        one, groups, small = (cls.sqnr(bits, group) for group in (None, cls.group, cls.small_group))
+        one, groups, small = (
+            sqnr_of_a_bell(bits, group) for group in (None, cls.group, cls.small_group)
+        )
         return bits, one, groups, small, cls.noise(groups)
 
 
@@ -131,7 +126,7 @@ def _bits(row: QuantizedModel) -> str:
 
 def _bell(row: QuantizedModel) -> Quantity | None:
     """SQNR of a bell after the same bits and groups, where these are plain integers."""
-    return None if row.weights == 16 or row.format else BellNoise.sqnr(row.weights, row.group)
+    return None if row.weights == 16 or row.format else sqnr_of_a_bell(row.weights, row.group)
 
 
 def _source(row: QuantizedModel) -> str:
