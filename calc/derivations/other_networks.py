@@ -229,20 +229,17 @@ class Video:
     image_tokens = diffusion.image_tokens(height, across, 16)
     products = quantity((2 * parameters.m_as("param") * tokens).m_as(""), "FLOP").to("PFLOP")
     attention = diffusion.joint_attention_flops(tokens, blocks, width).to("PFLOP")
-    attention_share = share(attention, products + attention)
+    one_pass = products + attention
+    attention_share = share(attention, one_pass)
     passes = diffusion.passes_of_an_image(steps, 2)
-    work = (passes * (products + attention)).to("PFLOP")
-    time = (diffusion.image_time(products + attention, passes, device.peak("bf16")) / mfu).to(
-        "minute"
-    )
-    time_newer = (diffusion.image_time(products + attention, passes, newer.peak("bf16")) / mfu).to(
-        "minute"
-    )
+    work = (passes * one_pass).to("PFLOP")
+    time = (diffusion.image_time(one_pass, passes, device.peak("bf16")) / mfu).to("minute")
+    time_newer = (diffusion.image_time(one_pass, passes, newer.peak("bf16")) / mfu).to("minute")
     # Half of the frames: half of the products, a quarter of the attention.
     short_tokens = ((short - 1) // 4 + 1) * image_tokens
     short_attention = diffusion.joint_attention_flops(short_tokens, blocks, width)
     short_products = quantity((2 * parameters.m_as("param") * short_tokens).m_as(""), "FLOP")
-    shorter = ((products + attention) / (short_products + short_attention)).to("")
+    shorter = (one_pass / (short_products + short_attention)).to("")
 
 
 class RecommenderSample:

@@ -266,14 +266,12 @@ class NetworkTable:
 def _format_row(title: str, stored: str, computed: str) -> Row:
     """The batch at which a layer leaves the slanted roof, by device, and a token's bytes."""
     size = formats.get(stored).size
-    batches: list[Cell] = []
-    for key in QuantizedRoof.devices:
-        device = hardware.get(key)
-        if computed in device.dtypes:
-            ridge = (device.peak(computed) / device.memory_bandwidth).to("FLOP/byte")
-            batches.append(show(roofline.critical_batch_by_weights(ridge, size), digits=2))
-        else:
-            batches.append(None)
+    batches = [
+        show(roofline.critical_batch_by_weights(device.ridge_point(computed), size), digits=2)
+        if computed in device.dtypes
+        else None
+        for device in map(hardware.get, QuantizedRoof.devices)
+    ]
     read = (DecodeStep.parameters * size / quantity("1 param")).to("GB")
     token = (read / hardware.get("h200").memory_bandwidth).to("ms")
     return (title, show(read, "GB", 2), show(token, "ms", 2), *batches)

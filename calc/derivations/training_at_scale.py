@@ -263,18 +263,10 @@ class Failures:
         interval = training.checkpoint_interval(checkpoint, between)
         return training.goodput(interval, checkpoint, restart, between)
 
-    many_goodput = training.goodput(
-        training.checkpoint_interval(checkpoint, of_a_device / many),
-        checkpoint,
-        restart,
-        of_a_device / many,
-    ).to("%")
-    many_quick = training.goodput(
-        training.checkpoint_interval(checkpoint, of_a_device / many),
-        checkpoint,
-        quick_restart,
-        of_a_device / many,
-    ).to("%")
+    many_between = of_a_device / many
+    many_interval = training.checkpoint_interval(checkpoint, many_between)
+    many_goodput = training.goodput(many_interval, checkpoint, restart, many_between).to("%")
+    many_quick = training.goodput(many_interval, checkpoint, quick_restart, many_between).to("%")
 
 
 class OtherFailures:

@@ -112,21 +112,13 @@ class Products:
     together = transformer.decode_matmuls(llama, context, sequences)
     names = ("query", "key", "scores", "weighted values", "attention output", "gate", "down")
     group = llama.heads // llama.kv_heads
-    prefill_scores = next(product for product in prefill if product.name == "scores").intensity(
-        element
-    )
+    scores, weighted = (made for made in prefill if made.name in ("scores", "weighted values"))
+    prefill_scores = scores.intensity(element)
     up = next(product for product in together if product.name == "up")
     up_together = up.intensity(element)
     critical_batch = roofline.critical_batch(ridge, up.k, up.n, element)
     # Fused, the scores stay on the chip: queries, keys, values and results pass once.
-    fused_operations = sum(
-        (
-            product.operations
-            for product in prefill
-            if product.name in ("scores", "weighted values")
-        ),
-        quantity("0 FLOP"),
-    )
+    fused_operations = scores.operations + weighted.operations
     fused_traffic = (
         2 * length * (llama.heads + llama.kv_heads) * llama.head_width * llama.layers * element
     )
