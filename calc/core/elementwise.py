@@ -58,14 +58,24 @@ def different(*numbers: Number) -> tuple[tuple[Number, ...], NDArray[numpy.intp]
     if not any(map(_is_array, numbers)):
         return numbers, None
     coordinates = numpy.broadcast_arrays(*numbers)
-    code = numpy.zeros(coordinates[0].shape, dtype=numpy.int64)
-    for coordinate in coordinates:
-        _, place = numpy.unique(coordinate, return_inverse=True)
-        code = code * (place.max(initial=0) + 1) + place.reshape(code.shape)
+    code, *others = (
+        coordinate
+        for coordinate, number in zip(coordinates, numbers, strict=True)
+        if _is_array(number)
+    )
+    for other in others:
+        place = _place(other)
+        code = _place(code) * (place.max(initial=0) + 1) + place
     _, first, places = numpy.unique(code, return_index=True, return_inverse=True)
     return tuple(coordinate.ravel()[first] for coordinate in coordinates), places.reshape(
         code.shape
     )
+
+
+def _place(coordinate: NDArray[Any]) -> NDArray[numpy.intp]:
+    """Where each of its numbers stands among the different ones."""
+    _, place = numpy.unique(coordinate, return_inverse=True)
+    return place.reshape(coordinate.shape)
 
 
 def of_each(function: Callable[..., float], *numbers: Number) -> Number:
