@@ -21,10 +21,8 @@ COLOUR = style.DEVICES["h100"]
 
 def draw() -> Figure:
     figure = style.figure(height=3.4, narrow_height=6.0)
-    if style.is_narrow():
-        prices, times = figure.subplots(2, 1)
-    else:
-        prices, times = figure.subplots(1, 2, width_ratios=(1.5, 1))
+    ratios = None if style.is_narrow() else (1.5, 1)
+    prices, times = style.panels(figure, 2, width_ratios=ratios)
     for axes in (prices, times):
         style.log_axis(
             axes, "x", "Batch (sequences decoded together)" if axes is prices else "Batch"

@@ -27,10 +27,7 @@ COLOURS = {
 
 def draw() -> Figure:
     figure = style.figure(height=3.3, narrow_height=5.6)
-    if style.is_narrow():
-        above, below = figure.subplots(2, 1, sharex=True)
-    else:
-        above, below = figure.subplots(1, 2)
+    above, below = style.panels(figure, 2, sharex=style.is_narrow())
     memory = [size.m_as("kB") for _, size in convolution.memory_schedule(Schedules.visual, INT8)]
     _bars(above, memory, "(a) Activations held (kB)")
     peak = VisualWakeWords.peak
@@ -42,18 +39,8 @@ def draw() -> Figure:
     times = [time.m_as("ms") for _, time in layer_times(Schedules.visual)]
     _bars(below, times, "(b) Time at the roofline (ms)")
     below.set_ylim(0, 1.15 * max(times))
-    for number, kind in enumerate(("depthwise", "pointwise")):
-        style.note(
-            above,
-            0.98,
-            0.75 - 0.09 * number,
-            kind,
-            transform=above.transAxes,
-            ha="right",
-            va="top",
-            color=COLOURS[kind],
-            bold=True,
-        )
+    names = [(kind, COLOURS[kind]) for kind in ("depthwise", "pointwise")]
+    style.key(above, names, (0.98, 0.75), 0.09, side="right")
     return figure
 
 
