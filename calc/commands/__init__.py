@@ -215,5 +215,6 @@ def _as_typed(sentence: str, options: argparse.Namespace) -> str:
 
     sentence = re.sub(r"^(?:\w+\(\): )?(\w+)(?= must | needs |: )", option, sentence)
     sentence = re.sub(r"\b(\w+)=True\b", option, sentence)
-    sentence = re.sub(r"\b(\w+)=(?:\"([\w-]+)\"|(FILE)\b)", option, sentence)
+    quoted, bare = r"\"[^\"]+\"|'[^']+'", r"\d+(?:\.\d+)?\b|FILE\b|None\b"
+    sentence = re.sub(rf"\b(\w+)=(?:[\"']([\w.-]+)[\"']|({quoted}|{bare}))", option, sentence)
     return re.sub(r"(?<=; got )(-?\d+)\.0$", r"\1", sentence)

@@ -42,8 +42,9 @@ def changes(plan: Estimate) -> Iterator[str]:
             f" answer{_as_expected(full, plan, 'answer_time')}."
         )
     counts = linked_counts(plan)
-    place = counts.index(int(count))
-    for number in (*counts[max(place - 1, 0) : place], *counts[place + 1 : place + 2]):
+    below = [number for number in counts if number < count]
+    above = [number for number in counts if number > count]
+    for number in (*below[-1:], *above[:1]):
         other = with_devices(plan, number)
         if other.fits:
             longer = _ratio(other.time_per_token.upper, plan.time_per_token.upper)
@@ -69,13 +70,13 @@ def ways_to_fit(setup: Setup) -> Iterator[str]:
     def fits(changed: Setup) -> bool:
         return bool(changed.batch.magnitude <= most_sequences(changed).magnitude)
 
-    counts = device_counts(setup.model)
-    enough = next((count for count in counts if fits(with_devices(setup, count))), None)
-    if enough is None:
+    counts, linked = device_counts(setup.model), linked_counts(setup)
+    enough = [count for count in (*linked, *counts) if fits(with_devices(setup, count))]
+    if not enough:
         yield f"It fits on no number of devices: at most {counts[-1]} can share its heads."
     else:
-        linked = enough in linked_counts(setup)
-        yield f"It fits on {devices_text(enough)}{'' if linked else f', {ONCE_LINKED}'}."
+        once = "" if enough[0] in linked else f", {ONCE_LINKED}"
+        yield f"It fits on {devices_text(enough[0])}{once}."
     if fewer := most_sequences(setup).magnitude:
         yield f"Batch {fewer:.0f} fits."
     for form in SMALLER_WEIGHTS:

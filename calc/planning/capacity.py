@@ -35,7 +35,7 @@ def device_counts(model: Transformer) -> tuple[int, ...]:
 
 
 def linked_counts(setup: Setup) -> tuple[int, ...]:
-    """Those of them that the devices' links allow: all, or as many as share a domain."""
+    """Those of them that the devices' links allow: all, or parts of a domain and whole ones."""
     counts = device_counts(setup.model)
     if setup.link is not None:
         return counts
@@ -43,7 +43,8 @@ def linked_counts(setup: Setup) -> tuple[int, ...]:
     most = math.inf if machine.publishes("ports") else machine.domain
     if not machine.publishes("bandwidth"):  # what joins its devices is not known
         most = 1
-    return tuple(count for count in counts if count <= most)
+    domain = machine.domain
+    return tuple(n for n in counts if n <= most and (n <= domain or n % domain == 0))
 
 
 def with_devices(setup: S, count: Number) -> S:

@@ -284,6 +284,19 @@ def not_to_be_had(device: Accelerator) -> Iterator[str]:
         )
 
 
+def beyond_engines(plan: Estimate) -> Iterator[str]:
+    """The sentence of a plan whose weights alone take more memory than engines fill."""
+    share, full = (
+        plan.software.memory_share,
+        largest(plan.weight_memory / plan.device.memory_capacity),
+    )
+    if share < full <= 1:
+        yield (
+            f"Engines fill {share:.0%} of a device's memory, and weights alone take {full:.0%}:"
+            " they need more devices or smaller weights; `calc fit` counts what."
+        )
+
+
 def caveats(plan: Estimate) -> Iterator[str]:
     """What may make it another answer for this model on these devices."""
     model, device = plan.model, plan.device

@@ -183,7 +183,8 @@ class Plans(Answer):
     @property
     def caveats(self) -> list[str]:
         """What may make it another answer, what is a bound, and devices without a plan."""
-        shared = common_first([(name, plan.caveats) for name, plan in self._named])
+        told = [(name, (*report.beyond_engines(plan), *plan.caveats)) for name, plan in self._named]
+        shared = common_first(told)
         return [*report.bases(self._named)[1], *shared, *self.left_out]
 
     @property

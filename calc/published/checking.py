@@ -184,7 +184,10 @@ class Check(Reported):
             )
             for near in self.held
         ]
-        caption = "Nearest published rows, and their shares of their bounds"
+        caption = (
+            "Nearest published rows: what was measured, and its share of the bound of the layout"
+            " that its row states"
+        )
         near = [(near.rate, f"{near.share:.0%}", near.what) for near in self.near[:SHOWN]]
         return [Table([head, *figures]), *([Table(near, caption)] if near else [])]
 

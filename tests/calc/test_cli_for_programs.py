@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,26 @@ def test_options_are_those_of_the_library() -> None:
         assert action.help.startswith(" ".join(meaning.split()))
         assert action.required == (name not in calc.plan.__kwdefaults__)
         assert action.default == calc.plan.__kwdefaults__.get(name)
+
+
+def test_refusals_name_every_option_as_a_shell_writes_it() -> None:
+    _, parsers = commands.command_parser()
+    for each in parsers:
+        each.add_options()
+        options = Namespace(**{action.dest: None for action in each._actions})
+        for action in each._actions:
+            if not action.option_strings or action.dest in ("help", "csv", "json"):
+                continue
+            name, typed = action.dest, option_of(action.dest)
+            assert typed in action.option_strings, each.prog
+            for told, wanted in {
+                f"{name} must be positive; got 0.0": f"{typed} must be positive; got 0",
+                f"give it as {name}=0.85, or the like": f"give it as {typed} 0.85, or the like",
+                f"{name}=16 would hold it": f"{typed} 16 would hold it",
+                f'take {name}="full", or more': f"take {typed} full, or more",
+                f'as in {name}="3 USD/hour"': f'as in {typed} "3 USD/hour"',
+            }.items():
+                assert commands._as_typed(told, options) == wanted, each.prog
 
 
 def test_a_device_in_json(command: Command) -> None:

@@ -253,4 +253,4 @@ def test_the_command(command: Command) -> None:
         "largest step",
         "outside of torch",
     ]
-    assert "tensor=2 would hold it" in command.refuses("fit", "llama-3-70b", "h100")
+    assert "--tensor 2 would hold it" in command.refuses("fit", "llama-3-70b", "h100")

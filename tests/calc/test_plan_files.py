@@ -243,7 +243,9 @@ def test_a_file_may_contradict_what_is_typed(
 ) -> None:
     file = written(plan_training("llama-3-8b", "dgx-h100", **TRAINED).to_toml(), "run.toml")
     error = told(capsys, f"plan-training --config {file} --deadline '3 day'", 1)
-    assert "takes one of devices, deadline and budget; got devices=64, deadline='3 day'" in error
+    assert (
+        "takes one of devices, deadline and budget; got --devices 64, --deadline '3 day'" in error
+    )
 
 
 def test_a_file_that_cannot_be_written_is_refused_first(

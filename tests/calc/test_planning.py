@@ -17,6 +17,7 @@ from calc import InputError, hardware, machines, models, quantity
 from calc.catalog.machines import Machine
 from calc.core.records import DATA
 from calc.planning import Bounds, Plan, device_counts, plan
+from calc.planning.serving import Plans
 from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
 
 H100 = hardware.H100
@@ -294,6 +295,30 @@ def test_what_would_make_it_fit() -> None:
     assert small.answer.endswith("does not fit, 54.35 GiB too little on each")
     assert re.search("GiB +of 80 GiB: does not fit", small.table())
     assert "each token" not in small.explain()
+
+
+def test_no_plan_cuts_a_model_over_parts_of_domains() -> None:
+    """Kimi K3 has 96 heads, which 12 devices could share: one domain of eight and half of one."""
+    asked: dict[str, Any] = {"prompt": 8000, "generated": 500}
+    assert plan("kimi-k3", "b200", **asked).devices == 16
+    twelve = plan("kimi-k3", "b200", devices=12, **asked)
+    assert any(told.startswith("16 devices: ") for told in twelve.what_would_change)
+
+
+def test_what_an_engine_does_not_fill_is_said() -> None:
+    asked: dict[str, Any] = {"prompt": 8000, "generated": 500}
+    tight = plan("deepseek-v3-2", "a100", devices=8, **asked)
+    assert tight.fits
+    assert any(
+        "Engines fill 90%" in told and "weights alone take 98%" in told
+        for told in Plans((tight,)).caveats
+    )
+    with pytest.raises(InputError, match="each lacks"):
+        calc.engine_memory.fit("deepseek-v3-2", "a100", tensor=8, context=8500)
+    assert not any(
+        "Engines fill" in told
+        for told in Plans((replace(tight, devices=quantity(16, "")),)).caveats
+    )
 
 
 def test_a_link_that_the_data_lack_is_no_lack_of_memory() -> None:
