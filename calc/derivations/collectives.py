@@ -220,7 +220,10 @@ class SumsInSwitch:
 
 
 class FourCollectives:
-    """All-gather, reduce-scatter and all-to-all send half of what an all-reduce sends."""
+    """All-gather, reduce-scatter and all-to-all send half of what an all-reduce sends.
+
+    Sharding weights too costs two all-gathers and a reduce-scatter: half as much again.
+    """
 
     size = GradientExchange.gradients
     devices = GradientExchange.devices
@@ -228,6 +231,7 @@ class FourCollectives:
 
     half = collectives.all_gather_traffic(size, devices)
     whole = GradientExchange.traffic
+    sharded = (3 * half / whole).to("")
     rows = (
         (
             "All-gather",
@@ -251,17 +255,6 @@ class FourCollectives:
     )
 
 
-class ShardedTraining:
-    """Sharding weights too costs two all-gathers and a reduce-scatter: half as much again."""
-
-    weights = quantity("14 GB")
-    devices = GradientExchange.devices
-
-    gather = collectives.all_gather_traffic(weights, devices)
-    traffic = 3 * gather
-    ratio = (traffic / GradientExchange.traffic).to("")
-
-
 class TwoNetworks:
     """A server sends by a port for each GPU: summing inside first saves rounds, and not bytes."""
 
@@ -277,14 +270,9 @@ class TwoNetworks:
     rings = collectives.all_ports_all_reduce(
         size, per_node, nodes, GradientExchange.link, port, Servers.latency
     )
+    latencies = GradientExchange.latency, Servers.latency  # in a server and between them
     time = collectives.chunked_hierarchical_all_reduce(
-        size,
-        per_node,
-        nodes,
-        inner_bandwidth=GradientExchange.link,
-        inner_latency=GradientExchange.latency,
-        outer_bandwidth=port,
-        outer_latency=Servers.latency,
+        size, per_node, nodes, GradientExchange.link, port, *latencies
     )
     rounds = 2 * (devices - 1)
     fewer_rounds = 2 * (per_node - 1) + 2 * (nodes - 1)
@@ -352,7 +340,6 @@ class BenchmarkLine:
 class FasterStep:
     """Problem 2: hiding the exchange beats paying for a wider network."""
 
-    parameters = Overlap.parameters
     tokens = quantity("2048 token")
 
     compute = training.training_time(
@@ -360,31 +347,23 @@ class FasterStep:
     ).to("ms")
     communication = TwoNetworks.expected
     efficiency = collectives.scaling_efficiency(compute, communication, 0).to("%")
+    servers = TwoNetworks.size, TwoNetworks.per_node, TwoNetworks.nodes
     wider_floor = collectives.chunked_hierarchical_all_reduce(
-        TwoNetworks.size,
-        TwoNetworks.per_node,
-        TwoNetworks.nodes,
-        inner_bandwidth=GradientExchange.link,
-        inner_latency=GradientExchange.latency,
-        outer_bandwidth=2 * TwoNetworks.port,
-        outer_latency=Servers.latency,
+        *servers, GradientExchange.link, 2 * TwoNetworks.port, *TwoNetworks.latencies
     )
     wider = communication * (wider_floor / TwoNetworks.time)
     efficiency_wider = collectives.scaling_efficiency(compute, wider, 0).to("%")
     efficiency_hidden = collectives.scaling_efficiency(
         compute, communication, 1, Overlap.backward
     ).to("%")
-    efficiency_larger_batch = Overlap.efficiency
 
 
 class OnePort:
     """A plan that forgets seven ports of eight asks for eight times the tokens."""
 
-    devices = TwoNetworks.devices
-    port = TwoNetworks.port
-    per_node = TwoNetworks.per_node
-
-    planned = collectives.ring_all_reduce(TwoNetworks.size, devices, port, Servers.latency)
+    planned = collectives.ring_all_reduce(
+        TwoNetworks.size, TwoNetworks.devices, TwoNetworks.port, Servers.latency
+    )
     planned_tokens = (Overlap.tokens * (planned / Overlap.compute)).to("token")
     ratio = (planned / TwoNetworks.rings).to("")
-    idle = per_node - 1
+    idle = TwoNetworks.per_node - 1

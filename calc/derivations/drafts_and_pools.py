@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from calc import hardware, inference, machines, models, serving, transformer
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.examples import MIXTURE
+from calc.derivations.experts import expected
 from calc.derivations.precision import rounded
 from calc.derivations.quoting import Row, Rows
 from calc.derivations.service_under_load import Prefixes
@@ -26,10 +28,10 @@ def mixed(chunk: int, sequences: int = 64) -> StepTime:
     return serving.mixed_step(NODE, sequences, OneNode.context, chunk)
 
 
-def expected(step: StepTime) -> Quantity:
-    """What the step is expected to take."""
-    assert step.expected is not None, step.not_expected
-    return step.expected.to("ms")
+def checked(step: StepTime, drafted: int) -> Quantity:
+    """The bound of a step that also checks so many drafted tokens of each sequence."""
+    compute = step.parts["compute"] * (drafted + 1)
+    return replace(step, parts=step.parts | {"compute": compute}).lower
 
 
 class Chunks:
@@ -93,12 +95,11 @@ class Pools:
 
 def largest_batch(limit: Quantity, prompts: float) -> int:
     """Sequences of a step within the limit that also reads so many tokens for each, by halving."""
-    low, high = 1, 813
-    while low < high:
-        middle = (low + high + 1) // 2
-        keeps = expected(mixed(round(prompts * middle), middle)) <= limit
-        low, high = (middle, high) if keeps else (low, middle - 1)
-    return low
+
+    def too_long(batch: int) -> bool:
+        return bool(expected(mixed(round(prompts * batch), batch)) > limit)
+
+    return bisect_left(range(814), True, lo=1, key=too_long) - 1
 
 
 class MixedOrApart:
@@ -141,10 +142,9 @@ class Speculation:
     def speedup(cls, sequences: QuantityLike) -> Any:
         """With the roofs of checking and drafting, which the law of one stream leaves out."""
         plain = step(cls.large, cls.devices, sequences)
-        compute = plain.parts["compute"] * (cls.drafted + 1)
-        check = replace(plain, parts=plain.parts | {"compute": compute})
         draft = step(cls.draft, cls.devices, sequences).lower
-        return (cls.tokens * plain.lower / (check.lower + cls.drafted * draft)).m_as("")
+        check = checked(plain, cls.drafted)
+        return (cls.tokens * plain.lower / (check + cls.drafted * draft)).m_as("")
 
 
 class FullMemory:
@@ -167,27 +167,22 @@ class FullMemory:
         model, devices, context, batch = cls.cases[place]
         batch = batch or int(inference.largest_batch(model, H200, context, devices))
         small = None if model is OneGpu.model else cls.gain(place, batch, OneGpu.model)
-        return (model.name, devices, context, batch, cls.gain(place, batch, head_of(model)), small)
+        head = replace(model, layers=1)  # a layer of the model, and its output matrix
+        return (model.name, devices, context, batch, cls.gain(place, batch, head), small)
 
     @classmethod
     def gain(cls, place: int, batch: int, draft: Transformer) -> Quantity:
         """Tokens of a pass over the time of its check and its drafts, in steps."""
         model, devices, context, _ = cls.cases[place]
         plain = inference.decode(model, H200, context, batch, devices)
-        compute = plain.parts["compute"] * (cls.drafted + 1)
-        check = replace(plain, parts=plain.parts | {"compute": compute}).lower
         passes = cls.drafted * inference.decode(draft, H200, context, batch, devices).lower
-        return (cls.tokens * plain.lower / (check + passes)).to("")
-
-
-def head_of(model: Transformer) -> Transformer:
-    """A head that drafts: one layer of the model and its output matrix."""
-    return replace(model, layers=1)
+        return (cls.tokens * plain.lower / (checked(plain, cls.drafted) + passes)).to("")
 
 
 class FullMemoryGain:
-    """What the table is quoted for."""
+    """What the table is quoted for, and the gain by the roofs for one request."""
 
+    alone = quantity(Speculation.speedup(1), "")
     few = FullMemory.row(0)[4]
     short = FullMemory.row(1)[4]
     short_batch = FullMemory.row(1)[3]
@@ -256,12 +251,6 @@ class ChecksOfAMixture:
 
     one = CheckOfAMixture.gain(1).to("")
     many = CheckOfAMixture.gain(requests).to("")
-
-
-class SpeculationAtScale:
-    """The gain by the roofs for one request."""
-
-    gain_alone = quantity(Speculation.speedup(1), "")
 
 
 class DraftLength:

@@ -138,7 +138,7 @@ class Fullest:
     few = 4
     some = 32
     many = 576
-    experts = 256
+    experts = Mixture.experts
     factor = 1.25
 
     over_few = (experts_of.fullest_load(few, experts) / few).to("")

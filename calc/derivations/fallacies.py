@@ -13,12 +13,9 @@ from calc import (
     hardware,
     inference,
     links,
-    machines,
     memory,
     published,
     queueing,
-    roofline,
-    runs,
     scaling,
     sparsity,
     training,
@@ -26,13 +23,17 @@ from calc import (
 )
 from calc.core.units import Quantity, quantity
 from calc.derivations import examples
+from calc.derivations.experts import Mixture
+from calc.derivations.numbers_to_know import AnchorLatencies
+from calc.derivations.roofline import A100Roofline
+from calc.derivations.training_at_scale import Failures
+from calc.derivations.training_time import Cluster, ComputeOptimal, LastDoubling, PublishedSteps
 from calc.planning.service.under_load import mlperf_rows
 from calc.published import Row, closed_loops
 
 B200 = hardware.get("b200")
 H200 = hardware.get("h200")
 H100 = hardware.get("h100")
-A100 = hardware.get("a100")
 FP8 = quantity("1 byte")
 LENGTH = 1024
 
@@ -96,18 +97,15 @@ class DoubledDevices:
 class DoubledOnPaper:
     """Twice the devices halve the arithmetic of a step, and not its exchange."""
 
-    machine = machines.get("dgx-h100")
-    parameters = quantity("7B param")
+    parameters = Cluster.parameters
     batch = quantity("1M token")
-    mfu = 0.4
-    before = 512
+    before = Cluster.before
 
-    gradients = (parameters * constants.size_gradient_fp16).to("GB")
     arithmetic, arithmetic_after = training.training_time(
-        parameters, batch, (before, 2 * before), machine.device.peak("bf16"), mfu
+        parameters, batch, (before, Cluster.after), Cluster.peak, Cluster.mfu
     ).to("ms")
-    exchange = collectives.time("all_reduce", gradients, before, machine).needed.to("ms")
-    exchange_after = collectives.time("all_reduce", gradients, 2 * before, machine).needed.to("ms")
+    exchange = LastDoubling.exchange
+    exchange_after = Cluster.all_reduce(Cluster.after).to("ms")
     gain = (
         collectives.step_time(arithmetic, exchange, 0)
         / collectives.step_time(arithmetic_after, exchange_after, 0)
@@ -153,13 +151,9 @@ class BusyServer:
 class FewerOperations:
     """A ReLU has next to no operations, and takes time."""
 
-    n = 4096
-
-    gemm = roofline.gemm(n, n, n)
-    relu = roofline.elementwise(n**2)
-    relu_time = relu.between(A100.vector_peak("fp16"), A100.memory_bandwidth).lower
-    share_of_operations = (relu.operations / gemm.operations).to("%")
-    share_of_time = (relu_time / (relu_time + gemm.on(A100, "fp16").lower)).to("%")
+    n = A100Roofline.n
+    share_of_operations = A100Roofline.relu_share_of_operations
+    share_of_time = A100Roofline.relu_share_of_time
 
 
 class FreeBatch:
@@ -190,10 +184,9 @@ class HalfTheBits:
     """FP8 trained one model 1.4 times as fast, and four bits serve it a tenth faster."""
 
     devices = 512
-    bf16, fp8 = (published.row(f"dgxc-25.02-llama3.1-70b-{number}") for number in (4, 10))
-    bf16_step = quantity(bf16.measured["step_time"], "s")
-    fp8_step = quantity(fp8.measured["step_time"], "s")
-    training_gain = (bf16_step / fp8_step).to("")
+    bf16_step = quantity(PublishedSteps.bf16.measured["step_time"], "s")
+    fp8_step = quantity(PublishedSteps.fp8.measured["step_time"], "s")
+    training_gain = PublishedSteps.faster
 
     pairs = four_bits_against_eight()
     count = len(pairs)
@@ -206,11 +199,11 @@ class MixtureRead:
     """A batch of a mixture reads nearly all of it."""
 
     model = examples.MIXTURE
-    batch = 64
+    batch = Mixture.some
 
     active = model.multiplied_parameters
-    read_alone = inference.weights_read(model, 1, FP8).to("GB")
-    read = inference.weights_read(model, batch, FP8).to("GB")
+    read_alone = Mixture.read_alone
+    read = Mixture.read_some
     of_dense = (read / inference.weights_read(examples.DENSE, batch, FP8)).to("")
 
 
@@ -292,12 +285,10 @@ class CacheHit:
     l1_cpu = constants.latency_l1_cpu
     l2_cpu = constants.latency_l2_cpu
     hit_rate = quantity(90, "%")
-    clock = constants.frequency_h800_pcie
 
-    l1_gpu = (constants.cycles_l1_hopper / clock).to("ns")
-    l2_gpu = (constants.cycles_l2_near_hopper / clock).to("ns")
+    l1_gpu = AnchorLatencies.hopper_l1
     # The L2 was measured from the start of the access, the look into L1 included.
-    average = memory.average_access_time(l1_gpu, 1 - hit_rate, l2_gpu - l1_gpu)
+    average = memory.average_access_time(l1_gpu, 1 - hit_rate, AnchorLatencies.hopper_l2 - l1_gpu)
 
 
 class SinglePrecision:
@@ -396,17 +387,15 @@ class EightForOne:
 class ReliableDevice:
     """A device that fails once in years makes a cluster that fails within hours."""
 
-    run = runs.get("llama-3-1-405b")
-    devices = run.devices
-    interruptions = run.interruptions
-    observed = run.observed_time
-    between = (observed / interruptions).to("h")
-    of_a_device = (between * devices).to("year")
+    devices = Failures.devices
+    interruptions = Failures.interruptions
+    observed = Failures.observed_time
+    between = Failures.between
+    of_a_device = Failures.of_a_device
 
 
 class TokensPerParameter:
     """The best ratio depends on the data, and one lab's optimum was twice another's."""
 
-    rule = constants.tokens_per_parameter_optimal
-    run = runs.get("llama-3-1-405b")
-    ratio = (run.tokens / run.parameters).to("token/param")
+    rule = ComputeOptimal.tokens_per_parameter
+    ratio = ComputeOptimal.llama3_tokens_per_parameter

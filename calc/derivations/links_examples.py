@@ -55,16 +55,12 @@ class FourLinks:
 class LinksOfToday:
     """From a chip beside it to another rack, a device sees bandwidths an order apart."""
 
-    peer_idle = constants.latency_p2p_pcie_gen5
     peer_loaded = constants.latency_p2p_pcie_gen5_loaded
-    nvlink_5 = constants.bandwidth_nvlink_5
-    cxl_latency = constants.latency_cxl_memory
 
-    infiniband_xdr = constants.bandwidth_infiniband_xdr.to("GB/s")
     rows = (
         ("NVLink 3", constants.bandwidth_nvlink_3, None),
         ("NVLink 4", constants.bandwidth_nvlink_4, FourLinks.nvlink_latency),
-        ("NVLink 5", nvlink_5, None),
+        ("NVLink 5", constants.bandwidth_nvlink_5, None),
         ("NVLink 6, announced", constants.bandwidth_nvlink_6, None),
         ("NVLink-C2C", constants.bandwidth_nvlink_c2c, None),
         (
@@ -78,15 +74,15 @@ class LinksOfToday:
             approximately(constants.latency_ici_hop),
         ),
         ("PCIe Gen4 x16", constants.bandwidth_pcie4_x16, None),
-        ("PCIe Gen5 x16", AnchorBandwidths.pcie_coded, peer_idle),
+        ("PCIe Gen5 x16", AnchorBandwidths.pcie_coded, FourLinks.pcie_latency),
         ("PCIe Gen6 x16", constants.bandwidth_pcie6_x16, None),
-        ("CXL 2.0 x16", constants.bandwidth_cxl_x16, cxl_latency),
+        ("CXL 2.0 x16", constants.bandwidth_cxl_x16, constants.latency_cxl_memory),
         (
             "InfiniBand NDR",
             AnchorBandwidths.infiniband,
             approximately(FourLinks.infiniband_latency),
         ),
-        ("InfiniBand XDR", infiniband_xdr, None),
+        ("InfiniBand XDR", constants.bandwidth_infiniband_xdr.to("GB/s"), None),
         ("Ethernet, 400 Gbit/s", constants.bandwidth_ethernet_400.to("GB/s"), None),
         ("Ethernet, 800 Gbit/s", constants.bandwidth_ethernet_800.to("GB/s"), None),
     )
@@ -164,8 +160,6 @@ class AsSold:
     pcie_coded = AnchorBandwidths.pcie_coded
     coding_loss = (1 - pcie_coded / pcie_raw).to("%")
     pcie_both_ways = 2 * pcie_raw
-    tpu_bits = tpu.to("Gbit/s")
-    tpu_both_ways = 2 * tpu
     tpu_one_link = tpu / tpu_links
     rows = (
         (
@@ -181,8 +175,8 @@ class AsSold:
             "bits, each way",
             AnchorBandwidths.infiniband,
         ),
-        ("TPU v5p", str(show(tpu_bits)), "bits, each way, six links", tpu_one_link),
-        ("TPU v5p", str(show(tpu_both_ways)), "both ways, six links", tpu_one_link),
+        ("TPU v5p", str(show(tpu.to("Gbit/s"))), "bits, each way, six links", tpu_one_link),
+        ("TPU v5p", str(show(2 * tpu)), "both ways, six links", tpu_one_link),
     )
 
 

@@ -90,12 +90,11 @@ class MemoryConcurrency:
     """An H100 must have over a megabyte of loads under way to keep its memory busy."""
 
     bandwidth = hardware.get("h100").memory_bandwidth
-    clock = constants.frequency_h800_pcie
     threads = constants.count_threads_sm_h100
     word = quantity("4 byte")
     vector = quantity("16 byte")
 
-    latency = (constants.cycles_global_memory_hopper_revised / clock).to("ns")
+    latency = AnchorLatencies.hopper_global_revised
     in_flight = queueing.bytes_in_flight(bandwidth, latency).to("kB")
     per_sm = (in_flight / constants.count_sm_h100).to("byte")
     words_per_sm = per_sm / word
