@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 from calc import attention, formats, hardware, kernel_shares, models, transformer
-from calc.core.units import Quantity, quantity
+from calc.catalog.hardware import Accelerator
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.examples import DENSE, HAND, HYBRID, MIXTURE
 from calc.derivations.quoting import Quoted, Row, show
 from calc.published import reading
 
-H100, B200 = hardware.get("h100"), hardware.get("b200")
+H100, B200, B300 = map(hardware.get, ("h100", "b200", "b300"))
 PROMPT = 8192
 ELEMENT = formats.BF16.size
 SPARSE = models.get("deepseek-v3-2")
@@ -19,6 +20,13 @@ SPARSE = models.get("deepseek-v3-2")
 
 def percent(share: float) -> Quoted:
     return Quoted(f"{share:.0%}")
+
+
+def exponentials(device: Accelerator, dtype: str = "bf16", width: int = 128) -> Quantity:
+    """Time of the exponentials of heads so wide over that of their products."""
+    return transformer.exponentials_over_products(
+        device.peak(dtype), device.special_functions, width
+    ).to("%")
 
 
 class Opening:
@@ -85,20 +93,12 @@ class Exponentials:
     )
     special = 16  # a clock in an SM, of Hopper and of a B200
 
-    h100 = transformer.exponentials_over_products(
-        H100.peak("bf16"), H100.special_functions, 128
-    ).to("%")
-    b200 = transformer.exponentials_over_products(
-        B200.peak("bf16"), B200.special_functions, 128
-    ).to("%")
-    b300 = transformer.exponentials_over_products(
-        hardware.get("b300").peak("bf16"), hardware.get("b300").special_functions, 128
-    ).to("%")
+    h100 = exponentials(H100)
+    b200 = exponentials(B200)
+    b300 = exponentials(B300)
     by_clock = hardware.peak_from_clock(B200.clock, B200.units, quantity(special, "FLOP/cycle"))
     b200_by_clock = transformer.exponentials_over_products(B200.peak("bf16"), by_clock, 128).to("%")
-    b200_fp8 = transformer.exponentials_over_products(
-        B200.peak("fp8"), B200.special_functions, 128
-    ).to("%")
+    b200_fp8 = exponentials(B200, "fp8")
 
     @classmethod
     def reached(cls, device: str, program: str, width: int) -> kernel_shares.Surface:
@@ -112,12 +112,9 @@ class Exponentials:
     def rows(cls) -> Iterator[Row]:
         for name in cls.devices:
             device = hardware.get(name)
-            peak = device.peak("bf16")
-            roof = 2 * cls.width * PROMPT**2 / peak.m_as("FLOP/s")
+            roof = 2 * cls.width * PROMPT**2 / device.peak("bf16").m_as("FLOP/s")
             for width in (FusedAttention.wide, FusedAttention.width):
-                ratio = transformer.exponentials_over_products(
-                    peak, device.special_functions, width
-                ).m_as("")
+                ratio = exponentials(device, width=width).m_as("")
                 shares = (
                     percent(cls.reached(name, program, width).share(PROMPT, roof))
                     for program in cls.programs
@@ -248,6 +245,13 @@ class Latents:
             yield count, show(absorbed, "TFLOP", 2), show(expanded, "TFLOP", 2), fewer
 
 
+def absorbed(kept: QuantityLike) -> Quantity:
+    """Operations of all layers for a token that attends to so many."""
+    layer = attention.absorbed_flops(1, kept, *Latents.shape[1:], *Latents.widths)
+    work: Quantity = MIXTURE.layers * layer
+    return work.to("TFLOP")
+
+
 class KeptTokens:
     """What a token reads of a long context, by kind of attention."""
 
@@ -266,12 +270,8 @@ class KeptTokens:
         attention.index_flops(long, SPARSE.layers, SPARSE.index_heads, SPARSE.index_head_width)
         * quantity("1 token")
     ).to("TFLOP")
-    full = (
-        MIXTURE.layers * attention.absorbed_flops(1, long, *Latents.shape[1:], *Latents.widths)
-    ).to("TFLOP")
-    sparse = (
-        MIXTURE.layers * attention.absorbed_flops(1, chosen, *Latents.shape[1:], *Latents.widths)
-    ).to("TFLOP")
+    full = absorbed(long)
+    sparse = absorbed(chosen)
     less_work = full / (index + sparse)
 
     @classmethod
@@ -305,7 +305,5 @@ class AttentionQuestions:
     time = (of_device / B200.memory_bandwidth).to("ms")
     fp8_time = (time / 2).to("ms")
 
-    b300_fp8 = transformer.exponentials_over_products(
-        hardware.get("b300").peak("fp8"), hardware.get("b300").special_functions, 64
-    ).to("%")
+    b300_fp8 = exponentials(B300, "fp8", 64)
     b300_overlapped = (1 / b300_fp8).to("%")

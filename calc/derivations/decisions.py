@@ -24,8 +24,7 @@ from calc.catalog.machines import Machine
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.derivations import examples
-from calc.derivations.quoting import Quoted, Row, Rows, show
-from calc.planning.serving import Plan
+from calc.derivations.quoting import DASH, Quoted, Row, Rows, show
 from calc.published import closed_loops, comparing, conditions
 from calc.steps import curves, kernels
 from calc.steps.job import Formats, Job, Layout, Tokens
@@ -40,9 +39,17 @@ NAMES = {
 }
 
 
-def rounded(value: Quantity | float, digits: int = 2) -> Quoted:
-    """What is no surer than that."""
-    return Quoted(str(show(value, digits=digits)))
+def rounded(value: Quantity | float | None, digits: int = 2) -> Quoted:
+    """What is no surer than that; a dash where it is not known."""
+    return Quoted(DASH if value is None else str(show(value, digits=digits)))
+
+
+def summed(size: Quantity, devices: int, machine: Machine) -> Quantity | None:
+    """Time of an all-reduce; None across ports that are not published."""
+    try:
+        return collectives.time("all_reduce", size, devices, machine).needed
+    except InputError:
+        return None
 
 
 def span(values: Iterable[float]) -> Quoted:
@@ -78,12 +85,9 @@ class TokensThatHide:
     @classmethod
     def tokens(cls, machine: Machine, devices: int) -> Quantity | None:
         """Of data parallelism, a step, or of full sharding, a microbatch: the two are the same."""
-        try:
-            time = collectives.time("all_reduce", cls.large, devices, machine).needed
-        except InputError:  # ports that are not published
-            return None
+        time = summed(cls.large, devices, machine)
         rate = machine.likely("gemm", "bf16")
-        return (time / cls.large * cls.gradient * rate / cls.backward).to("token")
+        return time and (time / cls.large * cls.gradient * rate / cls.backward).to("token")
 
     @classmethod
     def slices(cls, machine: Machine, bandwidth: Quantity) -> Quantity:
@@ -110,24 +114,16 @@ class TokensThatHide:
             across = machine.ports if machine.publishes("ports") else None
             outside = cls.tokens(machine, cls.devices)
             links = (machine.bandwidth, across)
-            dash = Quoted("–")
+            slices = (str(int(cls.slices(machine, link))) if link else DASH for link in links)
+            exchanges = (str(rounded(link and cls.exchange(machine, link))) for link in links)
             lines.append(
                 (
                     NAMES[machine.key],
-                    rounded(cls.tokens(machine, 8) or 0),
-                    dash if outside is None else rounded(outside),
-                    dash if outside is None else rounded(outside * cls.total_per_active),
-                    Quoted(
-                        " / ".join(
-                            str(int(cls.slices(machine, link))) if link else "–" for link in links
-                        )
-                    ),
-                    Quoted(
-                        " / ".join(
-                            str(rounded(cls.exchange(machine, link))) if link else "–"
-                            for link in links
-                        )
-                    ),
+                    rounded(cls.tokens(machine, 8)),
+                    rounded(outside),
+                    rounded(outside and outside * cls.total_per_active),
+                    Quoted(" / ".join(slices)),
+                    Quoted(" / ".join(exchanges)),
                     rounded(cls.ring(machine, across or machine.bandwidth)),
                 )
             )
@@ -177,19 +173,17 @@ class PublishedCuts:
                     stated = [cuts for row in alike if (cuts := conditions.layout(row.row))]
                     if len(alike) < 5:
                         continue
-                    usual = (
-                        str(int(median(cuts.get(degree, 1) for cuts in stated)))
-                        for degree in ("TP", "PP", "EP")
-                    )
+                    degrees = [
+                        [cuts.get(name, 1) for cuts in stated] for name in ("TP", "PP", "EP")
+                    ]
+                    usual = (str(int(median(cut))) for cut in degrees if cut)
                     lines.append(
                         (
                             "mixture" if mixture else "dense",
                             f"{device.upper()}, {dtype.upper()}",
                             len(alike),
-                            Quoted(
-                                f"{sum(cuts.get('TP', 1) == 1 for cuts in stated)} of {len(stated)}"
-                            ),
-                            Quoted(" / ".join(usual)) if stated else Quoted("–"),
+                            Quoted(f"{degrees[0].count(1)} of {len(stated)}"),
+                            Quoted(" / ".join(usual) or DASH),
                             cls.reached(device, mixture, dtype),
                         )
                     )
@@ -216,9 +210,9 @@ class PrecisionByBatch:
     )
 
     @classmethod
-    def plan(cls, machine: str, batch: int, options: dict[str, str]) -> Plan:
-        """Of the dense model under the load of a chat."""
-        return calc.plan(
+    def time(cls, machine: str, batch: int, options: dict[str, str]) -> Quantity:
+        """What is expected of a token of the dense model under the load of a chat."""
+        expected = calc.plan(
             cls.model,
             machine,
             batch=batch,
@@ -227,16 +221,10 @@ class PrecisionByBatch:
             generated=cls.load.generated,
             weights=options.get("weights"),
             dtype=options.get("dtype"),
-        )
-
-    @classmethod
-    def time(cls, machine: str, batch: int, options: dict[str, str]) -> Quantity:
-        """What is expected of a token."""
-        expected = cls.plan(machine, batch, options).expected
+        ).expected
         assert expected is not None
-        time = expected.get("time_per_token")
-        assert time is not None
-        return time
+        assert expected.time_per_token is not None
+        return expected.time_per_token
 
     @classmethod
     def rows(cls) -> Rows:
@@ -282,12 +270,9 @@ def trained_pairs() -> dict[tuple[str, str, str], list[float]]:
 
 
 @cache
-def served() -> tuple[tuple[published.Row, float], ...]:
+def served() -> list[tuple[published.Row, float]]:
     """Closed loops with the tokens that a device writes in a second."""
-    return tuple(_served())
-
-
-def _served() -> Iterator[tuple[published.Row, float]]:
+    loops = []
     for row in closed_loops.rows():
         try:
             devices = closed_loops.job_of(row).layout.devices
@@ -298,7 +283,8 @@ def _served() -> Iterator[tuple[published.Row, float]]:
             continue
         _, answer = closed_loops.mean_lengths(row)
         whole = row.measured["ttft"] + answer * row.measured["tpot"]
-        yield row, float(row["clients"] * answer / whole / devices)
+        loops.append((row, float(row["clients"] * answer / whole / devices)))
+    return loops
 
 
 def program(row: published.Row) -> str:
@@ -401,7 +387,7 @@ class MeasuredPools:
         for key in sorted(keys):
             machine, model, form, prompt, answer = key
             cells = (
-                rounded(modes["disagg"] / modes["agg"]) if len(modes) == 2 else Quoted("–")
+                rounded(modes["disagg"] / modes["agg"] if len(modes) == 2 else None)
                 for modes in (best.get(key, {}) for best in by_limit)
             )
             name = f"{calc.models.get(model).name}, {form.upper()}"
@@ -491,9 +477,8 @@ class Buckets:
     @classmethod
     def size(cls, machine: Machine, devices: int, share: float) -> Quantity | None:
         """The smallest array that moves at this share of the best bandwidth."""
-        try:
-            best = collectives.time("all_reduce", cls.largest, devices, machine).needed
-        except InputError:
+        best = summed(cls.largest, devices, machine)
+        if best is None:
             return None
         wanted = (cls.largest / best).m_as("byte/s") * share
         low, high = 1e3, cls.largest.m_as("byte")
@@ -538,7 +523,7 @@ class DraftsOrNot:
         weights = inference.weight_memory(cls.model, "1 byte")
         cached = batch * quantity(context, "token") * transformer.kv_cache_per_token(cls.model)
         if weights + cached > cls.devices * machine.device.memory_capacity:
-            return Quoted("–")
+            return rounded(None)
         memory = (weights + cached) / (cls.devices * machine.memory_reached)
         work = 2 * cls.model.multiplied_parameters.m_as("param") * batch
         compute = quantity(work, "FLOP") / (cls.devices * machine.likely("gemm", "fp8"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from calc import machines, plan_training, published, runs, training
-from calc.core.units import quantity
+from calc.core.units import Quantity, quantity
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.quoting import Row, Rows, between
 from calc.derivations.training_time import PublishedSteps
@@ -45,6 +45,21 @@ class PublishedLayouts:
     fully_sharded = sum(stated.layout.sharding == 3 for stated in found)
 
 
+def cuts(row: published.Row) -> list[str]:
+    """Degrees of tensor, pipeline and expert parallelism that a published row states."""
+    return [cut for cut in str(row["parallelism"]).split() if cut[:2] in {"TP", "PP", "EP"}]
+
+
+def rates(found: published.Comparison) -> tuple[Quantity, Quantity, Quantity]:
+    """Tokens a second of a device in a published run, measured and expected, and the error."""
+    assert found.prediction is not None
+    assert found.prediction.expected is not None
+    assert found.error is not None
+    rate = quantity(found.row.measured["tokens_per_s_per_gpu"], "token/s")
+    expected = quantity(1 / found.prediction.expected, "token/s")
+    return rate, expected, quantity(round(100 * found.error), "%")
+
+
 class Recipes:
     """The fastest published layout of some models by machine, newest software."""
 
@@ -60,13 +75,11 @@ class Recipes:
         comparison = published.predict(published.row(key))
         row, model = comparison.row, layout_of(comparison.row).model
         assert comparison.share_of_bound is not None
-        cuts = [cut for cut in str(row["parallelism"]).split() if cut[:2] in {"TP", "PP", "EP"}]
-        if "CP2" in str(row["parallelism"]):
-            cuts.append("CP2")
+        layout = [*cuts(row), *(["CP2"] if "CP2" in str(row["parallelism"]) else [])]
         device = f"{row['num_devices']} {row.device.removeprefix('DGX-')}"
         rate = quantity(row.measured["tokens_per_s_per_gpu"], "token/s")
         share = quantity(100 * comparison.share_of_bound, "%")
-        return model.name, device, row["dtype"], " ".join(cuts), rate, share
+        return model.name, device, row["dtype"], " ".join(layout), rate, share
 
     @classmethod
     def rows(cls) -> Rows:
@@ -152,18 +165,10 @@ class MoreAndMore:
     @classmethod
     def row(cls, place: int) -> Row:
         """Devices, layout, tokens of a device in a step; rates measured and expected; the error."""
-        comparison = cls.found[place]
-        row, prediction = comparison.row, comparison.prediction
-        assert prediction is not None
-        assert prediction.expected is not None
-        assert comparison.error is not None
-        cuts = [cut for cut in str(row["parallelism"]).split() if cut[:2] in {"TP", "PP", "EP"}]
+        row = cls.found[place].row
         devices = int(row["num_devices"])
         tokens = round(row["global_batch_seqs"] * row["seq_len"] / devices)
-        rate = quantity(row.measured["tokens_per_s_per_gpu"], "token/s")
-        expected = quantity(1 / prediction.expected, "token/s")
-        error = quantity(round(100 * comparison.error), "%")
-        return devices, " ".join(cuts), tokens, rate, expected, error
+        return devices, " ".join(cuts(row)), tokens, *rates(cls.found[place])
 
     @classmethod
     def rows(cls) -> Rows:

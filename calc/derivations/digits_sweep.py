@@ -140,12 +140,6 @@ def _accuracy(
     return quantity(100 * variant(kind, pruning, precision, of)["accuracy"], "%")
 
 
-def _spread(
-    kind: str, pruning: float, precision: str = "fp32", of: polars.DataFrame = VARIANTS
-) -> Quantity:
-    return quantity(100 * variant(kind, pruning, precision, of)["accuracy_std"], "%")
-
-
 class FineTuned:
     """A few epochs after pruning give back nearly all that it took, and turn the ranking round."""
 
@@ -160,7 +154,7 @@ class FineTuned:
     memory_ratio = weights_memory / neurons_memory
     two_of_four = _accuracy("2:4", 0.5, of=TUNED)
     unpruned = _accuracy("none", 0, of=TUNED)
-    unpruned_spread = _spread("none", 0, of=TUNED)
+    unpruned_spread = quantity(100 * variant("none", 0, "fp32", TUNED)["accuracy_std"], "%")
 
 
 def _largest_change() -> int:

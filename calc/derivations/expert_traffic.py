@@ -5,6 +5,7 @@ from __future__ import annotations
 from calc import constants, curves, experts, machines, models, parallelism, published, training
 from calc.catalog.machines import Machine
 from calc.core.units import Quantity, quantity
+from calc.derivations.designing_runs import cuts, rates
 from calc.derivations.examples import MIXTURE
 from calc.derivations.quoting import Cell, Row, Rows
 
@@ -139,6 +140,11 @@ class WidthThatHides:
         ]
 
 
+def best(curve: str) -> Quantity:
+    """The bus bandwidth that a measured curve reaches at most."""
+    return quantity(max(curves.get(curve).bus_bandwidths), "byte/s").to("GB/s")
+
+
 class MeasuredAllToAll:
     """An all-to-all keeps the rate of NVLink in a domain and falls to the port beyond it."""
 
@@ -154,15 +160,13 @@ class MeasuredAllToAll:
     @classmethod
     def rows(cls) -> Rows:
         """Devices, the largest array, and the bus bandwidth reached at most."""
-        rows: list[Row] = []
-        for name, key in cls.names:
-            curve = curves.get(key)
-            most = quantity(max(curve.bus_bandwidths), "byte/s").to("GB/s")
-            rows.append((name, quantity(curve.sizes[-1], "byte").to("GB"), most))
-        return rows
+        return [
+            (name, quantity(curves.get(key).sizes[-1], "byte").to("GB"), best(key))
+            for name, key in cls.names
+        ]
 
-    rack = quantity(max(curves.get("alltoall-64xgb300-oci").bus_bandwidths), "byte/s").to("GB/s")
-    racks = quantity(max(curves.get("alltoall-128xgb300-oci").bus_bandwidths), "byte/s").to("GB/s")
+    rack = best("alltoall-64xgb300-oci")
+    racks = best("alltoall-128xgb300-oci")
 
 
 class Kernels:
@@ -221,21 +225,13 @@ class TrainingRows:
     @staticmethod
     def row(place: int) -> Row:
         """Devices, layout, rate measured and expected, error, and the exchanges' expected share."""
-        comparison = TrainingRows.found[place]
-        row, prediction = comparison.row, comparison.prediction
+        row, prediction = TrainingRows.found[place].row, TrainingRows.found[place].prediction
         assert prediction is not None
         assert prediction.parts is not None
         assert prediction.expected is not None
-        assert comparison.error is not None
-        layout = " ".join(
-            cut for cut in str(row["parallelism"]).split() if cut[:2] in {"TP", "PP", "EP"}
-        )
-        device = row.device.removeprefix("DGX-")
-        expected = quantity(1 / prediction.expected, "token/s")
+        devices = f"{row['num_devices']} {row.device.removeprefix('DGX-')}"
         share = quantity(100 * prediction.parts["experts"] / prediction.expected, "%")
-        error = quantity(round(100 * comparison.error), "%")
-        rate = quantity(row.measured["tokens_per_s_per_gpu"], "token/s")
-        return f"{row['num_devices']} {device}", layout, rate, expected, error, share
+        return devices, " ".join(cuts(row)), *rates(TrainingRows.found[place]), share
 
     @classmethod
     def rows(cls) -> Rows:

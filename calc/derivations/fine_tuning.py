@@ -46,6 +46,11 @@ def _sum(parts: dict[str, Quantity]) -> Quantity:
     return sum(parts.values(), quantity(0, "byte")).to("GB")
 
 
+def _whole(share: Quantity) -> Quantity:
+    """In whole per cents."""
+    return quantity(round(share.m_as("%")), "%")
+
+
 class BytesByRecipe:
     """Recipes differ by a factor of three in what they keep of a parameter, adapters by more."""
 
@@ -142,20 +147,21 @@ class DoesItFit:
         """A way, and the longest sequence on each card, with whole and with fused losses."""
         rows = []
         for name, model, method, host in cls.ways:
-            cells = []
-            for card in CARDS:
-                tuned = model, card, finetuning.Adapters(method, cls.rank)
-                longest = [
-                    int(finetuning.longest_context(*tuned, loss=loss, host=host).magnitude)
+            adapters = finetuning.Adapters(method, cls.rank)
+            longest = [
+                [
+                    finetuning.longest_context(model, card, adapters, loss=loss, host=host)
                     for loss in ("whole", "fused")
                 ]
-                cells.append(" / ".join(_thousands(length) for length in longest))
-            rows.append((name, *cells))
+                for card in CARDS
+            ]
+            rows.append((name, *(" / ".join(map(_thousands, lengths)) for lengths in longest)))
         return rows
 
 
-def _thousands(tokens: int) -> str:
+def _thousands(length: Quantity) -> str:
     """Tokens in thousands, as lengths of contexts are said."""
+    tokens = int(length.magnitude)
     if tokens == 0:
         return "–"
     return f"{tokens / 1000:.1f}k" if tokens < 10000 else f"{tokens / 1000:.0f}k"
@@ -213,23 +219,18 @@ class MeasuredTuning:
     @classmethod
     def rows(cls) -> Rows:
         """A run: its peak measured and predicted, and its rate."""
-        rows = []
-        for run in cls.runs:
-            rate = run.throughput
-            rows.append(
-                (
-                    NAMES[run.id],
-                    run.memory.m_as("GB"),
-                    run.predicted_memory.m_as("GB"),
-                    quantity(round(run.memory_error.m_as("%")), "%"),
-                    None if rate is None else rate.m_as("token/s"),
-                    None if rate is None else run.predicted_throughput.m_as("token/s"),
-                    None
-                    if run.throughput_error is None
-                    else quantity(round(run.throughput_error.m_as("%")), "%"),
-                )
+        return [
+            (
+                NAMES[run.id],
+                run.memory.m_as("GB"),
+                run.predicted_memory.m_as("GB"),
+                _whole(run.memory_error),
+                run.throughput and run.throughput.m_as("token/s"),
+                run.throughput and run.predicted_throughput.m_as("token/s"),
+                run.throughput_error and _whole(run.throughput_error),
             )
-        return rows
+            for run in cls.runs
+        ]
 
 
 class StepOfLora:
@@ -307,14 +308,12 @@ class Rollouts:
     @classmethod
     def rows(cls) -> Rows:
         """Who works in which part of the step, and for how long at the bounds of this loop."""
-        step = cls.step
-        optimizing = (step.training).to("s")
         return [
             ("Generation, if all answers were of average length", "engines", cls.even),
             ("The tail: waiting for the longest", "engines", (cls.generation - cls.even).to("s")),
             ("Probabilities of the tokens under the policy", "policy", cls.scoring),
             ("The same under the reference, where one is used", "reference", cls.scoring),
-            ("Forward, recomputation, backward, update", "policy", optimizing),
+            ("Forward, recomputation, backward, update", "policy", cls.step.training.to("s")),
             ("New weights to the engines", "links", cls.update.to("s")),
         ]
 
@@ -342,20 +341,17 @@ class MeasuredSteps:
     @classmethod
     def rows(cls) -> Rows:
         """A step: generation and all of it as expected, and as measured."""
-        rows = []
-        for step in cls.steps:
-            table, found = step.row, step.expected
-            rows.append(
-                (
-                    models.get(table["model"]).name,
-                    f"{table['devices']} {NAMES[table['machine']]}",
-                    found.generation.m_as("s"),
-                    found.total.m_as("s"),
-                    step.time.m_as("s"),
-                    quantity(round(step.error.m_as("%")), "%"),
-                )
+        return [
+            (
+                models.get(step.row["model"]).name,
+                f"{step.row['devices']} {NAMES[step.row['machine']]}",
+                step.expected.generation.m_as("s"),
+                step.expected.total.m_as("s"),
+                step.time.m_as("s"),
+                _whole(step.error),
             )
-        return rows
+            for step in cls.steps
+        ]
 
 
 class NewWeights:
@@ -386,18 +382,20 @@ class Asynchronous:
     generated_for_trained = (1 / informative).to("")
 
 
+def state(parameters: Quantity, recipe: str) -> Quantity:
+    """What a recipe keeps of so many parameters."""
+    return training.model_memory(parameters, training.recipe(recipe).bytes_per_parameter).to("GB")
+
+
 class StateOfThirteen:
     """Problem 1: what trains on one card of 80 GB."""
 
     parameters = quantity("13B param")
     capacity = hardware.get("h100").memory_capacity
 
-    mixed = training.model_memory(parameters, training.recipe("adam-mixed").bytes_per_parameter)
-    pure = training.model_memory(parameters, training.recipe("adam-bf16").bytes_per_parameter)
-    eight_bit = training.model_memory(parameters, training.recipe("adam-8bit").bytes_per_parameter)
-    mixed_total = mixed.to("GB")
-    pure_total = pure.to("GB")
-    eight_bit_total = eight_bit.to("GB")
+    mixed_total = state(parameters, "adam-mixed")
+    pure_total = state(parameters, "adam-bf16")
+    eight_bit_total = state(parameters, "adam-8bit")
 
 
 class WhichCut:

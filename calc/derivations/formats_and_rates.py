@@ -7,9 +7,8 @@ from typing import Any
 from calc import formats, hardware
 from calc.catalog import kernel_shares
 from calc.catalog.hardware import Accelerator
-from calc.catalog.kernel_shares import Surface
 from calc.core.units import Quantity, quantity
-from calc.derivations.hardware_tables import short_names
+from calc.derivations.hardware_tables import short_names, surfaces_of_products
 from calc.derivations.quoting import Cell, Row, Rows, approximately, show
 
 
@@ -50,26 +49,16 @@ class FormatRatesTable:
     )
 
 
-def _bytes(form: str) -> tuple[float, float]:
-    """Of a number of the inputs and of one of the weights; in few bits inputs come in two bytes."""
-    size = {"bf16": 2.0, "fp8": 1.0, "fp8-block": 1.0, "nvfp4": 0.5625}[form]
-    return size, size
-
-
-def _surfaces(device: Accelerator, form: str) -> list[Surface]:
-    found = [
-        kernel_shares.of("product", device.key, program, form)
-        for program in kernel_shares.programs()
-    ]
-    return [surface for surface in found if surface]
+BYTES = {"bf16": 2.0, "fp8": 1.0, "fp8-block": 1.0, "nvfp4": 0.5625}
+"""Of a number, of the inputs as of the weights."""
 
 
 def _time(device: Accelerator, form: str, rows: int, side: int) -> Quantity | None:
     """Of rows times a square matrix, by the fastest kernel of the engines; none if unmeasured."""
     peak = device.peak(kernel_shares.RATES.get(form, "bf16")).m_as("FLOP/s")
-    moved = kernel_shares.bytes_of_product(rows, side, side, *_bytes(form))
+    moved = kernel_shares.bytes_of_product(rows, side, side, BYTES[form], BYTES[form])
     roof = max(2 * rows * side**2 / peak, moved / device.memory_bandwidth.m_as("byte/s"))
-    times = [surface.time(rows, roof) for surface in _surfaces(device, form)]
+    times = [surface.time(rows, roof) for surface in surfaces_of_products(device, form)]
     return quantity(min(times), "s").to("µs") if times else None
 
 
@@ -78,8 +67,7 @@ def _gain(key: str, form: str, rows: int) -> Quantity | None:
     device = hardware.get(key)
     if kernel_shares.RATES[form] not in device.dtypes:
         return None
-    times = [_time(device, dtype, rows, EngineProducts.side) for dtype in ("bf16", form)]
-    bf16, other = times
+    bf16, other = (_time(device, dtype, rows, EngineProducts.side) for dtype in ("bf16", form))
     return None if bf16 is None or other is None else (bf16 / other).to("")
 
 
@@ -114,7 +102,7 @@ class EngineProductTables:
             surface.own.median
             for key in EngineProducts.keys
             for form in ("bf16", *EngineProducts.formats)
-            for surface in _surfaces(hardware.get(key), form)
+            for surface in surfaces_of_products(hardware.get(key), form)
         ),
         "",
     ).to("%")

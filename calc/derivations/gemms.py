@@ -18,6 +18,7 @@ H100 = machines.get("dgx-h100")
 A100 = machines.get("dgx-a100")
 RATE, BANDWIDTH = H100.reached("gemm", "bf16"), H100.memory_reached
 UNITS = H100.processors
+START = products.start("dgx-h100")
 ELEMENT = quantity("2 byte")
 SIDE = 4096  # columns, and length of the sums, of the example that figures draw
 TILE = 256, 128
@@ -252,19 +253,13 @@ class Sawtooth:
         shapes = {
             (product.m, product.n, product.k): product for product in products.measured(machine)
         }
-        rows = []
+        steps = []
         for (m, n, k), product in shapes.items():
-            if m >= TILE[0] and (m + 1, n, k) in shapes:
-                pair = product, shapes[m + 1, n, k]
-                low, high = map(products.predictions, pair)
-                rows.append(
-                    (
-                        (high[ONE_TILE] / low[ONE_TILE]).m_as(""),
-                        (high[BEST] / low[BEST]).m_as(""),
-                        (pair[1].time / pair[0].time).m_as(""),
-                    )
-                )
-        return rows
+            if m >= TILE[0] and (more := shapes.get((m + 1, n, k))):
+                low, high = map(products.predictions, (product, more))
+                one, best = ((high[way] / low[way]).m_as("") for way in (ONE_TILE, BEST))
+                steps.append((one, best, (more.time / product.time).m_as("")))
+        return steps
 
     @classmethod
     def rows(cls) -> Iterator[Row]:
@@ -297,11 +292,10 @@ class FewTiles:
 
     tiles = gemms.tiles(m, n, rows_of_tile, rows_of_tile)
     busy = gemms.wave_efficiency(tiles, UNITS).to("%")
-    begin = products.start("dgx-h100")
     whole = gemms.time_in_tiles(
-        m, n, k, RATE, BANDWIDTH, UNITS, rows_of_tile, rows_of_tile, start=begin
+        m, n, k, RATE, BANDWIDTH, UNITS, rows_of_tile, rows_of_tile, start=START
     ).to("us")
-    split = gemms.fastest_time(m, n, k, RATE, BANDWIDTH, UNITS, start=begin).to("us")
+    split = gemms.fastest_time(m, n, k, RATE, BANDWIDTH, UNITS, start=START).to("us")
     found = measured("dgx-h100", n, k)[m].time
     sums = gemms.split_k_traffic(m, n, parts).to("MB")
 
@@ -312,7 +306,7 @@ class GemmsHeld:
     header = ("Set", "Products", "Roofline", "and start", "One tile", "Best tile", "Fitted")
     ways = (ROOFLINE, STARTED, ONE_TILE, BEST, FITTED)
     count = sum(len(products.measured(machine)) for machine in products.names())
-    begin = products.start("dgx-h100")
+    begin = START
     rate = RATE
     rate_fp8 = H100.reached("gemm", "fp8")
     bandwidth = BANDWIDTH
@@ -332,10 +326,10 @@ class GemmsHeld:
         for name, of_set in products.sets().items():
             errors = [products.errors(name, way) for way in cls.ways]
             cells = (
-                f"{percent(median(errors_of_one))}~·~{percent(tenth_worst(errors_of_one))}"
-                for errors_of_one in errors
+                f"{percent(median(each))}\N{NO-BREAK SPACE}·\N{NO-BREAK SPACE}"
+                f"{percent(tenth_worst(each))}"
+                for each in errors
             )
-            cells = (cell.replace("~", "\N{NO-BREAK SPACE}") for cell in cells)
             yield (name, len(of_set), *cells)
 
 
@@ -351,11 +345,10 @@ class GroupedExperts:
     n = 4096
     shape = (tokens_each, n, 7168, H100.reached("gemm", "fp8"), BANDWIDTH, UNITS)
     sizes = (quantity("1 byte"), ELEMENT)
-    begin = products.start("dgx-h100")
 
     batch = quantity(tile * experts / active, "")
-    apart = (held * gemms.fastest_time(*shape, *sizes, 1, begin)).to("us")
-    together = gemms.fastest_time(*shape, *sizes, held, begin).to("us")
+    apart = (held * gemms.fastest_time(*shape, *sizes, 1, START)).to("us")
+    together = gemms.fastest_time(*shape, *sizes, held, START).to("us")
 
 
 class GemmQuestions:
@@ -383,9 +376,7 @@ class SparsePlan:
 
     operations = roofline.gemm(side, side, side, ELEMENT).operations.to("GFLOP")
     planned = (operations / advertised).to("us")
-    time = gemms.fastest_time(
-        side, side, side, RATE, BANDWIDTH, UNITS, start=products.start("dgx-h100")
-    ).to("us")
+    time = gemms.fastest_time(side, side, side, RATE, BANDWIDTH, UNITS, start=START).to("us")
     found = measured("dgx-h100")[side].time.to("us")
     late = (found / planned).to("")
 

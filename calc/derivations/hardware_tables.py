@@ -83,14 +83,12 @@ def _per_watt(device: Accelerator) -> Row:
     estimated = power.provenance is not None and power.provenance.kind == "estimate"
     mark, digits = (approximately, 2) if estimated else (show, 3)
     rates = [device.peak(dtype) if dtype in device.dtypes else None for dtype in ("fp16", "int8")]
-    efficiencies = [rate and energy.energy_efficiency(rate, power) for rate in rates]
-    return (
-        device.name,
-        power,
-        efficiencies[0] and mark(efficiencies[0].to("TFLOP/J"), digits=digits),
-        efficiencies[1] and mark(efficiencies[1].to("TOP/J"), digits=digits),
-        mark((device.memory_bandwidth / power).to("GB/J"), digits=digits),
-    )
+    efficiencies = [
+        rate and mark(energy.energy_efficiency(rate, power).to(unit), digits=digits)
+        for rate, unit in zip(rates, ("TFLOP/J", "TOP/J"), strict=True)
+    ]
+    moved = mark((device.memory_bandwidth / power).to("GB/J"), digits=digits)
+    return (device.name, power, *efficiencies, moved)
 
 
 def _read_in(device: Accelerator) -> tuple[str, str | None]:
@@ -150,28 +148,14 @@ class AcceleratorTables:
     small = tuple(device for device in _devices if device.key.startswith(DESK + EDGE))
 
     header = (
-        "Device",
-        "Year",
-        "Capacity",
-        "Bandwidth",
-        "On chip",
-        "Links",
-        "Power",
-        "Read in",
-        "Second-hand",
+        *("Device", "Year", "Capacity", "Bandwidth", "On chip", "Links", "Power"),
+        *("Read in", "Second-hand"),
     )
     peak_header = ("Device", *PEAKS, "FP32, vector", "Ridge, 16 bits", "Ridge, FP8", "Ridge, FP4")
     small_header = ("Device", "Year", "Capacity", "Bandwidth", "Power", "Read in", "Second-hand")
     announced_header = (
-        "Device",
-        "Capacity",
-        "Bandwidth",
-        "Links",
-        "BF16",
-        "FP8",
-        "FP4",
-        "Read in",
-        "Second-hand",
+        *("Device", "Capacity", "Bandwidth", "Links", "BF16", "FP8", "FP4"),
+        *("Read in", "Second-hand"),
     )
     memory_rows: Rows = tuple(map(_memory_row, data_centre))
     peak_rows: Rows = tuple(map(_peak_row, data_centre))
@@ -227,19 +211,23 @@ def own(machine: Machine, kind: str, name: str) -> Quantity | None:
     return record.quantity if measured.device is machine.device else None
 
 
+def surfaces_of_products(device: Accelerator, form: str) -> list[kernel_shares.Surface]:
+    """What the engines whose products were measured on a device in a format reach."""
+    found = (
+        kernel_shares.of("product", device.key, program, form)
+        for program in kernel_shares.programs()
+    )
+    return [surface for surface in found if surface]
+
+
 def _in_engines(device: Accelerator, form: str, size: int) -> Quantity | None:
-    """The rate of a square product by the fastest kernel of the engines whose kernels were
-    measured."""
+    """The rate of a square product by the fastest kernel of the engines."""
     rate = kernel_shares.RATES.get(form, "bf16")
     if rate not in device.dtypes:
         return None
     peak = device.peak(rate)
     roof = (quantity(2 * size**3, "FLOP") / peak).m_as("s")
-    found = [
-        kernel_shares.of("product", device.key, program, form)
-        for program in kernel_shares.programs()
-    ]
-    shares = [surface.share(size, roof) for surface in found if surface]
+    shares = [surface.share(size, roof) for surface in surfaces_of_products(device, form)]
     return max(shares) * peak if shares else None
 
 
@@ -397,15 +385,12 @@ class CheatSheet:
     tpu = hardware.get("tpu-v5p")
     tpu_links = constants.count_links_tpu_v5p
 
-    h100_peak = h100.peak("bf16")
-    tpu_peak = tpu.peak("bf16")
     h100_link = h100.link_bandwidth
     tpu_link = tpu.link_bandwidth
     bandwidth_ratio = tpu.memory_bandwidth / h100.memory_bandwidth
     h100_ridge = h100.ridge_point("bf16")
     tpu_ridge = tpu.ridge_point("bf16")
     h100_both_ways = 2 * h100_link
-    tpu_both_ways = 2 * tpu_link
     tpu_link_in_bits = tpu_link.to("Gbit/s")
     link_ratio = tpu_link / h100_link
     link_ratio_mixed = tpu_link / h100_both_ways
@@ -415,12 +400,12 @@ class CheatSheet:
     rows = tuple(
         (title, first, second, show((second / first).m_as(""), digits=3))
         for title, first, second in (
-            ("Peak, BF16, dense", h100_peak, tpu_peak),
+            ("Peak, BF16, dense", h100.peak("bf16"), tpu.peak("bf16")),
             ("Memory bandwidth", h100.memory_bandwidth, tpu.memory_bandwidth),
             ("Memory capacity", h100.memory_capacity, tpu.memory_capacity),
             ("On chip: L2 or vector memory", h100.on_chip_memory, tpu.on_chip_memory),
             ("All links, each way", h100_link, tpu_link),
-            ("All links, both ways summed", h100_both_ways, tpu_both_ways),
+            ("All links, both ways summed", h100_both_ways, 2 * tpu_link),
             ("To one neighbour, each way", h100_link, tpu_one_link),
             ("Ridge point, BF16", h100_ridge, tpu_ridge),
         )
