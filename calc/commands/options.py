@@ -123,7 +123,7 @@ def chosen(options: argparse.Namespace, called: Callable[..., object]) -> dict[s
     """What was chosen of the arguments of a function; the model of a file is read."""
     parameters = inspect.signature(called).parameters
     given = {name: value for name, value in vars(options).items() if name in parameters}
-    return given | ({"model": model_of(given["model"])} if "model" in given else {})
+    return given | ({"model": model_of(given["model"])} if given.get("model") else {})
 
 
 def model_of(text: str) -> Transformer | str:

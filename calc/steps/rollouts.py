@@ -152,11 +152,6 @@ class Lengths:
                 f"the average of {self.average:g} tokens must be below the limit of {limit:g}"
             )
 
-    @staticmethod
-    def check(given: object) -> None:
-        """Refuse what are no lengths."""
-        check_is(Lengths, "lengths", given, "those of answers, as Lengths(1000, 4096) is")
-
     @cached_property
     def scale(self) -> float:
         """The mean that answers would have without the limit."""
@@ -254,7 +249,7 @@ def writing_times(
     (3926, 24.6)
     """
     Job.check(job)
-    Lengths.check(lengths)
+    _check_lengths(lengths)
     count = whole_number("writing_times(): answers", answers)
     truth("writing_times(): measured", measured)
     whole_number("writing_times(): among", among)
@@ -304,7 +299,7 @@ def step(
     100.3 s 71.82% 19.48%
     """
     Job.check(job)
-    Lengths.check(lengths)
+    _check_lengths(lengths)
     count = whole_number("step(): answers", answers)
     used = number("step(): mfu", quantity(mfu).m_as(""), above=0.0)
     whole_number("step(): scored", scored, 0)
@@ -326,3 +321,7 @@ def step(
         quantity(count * lengths.average, "token"),
         int(job.layout.devices),
     )
+
+
+def _check_lengths(given: object) -> None:
+    check_is(Lengths, "lengths", given, "those of answers, as Lengths(1000, 4096) is")
