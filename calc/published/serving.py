@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from calc import formats
 from calc.catalog.machines import NotMeasured
@@ -158,7 +159,8 @@ def _load_of(row: Row, job: Job, data: DataSet) -> Tokens:
 
 
 def _parts(row: Row, job: Job, load: Tokens, counted: float) -> Timed:
-    parts, hidden = steady_parts(job, load)
+    steady, hidden = steady_parts(job, load)
+    parts = {**steady}
     if job.model.experts is not None and row.number("batch") is None and job.layout.tensor == 1:
         parts[NOT_SUSTAINED] = (1 / FULL_EXPERTS - 1) * sum(parts.values())
     if (stages := int(job.layout.pipeline)) > 1 and load.reads:
@@ -184,8 +186,11 @@ def least_parts(job: Job, load: Tokens) -> dict[str, float]:
     return {name: float(time.m_as("s")) for name, time in parts.items()}
 
 
+@lru_cache(maxsize=2**12)
 def steady_parts(job: Job, load: Tokens) -> tuple[dict[str, float], float]:
     """The parts of the average step of steady state in seconds, and what is hidden of them.
+
+    Kept, since rows of one server, and layouts that a row leaves open, ask for the same again.
 
     Prompts are read in pieces as long as engines make them, each beside the tokens that are written
     in that step; all other steps write alone.
