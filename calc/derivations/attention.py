@@ -22,7 +22,7 @@ def percent(share: float) -> Quoted:
     return Quoted(f"{share:.0%}")
 
 
-def exponentials(device: Accelerator, dtype: str = "bf16", width: int = 128) -> Quantity:
+def _exponentials(device: Accelerator, dtype: str = "bf16", width: int = 128) -> Quantity:
     """Time of the exponentials of heads so wide over that of their products."""
     return transformer.exponentials_over_products(
         device.peak(dtype), device.special_functions, width
@@ -93,12 +93,12 @@ class Exponentials:
     )
     special = 16  # a clock in an SM, of Hopper and of a B200
 
-    h100 = exponentials(H100)
-    b200 = exponentials(B200)
-    b300 = exponentials(B300)
+    h100 = _exponentials(H100)
+    b200 = _exponentials(B200)
+    b300 = _exponentials(B300)
     by_clock = hardware.peak_from_clock(B200.clock, B200.units, quantity(special, "FLOP/cycle"))
     b200_by_clock = transformer.exponentials_over_products(B200.peak("bf16"), by_clock, 128).to("%")
-    b200_fp8 = exponentials(B200, "fp8")
+    b200_fp8 = _exponentials(B200, "fp8")
 
     @classmethod
     def reached(cls, device: str, program: str, width: int) -> kernel_shares.Surface:
@@ -114,7 +114,7 @@ class Exponentials:
             device = hardware.get(name)
             roof = 2 * cls.width * PROMPT**2 / device.peak("bf16").m_as("FLOP/s")
             for width in (FusedAttention.wide, FusedAttention.width):
-                ratio = exponentials(device, width=width).m_as("")
+                ratio = _exponentials(device, width=width).m_as("")
                 shares = (
                     percent(cls.reached(name, program, width).share(PROMPT, roof))
                     for program in cls.programs
@@ -305,5 +305,5 @@ class AttentionQuestions:
     time = (of_device / B200.memory_bandwidth).to("ms")
     fp8_time = (time / 2).to("ms")
 
-    b300_fp8 = exponentials(B300, "fp8", 64)
+    b300_fp8 = _exponentials(B300, "fp8", 64)
     b300_overlapped = (1 / b300_fp8).to("%")

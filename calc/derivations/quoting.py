@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from types import FrameType
 from typing import TypeAlias
@@ -60,13 +60,14 @@ Rows: TypeAlias = Sequence[Row]
 class QuotedTable(Quoted):
     """A table of rows that have a name: its first cell carries the mark for all of it."""
 
-    cards: Origins = field(default_factory=dict)
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[Cell]] = ()
 
     def _repr_markdown_(self) -> str:
         return self.markdown.replace("| ", f'| []{{.q key="{self.name}"}}', 1)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Origins]:
-        return {CARDS: self.cards}
+        return {CARDS: cell_origins(self.name, self.header, self.rows)}
 
 
 def show(
@@ -204,11 +205,7 @@ def table(
     lines = [titles, rule, *cells]
     markdown = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     name = name_of_rows(rows, sys._getframe(1))
-    return (
-        QuotedTable(markdown, name, "", cell_origins(name, header, rows))
-        if name
-        else Quoted(markdown)
-    )
+    return QuotedTable(markdown, name, "", header, rows) if name else Quoted(markdown)
 
 
 def _unit_in_head(title: str, rows: Sequence[list[str]], column: int) -> str:

@@ -102,6 +102,7 @@ def test_a_change_of_prose_runs_no_cell_and_is_published(tmp_path: Path, write_b
     assert runs(root) == 1
 
 
+@pytest.mark.slow
 def test_a_change_of_prose_converts_that_page_alone(everything: Path) -> None:
     render(everything)
     memory = everything / ".press-cache" / "made"
@@ -283,6 +284,7 @@ def test_a_build_that_fails_late_leaves_the_last_good_book(
     assert not list(root.glob("._book*"))
 
 
+@pytest.mark.slow
 def test_a_killed_build_leaves_the_last_good_book_and_the_next_one_works(
     write_book: Write, tmp_path: Path
 ) -> None:
@@ -408,6 +410,7 @@ def test_a_kernel_that_does_not_start_is_one_sentence(tmp_path: Path, write_book
     assert done.stderr == "index.qmd: no Python kernel starts for this chapter: out of order\n"
 
 
+@pytest.mark.slow
 def test_no_start_up_file_of_the_author_runs(
     tmp_path: Path, write_book: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -502,6 +505,7 @@ def test_the_address_of_the_site_is_one_setting(write_book: Write) -> None:
     assert f'<base href="{address}/">' in (root / "_book/404.html").read_text()
 
 
+@pytest.mark.slow
 def test_other_sites_find_a_picture_of_each_page(write_book: Write) -> None:
     """Its title beside its first figure; of a page without one, the book's. Without an address
     of the site there is nobody to find it."""

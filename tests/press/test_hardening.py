@@ -470,6 +470,7 @@ def test_a_cell_has_a_time_limit(what: str, write_book: Write) -> None:
     )
 
 
+@pytest.mark.slow
 def test_other_chapters_go_on_when_one_meets_the_limit(write_book: Write) -> None:
     chapters = {"b.qmd": "# B\n\n```{python}\nimport time\ntime.sleep(600)\n```\n"}
     chapters["c.qmd"] = "# C\n\n```{python}\n1 / 0\n```\n"
@@ -517,6 +518,7 @@ GREEDY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", GREEDY)
 def test_a_chapter_has_a_limit_of_memory(what: str, write_book: Write) -> None:
     """Lowered here by the cell, as whoever may only lower it can."""
@@ -553,6 +555,7 @@ def test_a_linked_folder_outside_is_not_read(write_book: Write, tmp_path: Path) 
 ENDLESS = "[a](b" * 3000  # pandoc tries every way to read it
 
 
+@pytest.mark.slow
 def test_pandoc_has_a_time_limit(write_book: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pandoc, "TIME_LIMIT", 1.5)
     (problem,) = refusal(write_book("# A\n\nText.\n", {"b.qmd": f"# B\n\n{ENDLESS}\n"}))
@@ -612,13 +615,8 @@ CLINGING = {
 }
 
 
-IN_HASTE = "a program in a session of its own"  # the others only in the slow tier
-
-
-@pytest.mark.parametrize(
-    "what",
-    [each if each == IN_HASTE else pytest.param(each, marks=pytest.mark.slow) for each in CLINGING],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("what", CLINGING)
 def test_a_killed_press_leaves_no_child(
     what: str, write_book: Write, marked: dict[str, str], tmp_path: Path
 ) -> None:

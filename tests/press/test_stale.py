@@ -14,6 +14,8 @@ from tests.page_texts import page_texts
 from tests.press.test_hardening import PIXEL, said
 from tests.press.tiny_book import WITHOUT_PDF as HTML, Write
 
+pytestmark = pytest.mark.slow
+
 SAME = "Nothing has changed"
 
 

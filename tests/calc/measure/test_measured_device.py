@@ -87,6 +87,7 @@ GIVEN = {  # an argument of each name, where it has no default
     "kernel": product("product", "fp32", 32, 32, 32),
     "kernels": [lambda: product("product", "fp32", 32, 32, 32)],
     "dtype": "fp32",
+    "form": "bf16",
     "lengths": rollouts.Lengths(16, limit=64),
     "answers": 8,
     "operation": "broadcast",
