@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from press.build import render
 from tests.in_browser import PHONE, THEMES, axe_violations, open_file
 
-pytestmark = pytest.mark.xdist_group("press in a browser")  # one render, one browser
+pytestmark = [pytest.mark.xdist_group("press in a browser"), pytest.mark.slow]  # one render
 
 # What `show` and `table` of the book give, from hand.
 PAGE = '''# A {#sec-a}
@@ -153,7 +153,6 @@ def test_an_open_card_is_easy_to_use(page: Page, theme: str) -> None:
     assert axe_violations(page) == []
 
 
-@pytest.mark.slow
 def test_without_scripts_a_value_is_text(browser: Browser, site: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

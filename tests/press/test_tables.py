@@ -12,7 +12,7 @@ from press.build import render
 from tests.in_browser import PHONE, axe_violations, colour_violations, open_file
 from tests.press.tiny_book import WITHOUT_PDF
 
-pytestmark = pytest.mark.xdist_group("press in a browser")
+pytestmark = [pytest.mark.xdist_group("press in a browser"), pytest.mark.slow]
 
 DEVICES = """\
 # Preface {.unnumbered}
@@ -232,7 +232,6 @@ def test_heads_and_first_columns_stay_while_a_table_scrolls(page: Page, width: i
     assert abs(corner["y"] - frame["y"]) < 3
 
 
-@pytest.mark.slow
 def test_what_tables_offer_can_be_used_by_all(page: Page) -> None:
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     page.get_by_text("Cite this page").click()
