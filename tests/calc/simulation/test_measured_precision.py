@@ -30,10 +30,10 @@ def test_a_seed_measured_again_lies_within_the_spread() -> None:
 
     data = digits(seed=record_precision.SPLIT_SEED)
     first, second = (record_precision.trained(data, seed) for seed in (0, 1))
-    for row in record_precision.rows(data, 0, first, second):
-        stored = PrecisionCost.accuracy[row["precision"]]
+    for _, precision, accuracy, changed in record_precision.rows(data, 0, first, second):
+        stored = PrecisionCost.accuracy[precision]
         spread = statistics.stdev(stored)
-        assert abs(row["accuracy"] - stored[0]) <= spread
-        assert abs(row["accuracy"] - statistics.mean(stored)) <= 4 * spread
-        stored_changes = PrecisionCost.changed[row["precision"]]
-        assert abs(row["changed"] - stored_changes[0]) <= max(2, statistics.stdev(stored_changes))
+        assert abs(accuracy - stored[0]) <= spread
+        assert abs(accuracy - statistics.mean(stored)) <= 4 * spread
+        stored_changes = PrecisionCost.changed[precision]
+        assert abs(changed - stored_changes[0]) <= max(2, statistics.stdev(stored_changes))
