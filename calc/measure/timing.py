@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -108,9 +109,9 @@ def _steady(draw: Callable[[], list[float]], what: str) -> Measured:
 
 
 def middle(samples: list[float]) -> tuple[float, float]:
-    """The median, and the range of the middle half as a share of it."""
+    """The median, and the range of the middle half as a share of it: no end of it where it is 0."""
     low, median, high = statistics.quantiles(samples, n=4, method="inclusive")
-    return median, (high - low) / median
+    return median, (high - low) / median if median else math.inf
 
 
 def _sample(work: Callable[[], object], runs: int, clock: Callable[[], float]) -> float:

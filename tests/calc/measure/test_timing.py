@@ -10,7 +10,7 @@ import pytest
 
 from calc import quantity
 from calc.measure import NoisyError, timed
-from calc.measure.timing import PLACES, timed_anew
+from calc.measure.timing import PLACES, middle, timed_anew
 
 
 def clock_of(durations: Sequence[float]) -> Callable[[], float]:
@@ -84,3 +84,7 @@ def test_rates_and_steps_keep_the_spread() -> None:
     assert rate.value.m_as("GB/s") == pytest.approx(21 / found.value.m_as("s"))
     assert found.per(4).value == found.value / 4
     assert rate.spread == found.per(4).spread == found.spread > 0
+
+
+def test_times_that_a_clock_cannot_tell_from_nothing_are_noise() -> None:
+    assert middle([0.0] * 7) == (0.0, float("inf"))
