@@ -84,7 +84,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
         "timing",
         "inference",
         "serving",
-        "engine_memory",
+        "device_memory",
         "experts",
         "context_parallelism",
         "layouts",

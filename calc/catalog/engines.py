@@ -55,6 +55,8 @@ class Engine:
     """The version that is meant; the last whose logs were read where none was named."""
     read_to: str
     records: dict[str, Record] = field(repr=False)
+    counted_as: str = ""
+    """The first version that the data have, of one that came before it."""
 
     def __getitem__(self, name: str) -> Quantity:
         return self.records[name].quantity
@@ -97,6 +99,20 @@ def get(written: str) -> Engine:
         f"how {abbreviated(written)} shares out a device's memory is not published in numbers that"
         f" follow from a model's shape: calc has the rules of {known}"
     )
+
+
+def rules(key: str, version: str = "") -> Engine | None:
+    """The rules of a program by its key; None where none follow from a model's shape.
+
+    Of a version before the first that the data have, they are that one's.
+
+    >>> rules("vllm", "0.6").counted_as, rules("llama-cpp")
+    ('0.10', None)
+    """
+    table = _tables().get(key)
+    if table is None or table["rule"] == "free":
+        return None
+    return _of_version(key, table, version or table["read_to"])
 
 
 @dataclass(frozen=True)
@@ -214,20 +230,17 @@ def _of_version(key: str, table: dict[str, Any], version: str) -> Engine:
     before = (
         [number for number in versions if number <= _numbers(version)] if version else [*versions]
     )
-    if not before:
-        raise InputError(
-            f"{table['name']} {version}: how it measured memory before"
-            f" {min(table['versions'], key=_numbers)} is not in the data: name a later version"
-        )
+    first = min(table["versions"], key=_numbers)
+    counted = max(before) if before else _numbers(first)
     origin = {name: table[name] for name in INHERITED}
-    numbers = {name: table[name] for name in NUMBERS if name in table} | versions[max(before)]
+    numbers = {name: table[name] for name in NUMBERS if name in table} | versions[counted]
     records = {
         name: read_record(number, f"{key}.{name}", FILE, origin | {"title": f"{name} of {key}"})
         for name, number in numbers.items()
     }
-    return Engine(
-        key, table["name"], table["rule"], table["fraction"], version, table["read_to"], records
-    )
+    name, rule, fraction = (table[name] for name in ("name", "rule", "fraction"))
+    older = "" if before else first
+    return Engine(key, name, rule, fraction, version, table["read_to"], records, older)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What an engine does with a device's memory: `calc fit`."""
+"""What a device's memory holds of a model: `calc fit`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import argparse
 
 from calc.commands.options import add_model_and_device, add_options, chosen
 from calc.commands.output import answers
-from calc.steps import engine_memory
+from calc.steps import device_memory
 
 
 def add_fit(parser: argparse.ArgumentParser) -> None:
     add_model_and_device(parser)
-    fit = engine_memory.fit
+    fit = device_memory.fit
     add_options(parser, fit)
     answers(parser, lambda options: fit(**chosen(options, fit)), explained=True)

@@ -839,7 +839,7 @@ def state_memory(model: Transformer | str) -> Annotated[Quantity, "byte"]:
     By `calc.attention.state_memory` and `convolution_memory`, in layers of linear attention and
     state spaces; zero in a model without them. SGLang keeps FP32, and so does vLLM where a model's
     configuration asks for it (`mamba_ssm_dtype`) or `--mamba-ssm-cache-dtype` does; else vLLM keeps
-    states in the model's own 16 bits, as `calc.engine_memory` counts them.
+    states in the model's own 16 bits, as `calc.device_memory` counts them.
 
     Source: dao2024mamba2
 

@@ -1,4 +1,4 @@
-"""What engines' logs say of a device's memory, beside what `calc.engine_memory` says of it."""
+"""What engines' logs say of a device's memory, beside what `calc.device_memory` says of it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from calc.catalog import models
 from calc.core.records import DATA, read_toml
-from calc.steps import engine_memory
-from calc.steps.engine_memory import EngineMemory
+from calc.steps import device_memory
+from calc.steps.device_memory import Memory
 
 FILE = DATA / "published" / "engine_memory.toml"
 SETTINGS = ("tensor", "utilization", "context", "batched_tokens", "sequences", "weights", "kv")
@@ -37,7 +37,7 @@ class Logged:
         return not self.fitted and not self.conditions.get("vision", False)
 
     @cached_property
-    def predicted(self) -> EngineMemory:
+    def predicted(self) -> Memory:
         """What calc says of the same start."""
         shape = self.conditions.get("shape")
         model = (
@@ -45,7 +45,7 @@ class Logged:
             if shape is None
             else models.from_shape(name=self.conditions["name"], **shape)
         )
-        return engine_memory.fit(
+        return device_memory.fit(
             model,
             self.conditions["device"],
             self.conditions["software"],

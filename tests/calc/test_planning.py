@@ -314,7 +314,7 @@ def test_what_an_engine_does_not_fill_is_said() -> None:
         for told in Plans((tight,)).caveats
     )
     with pytest.raises(InputError, match="each lacks"):
-        calc.engine_memory.fit("deepseek-v3-2", "a100", tensor=8, context=8500)
+        calc.device_memory.fit("deepseek-v3-2", "a100", tensor=8, context=8500)
     assert not any(
         "Engines fill" in told
         for told in Plans((replace(tight, devices=quantity(16, "")),)).caveats

@@ -14,7 +14,7 @@ import pytest
 
 import calc
 import figures
-from calc import engine_memory, hardware, inference, layouts, models, rollouts
+from calc import device_memory, hardware, inference, layouts, models, rollouts
 from calc.core.records import DATA
 from calc.measure.kernels import product
 from calc.planning.setup import Options
@@ -60,7 +60,7 @@ def functions_of_devices() -> Iterator[tuple[str, Callable[..., Any]]]:
                 if (
                     function.__module__ == module.__name__
                     and not name.startswith("_")
-                    and function is not engine_memory.fit  # no engine's rules are those of a CPU
+                    and function is not device_memory.fit  # no engine's rules are those of a CPU
                     and any(DEVICE.search(str(each.annotation)) for each in parameters)
                 ):
                     yield f"{module.__name__}.{name}", function

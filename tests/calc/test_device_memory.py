@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from statistics import median
 
@@ -10,10 +11,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from benchmarks import engine_memory as benchmark
-from calc import InputError, engine_memory, engines, hardware, models
+from calc import InputError, device_memory, engines, hardware, models
 from calc.core.citations import bibliography
 from calc.published.engine_memory import rows
-from calc.steps.engine_memory import EngineMemory
+from calc.steps.device_memory import Lacks, Memory
 from tests.calc.command import Command, Written
 from tests.rows import each_row
 
@@ -22,9 +23,9 @@ JUDGED = [row for row in rows() if row.judges]
 PROFILED = [row for row in JUDGED if row.conditions["software"].startswith("vLLM 0.1")]
 
 
-def fitted(model: str = "llama-3-1-8b", **asked: object) -> EngineMemory:
+def fitted(model: str = "llama-3-1-8b", **asked: object) -> Memory:
     settings = {"device": "h100", "software": "vllm 0.19", "context": 8192} | asked
-    return engine_memory.fit(model, **settings)  # type: ignore[arg-type]
+    return device_memory.fit(model, **settings)  # type: ignore[arg-type]
 
 
 # --- rules that hold for every model ---
@@ -41,7 +42,7 @@ def test_a_larger_step_never_leaves_more(model: str, one: int, other: int) -> No
     less, more = sorted((one, other))
     smaller, larger = (fitted(model, batched_tokens=each) for each in (less, more))
     assert smaller.caches >= larger.caches
-    assert smaller.step_sequences <= less
+    assert smaller.start.step_sequences <= less
 
 
 @given(st.sampled_from(MODELS), st.integers(1, 8192), st.integers(1, 8192))
@@ -56,7 +57,7 @@ def test_a_longer_sequence_never_leaves_room_for_more_of_them(
 def test_parts_add_up_to_the_share(model: str, tensor: int) -> None:
     answer = fitted(model, tensor=tensor)
     parts = sum(part.memory.m_as("GiB") for part in answer.parts)
-    assert parts + answer.caches.m_as("GiB") == pytest.approx(answer.share.m_as("GiB"))
+    assert parts + answer.caches.m_as("GiB") == pytest.approx(answer.room.m_as("GiB"))
     taken = answer.block_memory.m_as("GiB") * answer.blocks
     assert 0 <= answer.caches.m_as("GiB") - taken < answer.block_memory.m_as("GiB")
 
@@ -68,7 +69,7 @@ def test_smaller_formats_hold_more() -> None:
 
 
 def test_slices_of_more_devices_than_heads_keep_a_head_each() -> None:
-    (pages,) = fitted("qwen-2-5-7b", tensor=4)._pages  # four heads of keys and values
+    (pages,) = fitted("qwen-2-5-7b", tensor=4).start._pages  # four heads of keys and values
     assert pages.each == 2 * 128 * 2
     with pytest.raises(InputError, match="slices"):
         fitted("qwen-2-5-7b", tensor=8)
@@ -126,7 +127,7 @@ def test_the_benchmark_has_a_line_for_each_row() -> None:
 def test_windows_share_blocks_by_groups() -> None:
     """Gemma 3 27B: 52 layers with windows and 10 without make 7 groups of 10 [llm-d-planner]."""
     answer = fitted("gemma-3-27b", utilization=0.95)
-    assert answer._groups == (10, 7)
+    assert answer.start._groups == (10, 7)
     assert answer.blocks_of_a_sequence == 512 + 6 * 513
     blocks = int(19.53 * 2**30 / answer.block_memory.m_as("byte"))  # of the log's 19.53 GiB
     assert blocks // 7 * 16 == pytest.approx(36_560, rel=1e-3)
@@ -152,15 +153,15 @@ def test_versions_differ_by_their_samplers() -> None:
     assert old.parts[1].memory.m_as("GiB") == pytest.approx(5.64, abs=0.02)
     assert new.parts[1].memory.m_as("GiB") == pytest.approx(2.23, abs=0.02)
     newest = fitted(software="vllm 0.31")
-    assert newest.utilization == 0.92
+    assert newest.start.utilization == 0.92
     assert newest.parts[-1].name == "graphs"
     assert "No complete log of vLLM 0.31 was read" in newest.explain().replace("\n  ", " ")
 
 
 def test_a_device_of_which_no_log_is_known_has_a_wider_error() -> None:
-    known = engine_memory.fit("llama-3-8b", "l40s")
-    other = engine_memory.fit("llama-3-8b", "rtx-4090")
-    told = engine_memory.fit("llama-3-8b", "rtx-4090", memory="23.52 GiB")
+    known = device_memory.fit("llama-3-8b", "l40s")
+    other = device_memory.fit("llama-3-8b", "rtx-4090")
+    told = device_memory.fit("llama-3-8b", "rtx-4090", memory="23.52 GiB")
     assert other.error > known.error == told.error
     assert "no log of this one was read" in other.explain().replace("\n  ", " ")
     assert told.visible.m_as("GiB") == pytest.approx(23.52)
@@ -168,7 +169,7 @@ def test_a_device_of_which_no_log_is_known_has_a_wider_error() -> None:
 
 
 def test_several_devices_without_a_switch_have_a_wider_error() -> None:
-    alone, both = (engine_memory.fit("llama-3-8b", "rtx-5090-2", tensor=n) for n in (1, 2))
+    alone, both = (device_memory.fit("llama-3-8b", "rtx-5090-2", tensor=n) for n in (1, 2))
     assert both.error.m_as("GiB") == pytest.approx(alone.error.m_as("GiB") + 2.01)
     assert "without one they may be a few hundred MiB" in both.explain().replace("\n  ", " ")
     assert "few hundred" not in fitted(tensor=2).text()
@@ -180,8 +181,8 @@ def test_the_size_of_a_step_is_that_of_the_server_for_the_device() -> None:
         *(("h100", None, large), ("l4", None, small), ("a100", None, small)),
         *(("rtx-4090", "96 GiB", large), ("mi300x", None, large)),
     ):
-        answer = engine_memory.fit("llama-3-2-1b", device, memory=memory)
-        assert (answer.step_tokens, answer.step_sequences) == size, device
+        answer = device_memory.fit("llama-3-2-1b", device, memory=memory)
+        assert (answer.start.step_tokens, answer.start.step_sequences) == size, device
 
 
 def test_sglang_takes_its_share_without_a_trial_step() -> None:
@@ -197,23 +198,12 @@ def test_sglang_takes_its_share_without_a_trial_step() -> None:
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"model": "llama-3-70b"}, "each lacks 64.84 GiB beside the 71.27 GiB of vLLM 0.19; ten"),
-        ({"model": "deepseek-v3", "weights": "fp32"}, "tensor=64 would hold it"),
-        ({"software": "tgi"}, "calc has the rules of vLLM and SGLang; without them, the weights"),
-        ({"software": "tgi", "tensor": 2}, "14.96 GiB, 7.479 GiB on each of 2 devices, and `cal"),
-        ({"software": "trt-llm"}, "TensorRT-LLM gives caches its free_gpu_memory_fraction of what"),
-        ({"software": "vllm 0.6"}, "vLLM 0.6: how it measured memory before 0.10 is not in the da"),
-        ({"software": "sglang"}, "SGLang chooses mem_fraction_static by device, batch and layout"),
-        (
-            {"software": "sglang", "utilization": 0.8, "model": "gemma-3-4b"},
-            "how SGLang divides its pool among layers with windows or states and the others",
-        ),
+        ({"software": "tgi"}, "there is no software 'tgi'; there are vllm, "),
         ({"utilization": 1.2}, "utilization must be above 0 and at most 1; got 1.2"),
         ({"tensor": 3}, "3"),
         ({"context": 200_000}, "context must be at most 131072, which Llama 3.1 8B reads"),
         ({"model": "vit-l-16"}, "writes no tokens: engines that serve text cannot run it"),
         ({"kv": "abacus"}, "kv: "),
-        ({"device": "tpu-v5e"}, "of GPUs of NVIDIA and AMD Instinct: how it shares out the memory"),
         ({"memory": 3}, 'memory needs a unit, as in "512 MiB"; got 3'),
     ],
 )
@@ -223,12 +213,83 @@ def test_mistakes_are_one_sentence(asked: dict[str, object], sentence: str) -> N
     assert sentence in str(refusal.value)
 
 
-def test_a_model_that_no_slices_hold() -> None:
+# --- what does not fit ---
+
+
+def lacks(**asked: object) -> Lacks:
+    found = fitted(**asked).lacks  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def test_what_does_not_fit_is_an_answer_with_its_parts() -> None:
+    answer = fitted("llama-3-70b")
+    assert not answer.fits
+    assert answer.lacks is not None
+    parts = sum(part.memory.m_as("GiB") for part in answer.parts)
+    needed = 8192 * 2 * 80 * 8 * 128 * 2 / 2**30
+    missing = answer.lacks.missing.m_as("GiB")
+    assert missing == pytest.approx(parts + needed - 0.9 * 79.19)
+    assert "does not fit, each lacks 64.84 GiB" in answer.text()
+
+
+@pytest.mark.parametrize(
+    ("asked", "ways"),
+    [
+        ({"model": "llama-3-70b"}, [{"weights": "fp8"}, {"tensor": 2}]),
+        ({"model": "llama-3-8b", "device": "rtx-4060-ti"}, [{"weights": "fp8"}]),
+    ],
+)
+def test_every_way_to_fit_holds_what_it_says(
+    asked: dict[str, object], ways: list[dict[str, object]]
+) -> None:
+    told = lacks(**asked).ways
+    assert [way.settings for way in told] == ways
+    for way in told:
+        tried = fitted(**{**asked, **way.settings})  # type: ignore[arg-type]
+        assert tried.fits, way.told
+        assert f"{tried.sequences:.2f} sequences" in way.told
+
+
+def test_where_the_context_is_what_lacks_the_longest_that_fits_is_told() -> None:
+    [context] = [way.settings["context"] for way in lacks(context=131_072, device="l4").ways[:1]]
+    assert isinstance(context, int)
+    assert fitted(device="l4", context=context).fits
+    assert not fitted(device="l4", context=context + 16).fits
+
+
+def test_a_model_that_nothing_holds() -> None:
     shape = models.from_shape(
         80, 65536, 512, kv_heads=64, feed_forward_width=262144, vocabulary=128000, context=8192
     )
-    with pytest.raises(InputError, match="no number of slices up to 64 holds it: take smaller"):
-        engine_memory.fit(shape, "t4")
+    found = device_memory.fit(shape, "t4")
+    assert found.lacks is not None
+    assert not found.lacks.ways
+
+
+# --- programs without rules ---
+
+
+def test_a_program_without_rules_has_its_share_for_weights_and_caches() -> None:
+    answer = fitted(software="tensorrt-llm", kv="fp8")
+    assert answer.room.m_as("GiB") == pytest.approx(0.9 * 80)
+    assert [part.name for part in answer.parts] == ["weights"]
+    assert "nothing else is counted" in answer.text().replace("\n  ", " ")
+
+
+def test_without_software_all_of_the_memory_holds_bytes_alone() -> None:
+    answer = fitted("llama-3-8b", software="none")
+    assert answer.largest_batch == int((80 * 2**30 - 2 * 8_030_261_248) / (2**17 * 8192))
+    latents = fitted("deepseek-v3", device="h200", software="none", tensor=8, weights="fp8")
+    one = (models.get("deepseek-v3").kv_latent + 64) * 61 * 2 * 8192 / 8
+    assert latents.start.taken(8192) == pytest.approx(one)
+    assert fitted("deepseek-v3", device="h200", tensor=8).start.taken(8192) == 8 * one
+
+
+def test_a_version_before_the_first_is_counted_as_that() -> None:
+    answer = fitted(software="vllm 0.6")
+    assert answer.tokens == fitted(software="vllm 0.10").tokens
+    assert "it is taken to be as in vLLM 0.10" in answer.text().replace("\n  ", " ")
 
 
 # --- the command ---
@@ -237,7 +298,8 @@ def test_a_model_that_no_slices_hold() -> None:
 def test_a_configuration_of_ones_own(written: Written, command: Command) -> None:
     known = json.loads((Path(__file__).parent / "configs.json").read_text(encoding="utf-8"))
     path = written(json.dumps(known["qwen-3-30b-a3b"]), "config.json")
-    told = command.facts("fit", str(path), "h100", "--context", "8192", "--weights", "bf16")
+    asked = "h100 --software 'vllm 0.19' --context 8192 --weights bf16"
+    told = command.facts("fit", str(path), *shlex.split(asked))
     assert told["tokens"] == fitted("qwen-3-30b-a3b").tokens
 
 
@@ -253,4 +315,7 @@ def test_the_command(command: Command) -> None:
         "largest step",
         "outside of torch",
     ]
-    assert "--tensor 2 would hold it" in command.refuses("fit", "llama-3-70b", "h100")
+    told = command.facts("fit", "llama-3-70b", "h100", "--software", "vllm 0.19")
+    assert told["fits"] is False
+    assert len(told["parts"]) == 3
+    assert told["ways"][-1]["settings"] == {"tensor": 2}
