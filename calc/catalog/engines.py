@@ -18,7 +18,7 @@ from typing import Any
 from calc.catalog import hardware
 from calc.catalog.hardware import Accelerator
 from calc.core.errors import InputError, abbreviated
-from calc.core.records import DATA, INHERITED, Record, check_fields, read_record, read_toml
+from calc.core.records import DATA, INHERITED, Entry, Record, check_fields, read_record, read_toml
 from calc.core.units import Quantity
 
 FILE = DATA / "engines.toml"
@@ -42,7 +42,7 @@ SMALL = "a100"  # devices that vLLM takes for small whatever their memory, by ho
 
 
 @dataclass(frozen=True, eq=False)
-class Engine:
+class Engine(Entry):
     """One version of an engine: its rules, each number with its source."""
 
     key: str

@@ -38,6 +38,7 @@ from calc.core.records import (
     read_file,
     read_record,
     read_tables,
+    shared,
 )
 from calc.core.units import Quantity, QuantityLike
 
@@ -527,7 +528,7 @@ def _spellings() -> dict[str, str]:
 
 @cache
 def _get(key: str) -> Accelerator:
-    return _accelerator(key, parse_toml(_texts()[key], DATA_FILE)[key], DATA_FILE)
+    return shared(_accelerator(key, parse_toml(_texts()[key], DATA_FILE)[key], DATA_FILE))
 
 
 __getattr__ = as_attributes(get)

@@ -40,6 +40,7 @@ from calc.core.records import (
     read_file,
     read_record,
     read_toml,
+    shared,
 )
 from calc.core.units import Quantity, quantity
 
@@ -388,7 +389,7 @@ def of(given: Machine | Accelerator | Path | str) -> Machine:
         )
     for key, table in _tables().items():
         usual = table.get("usual") and table["device"] == device.key
-        if usual and _get(key).device is device:  # and not one of its own by that key
+        if usual and _get(key).device == device:  # and not one of its own by that key
             return _get(key)
     return Machine(key=device.key, name=device.name, device=device, domain=1)
 
@@ -589,7 +590,7 @@ def _spellings() -> dict[str, str]:
 
 @cache
 def _get(key: str) -> Machine:
-    return _machine(key, _tables()[key], _tables(), FILE)
+    return shared(_machine(key, _tables()[key], _tables(), FILE))
 
 
 __getattr__ = as_attributes(get)

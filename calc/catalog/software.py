@@ -21,7 +21,16 @@ from calc.catalog import kernel_shares
 from calc.core.device import Device
 from calc.core.errors import InputError
 from calc.core.names import resolve, spellings, squeezed
-from calc.core.records import DATA, INHERITED, Record, check_fields, read_records, read_toml
+from calc.core.records import (
+    DATA,
+    INHERITED,
+    Entry,
+    Record,
+    check_fields,
+    read_records,
+    read_toml,
+    shared,
+)
 
 FILE = DATA / "software.toml"
 TEXTS = (
@@ -63,7 +72,7 @@ HALVES = ("fp16", "bf16")
 
 
 @dataclass(frozen=True, eq=False)
-class Software:
+class Software(Entry):
     """One program, or one family of versions of it."""
 
     key: str
@@ -204,7 +213,7 @@ def _spellings() -> dict[str, str]:
 
 @cache
 def _all() -> dict[str, Software]:
-    return load(FILE)
+    return {key: shared(software) for key, software in load(FILE).items()}
 
 
 def load(path: Path | str) -> dict[str, Software]:

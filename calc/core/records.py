@@ -15,8 +15,9 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeAlias, TypeVar, cast
 
 from calc.core.errors import InputError, abbreviated
@@ -66,6 +67,53 @@ class Record:
         return value
 
 
+class Entry:
+    """An entry of the data, or one of a reader's own: it equals another by what both say.
+
+    Which object it is decides nothing: an entry that is copied, unpickled, or read by two threads
+    at once answers as the first does.
+    """
+
+    key: str
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(other) is not type(self):
+            return NotImplemented
+        pairs = zip(_said(self).values(), _said(other).values(), strict=True)
+        return all(mine is theirs or mine == theirs for mine, theirs in pairs)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _entry, (type(self), _said(self))
+
+
+E = TypeVar("E", bound=Entry)
+_shared: dict[Entry, Any] = {}
+_sharing = Lock()
+
+
+def shared(entry: E) -> E:
+    """The one object that all share who read this entry of the data, at once or later."""
+    with _sharing:
+        found: E = _shared.setdefault(entry, entry)
+    return found
+
+
+def _entry(kind: type[E], said: dict[str, Any]) -> E:
+    """An entry that was copied or pickled: that of the data, where they say the same."""
+    made = kind(**said)
+    found: E = _shared.get(made, made)
+    return found
+
+
+def _said(entry: Any) -> dict[str, Any]:
+    return {field.name: getattr(entry, field.name) for field in fields(entry)}
+
+
 class Published:
     """An attribute of what is `Recorded`: its number of that name, or an error that says why."""
 
@@ -76,7 +124,7 @@ class Published:
         return thing._read(self.name)
 
 
-class Recorded:
+class Recorded(Entry):
     """A thing of a data file, whose numbers are its records."""
 
     name: str

@@ -208,7 +208,7 @@ def own(machine: Machine, kind: str, name: str) -> Quantity | None:
     if record is None or "easured on a" in record.provenance.note:
         return None
     measured = machines.get(record.provenance.key.partition(".")[0])
-    return record.quantity if measured.device is machine.device else None
+    return record.quantity if measured.device == machine.device else None
 
 
 def surfaces_of_products(device: Accelerator, form: str) -> list[kernel_shares.Surface]:

@@ -134,7 +134,7 @@ def _of_the_data(value: Transformer | Machine) -> bool:
     except InputError:
         return False
     if isinstance(value, Machine):
-        return known == value or (value.domain == 1 and known.device is value.device)
+        return known == value or (value.domain == 1 and known.device == value.device)
     same = [part.name for part in fields(value) if part.name not in ("context", "notes")]
     return all(getattr(known, name) == getattr(value, name) for name in same)
 

@@ -498,7 +498,7 @@ def _distance(row: Row, claim: Row, machine: Machine) -> float:
     others = ("batch", "input_len", "output_len")
     pairs += [(row.number(name) or 1e4, claim.number(name) or 1e4, 0.3) for name in others]
     far: float = sum(weight * abs(math.log2(one / other)) for one, other, weight in pairs)
-    return far + (0.0 if device is machine.device else 4.0)
+    return far + (0.0 if device == machine.device else 4.0)
 
 
 @cache

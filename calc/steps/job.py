@@ -357,6 +357,7 @@ class Formats:
         return quantity(self.dispatch), quantity(self.combine)
 
 
+@dataclass(frozen=True)
 class Training:
     """What is trained: here all of the model."""
 

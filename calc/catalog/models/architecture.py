@@ -12,6 +12,7 @@ from calc.catalog.models.networks import check_name, read_number, read_numbers
 from calc.catalog.models.release import GROUPS, Release
 from calc.core.arguments import as_list, one_of
 from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.records import Entry
 from calc.core.units import Quantity, QuantityLike, quantity
 
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
@@ -108,7 +109,7 @@ class Heads(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Transformer:
+class Transformer(Entry):
     """One model: its architecture, and its parameters part by part.
 
     Its numbers have the names of `calc/data/models.toml`, whose first comment explains them:

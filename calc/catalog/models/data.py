@@ -19,7 +19,7 @@ from calc.core.arguments import one_of
 from calc.core.errors import InputError, abbreviated
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.provenance import Provenance
-from calc.core.records import DATA, INHERITED, check_fields, read_record, read_toml
+from calc.core.records import DATA, INHERITED, check_fields, read_record, read_toml, shared
 
 FILE = DATA / "models.toml"
 LISTING = "`calc list models` prints them all"
@@ -145,7 +145,8 @@ def _get(key: str) -> Transformer | Network:
         return read_record(unit | fields, f"{key}.{name}", FILE, inherited | title).quantity
 
     try:
-        return read_fields(key=key, **{name: read(name, value) for name, value in table.items()})
+        values = {name: read(name, value) for name, value in table.items()}
+        return shared(read_fields(key=key, **values))
     except (InputError, TypeError) as error:  # a word that is none, or a field that every model has
         raise InputError(f"{FILE}: {key}: {error}") from None
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from calc.core.elementwise import largest
 from calc.core.errors import InputError, abbreviated
-from calc.core.records import Count
+from calc.core.records import Count, Entry
 from calc.core.units import Quantity, quantity
 
 LARGEST = {  # beyond any model: only slips of the keyboard lead there
@@ -33,7 +33,7 @@ def linear(inputs: int, outputs: int, bias: bool = True) -> int:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Network:
+class Network(Entry):
     """One network: its numbers, and its parameters part by part."""
 
     family: ClassVar[str]
