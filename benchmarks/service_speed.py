@@ -15,29 +15,23 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from calc.planning import plan_service
+from calc.planning import Limits, Load, plan_service
 from calc.planning.service import Replica, Trace, poisson, simulate
 
 REQUESTS = 100_000
 COMPARED = 2_000  # requests that simpy serves too
-ASKED: dict[str, Any] = {
-    "rate": 20,
-    "prompt": 1000,
-    "generated": 200,
-    "ttft": "1 s",
-    "tpot": "50 ms",
-    "software": "vllm",
-}
+LOAD = Load(20, prompt=1000, generated=200)
+LIMITS = Limits(ttft="1 s", tpot="50 ms")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="What planning a service costs.")
     parser.add_argument("--simpy", metavar="FOLDER", help="a folder that holds simpy")
     options = parser.parse_args()
-    plan_service("llama-3-70b", "dgx-h100", **ASKED)  # what is read once is read
-    wall, busy, _ = timed(lambda: plan_service("llama-3-70b", "dgx-h100", **ASKED))
+    plan_service("llama-3-70b", "dgx-h100", LOAD, LIMITS)  # what is read once is read
+    wall, busy, _ = timed(lambda: plan_service("llama-3-70b", "dgx-h100", LOAD, LIMITS))
     print(f"A plan of Llama 3 70B, 20 request/s, H100s: {wall:.2f} s ({busy:.2f} s of one core)")
-    small = plan_service("llama-3-70b", "dgx-h100", **(ASKED | {"pools": "mixed"}))
+    small = plan_service("llama-3-70b", "dgx-h100", LOAD, LIMITS, pools="mixed")
     replica = small.design.pools[0].replica
     rate = small.design.pools[0].most
     trace = poisson(rate, REQUESTS, 1000, 200, 0.5, 1.0)

@@ -15,6 +15,7 @@ from typing import Any
 import tomli_w
 
 from calc import plan_service
+from calc.core.nouns import arguments_of
 from calc.core.records import DATA
 from calc.core.report import values
 from calc.derivations.service_under_load import (
@@ -68,12 +69,14 @@ def services() -> dict[str, Any]:
 def planned(machine: str, **more: Any) -> ServicePlan:
     """The service on a machine; more is what else is asked of it."""
     asked: dict[str, Any] = {
+        "model": OneNode.model,
+        "hardware": machine,
         **values(AskedService, "rate prompt ttft tpot"),
         "generated": AskedService.answer,
         "percentile": float(AskedService.percentile.magnitude),
         "software": "vllm",
     }
-    return plan_service(OneNode.model, machine, **(asked | more))
+    return plan_service(**arguments_of(plan_service, asked | more))
 
 
 def designed(plan: ServicePlan) -> dict[str, Any]:

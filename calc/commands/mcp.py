@@ -19,6 +19,7 @@ from calc.commands import lookup
 from calc.commands.output import answers
 from calc.core.citations import bibliography, citation
 from calc.core.errors import InputError, extra
+from calc.core.nouns import arguments_of, nouns_of, options_of
 from calc.core.report import plain
 from calc.core.units import quantity
 
@@ -89,9 +90,10 @@ def _planned(
     planner: Callable[..., Any], model: str, machine: str, arguments: dict[str, Any]
 ) -> dict[str, Any]:
     try:
-        facts = planner(model, machines.of(machine), **arguments).facts
+        asked = {"model": model, "hardware": machines.of(machine), **arguments}
+        facts = planner(**arguments_of(planner, asked)).facts
     except TypeError as error:
-        known = ", ".join(inspect.signature(planner).parameters)
+        known = ", ".join(options_of(planner))
         raise InputError(f"arguments must be some of {known}; got {error}") from None
     step = dict(re.findall(r"^(Equation): (.*)", inspect.getdoc(calc.step) or "", re.M))
     device = machines.of(machine).device.records.values()
@@ -154,7 +156,7 @@ def server() -> Any:
         content: list[Any] = [TextContent(type="text", text=text)]
         return CallToolResult(content=content, structured_content=answer, is_error=is_error)
 
-    def told(tool: Callable[..., dict[str, Any]]) -> Callable[..., Any]:
+    def call_of(tool: Callable[..., dict[str, Any]]) -> Callable[..., Any]:
         def call(**arguments: Any) -> Any:
             try:
                 return result(tool(**arguments))
@@ -169,6 +171,7 @@ def server() -> Any:
     made = MCPServer("calc", instructions=INSTRUCTIONS, log_level="WARNING")
     for tool in TOOLS:
         planner = getattr(calc, tool.__name__, tool) if tool.__doc__ is None else tool
-        description = (inspect.getdoc(planner) or "").partition(">>>")[0].strip()
-        made.add_tool(told(tool), tool.__name__, description=description)
+        texts = (inspect.getdoc(told) or "" for told in (planner, *nouns_of(planner).values()))
+        description = "\n\n".join(text.partition(">>>")[0].strip() for text in texts)
+        made.add_tool(call_of(tool), tool.__name__, description=description)
     return made

@@ -7,8 +7,6 @@ data"; the reference of the library prints the same list.
 from __future__ import annotations
 
 import argparse
-import inspect
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,9 +16,7 @@ from calc.catalog import models
 from calc.catalog.models import Transformer
 from calc.core.arguments import counted
 from calc.core.errors import InputError, abbreviated
-from calc.core.public import docstring
-
-MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
+from calc.core.nouns import arguments_of, options_of
 
 
 def whole(text: str) -> int:
@@ -71,17 +67,16 @@ def add_options(
     names: list[str] | None = None,
     defaults: Mapping[str, object] | None = None,
 ) -> None:
-    """An option for each argument that is told in the docstring, or for those that are named."""
-    parameters = inspect.signature(called).parameters
-    meanings = dict(MEANING.findall(docstring(called)))
-    for name in names or meanings:
-        parameter, option = parameters[name], option_of(name)
-        default = (defaults or {}).get(name, parameter.default)
-        help_ = " ".join(meanings[name].split()).replace("%", "%%")
+    """An option for each value that docstrings tell of, or for those that are named."""
+    known = options_of(called)
+    for name in names or [name for name, told in known.items() if told.meaning]:
+        told, option = known[name], option_of(name)
+        default = (defaults or {}).get(name, told.default)
+        help_ = told.meaning.replace("%", "%%")
         if default is False:
             parser.add_argument(option, dest=name, action="store_true", help=help_)
             continue
-        required = default is inspect.Parameter.empty
+        required = told.required and default is None
         if isinstance(default, tuple):
             default = ",".join(map(str, default))
         parser.add_argument(
@@ -89,9 +84,9 @@ def add_options(
             dest=name,
             metavar=option.removeprefix("--").replace("-", "_").upper(),
             required=required,
-            default=None if required else default,
-            type=TYPES.get(str(parameter.annotation), str),
-            help=help_ if required or default is None else f"{help_} (default: %(default)s)",
+            default=default,
+            type=TYPES.get(told.annotation, str),
+            help=help_ if default is None else f"{help_} (default: %(default)s)",
         )
 
 
@@ -121,9 +116,10 @@ def add_model_and_device(
 
 def chosen(options: argparse.Namespace, called: Callable[..., object]) -> dict[str, Any]:
     """What was chosen of the arguments of a function; the model of a file is read."""
-    parameters = inspect.signature(called).parameters
-    given = {name: value for name, value in vars(options).items() if name in parameters}
-    return given | ({"model": model_of(given["model"])} if given.get("model") else {})
+    known = options_of(called)
+    given = {name: value for name, value in vars(options).items() if name in known}
+    given |= {"model": model_of(given["model"])} if given.get("model") else {}
+    return arguments_of(called, given)
 
 
 def model_of(text: str) -> Transformer | str:
@@ -159,9 +155,9 @@ def add_config(parser: argparse.ArgumentParser, called: Callable[..., object]) -
 
 def take_from_file(parser: argparse.ArgumentParser, file: str) -> None:
     """Make what a file holds the defaults of a command, which then needs none of it."""
-    from calc.planning.files import read_options
+    from calc.planning.files import read_flat
 
-    options = read_options(file, parser.get_default("called"))
+    options = read_flat(file, parser.get_default("called"))
     for action in parser._actions:
         if (name := ARGUMENTS.get(action.dest, action.dest)) in options:
             action.default, action.required = _typed(options[name]), False

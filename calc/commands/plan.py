@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from calc.catalog import apis, engines, machines
@@ -133,7 +134,8 @@ def _plan_service(options: argparse.Namespace) -> ServicePlan | ServicePlans | D
     if "," in options.device:
         if options.write is not None or options.draw is not None:
             raise InputError("--write and --draw are of one machine; give one")
-        arguments["price"] = _prices(arguments["price"])
+        prices = arguments["prices"]
+        arguments["prices"] = replace(prices, price=_prices(prices.price))
         return plan_services(model, split_at_commas(options.device), **arguments)
     machine = machines.of(options.device)
     if options.write is not None:

@@ -5,6 +5,14 @@ from calc.planning.comparing.answer import Comparison as Comparison
 from calc.planning.comparing.compare import compare as compare
 from calc.planning.estimate import Bounds as Bounds
 from calc.planning.files import read_options as read_options
+from calc.planning.nouns import (
+    Draft as Draft,
+    Limits as Limits,
+    Load as Load,
+    Prices as Prices,
+    Server as Server,
+    Tiers as Tiers,
+)
 from calc.planning.service import ServicePlan as ServicePlan, plan_service as plan_service
 from calc.planning.service.break_even import BreakEven as BreakEven, break_even as break_even
 from calc.planning.serving import Plan as Plan, plan as plan

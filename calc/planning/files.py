@@ -1,6 +1,6 @@
 """Options of a plan as a TOML file: to be reviewed, kept, and planned again.
 
-Its keys are the arguments of the function that plans, with units kept as text. What such a file
+Its keys are the options of the function that plans, flat, with units kept as text. What such a file
 holds is `plan(**read_options("plan.toml", plan))`, and `plan.to_toml()` is its text.
 """
 
@@ -20,25 +20,20 @@ from calc.catalog.models import Transformer
 from calc.catalog.software import NO_SOFTWARE, Software
 from calc.core.errors import InputError, abbreviated, did_you_mean, extra
 from calc.core.files import read_text, writable, write_text
-from calc.core.public import docstring
+from calc.core.nouns import arguments_of, options_of
 from calc.core.records import parse_toml
 from calc.core.units import Quantity
 
 
 def option_names(called: Callable[..., object]) -> tuple[str, ...]:
-    """What a file may hold: the arguments that a function needs, and those that it explains.
+    """What a file may hold: what a function must be told, and what its docstrings explain.
 
     >>> from calc import plan
     >>> option_names(plan)[:4]
     ('model', 'hardware', 'prompt', 'generated')
     """
-    meanings = docstring(called)
-    arguments = inspect.signature(called).parameters.values()
-    return tuple(
-        argument.name
-        for argument in arguments
-        if argument.default is argument.empty or f"- `{argument.name}`:" in meanings
-    )
+    options = options_of(called).items()
+    return tuple(name for name, option in options if option.required or option.meaning)
 
 
 def read_options(path: Path | str, called: Callable[..., object]) -> dict[str, Any]:
@@ -57,6 +52,11 @@ def read_options(path: Path | str, called: Callable[..., object]) -> dict[str, A
             "read_options() needs the function that plans, such as calc.plan; got"
             f" {abbreviated(called)}"
         )
+    return arguments_of(called, read_flat(path, called))
+
+
+def read_flat(path: Path | str, called: Callable[..., object]) -> dict[str, Any]:
+    """The same by the flat names that the file has."""
     text = read_text(path)
     options = parse_toml(text, path)
     names = option_names(called)

@@ -18,7 +18,8 @@ from calc.core.units import QuantityLike
 from calc.planning import advice, drawing, files, report
 from calc.planning.capacity import check_devices, on_fewest_devices
 from calc.planning.estimate import COUNTS, Estimate, Point
-from calc.planning.setup import Options, is_array
+from calc.planning.nouns import Prices, Server
+from calc.planning.setup import is_array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -286,8 +287,8 @@ def plan(
     """
     counts = {"batch": batch, "prompt": prompt, "generated": generated}
     counts |= {} if devices is None else {"devices": devices}
-    options = Options(weights, kv, dtype, link, price, context, software, pue, grid)
-    answer = Plan.read(model, hardware, counts, options)
+    server = Server(weights, kv, dtype, software, context)
+    answer = Plan.read(model, hardware, counts, server, Prices(price, pue, grid), link)
     if devices is None:
         answer = advice.checked_to_fit(on_fewest_devices(answer))
     else:

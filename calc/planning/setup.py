@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from calc import formats
 from calc.catalog import grids, machines, models, software
@@ -22,6 +22,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import cost
 from calc.networks import transformer
+from calc.planning.nouns import UNSTATED, Prices, Server
 from calc.steps import inference
 from calc.steps.job import Formats, Job, Layout
 
@@ -29,25 +30,10 @@ NARROW = "fp8", "fp4", "int8"  # that weights are quantised to for products in a
 SCALED = {"fp4": "nvfp4", "fp4-e2m1": "nvfp4"}  # where no scales are named
 MULTIPLIED = {"fp8-e4m3": "fp8", "nvfp4": "fp4"}
 """What weights that are kept so are multiplied in, by a device that can; others are widened."""
-UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 MOST_PAID = 100_000  # USD/hour of a device, so that what is computed from it stays a number
 A_TOKEN = quantity(1, "token")
 WITHIN = quantity(1, "")  # the PUE of what is counted inside of the building alone
-
-
-class Options(NamedTuple):
-    """What a caller may say of a setup beside the model, the devices and the lengths."""
-
-    weights: QuantityLike | None = None
-    kv: QuantityLike = UNSTATED
-    dtype: str | None = None
-    link: QuantityLike | None = None
-    price: QuantityLike | None = None
-    context: QuantityLike | None = None
-    software: str | None = None
-    pue: QuantityLike | None = None
-    grid: QuantityLike | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +66,9 @@ class Setup:
         model: Transformer | str,
         device: Machine | Accelerator | Path | str,
         counts: Mapping[str, QuantityLike],
-        options: Options,
+        server: Server,
+        prices: Prices = Prices(),
+        link: QuantityLike | None = None,
     ) -> Self:
         """The setup of what a caller wrote; a number of devices that is left out is 1 for now."""
         if isinstance(device, str) and "," in device:
@@ -88,31 +76,32 @@ class Setup:
                 f"plan() takes one device; got {abbreviated(device)}: plan for each of them, as in"
                 " [plan(model, device, prompt=10, generated=10) for device in devices]"
             )
-        check_is(Options, "options", options, "calc.planning.setup.Options(…)")
+        check_is(Server, "server", server, 'calc.Server(weights="fp8", software="vllm")')
+        check_is(Prices, "prices", prices, 'calc.Prices("3 USD/hour")')
         model = models.transformer(model)
-        model = model if options.context is None else model.with_context(options.context)
+        model = model if server.context is None else model.with_context(server.context)
         machine = machines.of(device)
         numbers = {name: _whole_number(name, count) for name, count in counts.items()}
         check_shapes(numbers)
-        price, program = options.price, options.software
-        weights, dtype = _kept_and_computed(model, machine.device, options.weights, options.dtype)
+        price, program = prices.price, server.software
+        weights, dtype = _kept_and_computed(model, machine.device, server.weights, server.dtype)
         setup = cls(
             model=model,
             machine=machine,
             **({"devices": quantity(1, "")} | numbers),
             weights=weights,
-            kv=options.kv,
+            kv=server.kv,
             dtype=dtype,
-            link=_link(machine, options.link),
+            link=_link(machine, link),
             price=None if price is None else price_of_device(price),
             software=_program(machine.device, program),
-            pue=WITHIN if options.pue is None else power_usage(options.pue),
-            grid=options.grid,
+            pue=WITHIN if prices.pue is None else power_usage(prices.pue),
+            grid=prices.grid,
             left_out=frozenset(
                 {
                     *({"devices"} - {*counts}),
                     *({"software"} if program is None else ()),
-                    *({"dtype"} if options.dtype is None else ()),
+                    *({"dtype"} if server.dtype is None else ()),
                 }
             ),
         )
@@ -268,8 +257,10 @@ def _link(machine: Machine, bandwidth: QuantityLike | None) -> Quantity | None:
     return amount("byte/s", "link", bandwidth, "450 GB/s")
 
 
-def price_of_device(given: QuantityLike) -> Quantity:
+def price_of_device(given: QuantityLike | Mapping[str, QuantityLike]) -> Quantity:
     """What one device costs for a time; more than anyone pays is refused."""
+    if isinstance(given, Mapping):
+        raise InputError(f'price is one here, "3 USD/hour"; got {abbreviated(given)}')
     price = amount("USD/s", "price", given, "3 USD/hour")
     if price.m_as("USD/hour") > MOST_PAID:
         raise InputError(

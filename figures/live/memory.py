@@ -6,7 +6,7 @@ from calc import machines, models, training
 from calc.core.units import QuantityLike
 from calc.planning.capacity import linked_counts, on_fewest_devices, with_devices
 from calc.planning.estimate import Estimate
-from calc.planning.setup import Options
+from calc.planning.nouns import Server
 from figures.live.model import Answer, Axis, Choice, Count, Drawing, Model, doubling
 
 SERVING = "serving"
@@ -32,7 +32,7 @@ def answer(
         return _training(model, machine, recipe)
     place = machines.get(machine)
     counts: dict[str, QuantityLike] = {"batch": sequences, "prompt": context - 1, "generated": 1}
-    setup = Estimate.read(model, place, counts, Options(weights, kv))
+    setup = Estimate.read(model, place, counts, Server(weights, kv))
     rows = []
     for count in linked_counts(setup):
         memory = with_devices(setup, count)

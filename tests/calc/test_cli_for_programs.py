@@ -19,7 +19,8 @@ import calc
 from calc import commands, constants, formats, hardware, machines, models, runs, software, training
 from calc.catalog import grids
 from calc.commands.lookup import KINDS, functions
-from calc.commands.options import MEANING, option_of
+from calc.commands.options import option_of
+from calc.core.nouns import MEANING
 from tests.calc.command import Command, Written
 from tests.calc.unexpected import NO_RATE, UNEXPECTED
 

@@ -14,6 +14,7 @@ from calc.catalog import engines
 from calc.core.errors import InputError
 from calc.planning import ServicePlan
 from tests.calc.command import Command
+from tests.calc.flatly import flatly
 
 SERVICE: dict[str, Any] = {
     "rate": 20,
@@ -31,7 +32,7 @@ DRAFT = {"draft": "qwen-3-0-6b", "acceptance": 0.7, "kv": "fp8", "weights": "fp8
 
 @cache
 def planned(model: str = "qwen-3-32b", **more: Any) -> ServicePlan:
-    return plan_service(model, "dgx-h100", **(SERVICE | more))
+    return flatly(plan_service, model, "dgx-h100", **(SERVICE | more))
 
 
 def words(plan: ServicePlan, engine: str) -> dict[str, str]:

@@ -114,7 +114,7 @@ def test_a_refusal_is_structured_and_names_the_mend() -> None:
         (lambda: tools.look_up("h1000"), "did you mean h100"),
         (lambda: tools.law("roofline.bond", {}), "there is no law 'roofline.bond'"),
         (lambda: tools.law("roofline.ridge_point", {}), "needs peak, bandwidth"),
-        (lambda: tools.plan("llama-3-8b", "h100", {"batches": 8}), "arguments must be some of"),
+        (lambda: tools.plan("llama-3-8b", "h100", {"batches": 8}), "did you mean batch?"),
         (lambda: tools.check("as fast as light"), "is not said"),
     ],
 )

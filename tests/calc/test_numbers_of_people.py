@@ -14,6 +14,7 @@ from calc.commands import command_parser, main
 from calc.formats import element_size
 from calc.planning.service import read_trace
 from tests.calc.command import Command, Written
+from tests.calc.flatly import flatly
 
 CHAT: dict[str, Any] = {"prompt": 1000, "generated": 200}
 RUN: dict[str, Any] = {"tokens": "1B", "length": 4096, "devices": 8, "software": "megatron"}
@@ -91,8 +92,8 @@ def test_the_help_shows_a_trace_that_is_read(
     lines = capsys.readouterr().out.splitlines()
     first = next(place for place, line in enumerate(lines) if line.strip().startswith("timestamp,"))
     file = written("\n".join(line.strip() for line in lines[first : first + 4]), "trace.csv")
-    made = plan_service(
-        "llama-3-8b", "h100", trace=file, ttft="2 s", tpot="20 token/s", pools="mixed"
+    made = flatly(
+        plan_service, "llama-3-8b", "h100", trace=file, ttft="2 s", tpot="20 token/s", pools="mixed"
     )
     assert made.devices >= 1
 

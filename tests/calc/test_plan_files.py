@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import shlex
 import tomllib
 from dataclasses import replace
@@ -14,10 +13,12 @@ from hypothesis import given, settings, strategies as st
 
 from calc import InputError, compare, hardware, machines, models, plan, plan_service, plan_training
 from calc.commands import main
+from calc.core.nouns import options_of
 from calc.core.units import quantity
 from calc.planning import read_options
 from calc.planning.files import option_names
 from tests.calc.command import Written
+from tests.calc.flatly import flatly
 
 COUNTS = st.integers(1, 4000)
 TRAINED: dict[str, Any] = {
@@ -58,7 +59,7 @@ def test_a_plan_is_made_again_of_its_text(options: dict[str, Any], machine: str)
 def planned_again(made: Any, called: Any) -> dict[str, Any]:
     """The options of a plan, of which the same is made again, whichever the kind of plan."""
     options = tomllib.loads(made.to_toml())
-    again = called(**options)
+    again = flatly(called, **options)
     assert again.to_toml() == made.to_toml()
     assert [table.rows for table in again.tables] == [table.rows for table in made.tables]
     assert again.assumptions == made.assumptions
@@ -147,11 +148,11 @@ def test_a_service_is_planned_again_of_its_text(written: Written) -> None:
     lengths = {"rate": 20, "prompt": 500, "generated": 50, "generated_spread": 0.5, "seed": 3}
     trace = written(TRACE, "1,2=3.csv")
     for requests in (lengths, {"trace": trace, "rate": "4 request/s"}):
-        made = plan_service("llama-3-8b", "h100", **SERVED, **requests)
+        made = flatly(plan_service, "llama-3-8b", "h100", **SERVED, **requests)
         planned_again(made, plan_service)
     assert tomllib.loads(made.to_toml())["trace"] == str(trace)
     shorter = models.get("llama-3-8b").with_context(4000)
-    made = plan_service(shorter, "h100", **SERVED, **lengths)
+    made = flatly(plan_service, shorter, "h100", **SERVED, **lengths)
     assert tomllib.loads(made.to_toml())["context"] == 4000
 
 
@@ -165,7 +166,7 @@ def test_a_deadline_becomes_the_devices_that_keep_it() -> None:
 
 @pytest.mark.parametrize("called", [plan, plan_training, plan_service, compare])
 def test_every_argument_is_an_option(called: Any) -> None:
-    assert set(option_names(called)) == set(inspect.signature(called).parameters) - {"on_progress"}
+    assert set(option_names(called)) == set(options_of(called)) - {"on_progress"}
 
 
 def test_the_devices_that_hold_a_model_are_written() -> None:

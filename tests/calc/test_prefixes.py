@@ -18,6 +18,7 @@ from calc.planning.service import read_trace
 from calc.planning.service.prefixes import Sessions, routed, unlimited
 from calc.steps.serving import PrefixCache
 from tests.calc.command import Command
+from tests.calc.flatly import flatly
 
 SERVICE: dict[str, Any] = {
     "rate": 20,
@@ -46,7 +47,7 @@ def trace_file(folder: Path, lines: list[dict[str, Any]]) -> Path:
 
 @cache
 def planned(**more: Any) -> ServicePlan:
-    return plan_service("llama-3-1-8b", "h100", **(SERVICE | more))
+    return flatly(plan_service, "llama-3-1-8b", "h100", **(SERVICE | more))
 
 
 def found(plan: ServicePlan) -> tuple[float, ...]:
@@ -150,9 +151,9 @@ def test_room_without_content_and_sessions_of_a_trace_are_refused(tmp_path: Path
     path = trace_file(tmp_path, LINES)
     given = {**SERVICE, "trace": path, "prompt": None, "generated": None, "turns": 3}
     with pytest.raises(InputError, match="a trace is given"):
-        plan_service("llama-3-1-8b", "h100", **given)
+        flatly(plan_service, "llama-3-1-8b", "h100", **given)
     with pytest.raises(InputError, match="do not fit a context of 8192"):
-        plan_service("llama-3-8b", "h100", **(SERVICE | {"turns": 3, "shared": 8192}))
+        flatly(plan_service, "llama-3-8b", "h100", **(SERVICE | {"turns": 3, "shared": 8192}))
 
 
 def test_the_command_line_takes_a_trace_with_hashes(tmp_path: Path, command: Command) -> None:

@@ -19,6 +19,7 @@ from calc.catalog.intervals import BASES
 from calc.core.report import LINES, Answer, Report, Reported, Table
 from calc.planning.serving import Plans
 from calc.published.reporting import Agreement
+from tests.calc.flatly import flatly
 
 CHAT = {"prompt": 1000, "generated": 200}
 REPORTS: dict[str, Callable[[], Reported]] = {
@@ -32,8 +33,14 @@ REPORTS: dict[str, Callable[[], Reported]] = {
     "training": lambda: plan_training(
         "llama-3-8b", "dgx-h100", tokens="1B", sequences=64, length=4096, devices=8
     ),
-    "service": lambda: plan_service(
-        *("llama-3-8b", "h100"), rate=5, ttft="1 s", tpot="50 ms", requests=200, **CHAT
+    "service": lambda: flatly(
+        plan_service,
+        *("llama-3-8b", "h100"),
+        rate=5,
+        ttft="1 s",
+        tpot="50 ms",
+        requests=200,
+        **CHAT,
     ),
     "comparison": lambda: compare("llama-3-8b", ["h100", "rtx-4090", "t4"], **CHAT),
     "throughput": lambda: throughput.of("resnet-50", "rtx-4090", batch=32),

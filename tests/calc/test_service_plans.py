@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import calc
 from calc import InputError, inference, machines, plan_service, quantity
 from calc.catalog.intervals import MEASURED, PEAKS
+from calc.core.nouns import arguments_of
 from calc.planning import report
 from calc.planning.service import ServicePlan, Steps, plan_services, read_trace
 from calc.planning.service.load import poisson
 from calc.planning.service.queue import Demand
 from tests.calc.command import Command, Written
+from tests.calc.flatly import flatly
 from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
 
 ASKED: dict[str, Any] = {
@@ -34,12 +35,14 @@ ASKED: dict[str, Any] = {
 
 
 def small(**more: Any) -> ServicePlan:
-    return plan_service("llama-3-8b", "dgx-h100", **(ASKED | {"pools": "mixed"} | more))
+    return flatly(plan_service, "llama-3-8b", "dgx-h100", **(ASKED | {"pools": "mixed"} | more))
 
 
 @pytest.fixture(scope="module")
 def large() -> ServicePlan:
-    return plan_service("llama-3-70b", "dgx-h100", **(ASKED | {"rate": 20, "price": "3 USD/hour"}))
+    return flatly(
+        plan_service, "llama-3-70b", "dgx-h100", **(ASKED | {"rate": 20, "price": "3 USD/hour"})
+    )
 
 
 def test_the_simulation_keeps_the_limits(large: ServicePlan) -> None:
@@ -111,8 +114,8 @@ def test_a_prefix_cache_and_a_draft_take_less() -> None:
 
 
 def test_two_pools_split_the_work() -> None:
-    plan = plan_service(
-        "llama-3-70b", "dgx-h100", **(ASKED | {"rate": 20, "pools": "disaggregated"})
+    plan = flatly(
+        plan_service, "llama-3-70b", "dgx-h100", **(ASKED | {"rate": 20, "pools": "disaggregated"})
     )
     reads, writes = plan.design.pools
     assert (reads.does, writes.does) == ("prefill", "decode")
@@ -122,8 +125,8 @@ def test_two_pools_split_the_work() -> None:
     )
     assert plan.design.load.mean_tpot >= writes.transfer / 200
     assert any("from one pool to the other" in each for each in plan.assumptions)
-    narrow = plan_service(
-        "llama-3-8b", "dgx-h100", **(ASKED | {"pools": "disaggregated", "chunk": 512})
+    narrow = flatly(
+        plan_service, "llama-3-8b", "dgx-h100", **(ASKED | {"pools": "disaggregated", "chunk": 512})
     )
     assert narrow.design.pools[1].replica.chunk == 512
 
@@ -215,7 +218,7 @@ def test_a_bound_on_a_short_trace_is_below_its_simulation(written: Written) -> N
     file = written(
         "arrival,prompt,generated\n0,1000,200\n0.5,1000,200\n1.1,500,100\n2,800,300\n", "short.csv"
     )
-    plan = calc.plan_service("qwen-3-32b", "h100", trace=file, ttft="1 s", tpot="40 ms")
+    plan = flatly(plan_service, "qwen-3-32b", "h100", trace=file, ttft="1 s", tpot="40 ms")
     assert plan.design.simulated is not None
     for name, simulated in zip(("ttft", "tpot"), plan.design.simulated, strict=True):
         assert plan._least[name] <= plan.interval[name][0].m_as("s") <= simulated
@@ -284,14 +287,14 @@ def test_a_trace_is_planned_for(tmp_path: Path, written: Written) -> None:
     rows = zip(trace.arrivals, trace.prompts, trace.answers, strict=True)
     file.write_text("arrival,prompt,generated\n" + "\n".join(f"{a},{p},{g}" for a, p, g in rows))
     limits = {"ttft": "1 s", "tpot": "50 ms", "pools": "mixed"}
-    plan = plan_service("llama-3-8b", "h100", trace=file, **limits)  # type: ignore[arg-type]
+    plan = flatly(plan_service, "llama-3-8b", "h100", trace=file, **limits)  # type: ignore[arg-type]
     assert plan.service.rate == pytest.approx(5, rel=0.1)
     assert len(plan.design.run.arrivals) == 540  # type: ignore[union-attr]
-    faster = plan_service("llama-3-8b", "h100", trace=file, rate=200, **limits)  # type: ignore[arg-type]
+    faster = flatly(plan_service, "llama-3-8b", "h100", trace=file, rate=200, **limits)  # type: ignore[arg-type]
     assert faster.devices > plan.devices
     long = written(TRACE + "1,9000,3\n", "long.csv")
     with pytest.raises(InputError, match="request 4 has 9003 tokens, and Llama 3 8B reads at most"):
-        plan_service("llama-3-8b", "h100", trace=long, **limits)  # type: ignore[arg-type]
+        flatly(plan_service, "llama-3-8b", "h100", trace=long, **limits)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -305,8 +308,8 @@ def test_a_trace_is_planned_for(tmp_path: Path, written: Written) -> None:
         ({"percentile": 100}, "percentile must be in per cent, from 1 to below 100; got 100"),
         ({"pools": "both"}, "pools must be one of mixed, disaggregated"),
         ({"hit_rate": 1.5}, "hit_rate is a share, at most 1"),
-        ({"draft": "llama-3-2-1b"}, "takes draft together with acceptance, which is missing"),
-        ({"acceptance": 0.5}, "takes acceptance together with draft, which is missing"),
+        ({"draft": "llama-3-2-1b"}, "needs acceptance with draft"),
+        ({"acceptance": 0.5}, "needs draft with acceptance"),
         ({"chunk": 3}, "chunk must be a whole number from 16"),
         ({"requests": 3}, "requests must be a whole number from 100|count must be"),
         ({"prompt_spread": -1}, "prompt_spread must be a number from 0"),
@@ -326,26 +329,30 @@ def test_limits_that_cannot_be_kept() -> None:
         match=r"within a TTFT of 10 ms, and the best that can be had is [\d.]+ ms on TP8; nor"
         r" within a TPOT of 1 ms, and the best that can be had is [\d.]+ ms on TP\d",
     ):
-        plan_service("llama-3-8b", "dgx-h100", **(asked | {"ttft": "10 ms", "tpot": "1 ms"}))
+        flatly(
+            plan_service, "llama-3-8b", "dgx-h100", **(asked | {"ttft": "10 ms", "tpot": "1 ms"})
+        )
     with pytest.raises(InputError, match=r"within a TPOT of 1 ms, and the best"):
-        plan_service("llama-3-8b", "dgx-h100", **(asked | {"tpot": "1 ms"}))
+        flatly(plan_service, "llama-3-8b", "dgx-h100", **(asked | {"tpot": "1 ms"}))
     with pytest.raises(InputError, match=r"take \d+ devices, and devices=1 allows no more"):
         small(rate=100, devices=1)
     with pytest.raises(
         InputError, match=r"Llama 3 405B does not fit on TP8 .* holds 0 .* 812 GB, take 11 such"
     ):
-        plan_service("llama-3-1-405b", "dgx-h100", **ASKED)
+        flatly(plan_service, "llama-3-1-405b", "dgx-h100", **ASKED)
 
 
 def test_two_pools_need_something_to_send_and_a_way() -> None:
     for machine, more in (("dgx-h100", {"generated": 1, "generated_spread": 0}), ("l4", {})):
         with pytest.raises(InputError, match="two pools need a link between devices"):
-            plan_service("llama-3-8b", machine, **(ASKED | {"pools": "disaggregated"} | more))
+            flatly(
+                plan_service, "llama-3-8b", machine, **(ASKED | {"pools": "disaggregated"} | more)
+            )
 
 
 def test_without_measured_rates_bounds_decide() -> None:
     asked = ASKED | IN_FP8 | {"rate": 0.2, "tpot": "200 ms"}
-    plan = plan_service("llama-3-70b", UNEXPECTED, **asked)
+    plan = flatly(plan_service, "llama-3-70b", UNEXPECTED, **asked)
     expected = plan.design.pools[0].answers.expected
     assert not isinstance(expected, Steps)
     assert NO_RATE in expected
@@ -409,8 +416,8 @@ SEVERAL |= {"ttft": "1 s", "tpot": "50 ms"}
 def test_several_machines_are_ranked_by_what_all_have() -> None:
     """Devices that nothing is expected of set the basis for all; each is as it is alone."""
     places, asked = [UNEXPECTED, "dgx-h100"], SEVERAL | IN_FP8 | {"price": "3 USD/hour"}
-    mixed = plan_services("qwen-3-32b", places, **asked)
-    alone = [plan_service("qwen-3-32b", place, **asked) for place in places]
+    mixed = plan_services("qwen-3-32b", places, **arguments_of(plan_service, asked))
+    alone = [flatly(plan_service, "qwen-3-32b", place, **asked) for place in places]
     assert {plan.devices for plan in mixed.plans} == {plan.devices for plan in alone}
     assert mixed.ranked_by == "cost, what published peaks allow at best"
     least = [plan.least_devices for plan in mixed.plans]
@@ -421,14 +428,16 @@ def test_several_machines_are_ranked_by_what_all_have() -> None:
 
 def test_prices_rank_and_who_serves_nobody_is_told() -> None:
     prices = {"dgx-h100": "3 USD/hour", "dgx-h200": "1 USD/hour", "t4": "1 USD/hour"}
-    plans = plan_services("qwen-3-32b", list(prices), price=prices, **SEVERAL)
+    plans = plan_services(
+        "qwen-3-32b", list(prices), **arguments_of(plan_service, {**SEVERAL, "price": prices})
+    )
     assert plans.ranked_by == "cost, what is expected"
     costs = [plan.cost_per_token.m_as("USD/Mtoken") for plan in plans.plans]
     assert costs == sorted(costs)
     assert any("NVIDIA T4: " in each for each in plans.caveats)
     assert len(plans.text().splitlines()) <= 20
     with pytest.raises(InputError, match="does not fit on TP1 of NVIDIA T4"):
-        plan_services("qwen-3-32b", ["t4"], **SEVERAL)
+        plan_services("qwen-3-32b", ["t4"], **arguments_of(plan_service, SEVERAL))
 
 
 def test_the_command_takes_several(command: Command) -> None:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from calc import InputError, inference, models, quantity, queueing
+from calc.planning.nouns import Server
 from calc.planning.service import Answers, Demand, Replica, Run, Steps, Trace, simulate
 from calc.planning.service.load import poisson
 from calc.planning.serving import Plan
-from calc.planning.setup import Options
 from calc.steps.job import Layout
 
 T_999 = 3.883  # of Student's distribution with 19 degrees of freedom: 99.9 % of intervals
@@ -266,7 +266,7 @@ def test_goodput_counts_what_kept_both_limits() -> None:
 
 def answers(per_doubling: int, key: str = "llama-3-8b", devices: int = 1) -> Answers:
     counts = {"batch": 1, "prompt": 1000, "generated": 200, "devices": devices}
-    options = Options("bf16", software="vllm")
+    options = Server("bf16", software="vllm")
     setup = Plan.read(models.get(key), "dgx-h100", counts, options)
     job = replace(setup.job, layout=Layout(tensor=devices))
     return Answers(job, (1000.0, 1200.0), 4096, 512, per_doubling)

@@ -6,7 +6,7 @@ replicas together, `search` finds the design with the fewest devices for `plan`,
 what it says.
 
 Plans are pickled as a whole, so that many are made on any executor:
-`executor.map(functools.partial(plan_service, "llama-3-70b", ttft="1 s", …), machines)`.
+`executor.map(functools.partial(plan_service, "llama-3-70b", load=…, limits=…), machines)`.
 """
 
 from calc.core.public import on_first_use
@@ -19,7 +19,7 @@ NAMES = {
     "load": ("Trace", "poisson", "read_trace"),
     "observed": ("Observed", "observe"),
     "plan": ("plan_service",),
-    "queue": ("Demand", "Load", "Replica"),
+    "queue": ("Demand", "Replica", "UnderLoad"),
     "several": ("ServicePlans", "plan_services"),
     "simulation": ("Run", "simulate"),
     "steps": ("Answers", "Group", "Steps"),

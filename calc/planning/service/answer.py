@@ -13,6 +13,7 @@ from calc.catalog.hardware import dtype_of
 from calc.catalog.intervals import Interval
 from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
+from calc.core.nouns import flat
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import drawing, files
@@ -22,7 +23,7 @@ from calc.planning.service import search
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.deployment import Deployment
 from calc.planning.service.design import Design, least_copies
-from calc.planning.service.queue import Load
+from calc.planning.service.queue import UnderLoad
 from calc.planning.setup import Setup, devices_text
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class ServicePlan(Answer):
         return self.design.devices
 
     @property
-    def load(self) -> Load:
+    def load(self) -> UnderLoad:
         """What requests meet, by the closed form."""
         return self.design.load
 
@@ -441,18 +442,20 @@ class ServicePlan(Answer):
     def deployment(self, engine: str) -> Deployment:
         """The commands that start these servers with an engine: "vllm", "sglang 0.5.10", "trtllm".
 
-        >>> from calc import plan_service
-        >>> plan = plan_service("llama-3-1-8b", "h100", rate=10, prompt=1000, generated=200,
-        ...                     ttft="1 s", tpot="50 ms", software="vllm", pools="mixed")
+        >>> from calc.planning import Limits, Load, plan_service
+        >>> plan = plan_service("llama-3-1-8b", "h100", Load(10, prompt=1000, generated=200),
+        ...                     Limits("1 s", "50 ms"), pools="mixed")
         >>> plan.deployment("vllm").commands[0][:43]
         'vllm serve meta-llama/Llama-3.1-8B-Instruct'
         """
-        return Deployment(self.design, self.answer, self.given, engine)
+        named = flat(self.given)
+        return Deployment(self.design, self.answer, named, engine)
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
         setup = self.service.setup
-        return files.options_text({**self.given, "model": setup.model, "hardware": setup.machine})
+        options = {**flat(self.given), "model": setup.model, "hardware": setup.machine}
+        return files.options_text(options)
 
     def __repr__(self) -> str:
         setup = self.service.setup

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from calc.catalog import models
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.core.arguments import counted, number, one_of, whole_number
+from calc.core.arguments import check_is, counted, number, one_of, whole_number
 from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import QuantityLike, quantity
 from calc.networks import transformer
+from calc.planning.nouns import Draft, Load, Server, Tiers
 from calc.planning.service.load import Trace, poisson, read_trace
-from calc.planning.service.prefixes import ROUTINGS, Sessions, Tiers
+from calc.planning.service.prefixes import ROUTINGS, Sessions, Sizes
 from calc.planning.service.queue import Demand
-from calc.planning.setup import A_TOKEN, Options, Setup, amount, time_limit
+from calc.planning.setup import A_TOKEN, Setup, amount, time_limit
 from calc.steps import inference
 
 POOLS = ("mixed", "disaggregated")
@@ -54,7 +54,7 @@ class Service:
     """Tokens that a pass writes of each sequence, on average."""
     most_devices: int | None
     sessions: Sessions | None = None
-    tiers: Tiers = field(default_factory=Tiers)
+    tiers: Sizes = field(default_factory=Sizes)
 
     @cached_property
     def demand(self) -> Demand:
@@ -75,33 +75,26 @@ def transformer_of(model: Transformer | str) -> Transformer:
     return network
 
 
-def trace_of(
-    path: Path | str | None,
-    rate: QuantityLike | None,
-    prompt: QuantityLike | None,
-    generated: QuantityLike | None,
-    prompt_spread: float,
-    generated_spread: float,
-    seed: int,
-    requests: int,
-) -> Trace:
-    if path is not None:
-        if prompt is not None or generated is not None:
+def trace_of(load: Load) -> Trace:
+    """The requests that are recorded, or drawn."""
+    if load.trace is not None:
+        if load.prompt is not None or load.generated is not None:
             raise InputError(
                 "plan_service() takes the lengths of its trace, and prompt and generated are given"
                 " too: leave the trace or the lengths out"
             )
-        return read_trace(path)
-    needed = {"rate": rate, "prompt": prompt, "generated": generated}
-    if rate is None or prompt is None or generated is None:
-        missing = [name for name, value in needed.items() if value is None]
+        return read_trace(load.trace)
+    if load.rate is None or load.prompt is None or load.generated is None:
+        needed = "rate", "prompt", "generated"
+        missing = [name for name in needed if getattr(load, name) is None]
         raise InputError(
             "plan_service() needs a trace, or rate, prompt and generated; what is left out:"
             f" {', '.join(missing)}"
         )
-    means = length_of("prompt", prompt), length_of("generated", generated)
-    count = whole_number("requests", requests, 100)
-    return poisson(rate_of(rate), count, *means, prompt_spread, generated_spread, seed)
+    means = length_of("prompt", load.prompt), length_of("generated", load.generated)
+    count = whole_number("requests", load.requests, 100)
+    spreads = load.prompt_spread, load.generated_spread
+    return poisson(rate_of(load.rate), count, *means, *spreads, load.seed)
 
 
 def within_context(trace: Trace, model: Transformer, path: Path | str | None) -> Trace:
@@ -122,17 +115,15 @@ def within_context(trace: Trace, model: Transformer, path: Path | str | None) ->
     return replace(trace, prompts=prompts, answers=numpy.minimum(trace.answers, most - prompts))
 
 
-def sessions_of(
-    turns: float, think: QuantityLike, shared: int, model: Transformer, given: Mapping[str, Any]
-) -> Sessions | None:
+def sessions_of(load: Load, model: Transformer) -> Sessions | None:
     """Sessions of several turns, or of requests that begin alike; None where there are neither."""
-    often, common = number("turns", turns, 1.0), whole_number("shared", shared, 0)
-    pause = time_of("think", think, "30 s")
+    often, common = number("turns", load.turns, 1.0), whole_number("shared", load.shared, 0)
+    pause = time_of("think", load.think, "30 s")
     if often == 1 and not common:
         return None
-    if given["trace"] is not None:
+    if load.rate is None or load.prompt is None or load.generated is None:
         raise InputError("turns and shared are of requests that are drawn, and a trace is given")
-    rate = rate_of(given["rate"])
+    rate = rate_of(load.rate)
     if often > MOST_TURNS or rate * pause > MOST_GOING:
         raise InputError(
             f"sessions may have {MOST_TURNS:,} turns on average, {MOST_GOING:,} be going at once"
@@ -143,26 +134,20 @@ def sessions_of(
         turns=often,
         think=pause,
         shared=common,
-        prompt=length_of("prompt", given["prompt"]),
-        generated=length_of("generated", given["generated"]),
-        prompt_spread=given["prompt_spread"],
-        generated_spread=given["generated_spread"],
+        prompt=length_of("prompt", load.prompt),
+        generated=length_of("generated", load.generated),
+        prompt_spread=load.prompt_spread,
+        generated_spread=load.generated_spread,
         context=model.context,
-        seed=given["seed"],
+        seed=load.seed,
     )
 
 
-def tiers_of(
-    host: QuantityLike | None,
-    disk: QuantityLike | None,
-    routing: str,
-    machine: Machine,
-    content: bool,
-) -> Tiers:
+def sizes_of(tiers: Tiers, machine: Machine, content: bool) -> Sizes:
     """Where prefixes are kept, which needs requests whose content is known."""
     sizes = {
         name: 0.0 if size is None else float(amount("byte", name, size, "256 GB").m_as("byte"))
-        for name, size in (("host", host), ("disk", disk))
+        for name, size in (("host", tiers.host), ("disk", tiers.disk))
     }
     if any(sizes.values()):
         if not content:
@@ -171,26 +156,22 @@ def tiers_of(
                 " trace of .jsonl with hash_ids, and no hit_rate"
             )
         _ = machine.host_link  # refused where it is not published
-    return Tiers(**sizes, routing=one_of("routing", routing, ROUTINGS))
+    return Sizes(**sizes, routing=one_of("routing", tiers.routing, ROUTINGS))
 
 
 def draft_of(
-    draft: Transformer | str | None,
-    drafted: int,
-    acceptance: QuantityLike | None,
+    draft: Draft | None,
     hardware: Machine | Accelerator | Path | str,
     lengths: Mapping[str, QuantityLike],
-    options: Options,
+    server: Server,
 ) -> tuple[float, Setup | None]:
     """What a pass writes on average, and the draft model with its formats."""
-    if (draft is None) != (acceptance is None):
-        given, needed = ("acceptance", "draft") if draft is None else ("draft", "acceptance")
-        raise InputError(f"plan_service() takes {given} together with {needed}, which is missing")
-    if draft is None or acceptance is None:
+    if draft is None:
         return 1.0, None
-    count = whole_number("drafted", drafted)
-    written = inference.speculative_tokens(acceptance, count).m_as("")
-    return float(written), Setup.read(transformer_of(draft), hardware, lengths, options)
+    check_is(Draft, "draft", draft, 'calc.Draft("llama-3-2-1b", acceptance=0.7)')
+    count = whole_number("drafted", draft.drafted)
+    written = inference.speculative_tokens(draft.acceptance, count).m_as("")
+    return float(written), Setup.read(transformer_of(draft.draft), hardware, lengths, server)
 
 
 def rate_of(given: QuantityLike) -> float:

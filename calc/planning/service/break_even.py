@@ -19,6 +19,7 @@ from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.report import Answer, Table
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.planning.nouns import Limits, Load, Prices, Server
 from calc.planning.service.answer import ServicePlan
 from calc.planning.service.design import Pool
 from calc.planning.service.plan import plan_service
@@ -205,19 +206,11 @@ def break_even(
     plan = plan_service(
         model,
         hardware,
-        rate=1,
-        prompt=prompt,
-        generated=generated,
-        ttft=ttft,
-        tpot=tpot,
-        percentile=percentile,
-        hit_rate=hit_rate,
-        weights=weights,
-        kv=kv,
-        software=software,
-        price=price,
+        Load(1, prompt, generated, hit_rate=hit_rate, requests=500),
+        Limits(ttft, tpot, percentile),
+        server=Server(weights, kv, software=software),
+        prices=Prices(price),
         pools="mixed",
-        requests=500,
     )
     network = plan.service.setup.model
     offers = apis.of_model(network.key)

@@ -13,8 +13,9 @@ from calc.catalog.models.weights import RELEASED, Weights, is_released
 from calc.core.errors import InputError
 from calc.core.report import Reported
 from calc.core.units import Quantity, quantity
+from calc.planning.nouns import UNSTATED
 from calc.planning.service.design import Design, Pool
-from calc.planning.setup import UNSTATED, Setup
+from calc.planning.setup import Setup
 
 UNNAMED = "MODEL"  # stands for a path where no name on the hub of Hugging Face is known
 TUNED = ("-instruct", "-chat", "-it")  # how the name of a model that answers goes on

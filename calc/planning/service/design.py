@@ -10,7 +10,7 @@ from calc.core.arrays import numpy
 from calc.planning.service.asked import Service
 from calc.planning.service.load import Trace
 from calc.planning.service.prefixes import Found
-from calc.planning.service.queue import Demand, Load, Replica
+from calc.planning.service.queue import Demand, Replica, UnderLoad
 from calc.planning.service.simulation import Run
 from calc.planning.service.steps import Answers, Group
 
@@ -66,7 +66,7 @@ class Pool:
         return math.ceil(more * math.ceil(asked / most))
 
     @property
-    def load(self) -> Load:
+    def load(self) -> UnderLoad:
         """What requests meet by the closed form."""
         service = self.service
         return self.replica.under(service.rate / self.count, self.demand, service.percentile)
@@ -103,7 +103,7 @@ class Design:
         return sum(pool.devices for pool in self.pools)
 
     @property
-    def load(self) -> Load:
+    def load(self) -> UnderLoad:
         """What requests meet by the closed form: their first token in one pool, the rest in one."""
         first, rest = self.pools[0].load, self.pools[-1].load
         busy = max(first.busy, rest.busy)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from calc.planning import plan_service
+from calc.planning.nouns import Limits, Load, Server
 from calc.planning.service import Demand, Replica, ServicePlan
 from calc.planning.service.search import CHUNKS
 from calc.published import conditions, reading
@@ -76,19 +77,10 @@ def _plan(machine: str, dtype: str, spread: float) -> ServicePlan:
     return plan_service(
         "llama-2-70b",
         machine,
-        rate=1,
-        prompt=TOKENS,
-        generated=TOKENS,
-        prompt_spread=spread,
-        generated_spread=spread,
-        ttft="100 s",
-        tpot="10 s",
-        weights=FORMATS[dtype],
-        kv="fp8",
-        dtype=dtype,
-        software="tensorrt-llm",
+        Load(1, TOKENS, TOKENS, spread, spread, requests=1000),
+        Limits("100 s", "10 s"),
+        server=Server(FORMATS[dtype], "fp8", dtype, "tensorrt-llm"),
         pools="mixed",
-        requests=1000,
     )
 
 

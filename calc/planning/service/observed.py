@@ -29,10 +29,11 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text, writable, write_text
 from calc.core.report import Reported, Table
 from calc.core.units import QuantityLike, quantity
+from calc.planning.nouns import Server
 from calc.planning.service.asked import length_of, time_of
 from calc.planning.service.simulation import simulate
 from calc.planning.service.under_load import served, uniform
-from calc.planning.setup import Options, Setup
+from calc.planning.setup import Setup
 from calc.published import claims
 from calc.steps.job import Job, Layout
 
@@ -198,7 +199,7 @@ def observe(
         "prompt": math.ceil(first.prompt or 1),
         "generated": math.ceil(first.answer or 1),
     }
-    setup = Setup.read(model, hardware, counts, Options(weights, kv, dtype, software=software))
+    setup = Setup.read(model, hardware, counts, Server(weights, kv, dtype, software))
     job = replace(setup.job, layout=Layout(tensor=whole_number("tensor", tensor)))
     return fitted(job, read)
 

@@ -94,7 +94,7 @@ class Sessions:
 
 
 @dataclass(frozen=True)
-class Tiers:
+class Sizes:
     """Where prefixes are kept beside the memory of the devices: bytes of a device's share."""
 
     host: float = 0.0

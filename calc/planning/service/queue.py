@@ -69,7 +69,7 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Load:
+class UnderLoad:
     """A replica under load; times in seconds, those at the percentile that was asked for."""
 
     ttft: float
@@ -118,7 +118,7 @@ class _Stalled:
 
 
 NOTHING_WRITTEN = _Written(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-OVERLOADED = Load(math.inf, math.inf, math.inf, math.inf, math.inf, math.inf)
+OVERLOADED = UnderLoad(math.inf, math.inf, math.inf, math.inf, math.inf, math.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class Replica:
         """The same as a program runs it: its own time for a request, and what its steps mix."""
         return replace(self, request=software.request, mixes=software.mixes > 0)
 
-    def under(self, rate: float, demand: Demand, percentile: float) -> Load:
+    def under(self, rate: float, demand: Demand, percentile: float) -> UnderLoad:
         """What requests at this rate, a second, meet."""
         written = self._written(rate, demand, percentile) if self.writes else NOTHING_WRITTEN
         if written is None:
@@ -169,7 +169,7 @@ class Replica:
     def kept(self, rate: float, demand: Demand, ttft: float, tpot: float) -> float:
         """Share of requests that keep both limits, as if neither said anything of the other."""
 
-        def load(percentile: float) -> Load:
+        def load(percentile: float) -> UnderLoad:
             return self.under(rate, demand, percentile)
 
         if load(0.5).busy >= 1:
@@ -220,7 +220,7 @@ class Replica:
         busy = max(busy, float(rate * reading[-1]))
         return _Written(tpot, late, batch, busy, full, place, float(alone[at]))
 
-    def _read(self, rate: float, demand: Demand, percentile: float, written: _Written) -> Load:
+    def _read(self, rate: float, demand: Demand, percentile: float, written: _Written) -> UnderLoad:
         """The wait for a place, for the step under way and for the prompts before; then its own."""
         sequences = round(written.batch)
         service = self._service(demand, sequences)
@@ -243,7 +243,7 @@ class Replica:
         mean = self.request + begun + queue + waiting + own
         late = mean + math.sqrt(sum(max(0.0, part) ** 2 for part in above))
         busy = max(written.busy, load)
-        return Load(late, written.late, mean, written.tpot, written.batch, busy)
+        return UnderLoad(late, written.late, mean, written.tpot, written.batch, busy)
 
     def _pieces(self, tokens: float, sequences: Counts | int) -> tuple[Floats, Counts]:
         """How many steps a prompt takes beside so many sequences, and what each reads."""

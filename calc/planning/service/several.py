@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from calc.catalog.models import Transformer
 from calc.core.arguments import as_list
 from calc.core.errors import InputError
 from calc.core.report import Answer, Table, common_first, values
-from calc.core.units import QuantityLike
 from calc.planning.comparing.compare import prices_of
+from calc.planning.nouns import Limits, Load, Prices
 from calc.planning.report import between, indistinct
 from calc.planning.service.answer import ServicePlan
 from calc.planning.service.asked import seconds
@@ -146,25 +146,28 @@ class ServicePlans(Answer):
 def plan_services(
     model: Transformer | str,
     machines: Iterable[Machine | Accelerator | Path | str],
+    load: Load,
+    limits: Limits,
     *,
-    price: QuantityLike | Mapping[str, QuantityLike] | None = None,
+    prices: Prices = Prices(),
     **asked: Any,
 ) -> ServicePlans:
     """`plan_service` for several machines, ranked by what is known of all of them.
 
     A price is one for all, or of each machine by its key; all else is as in `plan_service`.
 
-    >>> plans = plan_services("llama-3-8b", ["h100", "l40s"], rate=5, prompt=1000, generated=200,
-    ...                       ttft="1 s", tpot="50 ms", pools="mixed")
+    >>> plans = plan_services("llama-3-8b", ["h100", "l40s"], Load(5, prompt=1000, generated=200),
+    ...                       Limits("1 s", "50 ms"), pools="mixed")
     >>> [plan.devices for plan in plans.plans], plans.ranked_by
     ([1, 2], 'devices, what is expected')
     """
     places = [known_machines.of(machine) for machine in as_list("machines", machines)]
     plans: list[ServicePlan] = []
     refused: dict[str, str] = {}
-    for place, paid in zip(places, prices_of(price, places), strict=True):
+    for place, paid in zip(places, prices_of(prices.price, places), strict=True):
         try:
-            plans.append(plan_service(model, place, price=paid, **asked))
+            here = replace(prices, price=paid)
+            plans.append(plan_service(model, place, load, limits, prices=here, **asked))
         except InputError as error:
             if place is places[-1] and not plans:
                 raise

@@ -17,7 +17,7 @@ import figures
 from calc import device_memory, hardware, inference, layouts, models, rollouts
 from calc.core.records import DATA
 from calc.measure.kernels import product
-from calc.planning.setup import Options
+from calc.planning.nouns import Draft, Limits, Load, Server
 from tests.calc.references import expected
 from tests.calc.test_law import LAWS, arguments_of, assert_is, valid
 from tests.rows import each_row
@@ -94,10 +94,10 @@ GIVEN = {  # an argument of each name, where it has no default
     "size": "1 MB",
     "devices": 1,
     "models": "llama-3-8b",
-    "draft": "llama-3.2-1b",
-    "drafted": 4,
-    "options": Options(kv="bf16"),
-    "acceptance": 0.8,
+    "draft": Draft("llama-3.2-1b", acceptance=0.8),
+    "server": Server(),
+    "load": Load("1 request/hour", prompt=16, generated=16),
+    "limits": Limits("1 hour", "1 hour"),
     "ttft": "1 hour",
     "tpot": "1 hour",
     "price": "1 USD/hour",
@@ -105,15 +105,13 @@ GIVEN = {  # an argument of each name, where it has no default
 }
 
 ANSWERS: dict[str, Any] = {"prompt": 16, "generated": 16}
-REQUESTS = ANSWERS | {"rate": "1 request/hour"}
 LIMITS = {"ttft": "1 hour", "tpot": "1 hour"}
 GIVEN_TO = {  # what a function may be given instead
     "calc.planning.comparing.compare.compare": {"machines": CPU},
     "calc.planning.service.asked.draft_of": {"lengths": ANSWERS | {"batch": 1}},
-    "calc.planning.service.plan.plan_service": REQUESTS,
     "calc.planning.service.break_even.break_even": {"api": "groq-gpt-oss-20b"} | LIMITS,
     "calc.planning.service.observed.observe": ANSWERS,
-    "calc.planning.service.several.plan_services": {"machines": [CPU]} | REQUESTS | LIMITS,
+    "calc.planning.service.several.plan_services": {"machines": [CPU]},
     "calc.steps.throughput.of": {"model": "resnet-50", "dtype": "fp32"},
     "calc.planning.training.plan.plan_training": {
         "model": models.from_shape(2, 64, 4, context=128, vocabulary=512, feed_forward_width=256),

@@ -1,0 +1,128 @@
+"""Arguments that belong together are a frozen record, a noun; a shell and a file spell them flat.
+
+`plan_service` takes `Load(rate=10, prompt=1000, …)`, and `calc plan-service` an option for each of
+its fields, `--rate 10 --prompt 1000`. What an option means is its item in the docstring of the
+function or of the noun, a line such as "- `rate`: requests a second".
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from calc.core.errors import InputError, did_you_mean
+from calc.core.public import docstring
+
+MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
+
+
+class Noun:
+    """A frozen dataclass of arguments, each of which its docstring explains."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One value that a function can be told, as its argument or as a field of a noun."""
+
+    annotation: str
+    default: Any
+    """What it is where it is left out; None where it must be given."""
+    required: bool
+    meaning: str
+    """What the docstring says of it; "" where that is silent."""
+
+
+def nouns_of(called: Callable[..., object]) -> dict[str, type[Noun]]:
+    """The arguments of a function that are nouns, each with its class.
+
+    >>> from calc import plan_service
+    >>> nouns_of(plan_service)["limits"].__name__
+    'Limits'
+    """
+    known, found = vars(sys.modules[called.__module__]), {}
+    for name, parameter in inspect.signature(called).parameters.items():
+        for word in re.findall(r"\w+", str(parameter.annotation)):
+            if isinstance(kind := known.get(word), type) and issubclass(kind, Noun):
+                found[name] = kind
+    return found
+
+
+def options_of(called: Callable[..., object]) -> dict[str, Option]:
+    """All that a function can be told, by flat names, in the order of its arguments.
+
+    >>> from calc import plan_service
+    >>> options_of(plan_service)["rate"].meaning
+    'requests a second; that of the trace where it is left out'
+    """
+    nouns, told = nouns_of(called), _meanings(called)
+    found: dict[str, Option] = {}
+    for name, parameter in inspect.signature(called).parameters.items():
+        needed = parameter.default is parameter.empty
+        if name not in nouns:
+            default = None if needed else parameter.default
+            own = {name: Option(str(parameter.annotation), default, needed, told.get(name, ""))}
+        else:
+            own = _fields(nouns[name], needed)
+        if twice := own.keys() & found.keys():
+            raise TypeError(f"{called.__name__}() has two options {', '.join(sorted(twice))}")
+        found |= own
+    return found
+
+
+def arguments_of(called: Callable[..., object], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function from options by their flat names, nouns put together.
+
+    A noun that may be left out is, unless one of the fields that it needs is given.
+
+    >>> from calc import plan_service
+    >>> arguments_of(plan_service, {"ttft": "1 s", "tpot": "50 ms"})["limits"].tpot
+    '50 ms'
+    """
+    known = options_of(called)
+    for name in options:
+        if name not in known:
+            near = did_you_mean(name, known) or f"known are {', '.join(known)}"
+            raise InputError(f"{called.__name__}() has no option {name}; {near.strip()}")
+    parameters, arguments = inspect.signature(called).parameters, dict(options)
+    for name, noun in nouns_of(called).items():
+        own = {part.name: part.default is MISSING for part in fields(noun)}  # type: ignore[arg-type]
+        given = {part: arguments.pop(part) for part in own if part in arguments}
+        needed = [part for part, must in own.items() if must]
+        missing = [part for part in needed if given.get(part) is None]
+        required = parameters[name].default is inspect.Parameter.empty
+        if missing and (required or len(missing) < len(needed)):
+            others = "" if required else f" with {', '.join({*needed} - {*missing})}"
+            raise InputError(f"{called.__name__}() needs {', '.join(missing)}{others}")
+        if given and not missing:
+            arguments[name] = noun(**given)
+    return arguments
+
+
+def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The same arguments by their flat names: fields in the place of each noun."""
+    options: dict[str, Any] = {}
+    for name, value in arguments.items():
+        options |= vars(value) if isinstance(value, Noun) else {name: value}
+    return options
+
+
+def _meanings(explained: Callable[..., object]) -> dict[str, str]:
+    items = MEANING.findall(docstring(explained))
+    return {name: " ".join(meaning.split()) for name, meaning in items}
+
+
+def _fields(noun: type[Noun], needed: bool) -> dict[str, Option]:
+    told = _meanings(noun)
+    return {
+        part.name: Option(
+            str(part.type),
+            None if part.default is MISSING else part.default,
+            needed and part.default is MISSING,
+            told.get(part.name, ""),
+        )
+        for part in fields(noun)  # type: ignore[arg-type]
+    }

@@ -1,0 +1,137 @@
+"""What planners are asked in: frozen records of what belongs together, each field with its meaning.
+
+In a shell and in a file each field is an option by itself (`calc.core.nouns`); whoever plans reads
+and checks them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from calc.catalog.models import Transformer
+from calc.core.law import AT_LEAST_ONE, FRACTION
+from calc.core.nouns import Noun
+from calc.core.units import QuantityLike
+
+UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
+
+
+@dataclass(frozen=True)
+class Load(Noun):
+    """Requests that a service is asked for: they come at random, or as a trace has them.
+
+    - `rate`: requests a second; that of the trace where it is left out
+    - `prompt`: tokens that a request reads, on average
+    - `generated`: tokens that a request writes, on average
+    - `prompt_spread`: standard deviation of the lengths of prompts over their mean
+    - `generated_spread`: standard deviation of the lengths of answers over their mean
+    - `trace`: a file of requests in place of lengths: .csv or .parquet with the columns arrival
+      (seconds, or dates), prompt and generated (tokens), or a .jsonl as Mooncake's, with hash_ids
+      of the blocks of prompts
+    - `hit_rate`: share of each prompt that a prefix cache holds; where it is left out, none, or
+      what sessions and the hashes of a trace make of the memory that is there
+    - `turns`: of a session on average, each of which reads all that was said before `prompt`
+    - `think`: from a turn of a session to the next one, on average
+    - `shared`: tokens that all sessions begin with
+    - `requests`: requests of a simulation, or more where batches are large
+    - `seed`: of what is drawn
+
+    >>> Load(rate="10 request/s", prompt=1000, generated=200).turns
+    1.0
+    """
+
+    rate: Annotated[QuantityLike | None, "request/s"] = None
+    prompt: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None
+    generated: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None
+    prompt_spread: float = 1.0
+    generated_spread: float = 1.0
+    trace: Path | str | None = None
+    hit_rate: Annotated[QuantityLike | None, "", FRACTION] = None
+    turns: float = 1.0
+    think: Annotated[QuantityLike, "s"] = "30 s"
+    shared: int = 0
+    requests: int = 3000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Limits(Noun):
+    """Times that requests of a service must keep.
+
+    - `ttft`: the longest time to first token, "1 s"
+    - `tpot`: the longest time of each token after it, "50 ms" or "20 token/s", the mean of an
+      answer
+    - `percentile`: of the requests that must keep each limit, in per cent
+    """
+
+    ttft: Annotated[QuantityLike, "s"]
+    tpot: Annotated[QuantityLike, "s"]
+    percentile: float = 99
+
+
+@dataclass(frozen=True)
+class Server(Noun):
+    """How a model is served: in which formats, by which program, up to which length.
+
+    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit); "released"
+      where it is left out and the data say in what, or else bf16
+    - `kv`: format of keys and values, or the size of one
+    - `dtype`: what products are computed in; where it is left out and the device has it, what the
+      released weights are made for, or bf16
+    - `software`: what serves, "sglang" or "vllm 0.19"; where it is left out, the newest vLLM that
+      was measured on the device (on a Mac llama.cpp); "none" leaves out a program's own time
+    - `context`: the most tokens that the model reads, where that is not the published number
+    """
+
+    weights: Annotated[QuantityLike | None, "byte"] = None
+    kv: Annotated[QuantityLike, "byte"] = UNSTATED
+    dtype: str | None = None
+    software: str | None = None
+    context: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None
+
+
+@dataclass(frozen=True)
+class Draft(Noun):
+    """A small model that drafts tokens, which the large one checks.
+
+    - `draft`: the small model, with `acceptance`
+    - `acceptance`: probability that a drafted token is accepted
+    - `drafted`: tokens that it drafts for each pass of the model
+    """
+
+    draft: Transformer | str
+    acceptance: Annotated[QuantityLike, "", FRACTION]
+    drafted: int = 4
+
+
+@dataclass(frozen=True)
+class Tiers(Noun):
+    """Where the caches of prefixes are kept beside the memory of devices, and who is sent where.
+
+    - `host`: memory of the host for prefixes, of a device's share: "256 GB"
+    - `disk`: space of disks for prefixes, of a device's share: "3.84 TB"
+    - `routing`: prefix, to the replica that has most of a prompt unless it is too busy, or turns
+    """
+
+    host: Annotated[QuantityLike | None, "byte"] = None
+    disk: Annotated[QuantityLike | None, "byte"] = None
+    routing: str = "prefix"
+
+
+@dataclass(frozen=True)
+class Prices(Noun):
+    """What devices cost, what their building takes besides, and whose electricity that is.
+
+    - `price`: of a device, "3 USD/hour", or of that of each machine by its key; without it, no cost
+    - `pue`: energy of the building over that of its machines, 1.2; where it is left out, that of
+      the machines alone, or, of a training run, the average of data centres
+    - `grid`: whose electricity it takes, "france", or what that emits, "57 g/kWh"; where it is left
+      out, emissions are left out, or, of a training run, the world's average is taken
+    """
+
+    price: Annotated[QuantityLike | Mapping[str, QuantityLike] | None, "USD/s"] = None
+    pue: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None
+    grid: QuantityLike | None = None

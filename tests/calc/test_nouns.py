@@ -1,0 +1,80 @@
+"""Nouns that planners take, and the flat options that a shell makes of their fields."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from calc import InputError, commands, plan_service
+from calc.core.nouns import MEANING, Noun, arguments_of, flat, nouns_of, options_of
+from calc.planning import nouns
+from calc.planning.nouns import Draft, Limits, Load
+
+PLANNERS = {"calc plan-service": plan_service}
+OF_COMMANDS = {"help", "config", "write_config", "write", "json", "explain", "csv", "draw"}
+"""Options of commands that say where answers go, and where options come from."""
+IN_PYTHON = {"on_progress"}  # what no shell can give
+POSITIONAL = {"device": "hardware"}
+
+
+def test_every_field_of_a_noun_is_told() -> None:
+    kinds = [kind for kind in vars(nouns).values() if inspect.isclass(kind) and kind is not Noun]
+    kinds = [kind for kind in kinds if issubclass(kind, Noun)]
+    assert len(kinds) >= 6
+    for kind in kinds:
+        assert [name for name, _ in MEANING.findall(inspect.getdoc(kind) or "")] == [
+            part.name for part in fields(kind)
+        ]
+
+
+@pytest.mark.parametrize("command", PLANNERS)
+def test_every_option_is_a_field_or_an_argument_and_each_of_these_an_option(command: str) -> None:
+    (parser,) = [each for each in commands.command_parser()[1] if each.prog == command]
+    parser.add_options()
+    typed = {POSITIONAL.get(action.dest, action.dest) for action in parser._actions}
+    assert typed - OF_COMMANDS == {*options_of(PLANNERS[command])} - IN_PYTHON
+
+
+@pytest.mark.parametrize("called", PLANNERS.values())
+def test_planners_take_few_arguments(called: Callable[..., Any]) -> None:
+    assert len(inspect.signature(called).parameters) <= 13
+    assert sum(len(fields(kind)) for kind in nouns_of(called).values()) > 10  # type: ignore[arg-type]
+
+
+def test_options_become_nouns_and_nouns_options() -> None:
+    options = {"model": "m", "rate": 3, "ttft": "1 s", "tpot": "1 s", "draft": None, "drafted": 2}
+    made = arguments_of(plan_service, options)
+    assert made == {"model": "m", "load": Load(3), "limits": Limits("1 s", "1 s")}
+    assert flat(made).items() >= {"model": "m", "rate": 3, "tpot": "1 s", "turns": 1.0}.items()
+    drafting = arguments_of(plan_service, options | {"draft": "d", "acceptance": 0.5})
+    assert drafting["draft"] == Draft("d", 0.5, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"rates": 3}, r"plan_service\(\) has no option rates; did you mean rate"),
+        ({"ttft": "1 s"}, r"plan_service\(\) needs tpot"),
+        ({"draft": "d", "ttft": 1, "tpot": 1}, r"plan_service\(\) needs acceptance with draft"),
+    ],
+)
+def test_what_is_missing_or_unknown_is_told(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        arguments_of(plan_service, options)
+
+
+def test_two_options_of_one_name_are_none() -> None:
+    def twice(load: Load, rate: int) -> None: ...
+
+    twice.__module__ = __name__
+    with pytest.raises(TypeError, match="two options rate"):
+        options_of(twice)
+
+
+def test_what_is_no_noun_is_refused_with_an_example() -> None:
+    with pytest.raises(InputError, match=r"load must be calc.Load\(.*got '10 request/s'"):
+        plan_service("llama-3-8b", "h100", "10 request/s", Limits("1 s", "50 ms"))  # type: ignore[arg-type]
