@@ -523,7 +523,7 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
     count = length * sequences / job.layout.context
     load = Tokens(reading=count, prompt=length)
     forward = [*part.products(count, count), *part.passes(count), *part.prompts(load)]
-    forward.append(part.sampling(count))
+    forward += part.sampling(count)
     runs = 2 if batch.recomputation == "full" else 1
     launched = [replace(kernel, launches=runs * kernel.launches) for kernel in forward]
     if batch.recomputation == "alternate":
@@ -582,7 +582,7 @@ class Slice:
     def launched(self, tokens: Number, outputs: Number) -> Iterator[Kernel]:
         """All but attention, as engines fuse it: what a layer's experts do is one launch."""
         kernels = [*self.products(tokens, outputs), *self.passes(tokens), *self.rounding(tokens)]
-        kernels.append(self.sampling(outputs))
+        kernels += self.sampling(outputs)
         inside = tuple(kernel for kernel in kernels if kernel.name in EXPERTS)
         yield from (kernel for kernel in kernels if kernel.name not in EXPERTS)
         if inside:
@@ -693,12 +693,12 @@ class Slice:
                 "rounding", "memory", model.blocks, traffic=model.width * rounded, within=products
             )
 
-    def sampling(self, outputs: Number) -> Kernel:
-        """The passes over logits: their softmax, in four bytes each, there and back."""
-        (rows,) = (matrix.outputs for matrix in self.model.matrices if matrix.part == "output")
-        return Kernel(
-            "softmax of logits", "memory", 1, traffic=BYTE * (outputs * rows * 8) / self.slices
-        )
+    def sampling(self, outputs: Number) -> Iterator[Kernel]:
+        """The passes over logits, of a model that has any: their softmax, in four bytes each, there
+        and back."""
+        for rows in (each.outputs for each in self.model.matrices if each.part == "output"):
+            traffic = BYTE * (outputs * rows * 8) / self.slices
+            yield Kernel("softmax of logits", "memory", 1, traffic=traffic)
 
     @property
     def attention_formats(self) -> tuple[str, ...]:

@@ -97,13 +97,13 @@ class Comparison(Answer):
 
     def has(self, name: str) -> tuple[Entry, ...]:
         """The entries of which a quantity is known: a cost where there is a price."""
-        return tuple(
-            entry for entry in self.planned if self.value(entry.curve[0], name) is not None
-        )
+        among = self.planned if name else ()
+        return tuple(entry for entry in among if self.value(entry.curve[0], name) is not None)
 
     @property
     def paid(self) -> str:
-        """What the front holds against latency: cost, or energy where no price was given."""
+        """What the front holds against latency: cost, or energy where no price was given; "" where
+        no power is published either."""
         return next(filter(self.has, PAID), "")
 
     @cached_property

@@ -263,12 +263,14 @@ class TrainingPlan(Answer):
         for run in map(runs.get, runs.names()):
             same = models.key_of(run.name) == models.key_of(job.model.name) is not None
             same = same and device_key(run.device.lower()) == job.device.key
-            if same and self.run.adapters is None and run.publishes("device_time"):
+            told = run.publishes("device_time") and run.publishes("tokens")
+            if same and self.run.adapters is None and told:
                 took = run.device_time / run.tokens * self.tokens / self.device_time
                 mfu = f", at an MFU of {run.mfu}" if run.publishes("mfu") else ""
+                where = f" on {run.devices}" if run.publishes("devices") else ""
                 return (
                     f"As published, {run.name} took {took.m_as(''):.2f} times the device hours a"
-                    f" token on {run.devices}{mfu}."
+                    f" token{where}{mfu}."
                 )
         return ""
 
