@@ -16,6 +16,7 @@ import calc
 from calc import InputError, collectives, curves, hardware, machines, models, throughput
 from calc.core.report import Reported
 from calc.steps import device_memory
+from tests.calc.flatly import flatly
 from tests.calc.odd_values import SEED
 from tests.rows import each_row
 
@@ -48,8 +49,8 @@ PLANNERS: dict[str, Callable[[str, str], object]] = {
     "collective": collective,
     "compare": lambda model, place: calc.compare(model, place, **LENGTHS),
     "plan_training": train,
-    "plan_service": lambda model, place: calc.plan_service(
-        model, place, rate=1, requests=50, **LENGTHS, **SLOW
+    "plan_service": lambda model, place: flatly(
+        calc.plan_service, model, place, rate=1, requests=50, **LENGTHS, **SLOW
     ),
     "break_even": lambda model, place: calc.break_even(
         model, place, price="2 USD/hour", api="groq-gpt-oss-20b", **LENGTHS, **SLOW
