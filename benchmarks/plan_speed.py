@@ -15,7 +15,7 @@ import numpy
 from benchmarks.calc_speed import in_turns, printed
 from calc import hardware, models
 from calc.core.report import values
-from calc.planning import Plan, TrainingPlan, plan, plan_training
+from calc.planning import Plan, Training, TrainingPlan, plan, plan_training
 
 # Scenarios in a second of the solver that answers the same question, for the same model and device.
 MLSYSIM = """
@@ -77,9 +77,7 @@ def search() -> TrainingPlan:
     return plan_training(
         "llama-3-405b",
         "dgx-h100",
-        tokens="15.6T",
-        sequences=2048,
-        length=8192,
+        Training("15.6T", sequences=2048, length=8192),
         devices=16384,
         software="megatron",
     )

@@ -18,7 +18,7 @@ from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.progress import ProgressBar
-from calc.planning import TrainingPlan
+from calc.planning import Search, Training, TrainingPlan
 from calc.planning.training import Candidate
 from calc.published.layouts import PublishedLayout, published_layouts
 
@@ -67,13 +67,10 @@ def planned(
         return plan_training(
             _models()[model],
             machine,
-            tokens="1e12 token",
-            sequences=batch,
-            length=length,
+            Training("1e12 token", batch, length, dtype=dtype),
             devices=devices,
-            dtype=dtype,
             software=software or None,
-            usable=1.0,
+            search=Search(usable=1.0),
         )
     except InputError:
         return None

@@ -9,6 +9,7 @@ from calc.core.units import Quantity, quantity
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.quoting import Row, Rows, between
 from calc.derivations.training_time import PublishedSteps
+from calc.planning.nouns import Search, Training
 from calc.planning.training import TrainingPlan
 from calc.published.layouts import layout_of, published_layouts
 
@@ -92,13 +93,12 @@ def _plan(machine: str, dtype: str, layout: str) -> TrainingPlan:
     return plan_training(
         MIXTURE,
         machine,
-        tokens=runs.get("deepseek-v3").tokens,
-        sequences=MixtureRun.sequences,
-        length=MixtureRun.length,
+        Training(
+            runs.get("deepseek-v3").tokens, MixtureRun.sequences, MixtureRun.length, dtype=dtype
+        ),
         devices=MixtureRun.devices,
-        dtype=dtype,
         software="megatron",
-        layout=layout,
+        search=Search(layout),
     )
 
 
@@ -198,12 +198,10 @@ class RentFor70B:
     plan = plan_training(
         DENSE,
         machine,
-        tokens=tokens,
-        sequences=sequences,
-        length=8192,
+        Training(tokens, sequences, length=8192),
         devices=fewer,
         software="megatron",
-        layout="published",
+        search=Search("published"),
     )
     # Six operations for each parameter and token, as in the published row beside it.
     planned = training.mfu(

@@ -11,6 +11,7 @@ from calc import finetuning, hardware, links, models, plan_training, rollouts, t
 from calc.core.units import Quantity, quantity
 from calc.derivations.examples import MIXTURE
 from calc.derivations.quoting import Row, Rows
+from calc.planning.nouns import Prices, Training
 from calc.published import finetuning as measured_tuning, rollouts as measured_rollouts
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.rollouts import Lengths
@@ -418,13 +419,12 @@ class AllOrAdapters:
     asked: ClassVar[dict[str, Any]] = {
         "model": "llama-3-70b",
         "hardware": "dgx-h100",
-        "tokens": tokens,
-        "sequences": sequences,
-        "length": length,
-        "price": price,
+        "prices": Prices(price),
     }
-    adapters = plan_training(**asked, fine_tune="lora", devices=server)
-    whole = plan_training(**asked, devices=servers)
+    of_adapters = Training(tokens, sequences, length, fine_tune="lora")
+    of_all = Training(tokens, sequences, length)
+    adapters = plan_training(run=of_adapters, devices=server, **asked)
+    whole = plan_training(run=of_all, devices=servers, **asked)
     assert adapters.cost
     assert whole.cost
 

@@ -18,7 +18,10 @@ NAMES = {
     "files": ("read_options",),
     "service": ("ServicePlan", "plan_service"),
     "service.break_even": ("BreakEven", "break_even"),
-    "nouns": ("Draft", "Limits", "Load", "Prices", "Server", "Tiers"),
+    "nouns": (
+        *("Draft", "Failures", "Limits", "Load", "Prices"),
+        *("Search", "Server", "Tiers", "Training"),
+    ),
     "serving": ("Plan", "plan"),
     "sweeps": ("grid", "run_plans"),
     "training": ("TrainingPlan", "plan_training", "training_row"),

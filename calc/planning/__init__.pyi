@@ -7,11 +7,14 @@ from calc.planning.estimate import Bounds as Bounds
 from calc.planning.files import read_options as read_options
 from calc.planning.nouns import (
     Draft as Draft,
+    Failures as Failures,
     Limits as Limits,
     Load as Load,
     Prices as Prices,
+    Search as Search,
     Server as Server,
     Tiers as Tiers,
+    Training as Training,
 )
 from calc.planning.service import ServicePlan as ServicePlan, plan_service as plan_service
 from calc.planning.service.break_even import BreakEven as BreakEven, break_even as break_even

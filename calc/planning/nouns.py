@@ -135,3 +135,60 @@ class Prices(Noun):
     price: Annotated[QuantityLike | Mapping[str, QuantityLike] | None, "USD/s"] = None
     pue: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None
     grid: QuantityLike | None = None
+
+
+@dataclass(frozen=True)
+class Training(Noun):
+    """A training run: on how many tokens, in which steps, and what of a model it trains.
+
+    - `tokens`: of the whole run, "15T" or "15e12 token"
+    - `sequences`: of a step, on all devices together: 2048, or "16M token"
+    - `length`: tokens of a sequence
+    - `dtype`: what products are computed in
+    - `recipe`: what is stored for each parameter, of `calc.training.RECIPES`; where it is left
+      out, as the software does: Megatron keeps gradients in FP32, 18 bytes in all
+    - `fine_tune`: lora or qlora, where adapters alone are trained, in FP32, beside frozen weights
+    - `rank`: of these adapters, which all matrices of the layers get
+    """
+
+    tokens: Annotated[QuantityLike, "token"]
+    sequences: QuantityLike
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE]
+    dtype: str = "bf16"
+    recipe: str | None = None
+    fine_tune: str | None = None
+    rank: int = 16
+
+
+@dataclass(frozen=True)
+class Search(Noun):
+    """Which layouts of a training run are looked at.
+
+    - `layout`: degrees that are fixed, "TP=8,PP=1" or in Python {"TP": 8}, of DP, TP, PP, CP, EP,
+      VP and ZeRO; or "published", which leaves out what no published row has done
+    - `recomputation`: none, selective, alternate or full; the best of them where it is left out,
+      without alternate, which few programs have
+    - `schedule`: of a pipeline: "1f1b", interleaved with thin stages, or one without most of the
+      bubble, "zb-h1" or "zb-v", which not all software has
+    - `usable`: share of a device's memory for states and activations
+    """
+
+    layout: Mapping[str, int] | str | None = None
+    recomputation: str | None = None
+    schedule: str = "1f1b"
+    usable: float = 0.9
+
+
+@dataclass(frozen=True)
+class Failures(Noun):
+    """What stops a training run, and how it goes on.
+
+    - `device_time_between_failures`: mean time between failures of one device, with its share of
+      all that stops a run; that of Llama 3 405B where it is left out
+    - `storage_bandwidth`: to which checkpoints are written, of each device; as there
+    - `restart_time`: from a failure to the next step
+    """
+
+    device_time_between_failures: Annotated[QuantityLike | None, "s"] = None
+    storage_bandwidth: Annotated[QuantityLike | None, "byte/s"] = None
+    restart_time: Annotated[QuantityLike, "s"] = "10 min"

@@ -6,6 +6,7 @@ import pytest
 
 from calc import InputError, plan, plan_training
 from calc.catalog import grids
+from tests.calc.flatly import flatly
 from tests.calc.test_second_entries import ENTRIES
 
 PRINTED: dict[str, float] = ENTRIES["grids"]
@@ -48,7 +49,7 @@ def test_a_plan_counts_the_building_and_the_grid() -> None:
 def test_a_run_takes_its_grid() -> None:
     asked = {"tokens": "1B", "sequences": 64, "length": 4096, "devices": 8}
     world, france = (
-        plan_training("llama-3-8b", "dgx-h100", **asked, **more)
+        flatly(plan_training, "llama-3-8b", "dgx-h100", **asked, **more)
         for more in ({}, {"grid": "france", "pue": 1.58})
     )
     assert (france.carbon / world.carbon).m_as("") == pytest.approx(56.039 / 436, rel=1e-6)

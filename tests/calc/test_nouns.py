@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from calc import InputError, commands, plan_service
+from calc import InputError, commands, plan_service, plan_training
 from calc.core.nouns import MEANING, Noun, arguments_of, flat, nouns_of, options_of
 from calc.planning import nouns
 from calc.planning.nouns import Draft, Limits, Load
 
-PLANNERS = {"calc plan-service": plan_service}
+PLANNERS = {"calc plan-service": plan_service, "calc plan-training": plan_training}
 OF_COMMANDS = {"help", "config", "write_config", "write", "json", "explain", "csv", "draw"}
 """Options of commands that say where answers go, and where options come from."""
 IN_PYTHON = {"on_progress"}  # what no shell can give
@@ -24,7 +24,7 @@ POSITIONAL = {"device": "hardware"}
 def test_every_field_of_a_noun_is_told() -> None:
     kinds = [kind for kind in vars(nouns).values() if inspect.isclass(kind) and kind is not Noun]
     kinds = [kind for kind in kinds if issubclass(kind, Noun)]
-    assert len(kinds) >= 6
+    assert len(kinds) >= 9
     for kind in kinds:
         assert [name for name, _ in MEANING.findall(inspect.getdoc(kind) or "")] == [
             part.name for part in fields(kind)

@@ -24,9 +24,11 @@ def test_counts_have_suffixes_and_tokens() -> None:
     long = plan("llama-3-1-8b", "h100", prompt="8k", generated="200 token")
     assert (long.prompt.magnitude, long.generated.magnitude) == (8000, 200)
     assert plan("llama-3-8b", "h100", prompt=100, generated=0).generated == 1
-    run = plan_training("llama-3-8b", "dgx-h100", sequences="1M token", **RUN).run
+    run = flatly(plan_training, "llama-3-8b", "dgx-h100", sequences="1M token", **RUN).run
     assert run.sequences == 256  # of 4096 tokens: 2^20, since a million makes no whole sequences
-    assert plan_training("llama-3-8b", "dgx-h100", sequences="64", **RUN).run.sequences == 64
+    assert (
+        flatly(plan_training, "llama-3-8b", "dgx-h100", sequences="64", **RUN).run.sequences == 64
+    )
 
 
 def test_a_limit_may_be_tokens_a_second() -> None:
@@ -49,7 +51,9 @@ def test_files_of_weights_have_their_bits(name: str, bits: float) -> None:
     "layout", [{"TP": 2, "ZeRO": 1}, {"tensor": 2, "sharding": 1}, {"tp": 2, "zero": 1, "DP": 4}]
 )
 def test_a_layout_takes_the_names_that_it_prints(layout: dict[str, int]) -> None:
-    best = plan_training("llama-3-8b", "dgx-h100", sequences=64, layout=layout, **RUN).layout
+    best = flatly(
+        plan_training, "llama-3-8b", "dgx-h100", sequences=64, layout=layout, **RUN
+    ).layout
     assert (best.tensor, best.sharding) == (2, 1)
     if "DP" in layout:
         assert best.data == 4
@@ -57,11 +61,13 @@ def test_a_layout_takes_the_names_that_it_prints(layout: dict[str, int]) -> None
 
 def test_a_published_layout_makes_no_choice_of_its_own() -> None:
     asked = RUN | {"devices": 64, "tokens": "1T"}
-    plan = plan_training("llama-3-70b", "dgx-h100", sequences=512, layout="published", **asked)
+    plan = flatly(
+        plan_training, "llama-3-70b", "dgx-h100", sequences=512, layout="published", **asked
+    )
     assert not plan.best.beyond_published
     assert not plan.caveats
     with pytest.raises(InputError, match="layout fixes some of DP, TP, PP"):
-        plan_training("llama-3-70b", "dgx-h100", sequences=512, layout={"XP": 1}, **asked)
+        flatly(plan_training, "llama-3-70b", "dgx-h100", sequences=512, layout={"XP": 1}, **asked)
 
 
 @pytest.mark.parametrize("layout", ["TP=2,PP=1", '{"tensor": 2, "pipeline": 1}', "published"])

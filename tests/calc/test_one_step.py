@@ -38,6 +38,7 @@ from calc.published.layouts import published_layouts
 from calc.published.reading import Row
 from calc.steps.job import Batch, Formats
 from figures.live import decode as live_decode, training as live_training
+from tests.calc.flatly import flatly
 from tests.rows import each_row
 
 MACHINES = ("dgx-h100", "dgx-a100", "dgx-b200", "mi300x-8", "gb200-nvl72")
@@ -175,7 +176,8 @@ def test_a_training_step_has_one_author() -> None:
                 batch = Batch(2048, 1, "full")
                 own = answer(finetuning.step(job, batch))
                 held = finetuning.memory(model, trained, batch, loss="in place")
-                planned = plan_training(
+                planned = flatly(
+                    plan_training,
                     model,
                     "dgx-b200",
                     tokens="1B",

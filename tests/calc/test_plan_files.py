@@ -97,7 +97,9 @@ def test_a_training_plan_is_made_again_of_its_text(
     """The whole of a model or adapters, in any recipe that adapters leave to be chosen."""
     if options["fine_tune"] is None:
         options = {**options, "recipe": recipe}
-    made = plan_training("llama-3-8b", "dgx-h100", devices=16, sequences=16, length=4096, **options)
+    made = flatly(
+        plan_training, "llama-3-8b", "dgx-h100", devices=16, sequences=16, length=4096, **options
+    )
     planned_again(made, plan_training)
 
 
@@ -158,7 +160,7 @@ def test_a_service_is_planned_again_of_its_text(written: Written) -> None:
 
 def test_a_deadline_becomes_the_devices_that_keep_it() -> None:
     asked = {name: value for name, value in TRAINED.items() if name != "devices"}
-    made = plan_training("llama-3-8b", "dgx-h100", **asked, deadline="60 day")
+    made = flatly(plan_training, "llama-3-8b", "dgx-h100", **asked, deadline="60 day")
     options = tomllib.loads(made.to_toml())
     assert options["devices"] == made.devices
     assert "deadline" not in options
@@ -242,7 +244,7 @@ def test_an_option_beside_a_file_wins(capsys: pytest.CaptureFixture[str], writte
 def test_a_file_may_contradict_what_is_typed(
     capsys: pytest.CaptureFixture[str], written: Written
 ) -> None:
-    file = written(plan_training("llama-3-8b", "dgx-h100", **TRAINED).to_toml(), "run.toml")
+    file = written(flatly(plan_training, "llama-3-8b", "dgx-h100", **TRAINED).to_toml(), "run.toml")
     error = told(capsys, f"plan-training --config {file} --deadline '3 day'", 1)
     assert (
         "takes one of devices, deadline and budget; got --devices 64, --deadline '3 day'" in error

@@ -30,8 +30,8 @@ REPORTS: dict[str, Callable[[], Reported]] = {
         tuple(plan("llama-3-8b", device, **CHAT) for device in ("h100", "rtx-4090")),
         {"t4": "It is too small."},
     ),
-    "training": lambda: plan_training(
-        "llama-3-8b", "dgx-h100", tokens="1B", sequences=64, length=4096, devices=8
+    "training": lambda: flatly(
+        plan_training, "llama-3-8b", "dgx-h100", tokens="1B", sequences=64, length=4096, devices=8
     ),
     "service": lambda: flatly(
         plan_service,

@@ -24,11 +24,12 @@ from calc import (
     transformer,
 )
 from calc.planning import TrainingPlan
-from calc.planning.training import Cuts, Run, precedents
+from calc.planning.training import Cuts, Task, precedents
 from calc.published.layouts import published_layouts
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.timing import step
 from tests.calc.command import Command
+from tests.calc.flatly import flatly
 
 GPT = models.from_shape(
     12, 1024, 16, context=2048, vocabulary=50304, feed_forward_width=4096, name="a small GPT"
@@ -38,7 +39,7 @@ DGX = machines.get("dgx-h100")
 
 def small(**more: object) -> TrainingPlan:
     given = {"tokens": "1e9 token", "sequences": 32, "length": 2048, "devices": 8} | more
-    return plan_training(GPT, DGX, **given)  # type: ignore[arg-type]
+    return flatly(plan_training, GPT, DGX, **given)  # type: ignore[arg-type]
 
 
 def test_the_search_looks_at_every_layout() -> None:
@@ -68,8 +69,8 @@ def test_the_search_looks_at_every_layout() -> None:
 
 def test_what_was_not_measured_comes_last() -> None:
     """Sums of TP across domains: none was measured of so many devices."""
-    plan = plan_training(
-        "llama-3-405b", DGX, tokens="1T", sequences=2048, length=8192, devices=16384
+    plan = flatly(
+        plan_training, "llama-3-405b", DGX, tokens="1T", sequences=2048, length=8192, devices=16384
     )
     missing = [numpy.isnan(cuts.expected) for cuts in plan.cuts]
     assert any(each.any() for each in missing)
@@ -86,7 +87,8 @@ def test_what_was_not_measured_comes_last() -> None:
 def test_no_published_layout_is_expected_to_be_faster_than_the_best(which: str) -> None:
     """`python -m benchmarks.published_layouts` compares all rows."""
     [found] = [each for each in published_layouts() if each.row.id == which]
-    plan = plan_training(
+    plan = flatly(
+        plan_training,
         found.model,
         found.job.machine,
         tokens="1e12 token",
@@ -151,8 +153,9 @@ def test_the_run_of_llama_3() -> None:
     Grattafiori et al. 2024, table 4: DP128 TP8 PP16 with 16 sequences of 8 192 tokens a copy.
     """
     asked = {"tokens": "15.6e12 token", "sequences": 2048, "length": 8192, "devices": 16384}
-    plan = plan_training("llama-3-405b", DGX, **asked, software="megatron")  # type: ignore[arg-type]
-    published = plan_training(
+    plan = flatly(plan_training, "llama-3-405b", DGX, **asked, software="megatron")  # type: ignore[arg-type]
+    published = flatly(
+        plan_training,
         "llama-3-405b",
         DGX,
         **asked,  # type: ignore[arg-type]
@@ -218,7 +221,9 @@ def test_adapters_are_planned_as_they_are_tuned() -> None:
     """On one device: the weights, states and arithmetic of `calc.finetuning`."""
     asked: Any = {"tokens": "1e9 token", "sequences": 1, "length": 4096, "devices": 1}
     for method in ("lora", "qlora"):
-        plan = plan_training("llama-3-8b", DGX, **asked, fine_tune=method, recomputation="full")
+        plan = flatly(
+            plan_training, "llama-3-8b", DGX, **asked, fine_tune=method, recomputation="full"
+        )
         trained, batch = finetuning.Adapters(method), calc.Batch(4096, recomputation="full")
         held = finetuning.memory("llama-3-8b", trained, batch)
         assert plan.memory.weights.m_as("GB") == pytest.approx(held.weights.m_as("GB"))
@@ -229,9 +234,9 @@ def test_adapters_are_planned_as_they_are_tuned() -> None:
         assert plan.step.lower.m_as("s") == pytest.approx(step.lower.m_as("s"))
         trained = 12 * finetuning.adapters("llama-3-8b").m_as("param")
         assert plan.checkpoint.m_as("byte") == pytest.approx(trained)
-    whole = plan_training("llama-3-8b", DGX, **asked | {"devices": 8, "sequences": 8})
-    tuned = plan_training(
-        "llama-3-8b", DGX, **asked | {"devices": 8, "sequences": 8}, fine_tune="lora"
+    whole = flatly(plan_training, "llama-3-8b", DGX, **asked | {"devices": 8, "sequences": 8})
+    tuned = flatly(
+        plan_training, "llama-3-8b", DGX, **asked | {"devices": 8, "sequences": 8}, fine_tune="lora"
     )
     assert tuned.step.parts["data"] < 0.01 * whole.step.parts["data"]
     assert tuned.best.time < 0.8 * whole.best.time
@@ -239,7 +244,8 @@ def test_adapters_are_planned_as_they_are_tuned() -> None:
 
 def test_a_choice_that_nobody_has_published_is_named() -> None:
     """Published runs of Llama 3 70B in FP8 on H100s have TP4, and reach 36 % of the peak."""
-    plan = plan_training(
+    plan = flatly(
+        plan_training,
         "llama-3-70b",
         DGX,
         tokens="1e12 token",
@@ -257,7 +263,9 @@ def test_a_choice_that_nobody_has_published_is_named() -> None:
     assert not plan.like_published.beyond_published
     assert plan.like_published.time >= plan.best.time
     assert "Of layouts like the published ones the best is" in str(plan)
-    alone = plan_training(GPT, "mi300x-8", tokens="1B", sequences=32, length=2048, devices=8)
+    alone = flatly(
+        plan_training, GPT, "mi300x-8", tokens="1B", sequences=32, length=2048, devices=8
+    )
     assert "No published row of dense models on AMD Instinct MI300X" in alone.best.beyond_published
     assert alone.like_published is None
 
@@ -265,7 +273,7 @@ def test_a_choice_that_nobody_has_published_is_named() -> None:
 def test_published_layouts_are_like_the_published_ones() -> None:
     for each in published_layouts():
         job, batch = each.job, each.microbatch
-        run = Run(
+        run = Task(
             job,
             each.layout.devices,
             batch.length,
@@ -298,7 +306,7 @@ def test_other_devices_are_planned_as_they_are_told() -> None:
     asked: dict[str, Any] = {"tokens": "1T", "sequences": 512, "length": 8192}
     degrees = {"tensor": 8, "pipeline": 1, "context": 1, "sharding": 1}
     now, more = (
-        plan_training("llama-3-70b", "dgx-h100", devices=count, layout=degrees, **asked)
+        flatly(plan_training, "llama-3-70b", "dgx-h100", devices=count, layout=degrees, **asked)
         for count in (1024, 2048)
     )
     told = now.what_would_change[0]
@@ -308,7 +316,7 @@ def test_other_devices_are_planned_as_they_are_told() -> None:
         == f"2048 devices: {ratio:.3g} times the time of a step, {2 * ratio:.3g} the device time."
     )
     assert "512 devices" in now.what_would_change[1]
-    often = plan_training(
+    often = flatly(plan_training,
         "llama-3-70b", "dgx-h100", devices=1024, layout=degrees, **asked,
         device_time_between_failures=now.device_time_between_failures / 2,
     )  # fmt: skip
@@ -319,18 +327,27 @@ def test_what_would_fit_on_the_same_devices_is_said() -> None:
     asked: dict[str, Any] = {"tokens": "1T", "sequences": 64, "length": 8192, "devices": 64}
     fixed = {"tensor": 8, "pipeline": 1, "context": 1}
     with pytest.raises(InputError) as refused:
-        plan_training("llama-3-70b", DGX, **asked, layout=fixed, recomputation="none")
+        flatly(plan_training, "llama-3-70b", DGX, **asked, layout=fixed, recomputation="none")
     told = re.search(r'take recomputation="selective" \(([\d.]+) GB\), ', str(refused.value))
     assert told is not None
-    fits = plan_training("llama-3-70b", DGX, **asked, layout=fixed, recomputation="selective")
+    fits = flatly(
+        plan_training, "llama-3-70b", DGX, **asked, layout=fixed, recomputation="selective"
+    )
     least = min(cuts.held.min() for cuts in fits.cuts)
     assert float(told[1]) * 1e9 == pytest.approx(least, rel=1e-3)
     assert re.search(r"another layout \([\d.]+ GB\), more devices", str(refused.value))
 
 
 def test_a_layout_that_is_as_fast_has_no_reason_why_it_loses() -> None:
-    plan = plan_training(
-        "llama-3-8b", "b200", tokens="1T", sequences=64, length=8192, devices=64, dtype="mxfp8"
+    plan = flatly(
+        plan_training,
+        "llama-3-8b",
+        "b200",
+        tokens="1T",
+        sequences=64,
+        length=8192,
+        devices=64,
+        dtype="mxfp8",
     )
     for other, told in zip(plan.candidates[1:4], plan.why_not_others[1:], strict=True):
         near = other.time / plan.best.time < 1.005
@@ -343,7 +360,15 @@ def test_no_layout_is_found_in_a_sentence() -> None:
     with pytest.raises(
         InputError, match=r"no layout of Llama 3 70B fits on 2 .* needs .* at least"
     ):
-        plan_training("llama-3-70b", DGX, tokens="1e9 token", sequences=8, length=8192, devices=2)
+        flatly(
+            plan_training,
+            "llama-3-70b",
+            DGX,
+            tokens="1e9 token",
+            sequences=8,
+            length=8192,
+            devices=2,
+        )
     with pytest.raises(
         InputError, match="no layout cuts a small GPT and 32 sequences for 11 devices"
     ):
@@ -351,7 +376,7 @@ def test_no_layout_is_found_in_a_sentence() -> None:
     with pytest.raises(InputError, match="with tensor 3"):
         small(layout={"tensor": 3})
     with pytest.raises(InputError, match=r"for 16 devices of .*L4"):
-        plan_training(GPT, "l4", tokens="1e9 token", sequences=32, length=2048, devices=16)
+        flatly(plan_training, GPT, "l4", tokens="1e9 token", sequences=32, length=2048, devices=16)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from calc.catalog.hardware import dtype_of
 from calc.catalog.intervals import Interval
 from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
-from calc.core.nouns import flat
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import drawing, files
@@ -56,7 +55,7 @@ class ServicePlan(Answer):
     refused: dict[str, str] = field(default_factory=dict)
     """Groups of devices that can serve no request within the limits, and why."""
     given: Mapping[str, object] = field(default_factory=dict)
-    """What `plan_service` was asked, by the names of its arguments."""
+    """What `plan_service` was asked, by the flat names of its options."""
 
     @property
     def price(self) -> Quantity | None:
@@ -448,14 +447,12 @@ class ServicePlan(Answer):
         >>> plan.deployment("vllm").commands[0][:43]
         'vllm serve meta-llama/Llama-3.1-8B-Instruct'
         """
-        named = flat(self.given)
-        return Deployment(self.design, self.answer, named, engine)
+        return Deployment(self.design, self.answer, self.given, engine)
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
         setup = self.service.setup
-        options = {**flat(self.given), "model": setup.model, "hardware": setup.machine}
-        return files.options_text(options)
+        return files.options_text({**self.given, "model": setup.model, "hardware": setup.machine})
 
     def __repr__(self) -> str:
         setup = self.service.setup

@@ -10,6 +10,7 @@ from calc.catalog.models import Transformer
 from calc.core import arrays
 from calc.core.arguments import check_is, number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
+from calc.core.nouns import flat
 from calc.core.units import QuantityLike, quantity
 from calc.planning.nouns import Draft, Limits, Load, Prices, Server, Tiers
 from calc.planning.service import search
@@ -119,4 +120,4 @@ def plan_service(
         raise InputError(f"on_progress must be a function; got {abbreviated(on_progress)}")
     tell = (lambda done, total: None) if on_progress is None else on_progress
     designs, refused = search.designs(service, tell)
-    return ServicePlan(service, designs[0], tuple(designs), refused, asked)
+    return ServicePlan(service, designs[0], tuple(designs), refused, flat(asked))

@@ -8,6 +8,6 @@ answer, and `answer` is what it says.
 from calc.planning.training.answer import TrainingPlan
 from calc.planning.training.candidate import Candidate
 from calc.planning.training.plan import plan_training, training_row
-from calc.planning.training.search import Cuts, Run, all_cuts
+from calc.planning.training.search import Cuts, Task, all_cuts
 
-__all__ = ["Candidate", "Cuts", "Run", "TrainingPlan", "all_cuts", "plan_training", "training_row"]
+__all__ = ["Candidate", "Cuts", "Task", "TrainingPlan", "all_cuts", "plan_training", "training_row"]

@@ -23,7 +23,7 @@ from calc.planning.setup import device_power, devices_text, memory_text
 from calc.planning.training import precedents
 from calc.planning.training.candidate import Candidate, best_of
 from calc.planning.training.precedents import DEGREES
-from calc.planning.training.search import PRINTED, Cuts, Run
+from calc.planning.training.search import PRINTED, Cuts, Task
 from calc.published.conditions import device_key
 from calc.steps.job import Layout
 from calc.steps.layouts import DeviceMemory
@@ -43,9 +43,9 @@ class TrainingPlan(Answer):
     for each way to cut, the one that is taken first; whether others have published a layout like
     it is what `best.beyond_published` says.
 
-    >>> from calc import plan_training
-    >>> plan = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256,
-    ...                      length=8192, devices=64, layout={"context": 1, "pipeline": 1})
+    >>> from calc.planning import Search, Training, plan_training
+    >>> plan = plan_training("llama-3-8b", "dgx-h100", Training("100B", sequences=256, length=8192),
+    ...                      devices=64, search=Search({"context": 1, "pipeline": 1}))
     >>> print(plan.best, plan.best.recomputation)
     DP64 ZeRO1 selective
     """
@@ -56,7 +56,7 @@ class TrainingPlan(Answer):
         ("assumptions", "Assumed"),
     )
 
-    run: Run
+    run: Task
     tokens: Quantity
     candidates: tuple[Candidate, ...]
     searched: int

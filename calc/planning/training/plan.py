@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,19 +16,19 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core import arrays
-from calc.core.arguments import counted, number, one_of, whole_number
+from calc.core.arguments import check_is, counted, number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
-from calc.core.law import AT_LEAST_ONE
+from calc.core.nouns import arguments_of, flat
 from calc.core.row_file import Row
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
 from calc.networks import transformer
+from calc.planning.nouns import Failures, Prices, Search, Training
 from calc.planning.setup import A_TOKEN, amount, devices_text, power_usage, price_of_device
-from calc.planning.training import search
 from calc.planning.training.answer import TrainingPlan
 from calc.planning.training.candidate import best_of
 from calc.planning.training.precedents import within
-from calc.planning.training.search import PUBLISHED, Run
+from calc.planning.training.search import PUBLISHED, Task, all_cuts, check_fixed
 from calc.steps.finetuning import Adapters
 from calc.steps.job import ALL, SCHEDULES, Formats, Job
 
@@ -45,28 +45,15 @@ REFERENCE = "llama-3-1-405b"
 def plan_training(
     model: Transformer | str,
     hardware: Machine | Accelerator | Path | str,
+    run: Training,
     *,
-    tokens: Annotated[QuantityLike, "token"],
-    sequences: QuantityLike,
-    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     devices: int | str | None = None,
     deadline: Annotated[QuantityLike | None, "s"] = None,
     budget: Annotated[QuantityLike | None, "USD"] = None,
-    price: Annotated[QuantityLike | None, "USD/s"] = None,
-    layout: Mapping[str, int] | str | None = None,
-    recomputation: str | None = None,
-    recipe: str | None = None,
-    fine_tune: str | None = None,
-    rank: int = 16,
-    dtype: str = "bf16",
     software: str | None = None,
-    schedule: str = "1f1b",
-    usable: float = 0.9,
-    device_time_between_failures: Annotated[QuantityLike | None, "s"] = None,
-    storage_bandwidth: Annotated[QuantityLike | None, "byte/s"] = None,
-    restart_time: Annotated[QuantityLike, "s"] = "10 min",
-    pue: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
-    grid: QuantityLike | None = None,
+    search: Search = Search(),
+    failures: Failures = Failures(),
+    prices: Prices = Prices(),
     on_progress: Progress | None = None,
 ) -> TrainingPlan:
     """The best of all layouts that train a model on a machine, and what the run takes.
@@ -75,47 +62,30 @@ def plan_training(
     stages, CP, EP, microbatches and recomputation. Those that fit are ordered by what measured
     rates say of each, or by their bounds where a rate was not measured.
 
-    - `tokens`: of the whole run, "15T" or "15e12 token"
-    - `sequences`: of a step, on all devices together: 2048, or "16M token"
-    - `length`: tokens of a sequence
     - `devices`: how many train; or else a deadline or a budget, and the fewest or the most are
       taken that keep it
     - `deadline`: the longest that the run may take, "30 day"
     - `budget`: the most that it may cost, "2e6 USD"
-    - `price`: of a device, "3 USD/hour"; without it, no cost
-    - `layout`: degrees that are fixed, "TP=8,PP=1" or in Python {"TP": 8}, of DP, TP, PP, CP, EP,
-      VP and ZeRO; or "published", which leaves out what no published row has done
-    - `recomputation`: none, selective, alternate or full; the best of them where it is left out,
-      without alternate, which few programs have
-    - `recipe`: what is stored for each parameter, of `calc.training.RECIPES`; where it is left
-      out, as the software does: Megatron keeps gradients in FP32, 18 bytes in all
-    - `fine_tune`: lora or qlora, where adapters alone are trained, in FP32, beside frozen weights
-    - `rank`: of these adapters, which all matrices of the layers get
-    - `dtype`: what products are computed in
     - `software`: whose own time the expectation counts: "megatron", "megatron-26-04", "torchtitan",
       "maxtext", "llm-foundry" or "other-training"; none where it is left out
-    - `schedule`: of a pipeline: "1f1b", interleaved with thin stages, or one without most of the
-      bubble, "zb-h1" or "zb-v", which not all software has
-    - `usable`: share of a device's memory for states and activations
-    - `device_time_between_failures`: mean time between failures of one device, with its share of
-      all that stops a run; that of Llama 3 405B where it is left out
-    - `storage_bandwidth`: to which checkpoints are written, of each device; as there
-    - `restart_time`: from a failure to the next step
-    - `pue`: energy of the building over that of its machines, 1.2; the average of data centres
-      where it is left out
-    - `grid`: whose electricity it takes, "france", or what that emits, "57 g/kWh"; the world's
-      average where it is left out
 
     Where a deadline or a budget is given, `on_progress` is told how many numbers of devices are
     done, and of how many at most.
 
-    >>> plan = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256, length=8192,
+    >>> from calc.planning import Training
+    >>> plan = plan_training("llama-3-8b", "dgx-h100", Training("100B", sequences=256, length=8192),
     ...                      devices=64)
     >>> print(plan.layout.tensor, plan.layout.pipeline, plan.best.recomputation)
     1 1 selective
     """
-    given = {name: value for name, value in locals().items() if name != "on_progress"}
     arrays.needed_by("plan_training()")
+    check_is(Training, "run", run, 'calc.Training("15T", sequences=2048, length=8192)')
+    check_is(Search, "search", search, 'calc.Search(layout="TP=8")')
+    check_is(Failures, "failures", failures, 'calc.Failures(restart_time="10 min")')
+    check_is(Prices, "prices", prices, 'calc.Prices("3 USD/hour")')
+    given: dict[str, object] = {"model": model, "hardware": hardware, "run": run}
+    given |= {"devices": devices, "deadline": deadline, "budget": budget, "software": software}
+    given |= {"search": search, "failures": failures, "prices": prices}
     network = models.transformer(model)
     devices = None if devices is None else _plain_count(devices)
     if (devices is None) + (deadline is None) + (budget is None) != 2:
@@ -124,63 +94,64 @@ def plan_training(
             f" devices={abbreviated(devices)}, deadline={abbreviated(deadline)},"
             f" budget={abbreviated(budget)}"
         )
-    wanted = (recomputation,) if recomputation is not None else TRIED
+    wanted = (search.recomputation,) if search.recomputation is not None else TRIED
     for word in wanted:
         one_of("plan_training(): recomputation", word, RECOMPUTATIONS)
     program = programs.UNKNOWN if software is None else programs.get(software)
-    stored = training.recipe(program.recipe if recipe is None else recipe)
-    tuned = None if fine_tune is None else Adapters(fine_tune, rank)
-    if tuned is not None and recipe is not None:
+    stored = training.recipe(program.recipe if run.recipe is None else run.recipe)
+    tuned = None if run.fine_tune is None else Adapters(run.fine_tune, run.rank)
+    if tuned is not None and run.recipe is not None:
         raise InputError(
-            f"fine_tune={fine_tune!r} has states of its own; got recipe={recipe!r} besides: leave"
-            " one out"
+            f"fine_tune={run.fine_tune!r} has states of its own; got recipe={run.recipe!r}"
+            " besides: leave one out"
         )
-    longest = _whole("length", counted(length))
-    job = Job.of(network, machines.of(hardware), None, Formats(dtype), program, tuned or ALL)
-    run = Run(
+    longest = _whole("length", counted(run.length))
+    formats = Formats(run.dtype)
+    job = Job.of(network, machines.of(hardware), None, formats, program, tuned or ALL)
+    task = Task(
         job,
         1 if devices is None else whole_number("devices", devices),
         longest,
-        _sequences(sequences, longest),
+        _sequences(run.sequences, longest),
         wanted,
         stored if tuned is None else tuned.recipe(network),
-        number("usable", usable, above=0.0),
-        one_of("plan_training(): schedule", schedule, SCHEDULES),
-        search.check_fixed(layout),
-        layout == PUBLISHED,
+        number("usable", search.usable, above=0.0),
+        one_of("plan_training(): schedule", search.schedule, SCHEDULES),
+        check_fixed(search.layout),
+        search.layout == PUBLISHED,
     )
-    if run.usable > 1:
-        raise InputError(f"usable is a share of a device's memory, at most 1; got {usable}")
-    transformer.forward_flops(network, run.length)  # refuses what is longer than the model reads
-    paid = None if price is None else price_of_device(price)
+    if task.usable > 1:
+        raise InputError(f"usable is a share of a device's memory, at most 1; got {search.usable}")
+    transformer.forward_flops(network, task.length)  # refuses what is longer than the model reads
+    paid = None if prices.price is None else price_of_device(prices.price)
     published = runs.get(REFERENCE)
-    fails, written = device_time_between_failures, storage_bandwidth
+    fails, written = failures.device_time_between_failures, failures.storage_bandwidth
     if fails is None:
         fails = published.observed_time * published.devices / published.interruptions
     if written is None:
         written = published.storage_bandwidth / published.devices
-    whole = amount("token", "tokens", _tokens(tokens), "15e12 token")
+    whole = amount("token", "tokens", _tokens(run.tokens), "15e12 token")
     answer = partial(
         TrainingPlan,
-        given=given,
+        given=flat(given),
         tokens=whole,
         price=paid,
         device_time_between_failures=amount("s", "device_time_between_failures", fails, "5 year"),
         storage_bandwidth=amount("byte/s", "storage_bandwidth", written, "100 MB/s"),
-        restart_time=amount("s", "restart_time", restart_time, "10 min"),
-        pue=constants.get("pue_average") if pue is None else power_usage(pue),
+        restart_time=amount("s", "restart_time", failures.restart_time, "10 min"),
+        pue=constants.get("pue_average") if prices.pue is None else power_usage(prices.pue),
         carbon_intensity=constants.get("carbon_intensity_world")
-        if grid is None
-        else grids.intensity(grid),
+        if prices.grid is None
+        else grids.intensity(prices.grid),
     )
     if devices is not None:
-        return _planned(run, answer)
+        return _planned(task, answer)
     if deadline is not None:
         latest = amount("s", "deadline", deadline, "30 day")
-        return _fewest(run, answer, whole, latest, on_progress)
+        return _fewest(task, answer, whole, latest, on_progress)
     if paid is None or budget is None:
         raise InputError('a budget needs the price of a device, price ("3 USD/hour")')
-    return _most(run, answer, amount("USD", "budget", budget, "2e6 USD"), on_progress)
+    return _most(task, answer, amount("USD", "budget", budget, "2e6 USD"), on_progress)
 
 
 def training_row(**asked: Any) -> Row:
@@ -192,7 +163,7 @@ def training_row(**asked: Any) -> Row:
     >>> row["cut"], row["expected"], row["recomputation"]
     ('DP64 ZeRO3', True, 'selective')
     """
-    plan = plan_training(**asked)
+    plan = plan_training(**arguments_of(plan_training, asked))
     units = {"cost": "USD", "energy": "MWh", "carbon": "t"}
     known = {name: (getattr(plan, name), unit) for name, unit in units.items()}
     return {
@@ -210,8 +181,8 @@ def training_row(**asked: Any) -> Row:
     }
 
 
-def _planned(run: Run, answer: Answer) -> TrainingPlan:
-    alternatives = search.all_cuts(run)
+def _planned(run: Task, answer: Answer) -> TrainingPlan:
+    alternatives = all_cuts(run)
     room = run.room.m_as("byte")
     fits = [cuts.where(cuts.held <= room) for cuts in alternatives]
     fitting = [cuts for cuts in fits if cuts.count]
@@ -241,19 +212,19 @@ def _planned(run: Run, answer: Answer) -> TrainingPlan:
     )
 
 
-def _ways_to_fit(run: Run) -> Iterator[str]:
+def _ways_to_fit(run: Task) -> Iterator[str]:
     """What else would fit on these devices, each with what the fullest then needs at least."""
     others = {f'recomputation="{word}"': replace(run, recomputations=(word,)) for word in TRIED}
     others = others if len(run.recomputations) == 1 else {}
     others |= {"another layout": replace(run, fixed={})} if run.fixed else {}
     for words, other in others.items():
         with suppress(InputError):  # of more layouts than are searched
-            needed = quantity(min(cuts.held.min() for cuts in search.all_cuts(other)), "byte")
+            needed = quantity(min(cuts.held.min() for cuts in all_cuts(other)), "byte")
             if needed <= run.room:
                 yield f"{words} ({needed.to('GB')})"
 
 
-def _counts(run: Run, on_progress: Progress | None) -> Iterator[int]:
+def _counts(run: Task, on_progress: Progress | None) -> Iterator[int]:
     """Numbers of devices to choose from: parts of a domain, and domains, by doubling."""
     domain = run.machine.domain
     counts = [2**power for power in range(domain.bit_length()) if 2**power < domain]
@@ -268,7 +239,7 @@ def _counts(run: Run, on_progress: Progress | None) -> Iterator[int]:
 
 
 def _shorter(
-    run: Run, answer: Answer, counts: Iterator[int], least: float = 0.0
+    run: Task, answer: Answer, counts: Iterator[int], least: float = 0.0
 ) -> Iterator[TrainingPlan]:
     """Plans on more and more devices, at least so many or one, while the run becomes shorter."""
     last = quantity(math.inf, "s")
@@ -286,7 +257,7 @@ def _shorter(
 
 
 def _fewest(
-    run: Run, answer: Answer, tokens: Quantity, deadline: Quantity, on_progress: Progress | None
+    run: Task, answer: Answer, tokens: Quantity, deadline: Quantity, on_progress: Progress | None
 ) -> TrainingPlan:
     """The fewest devices that are done in time."""
     job, steps = run.job, tokens / run.tokens
@@ -299,7 +270,9 @@ def _fewest(
     raise InputError(f"no run of {job.model.name} keeps the deadline of {deadline}: {shortest}")
 
 
-def _most(run: Run, answer: Answer, budget: Quantity, on_progress: Progress | None) -> TrainingPlan:
+def _most(
+    run: Task, answer: Answer, budget: Quantity, on_progress: Progress | None
+) -> TrainingPlan:
     """The devices with which the run is shortest, of those that the budget pays."""
     tried = _shorter(run, answer, _counts(run, on_progress))
     plans = [(cost, plan) for plan in tried if (cost := plan.cost) is not None]

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 
 from calc.core.arrays import Number, Truth, Truths
 from calc.core.elementwise import where
-from calc.planning.training.search import PRINTED, Cuts, Run
+from calc.planning.training.search import PRINTED, Cuts, Task
 from calc.published.layouts import PublishedLayout, published_layouts
 
 DEGREES = {name: short for name, short in PRINTED.items() if name != "sharding"}
 LIMITED = ("tensor", "pipeline", "context", "experts", "stages_per_device")
 
 
-def precedents(run: Run) -> tuple[PublishedLayout, ...]:
+def precedents(run: Task) -> tuple[PublishedLayout, ...]:
     """The published layouts of such a model, dense or of experts, on the same device."""
     job = run.job
     return tuple(

@@ -42,7 +42,7 @@ THIN = 8
 
 
 @dataclass(frozen=True)
-class Run:
+class Task:
     """What is to be trained, on how many devices: a job whose layout is the one thing to find."""
 
     job: Job
@@ -90,7 +90,7 @@ class Run:
 class Cuts:
     """Layouts of a run that recompute alike, as arrays: microbatches, memory and bounds of each."""
 
-    run: Run
+    run: Task
     layout: Layout
     sequences: Any
     """Of a microbatch: an array, or the number of one layout."""
@@ -157,7 +157,7 @@ class Cuts:
         return replace(self, run=replace(run, devices=int(changed.devices)), layout=changed)
 
 
-def all_cuts(run: Run) -> list[Cuts]:
+def all_cuts(run: Task) -> list[Cuts]:
     """Every legal layout of a run, whether or not it fits, by what is recomputed."""
     job = run.job
     columns = numpy.array(list(_layouts(run)), dtype=numpy.int64).reshape(-1, 9)
@@ -177,7 +177,7 @@ def all_cuts(run: Run) -> list[Cuts]:
     return [replace(cuts, recomputation=again) for again in run.recomputations]
 
 
-def _layouts(run: Run) -> Iterator[tuple[int, ...]]:
+def _layouts(run: Task) -> Iterator[tuple[int, ...]]:
     """Layouts that the counts allow; `Layout.legal` has the last word."""
     model, machine = run.job.model, run.machine
     heads, layers = model.heads, model.layers
@@ -211,11 +211,11 @@ def _layouts(run: Run) -> Iterator[tuple[int, ...]]:
                     yield data, tensor, pipeline, context, among, few, stage, sharing, sequences
 
 
-def _wanted(run: Run, name: str, free: list[int]) -> list[int]:
+def _wanted(run: Task, name: str, free: list[int]) -> list[int]:
     return [run.fixed[name]] if name in run.fixed else free
 
 
-def _thin(run: Run, layers: int, pipeline: int, microbatches: int) -> list[int]:
+def _thin(run: Task, layers: int, pipeline: int, microbatches: int) -> list[int]:
     """Thin stages of a device: one, or as many as divide its layers; two for zb-v."""
     if run.schedule != "1f1b":
         free = [2 if run.schedule == "zb-v" and pipeline > 1 else 1]
@@ -226,7 +226,7 @@ def _thin(run: Run, layers: int, pipeline: int, microbatches: int) -> list[int]:
     return _wanted(run, "stages_per_device", free)
 
 
-def _states(run: Run, tensor: int, copies: int) -> list[tuple[int, int]]:
+def _states(run: Task, tensor: int, copies: int) -> list[tuple[int, int]]:
     """Stages of ZeRO, with the devices that divide a state: all, or those of a domain."""
     near = max(1, run.machine.domain // tensor)
     groups = sorted({copies} | ({near} if 1 < near < copies and copies % near == 0 else set()))

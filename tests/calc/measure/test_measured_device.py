@@ -17,7 +17,7 @@ import figures
 from calc import device_memory, hardware, inference, layouts, models, rollouts
 from calc.core.records import DATA
 from calc.measure.kernels import product
-from calc.planning.nouns import Draft, Limits, Load, Server
+from calc.planning.nouns import Draft, Limits, Load, Server, Training
 from tests.calc.references import expected
 from tests.calc.test_law import LAWS, arguments_of, assert_is, valid
 from tests.rows import each_row
@@ -116,7 +116,7 @@ GIVEN_TO = {  # what a function may be given instead
     "calc.planning.training.plan.plan_training": {
         "model": models.from_shape(2, 64, 4, context=128, vocabulary=512, feed_forward_width=256),
         "devices": 1,
-        "dtype": "fp32",
+        "run": Training(128, sequences=1, length=128, dtype="fp32"),
     },
 }
 
