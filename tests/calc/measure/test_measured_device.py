@@ -98,6 +98,7 @@ GIVEN = {  # an argument of each name, where it has no default
     "server": Server(),
     "load": Load("1 request/hour", prompt=16, generated=16),
     "limits": Limits("1 hour", "1 hour"),
+    "run": Training(128, sequences=1, length=128, dtype="fp32"),
     "ttft": "1 hour",
     "tpot": "1 hour",
     "price": "1 USD/hour",
@@ -116,7 +117,6 @@ GIVEN_TO = {  # what a function may be given instead
     "calc.planning.training.plan.plan_training": {
         "model": models.from_shape(2, 64, 4, context=128, vocabulary=512, feed_forward_width=256),
         "devices": 1,
-        "run": Training(128, sequences=1, length=128, dtype="fp32"),
     },
 }
 
