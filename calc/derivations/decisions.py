@@ -198,15 +198,15 @@ class PrecisionByBatch:
     load = examples.CHAT
     batches = (1, 16, 64, 256)
     formats = (
-        ("dgx-h200", "FP8", {"weights": "fp8", "dtype": "fp8"}),
-        ("dgx-h200", "INT4 weights", {"weights": "int4"}),
-        ("dgx-b200", "FP8", {"weights": "fp8", "dtype": "fp8"}),
-        ("dgx-b200", "NVFP4", {"weights": "nvfp4", "dtype": "fp4"}),
-        ("gb300-nvl72", "FP8", {"weights": "fp8", "dtype": "fp8"}),
-        ("gb300-nvl72", "NVFP4", {"weights": "nvfp4", "dtype": "fp4"}),
-        ("mi355x-8", "FP8", {"weights": "fp8", "dtype": "fp8"}),
-        ("mi355x-8", "MXFP4", {"weights": "mxfp4", "dtype": "fp4"}),
-        ("tpu-v7-pod", "FP8", {"weights": "fp8", "dtype": "fp8"}),
+        ("dgx-h200", "FP8", {"weights": "1 byte", "dtype": "fp8"}),
+        ("dgx-h200", "INT4 weights", {"weights": "4 bit"}),
+        ("dgx-b200", "FP8", {"weights": "1 byte", "dtype": "fp8"}),
+        ("dgx-b200", "NVFP4", {"weights": "4.5 bit", "dtype": "fp4"}),
+        ("gb300-nvl72", "FP8", {"weights": "1 byte", "dtype": "fp8"}),
+        ("gb300-nvl72", "NVFP4", {"weights": "4.5 bit", "dtype": "fp4"}),
+        ("mi355x-8", "FP8", {"weights": "1 byte", "dtype": "fp8"}),
+        ("mi355x-8", "MXFP4", {"weights": "4.25 bit", "dtype": "fp4"}),
+        ("tpu-v7-pod", "FP8", {"weights": "1 byte", "dtype": "fp8"}),
     )
 
     @classmethod

@@ -230,7 +230,7 @@ class DraftsOfMixtures:
 class CheckOfAMixture:
     """A check of two tokens in place of one wakes more experts: by kernels on eight H200s."""
 
-    job = Job(MIXTURE, machines.get("dgx-h200"), Layout(tensor=8), Formats("fp8", "fp8"))
+    job = Job(MIXTURE, machines.get("dgx-h200"), Layout(tensor=8), Formats("fp8", "1 byte"))
     acceptance = quantity("85%")
     tokens = inference.speculative_tokens(acceptance, 1)
 

@@ -24,7 +24,7 @@ from calc.steps.job import Formats
 
 BF16 = quantity("2 byte")
 FP8 = quantity("8.25 bit")  # a number with its share of a scale of four bytes for 128
-SIZES = Formats("fp8", "fp8", dispatch=FP8)
+SIZES = Formats("fp8", "1 byte", dispatch=FP8)
 
 
 def decode(

@@ -224,7 +224,7 @@ class ReleasedWeights:
     keys = ("gpt-oss-20b", "gpt-oss-120b", "kimi-k2-5", "kimi-k2", "deepseek-v3")
     groups = ("experts", "attention")
     model = models.get("gpt-oss-120b")
-    uniform = "mxfp4"
+    uniform = "4.25 bit"
 
     bandwidth = machines.get("dgx-spark").device.memory_bandwidth
     experts = quantity(

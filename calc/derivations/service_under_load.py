@@ -185,7 +185,7 @@ class Tiers:
         session = (transformer.kv_cache_per_token(model) * AgentSession.context).to("GB")
         weights = model.parameters * quantity(f"{size}/param")
         memory = cls.machine.device.memory_capacity * cls.devices - weights
-        small = {"weights": "fp8", "dtype": "fp8"} if size == "1 byte" else {}
+        small = {"weights": size, "dtype": "fp8"} if size == "1 byte" else {}
         anew = expectation(model, prompt=AGENT.context, generated=1, batch=1, **small)
         return (
             model.name,

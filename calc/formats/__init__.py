@@ -117,23 +117,31 @@ SPELLINGS: dict[Format, tuple[str, ...]] = {
     MXINT8: (),
     NVFP4: ("nvfp4 e2m1",),
 }
-# Names of files of weights: bits of a weight in the mean of a whole file, scales included. Those of
-# GGUF are of Llama 3.1 8B, by llama.cpp's tools/quantize/README.md, read where others quote it; AWQ
-# and GPTQ have, for each 128 weights of 4 bit, a scale of 16 and a zero of 4.
-FILES = {
-    "Q2_K": 3.1593,
-    "Q3_K_M": 3.9960,
-    "IQ4_XS": 4.4597,
-    "Q4_K_S": 4.6672,
-    "Q4_K_M": 4.8944,
-    "Q5_K_S": 5.5704,
-    "Q5_K_M": 5.7036,
-    "Q6_K": 6.5633,
-    "Q8_0": 8.5008,
+# What weights take with their share of scales, by the names that files of weights give to it: AWQ
+# and GPTQ have a scale of 16 bit and a zero of 4 for each 128 weights, W4A16 the scale alone, NF4 a
+# scale of a byte for each 64 and one of four for each 256 of these; FP8 in blocks has an FP32 scale
+# for 128 rows and columns. The rest are types of llama.cpp's ggml-common.h, of blocks of 32 or 256.
+STORED = {
     "AWQ": 4.15625,
     "GPTQ": 4.15625,
+    "W4A16": 4.125,
+    "INT4 by 32": 4.5,
+    "NF4": 4.126953125,
+    "FP8 in blocks": 8.001953125,
+    "Q2_K": 2.625,
+    "Q3_K": 3.4375,
+    "Q4_0": 4.5,
+    "Q4_1": 5.0,
+    "Q4_K": 4.5,
+    "Q5_0": 5.5,
+    "Q5_1": 6.0,
+    "Q5_K": 5.5,
+    "Q6_K": 6.5625,
+    "Q8_0": 8.5,
+    "IQ4_NL": 4.5,
+    "IQ4_XS": 4.25,
 }
-_FILES = {squeezed(name): name for name in FILES}
+_STORED = {squeezed(name): name for name in STORED}
 _BY_KEY = {form.key: form for form in SPELLINGS}
 _KNOWN = spellings({form.key: others for form, others in SPELLINGS.items()})
 
@@ -206,8 +214,8 @@ def format_or_quantity(given: QuantityLike) -> Quantity:
     >>> print(format_or_quantity("int8"), format_or_quantity("4.25 bit"))
     1 byte 4.25 bit
     """
-    if (file := _FILES.get(squeezed(given))) is not None:
-        return quantity(FILES[file], "bit")
+    if (stored := _STORED.get(squeezed(given))) is not None:
+        return quantity(STORED[stored], "bit")
     return get(given).size if _is_name(given) else quantity(given)
 
 
@@ -217,8 +225,8 @@ def printed(given: QuantityLike) -> str:
     >>> printed("float16"), printed("fp8"), printed(4.25)
     ('FP16', 'FP8 E4M3', '4.25 bit')
     """
-    if (file := _FILES.get(squeezed(given))) is not None:
-        return file
+    if (stored := _STORED.get(squeezed(given))) is not None:
+        return stored
     return get(str(given)).name if _is_name(given) else str(element_size("an element", given))
 
 

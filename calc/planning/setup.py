@@ -14,7 +14,7 @@ from calc.catalog import grids, machines, models, software
 from calc.catalog.hardware import USUAL_DTYPES, Accelerator, dtype_of
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.catalog.models.weights import RELEASED, Weights, is_released
+from calc.catalog.models.weights import RELEASED, Weights
 from calc.catalog.software import NO_SOFTWARE, Software
 from calc.core.arguments import check_is, check_shapes, counted, whole_numbers
 from calc.core.elementwise import largest, smallest
@@ -27,9 +27,7 @@ from calc.steps import inference
 from calc.steps.job import Formats, Job, Layout
 
 NARROW = "fp8", "fp4", "int8"  # that weights are quantised to for products in as few bits
-SCALED = {"fp4": "nvfp4", "fp4-e2m1": "nvfp4"}  # where no scales are named
-MULTIPLIED = {"fp8-e4m3": "fp8", "nvfp4": "fp4"}
-"""What weights that are kept so are multiplied in, by a device that can; others are widened."""
+QUANTISED = {"int8": "w8a8"}  # what the weights are called of products in as few bits
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 MOST_PAID = 100_000  # USD/hour of a device, so that what is computed from it stays a number
 A_TOKEN = quantity(1, "token")
@@ -124,7 +122,7 @@ class Setup:
         "" where products are in that, or the weights are as released.
         """
         given = [dtype_of(str(format)) for format in self.kept.given.values()]
-        chosen = "dtype" in self.left_out and not is_released(self.weights)
+        chosen = "dtype" in self.left_out and not self.kept.as_released
         narrow = [dtype for dtype in given if dtype in NARROW and dtype in self.device.dtypes]
         return narrow[0] if chosen and narrow and self.dtype not in given else ""
 
@@ -161,7 +159,7 @@ class Setup:
     @property
     def weights_told(self) -> str:
         """What the weights are kept in, as a sentence says it."""
-        return f"weights {'as released, ' if is_released(self.weights) else ''}in {self.kept}"
+        return f"weights {'as released, ' if self.kept.as_released else ''}in {self.kept}"
 
     @cached_property
     def kv_size(self) -> Quantity:
@@ -229,10 +227,9 @@ def _kept_and_computed(
         weights = UNSTATED if release is None else RELEASED
         wide = release is None or {*release.formats.values()} <= {*USUAL_DTYPES}
         if wide and dtype is not None and dtype_of(dtype) in NARROW:
-            weights = SCALED.get(str(formats.key_of(dtype)), dtype)
+            weights = QUANTISED.get(str(formats.key_of(dtype)), dtype)
     if dtype is None:
-        made_for = release.products if release and is_released(weights) else ""
-        as_kept = MULTIPLIED.get(formats.key_of(str(weights)) or "", made_for)
+        as_kept = Weights.of(model, weights).products
         dtype = as_kept if as_kept in device.dtypes else device.usual_dtype
     return weights, dtype
 

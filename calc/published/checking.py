@@ -32,7 +32,7 @@ from calc.steps.curves import traffic
 from calc.steps.job import Batch, Job, Layout, Tokens
 from calc.steps.timing import step
 
-SMALLEST, SMALL_CACHE = "int4", "fp8"  # of weights, and of caches, that no claim is held to
+SMALLEST, SMALL_CACHE = "4 bit", "fp8"  # of weights, and of caches, that no claim is held to
 MANY = 2**20  # tokens of prompts that are read together, so that weights cost nothing
 ROWS, SHOWN = 40, 3  # published rows that a claim stands among, and that are printed
 WORST = 10  # claims of a file that are printed

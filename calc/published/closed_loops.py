@@ -19,7 +19,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from calc import formats
 from calc.catalog import machines, models, software as programs
 from calc.core.records import read_rows
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
@@ -34,7 +33,6 @@ SHORTER = 0.9  # lengths over those that are named
 DOMAIN = 8
 GROUP = "closed_loop"
 DTYPES = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "bf16": "bf16", "int4": "bf16"}
-WEIGHTS = {"int4": "4.25 bit"}
 ONE = (  # what lines of one measurement have in common
     *("machine", "model", "format", "software", "version", "day", "mode"),
     *("input", "output", "clients", "ttft_ms", "tpot_ms"),
@@ -124,9 +122,7 @@ def job_of(row: Row, of: str = "") -> Job:
         copies, slices = min(copies, DOMAIN), min(slices, DOMAIN)
     layout = Layout(data=copies, experts=copies) if copies > 1 else Layout(tensor=slices)
     small = dtype != "bf16" and row["software"].startswith("tensorrt-llm")
-    sizes = Formats(
-        dtype, formats.element_size("weights", WEIGHTS.get(name, name)), "fp8" if small else "bf16"
-    )
+    sizes = Formats(dtype, name, "fp8" if small else "bf16")
     software = programs.get(str(row["software"]))
     job = Job(model, machine, layout, sizes, software)
     room = job.device.memory_capacity.m_as("byte") * layout.devices

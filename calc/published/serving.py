@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from calc import formats
 from calc.catalog.machines import NotMeasured
+from calc.catalog.models.weights import Weights
 from calc.catalog.software import software_of
 from calc.networks import transformer
 from calc.published import conditions, datasets
@@ -215,15 +215,15 @@ def served_of(row: Row) -> Served:
     text = str(row["dtype_weights"]).lower()
     if row["source_key"] == BEGUN_WITH and "tensorrt" in row.software.lower():
         text = "fp8"
-    size = next(
-        (size for pattern, size in WORDS["weights"].items() if re.search(pattern, text)), None
+    name = next(
+        (name for pattern, name in WORDS["weights"].items() if re.search(pattern, text)), None
     )
     if row["dtype_weights"] is None:
         raise UnusableRowError("its dtype_weights, the format of its weights, is not stated")
-    if size is None:
+    if name is None:
         raise UnusableRowError(f"the format of its weights is not stated: {row['dtype_weights']!r}")
-    weights = formats.element_size("weights", size)
-    small = weights.m_as("byte") <= 1
+    smallest = min(size.m_as("byte") for size in Weights.of(model, name).sizes.values())
+    small = smallest <= 1
     dtype = conditions.format_of(text) or "bf16"
     device = machine.device
     if dtype not in device.dtypes:
@@ -237,7 +237,7 @@ def served_of(row: Row) -> Served:
     in_turn = "layer split" in str(row["parallelism"])
     if in_turn:  # one device after another has its layers' turn
         layout = Layout(pipeline=devices)
-    sizes = Formats(dtype, weights, kv)
+    sizes = Formats(dtype, name, kv)
     job = Job(model, machine, layout, sizes, software)
     return Served(job, fastest, in_turn or not stated.keys().isdisjoint(("TP", "DP", "EP")))
 

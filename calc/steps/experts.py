@@ -30,7 +30,7 @@ from calc.steps import collectives
 from calc.steps.job import Formats, Job, Layout, Tokens
 from calc.steps.timing import serving_step
 
-EIGHT_BITS = Formats("fp8", "fp8")
+EIGHT_BITS = Formats("fp8", "1 byte")
 
 
 @law

@@ -293,7 +293,7 @@ class Layout:
         read = quantity(0, "byte") * seen
         elements: dict[tuple[int, int, str], int] = {}
         for matrix in weights.model.matrices:
-            group = matrix.group if matrix.group in weights.sizes else "others"
+            group = weights.key(matrix)
             kind = matrix.copies, matrix.used, group
             size = matrix.inputs * matrix.outputs * matrix.layers
             elements[kind] = elements.get(kind, 0) + size

@@ -104,7 +104,8 @@ def test_what_is_not_known_is_one_sentence(engine: str, told: str) -> None:
 
 def test_weights_that_nobody_makes_at_the_start_are_named() -> None:
     lines = planned(weights="int4").deployment("vllm").lines
-    assert "# take a checkpoint of Qwen3 32B with weights in INT4" in lines
+    told = "W4A16 (feed-forward, attention) and BF16 (others)"
+    assert f"# take a checkpoint of Qwen3 32B with weights in {told}" in lines
 
 
 def test_a_model_without_a_name_on_the_hub_is_a_place_to_fill() -> None:

@@ -14,6 +14,7 @@ import pytest
 from calc import InputError, models, plan, quantity, source, transformer
 from calc.catalog.models import data
 from calc.catalog.models.config import known
+from calc.catalog.models.weights import Weights
 from calc.core.citations import bibliography
 from calc.core.names import squeezed
 from calc.core.records import Datum
@@ -263,13 +264,217 @@ def test_what_a_config_has_and_is_not_counted_is_noted(
 ) -> None:
     notes = read(RELEASED["deepseek-v3"]).notes
     assert any("(num_nextn_predict_layers) is not counted" in each for each in notes)
-    assert any("quantization_config ('fp8') is not counted" in each for each in notes)
+    assert not any("quantization_config" in each for each in notes)  # it is read
     assert "(vision_config) is not counted" in read(RELEASED["gemma-3-27b"]).notes[0]
     strange = read(LLAMA | {"lora_everywhere": 3, "rope_theta": 5e5, "sinks": False})
     assert strange.notes == (
         "its configuration has what is unknown here, and not counted: lora_everywhere",
     )
     assert read(LLAMA | {"rope_theta": 5e5}).notes == ()
+
+
+# Of blocks of Llama 3 8B: weights of attention and of the feed-forward network in a layer.
+ATTENTION, NETWORK = 2 * 4096 * 4096 + 2 * 4096 * 1024, 3 * 4096 * 14336
+GROUP = {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128, "symmetric": True}
+PACKED = {"targets": ["Linear"], "weights": GROUP, "input_activations": None}
+FLOAT = {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16}
+BLOCK = {"num_bits": 8, "type": "float", "strategy": "block", "block_structure": [128, 128]}
+IN_FP8 = {"num_bits": 8, "type": "float"}
+QUANTIZED: tuple[tuple[dict[str, Any], float, str], ...] = (  # bits that 16 are more, in all
+    (
+        {"quant_method": "fp8", "weight_block_size": [128, 128]},
+        32 * (ATTENTION + NETWORK) * (8 - 32 / 128**2),
+        "fp8",
+    ),
+    (
+        {
+            "quant_method": "fp8",
+            "activation_scheme": "static",
+            "modules_to_not_convert": [
+                "lm_head",
+                "model.layers.0.self_attn",
+                "model.layers.31.mlp.up_proj",
+            ],
+        },
+        (31 * ATTENTION + 32 * NETWORK - 4096 * 14336) * 8,
+        "fp8",
+    ),
+    (
+        {
+            "quant_method": "fbgemm_fp8",
+            "activation_scale_ub": 1200.0,
+            "modules_to_not_convert": ["self_attn", "layers.0.mlp"],
+        },
+        31 * NETWORK * 8,
+        "fp8",
+    ),
+    (
+        {
+            "quant_method": "awq",
+            "bits": 4,
+            "group_size": 128,
+            "zero_point": True,
+            "version": "gemm",
+        },
+        32 * (ATTENTION + NETWORK) * (12 - 20 / 128),
+        "",
+    ),
+    (
+        {"quant_method": "gptq", "bits": 8, "group_size": 32, "sym": True, "desc_act": False},
+        32 * (ATTENTION + NETWORK) * (8 - 24 / 32),
+        "",
+    ),
+    (
+        {
+            "quant_method": "gptq",
+            "bits": 4,
+            "group_size": 128,
+            "dynamic": {r"-:.*layers\.0\..*": {}, r"+:.*down_proj": {"bits": 8, "group_size": 64}},
+        },
+        31 * ((ATTENTION + NETWORK * 2 / 3) * (12 - 20 / 128) + NETWORK / 3 * (8 - 24 / 64)),
+        "",
+    ),
+    (
+        {
+            "quant_method": "auto-round",
+            "bits": 4,
+            "group_size": 128,
+            "sym": True,
+            "extra_config": {"model.layers.1.mlp.down_proj": {"bits": 16, "data_type": "fp"}},
+        },
+        (32 * (ATTENTION + NETWORK) - NETWORK / 3) * (12 - 20 / 128),
+        "",
+    ),
+    (
+        {
+            "quant_method": "compressed-tensors",
+            "format": "pack-quantized",
+            "ignore": ["lm_head"],
+            "config_groups": {"group_0": PACKED},
+        },
+        32 * (ATTENTION + NETWORK) * (12 - 16 / 128),
+        "",
+    ),
+    (
+        {
+            "quant_method": "compressed-tensors",
+            "format": "nvfp4-pack-quantized",
+            "ignore": ["re:.*lm_head", "re:.*self_attn.*"],
+            "config_groups": {
+                "group_0": {"targets": ["Linear"], "weights": FLOAT, "input_activations": FLOAT}
+            },
+        },
+        32 * NETWORK * (16 - 4.5),
+        "fp4",
+    ),
+    (
+        {
+            "quant_method": "compressed-tensors",
+            "format": "float-quantized",
+            "ignore": ["lm_head"],
+            "config_groups": {
+                "group_0": {
+                    "targets": ["re:.*self_attn.*"],
+                    "weights": BLOCK,
+                    "input_activations": IN_FP8,
+                },
+                "group_1": {"targets": ["re:.*mlp.*"], "weights": GROUP},
+            },
+        },
+        32 * (ATTENTION * (8 - 32 / 128**2) + NETWORK * (12 - 16 / 128)),
+        "fp8",
+    ),
+    (
+        {
+            "quant_algo": "NVFP4",
+            "producer": {"name": "modelopt"},
+            "exclude_modules": ["lm_head", "model.layers.0*"],
+        },
+        31 * (ATTENTION + NETWORK) * (16 - 4.5),
+        "fp4",
+    ),
+    (
+        {
+            "quant_method": "bitsandbytes",
+            "load_in_4bit": True,
+            "bnb_4bit_quant_type": "nf4",
+            "bnb_4bit_use_double_quant": False,
+        },
+        32 * (ATTENTION + NETWORK) * (12 - 32 / 64),
+        "",
+    ),
+    (
+        {
+            "quant_method": "quark",
+            "exclude": ["lm_head"],
+            "global_quant_config": {
+                "weight": {"dtype": "fp4", "qscheme": "per_group", "group_size": 32},
+                "input_tensors": {"dtype": "fp4"},
+            },
+        },
+        32 * (ATTENTION + NETWORK) * (16 - 4.25),
+        "fp4",
+    ),
+)
+
+
+@pytest.mark.parametrize(("given", "saved", "products"), QUANTIZED)
+def test_a_quantization_config_is_counted(
+    read: Callable[[Any], models.Transformer], given: dict[str, Any], saved: float, products: str
+) -> None:
+    """By hand: bytes of all parameters in two, less what the matrices of blocks save."""
+    model = read(LLAMA | {"quantization_config": given})
+    kept = Weights.of(model, "released")
+    whole = 2 * model.parameters.m_as("param")
+    assert kept.memory.m_as("byte") == pytest.approx(whole - saved / 8, rel=1e-9)
+    assert kept.products == products
+
+
+@pytest.mark.parametrize("key", ["gpt-oss-20b", "deepseek-v3", "kimi-k2"])
+def test_a_released_config_says_what_the_data_do(
+    read: Callable[[Any], models.Transformer], key: str
+) -> None:
+    given = RELEASED[key]
+    read_in = read(given)
+    own = Weights.of(models.get(key), "released")
+    assert Weights.of(read_in, "released").memory.m_as("byte") == pytest.approx(
+        own.memory.m_as("byte"), rel=3e-4
+    )
+    assert Weights.of(read_in, "released").products == own.products
+
+
+def test_modules_that_are_not_counted_are_noted(read: Callable[[Any], models.Transformer]) -> None:
+    skipped = ["lm_head", "model.visual.blocks.0.attn", "model.layers.3.adapter.proj"]
+    given = {"quant_method": "fp8", "modules_to_not_convert": skipped}
+    (note,) = read(LLAMA | {"quantization_config": given}).notes
+    assert "leaves model.layers.3.adapter.proj as trained" in note
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"quant_method": "hqq"}, r"of the method 'hqq', which is not read: those of fp8, .* are"),
+        ({"quant_method": ["fp8"]}, "which is not read"),
+        ("fp8", "quantization_config must be an object"),
+        ({"quant_method": "fp8", "odd": 3}, r"has odd, which is not read, and may change"),
+        ({"quant_method": "awq", "bits": "x"}, r"\(awq\) cannot be read: weights of x bit"),
+        ({"quant_method": "gptq", "bits": 4, "dynamic": {"-:(": {}}}, r"\(gptq\) cannot be read"),
+        ({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}, "quant_algo MIXED_PREC"),
+        (
+            {
+                "quant_method": "compressed-tensors",
+                "config_groups": {},
+                "sparsity_config": {"format": "sparse-24-bitmask"},
+            },
+            "weights that are pruned are not counted",
+        ),
+    ],
+)
+def test_what_no_method_reads_is_refused_by_name(
+    read: Callable[[Any], models.Transformer], given: Any, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        read(LLAMA | {"quantization_config": given})
 
 
 def test_a_llama_without_groups(read: Callable[[Any], models.Transformer]) -> None:

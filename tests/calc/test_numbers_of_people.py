@@ -41,7 +41,7 @@ def test_a_limit_may_be_tokens_a_second() -> None:
         compare("llama-3-70b", "dgx-h100", ttft="50 token/s", **CHAT)
 
 
-@pytest.mark.parametrize(("name", "bits"), [("q4_k_m", 4.8944), ("AWQ", 4.15625), ("Q8 0", 8.5008)])
+@pytest.mark.parametrize(("name", "bits"), [("q4_k", 4.5), ("AWQ", 4.15625), ("Q8 0", 8.5)])
 def test_files_of_weights_have_their_bits(name: str, bits: float) -> None:
     assert element_size("weights", name).m_as("bit") == bits
     assert "weights in" in " ".join(plan("llama-3-8b", "rtx-4090", weights=name, **CHAT).chosen)

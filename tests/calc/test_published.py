@@ -356,12 +356,12 @@ def test_experts_beside_tensor_parallelism_are_summed_and_not_sent() -> None:
 
 
 def test_replicas_hold_copies_of_all_but_experts() -> None:
-    """Of 671.03·10⁹ parameters 653.91·10⁹ are experts: seven more copies of the rest."""
+    """653.91·10⁹ experts, 15.25·10⁹ other weights in FP8, 1.88·10⁹ in BF16: seven more copies."""
     rows = [Row("serving", "mine", MOE | {"parallelism": each}, {}) for each in ("TP8", "DEP8")]
     one, eight = (serving.served_of(row).job.weight_memory.m_as("byte") for row in rows)
     experts = 58 * 256 * 3 * 7168 * 2048
     assert eight - one == pytest.approx(7 * (one - experts))
-    assert experts / one == pytest.approx(0.974, abs=2e-3)
+    assert experts / one == pytest.approx(653.91 / (653.91 + 15.25 + 2 * 1.88), abs=2e-4)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from calc import (
 from calc.catalog.models.weights import Weights
 from calc.core.citations import bibliography
 from calc.steps.job import Formats, Job, Layout, Tokens
+from tests.rows import each_row
 
 GPT, DEEPSEEK = models.get("gpt-oss-120b"), models.get("deepseek-v3")
 TRANSFORMERS = [
@@ -45,6 +46,102 @@ def scales(model: models.Transformer) -> float:
 
 def published(key: str) -> float:
     return float(models.get(key).checkpoint.m_as("byte"))
+
+
+# Checkpoints of other hands: bytes of all their files, as hubs list them, but for the tokenizer.
+CHECKPOINTS = (
+    ("llama-3-8b", "fp8", 9.08e9),  # neuralmagic/Meta-Llama-3-8B-Instruct-FP8
+    ("llama-3-1-8b", "awq", 5.73e9),  # hugging-quants/…-AWQ-INT4
+    ("llama-3-1-8b", "gptq", 5.73e9),  # hugging-quants/…-GPTQ-INT4
+    ("llama-3-1-70b", "awq", 39.77e9),
+    ("mistral-small-3", "q4_k_m", 14.33e9),  # a file of llama.cpp
+    ("qwen-3-4b", "q4_k_m", 2.50e9),  # whose output is its embedding
+)
+
+
+@pytest.mark.parametrize(("key", "name", "published"), CHECKPOINTS)
+def test_a_name_is_what_checkpoints_of_it_hold(key: str, name: str, published: float) -> None:
+    assert bytes_of(models.get(key), name) == pytest.approx(published, rel=4e-3)
+
+
+# Bits of a weight of Llama 3.1 8B, by the table in llama.cpp's tools/quantize/README.md.
+FILES = {
+    "Q2_K": 3.1593,
+    "Q3_K_S": 3.6429,
+    "Q3_K_M": 3.9960,
+    "Q3_K_L": 4.2979,
+    "IQ4_XS": 4.4597,
+    "IQ4_NL": 4.6818,
+    "Q4_K_S": 4.6672,
+    "Q4_K_M": 4.8944,
+    "Q5_K_S": 5.5704,
+    "Q5_K_M": 5.7036,
+    "Q6_K": 6.5633,
+    "Q8_0": 8.5008,
+}
+
+
+def test_files_of_llama_cpp_have_the_bits_that_it_prints() -> None:
+    with each_row() as row:
+        model = models.get("llama-3-1-8b")
+        for name, bits in FILES.items():
+            with row(name):
+                counted = 8 * bytes_of(model, name) / model.parameters.m_as("param")
+                assert counted == pytest.approx(bits, rel=2e-5)
+
+
+def test_a_file_of_a_small_model_to_a_thousandth() -> None:
+    """llama-bench prints 729.75 MiB of Llama 3.2 1B in Q4_0, whose output is its embedding."""
+    assert bytes_of(models.get("llama-3-2-1b"), "q4_0") == pytest.approx(765_198_336, rel=3e-3)
+
+
+def test_scales_are_counted_by_hand() -> None:
+    """Blocks of Llama 3 8B hold 6 979 321 856 weights in matrices; all else has two bytes."""
+    linear = 32 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336)
+    llama = models.get("llama-3-8b")
+    others = 2 * (llama.parameters.m_as("param") - linear)
+    for name, bits in (
+        ("awq", 4 + (16 + 4) / 128),
+        ("w4a16", 4 + 16 / 128),
+        ("nvfp4", 4 + 8 / 16),
+        ("mxfp4", 4 + 8 / 32),
+        ("fp8-block", 8 + 32 / 128**2),
+        ("nf4", 4 + 8 / 64 + 32 / (64 * 256)),
+        ("fp8", 8),
+        ("w8a8", 8),
+    ):
+        assert bytes_of(llama, name) == pytest.approx(linear * bits / 8 + others, rel=1e-12), name
+
+
+def test_a_release_of_its_own_wins_over_the_rule() -> None:
+    assert bytes_of(GPT, "mxfp4") == bytes_of(GPT) == published("gpt-oss-120b")
+    assert bytes_of(DEEPSEEK, "fp8") == bytes_of(DEEPSEEK)
+    large = models.get("llama-3-405b")
+    ffn, attention = 3 * 16384 * 53248, 2 * 16384 * (16384 + 1024)
+    table = 2 * 128256 * 16384 + 253 * 16384
+    counted = 124 * ffn + 2 * (2 * ffn + 126 * attention + table)
+    assert bytes_of(large, "fp8") == pytest.approx(counted, rel=1e-5)
+    assert Weights.of(large, "fp8").as_released
+    assert not Weights.of(large, "awq").as_released
+    made = plan(GPT, "h100", prompt=10, generated=10, weights="mxfp4")
+    assert "as released, in MXFP4 (experts)" in made.weights_told
+
+
+def test_groups_have_the_words_that_people_expect() -> None:
+    llama = models.get("llama-3-8b")
+    table = 128256 * 4096
+    assert bytes_of(llama, "embedding=2 byte,output=3 byte,others=1 byte") == (
+        llama.parameters.m_as("param") + 3 * table
+    )
+    assert bytes_of(GPT, "router=2 byte,others=1 byte") == (
+        GPT.parameters.m_as("param") + 36 * 128 * 2880
+    )
+    tied = models.get("qwen-3-4b")
+    once = tied.parameters.m_as("param") + 151936 * 2560
+    for group in ("embedding", "output"):
+        assert bytes_of(tied, f"{group}=2 byte,others=1 byte") == once
+    with pytest.raises(InputError, match="embedding and output of Qwen3 4B are one matrix"):
+        bytes_of(tied, "embedding=int8,output=bf16,others=bf16")
 
 
 def test_gpt_oss_to_the_byte() -> None:
@@ -118,8 +215,8 @@ def test_kernels_read_what_the_bounds_do() -> None:
 
 def test_one_format_for_all_is_what_it_was() -> None:
     for alike in ("others=int8", "experts=int8,attention=int8,others=int8"):
-        assert bytes_of(GPT, alike) == bytes_of(GPT, "int8")
-        assert inference.weights_read(GPT, 8, alike) == inference.weights_read(GPT, 8, "int8")
+        assert bytes_of(GPT, alike) == bytes_of(GPT, "1 byte") == GPT.parameters.magnitude
+        assert inference.weights_read(GPT, 8, alike) == inference.weights_read(GPT, 8, "1 byte")
 
 
 def test_a_plan_takes_the_release_where_nothing_is_said() -> None:
@@ -151,6 +248,11 @@ def test_a_plan_takes_the_release_where_nothing_is_said() -> None:
         ("h100", {"weights": "bf16", "dtype": "fp8"}, "BF16", "fp8"),
         ("h100", {"weights": "fp8", "dtype": "bf16"}, "FP8 E4M3", "bf16"),
         ("h100", {"weights": "int8"}, "INT8", "bf16"),
+        ("h100", {"weights": "w8a8"}, "INT8", "int8"),
+        ("h100", {"weights": "fp8-block"}, "FP8 in blocks", "fp8"),
+        ("h100", {"weights": "awq"}, "AWQ", "bf16"),
+        ("h100", {"weights": "int4"}, "W4A16", "bf16"),
+        ("h100", {"weights": "bnb-4bit"}, "NF4", "bf16"),
         ("h100", {"dtype": "int8"}, "INT8", "int8"),
         ("h100", {"weights": "nvfp4"}, "NVFP4", "bf16"),  # which has no FP4
         ("b200", {"weights": "NVFP4"}, "NVFP4", "fp4"),
@@ -165,7 +267,8 @@ def test_the_format_that_is_left_out_is_what_engines_choose(
     device: str, asked: dict[str, Any], kept: str, dtype: str
 ) -> None:
     made = plan("llama-3-8b", device, prompt=100, generated=10, **asked)
-    assert (str(made.kept), made.job.formats.dtype) == (kept, dtype)
+    blocks = "" if kept == "BF16" else " (feed-forward, attention) and BF16 (others)"
+    assert (str(made.kept), made.job.formats.dtype) == (f"{kept}{blocks}", dtype)
 
 
 @pytest.mark.parametrize(
@@ -227,6 +330,8 @@ def test_a_model_is_taken_by_name() -> None:
     [
         ("experts=mxfp4", "weights: others are missing, .* add others=bf16"),
         ("exprts=mxfp4,others=bf16", "must be one of experts, feed-forward, .*; got 'exprts'"),
+        ("mxint8", "no checkpoint is released in 'mxint8'; .*a size, as in \"6 bit\""),
+        ("q4_k_xl", "there is no format 'q4_k_xl'; did you mean"),
         ("experts=mxfp4,,others=bf16", "groups have a format each, as in experts=mxfp4"),
         ("experts=mxfp4,experts=int4,others=bf16", "groups have a format each"),
         ("=mxfp4", "groups have a format each"),
@@ -257,6 +362,6 @@ def test_groups_are_printed_by_format() -> None:
     )
     assert (
         str(Weights.of(models.get("kimi-k2-5"), "released"))
-        == "4.5 bit (experts) and BF16 (others)"
+        == "INT4 by 32 (experts) and BF16 (others)"
     )
     assert str(Weights.of(GPT, 8)) == "8 bit"

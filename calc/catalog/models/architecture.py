@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain, cycle, islice, repeat
 from typing import Any, NamedTuple, Self
 
 from calc.catalog.models.networks import check_name, read_number, read_numbers
-from calc.catalog.models.release import GROUPS, Release
+from calc.catalog.models.release import Release
 from calc.core.arguments import as_list, one_of
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.records import Entry
@@ -84,9 +85,7 @@ class Matrix(NamedTuple):
     @property
     def group(self) -> str:
         """Which of `GROUPS` it belongs to."""
-        if self.name.startswith("expert "):
-            return "experts"
-        return self.part if self.part in GROUPS else "others"
+        return "experts" if self.name.startswith("expert ") else self.part
 
 
 class Heads(NamedTuple):
@@ -179,6 +178,8 @@ class Transformer(Entry):
     """Parameters as published; `parameters` counts them."""
     released: Release | None = None
     """Formats of the weights as released; None where the data do not say."""
+    released_in: Mapping[str, Release] = field(default_factory=dict)
+    """Formats of other checkpoints that its authors release, by their name."""
     checkpoint: Quantity | None = None
     """Memory of the released weights as published; `inference.weight_memory` counts it."""
     notes: tuple[str, ...] = ()
@@ -244,10 +245,10 @@ class Transformer(Entry):
         return Counter(
             kind
             for name, known in (("attention", ATTENTIONS), ("feed_forward", FEED_FORWARDS))
-            for kind in self._down_the_layers(name, known)
+            for kind in self.kinds_down(name, known)
         )
 
-    def _down_the_layers(self, name: str, known: Any) -> list[str]:
+    def kinds_down(self, name: str, known: Any) -> list[str]:
         """The kind of each layer, of a pattern of kinds and of runs of one, as in "5 window"."""
         stated = f"{self.name}: {name}"
         runs = []
@@ -315,6 +316,10 @@ class Transformer(Entry):
             return self
         note = f"it is taken to read {longest} tokens, and {self.context} are published"
         return replace(self, context=longest, notes=(*self.notes, note))
+
+    def with_release(self, released: Release, notes: tuple[str, ...]) -> Self:
+        """The same model with the formats in which its weights are released."""
+        return replace(self, released=released, notes=notes)
 
     @property
     def key_width(self) -> int:

@@ -13,6 +13,7 @@ from calc.core.files import read_text
 from calc.core.records import DATA, read_toml
 
 NESTED = "text_config"  # of models that read images too
+QUANTIZED = "quantization_config", "compression_config"
 MOST, MOST_LAYERS = 10**12, 10_000
 
 
@@ -118,13 +119,8 @@ class Config:
         for name, what in known()["not_counted"].items():
             if left.pop(name, None):
                 yield f"{what} ({name}) is not counted"
-        if (quantized := left.pop("quantization_config", None)) is not None:
-            method = quantized.get("quant_method") if isinstance(quantized, dict) else quantized
-            yield (
-                f"its quantization_config ({abbreviated(method)}) is not counted: the format of the"
-                ' weights is what the caller says, as in weights="fp8" or'
-                ' "experts=mxfp4,others=bf16"'
-            )
+        for name in QUANTIZED:  # which is read once the matrices are known
+            left.pop(name, None)
         if left:
             named = ", ".join(sorted(left))
             yield f"its configuration has what is unknown here, and not counted: {named}"

@@ -135,8 +135,14 @@ def _get(key: str) -> Transformer | Network:
     check_fields(f"{FILE}: {key}", table, sorted(known))
 
     def read(name: str, value: object) -> Any:
+        origin = inherited | {"title": table["name"]}
         if name == "released":
-            return _release(value, f"{key}.{name}", inherited | {"title": table["name"]})
+            return _release(value, f"{key}.{name}", origin)
+        if name == "released_in" and isinstance(value, dict):
+            return {
+                form: _release(other, f"{key}.{name}.{form}", origin)
+                for form, other in value.items()
+            }
         if name not in numbers:  # a word or a list, whose source is that of the table
             return tuple(value) if isinstance(value, list) else value
         title = {"title": f"{name.replace('_', ' ')} of {table['name']}"}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from calc.catalog.models import quantized
 from calc.catalog.models.architecture import Transformer, from_shape
 from calc.catalog.models.config import Config, known
 from calc.core.errors import abbreviated
@@ -46,7 +47,7 @@ def load(path: str | Path) -> Transformer:
     like = families[family].get("like", family)
     numbers |= _numbers(config, families[like], SHAPES.get(like, _dense))
     numbers["notes"] = (*numbers["notes"], *config.notes())
-    return from_shape(key=Path(path).stem, name=str(path), **numbers)
+    return quantized.read(config, from_shape(key=Path(path).stem, name=str(path), **numbers))
 
 
 def _numbers(config: Config, family: Fields, shape: Callable[[Config, Fields], Fields]) -> Fields:

@@ -9,9 +9,10 @@ from calc import formats
 from calc.core.provenance import Provenance
 from calc.core.units import QuantityLike
 
-GROUPS = ("experts", "feed-forward", "attention", "others")
+GROUPS = ("experts", "feed-forward", "attention", "router", "embedding", "output", "others")
 """What a checkpoint may keep in a format of its own: the experts that are chosen among, networks
-that each token goes through, matrices of the attentions, and all that is left."""
+that each token goes through, matrices of the attentions, routers, the table of the embedding, the
+matrix of the output, and all that is left."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,8 @@ class Release:
     """The formats of a released checkpoint."""
 
     formats: Mapping[str, str]
-    """By group: experts, feed-forward, attention, others. In place of one that counts no scales,
-    the bits of a weight with its share of one."""
+    """By one of `GROUPS`, or by the name of a matrix where those of a group differ. In place of one
+    that counts no scales, the bits of a weight with its share of one."""
     products: str = ""
     """What products are computed in too, where a device has it; left out where weights alone are
     in these formats."""

@@ -1,8 +1,8 @@
 """In what a model's weights are kept, group by group of its matrices, and what each of them takes.
 
-A checkpoint may keep its experts in four bits and all else in sixteen. What takes the format of
-weights, or the size of one, takes such groups too: "experts=mxfp4,others=bf16", or "released" for
-what the data say of the model.
+A name of a format in few bits means what checkpoints of that name hold: linear layers of blocks in
+it, all else in 16 bits. A size is that of every parameter. What takes either takes groups too:
+"experts=mxfp4,others=bf16", or "released" for what the data say of the model.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from calc import formats
+from calc.catalog.models import checkpoints
 from calc.catalog.models.architecture import Matrix, Transformer
 from calc.catalog.models.release import GROUPS, told
 from calc.core.arguments import one_of
@@ -27,28 +28,40 @@ class Weights:
 
     model: Transformer
     given: Mapping[str, QuantityLike]
-    """By group of `GROUPS`; "others" are what is in none that is named."""
+    """By group of `GROUPS`, or by matrix; "others" are what is in none that is named."""
     argument: str = "weights"
     """What errors call them."""
+    products: str = ""
+    """What products are computed in, where weights are not widened before."""
+    name: str = ""
+    """Of a checkpoint whose formats are too many to be told."""
+    as_released: bool = False
+    """Whether they are those of the model's own release."""
 
     @classmethod
     def of(cls, model: Transformer, given: QuantityLike, argument: str = "weights") -> Weights:
-        """What a caller wrote: a format or a size for all, one for each group, or "released".
+        """What a caller wrote: the name of a checkpoint, a size, formats of groups, or "released".
 
         >>> from calc import models
-        >>> model = models.get("gpt-oss-120b")
-        >>> print(Weights.of(model, "released").memory, Weights.of(model, "mxfp4").memory)
-        65.25 GB 62.07 GB
+        >>> for given in ("fp8", "1 byte", "experts=mxfp4,others=bf16", "q4_k_m"):
+        ...     weights = Weights.of(models.get("mixtral-8x7b"), given)
+        ...     print(f"{weights.memory} in {weights}")
+        46.97 GB in FP8 E4M3 (experts, attention) and BF16 (others)
+        46.70 GB in 1 byte
+        27.17 GB in MXFP4 (experts) and BF16 (others)
+        28.45 GB in Q4_K_M, 4.873 bit in the mean
         """
         if is_released(given):
-            if model.released is None:
+            if (own := model.released) is None:
                 raise InputError(
                     f"{argument}: the data do not say in which format {model.name} was released:"
                     ' name one, as in "bf16"'
                 )
-            return cls(model, model.released.formats, argument)
+            return cls(model, own.formats, argument, own.products, as_released=True)
         if isinstance(given, str) and "=" in given:
             return cls(model, _groups(given, argument), argument)
+        if isinstance(given, str) and (held := checkpoints.named(model, given, argument)):
+            return cls(model, held.given, argument, held.products, held.name, held.released)
         return cls(model, {"others": given}, argument)
 
     def __post_init__(self) -> None:
@@ -58,46 +71,65 @@ class Weights:
                 f"{name}: others are missing, all that is in no group that is named: add"
                 " others=bf16, or the like"
             )
+        named = {matrix.name for matrix in model.matrices}
+        groups = {"embedding", "others", *(matrix.group for matrix in model.matrices)}
         for group in self.given:
-            one_of(f"{name}: a group of matrices", group, GROUPS)
-            if group != "others" and group not in self.matrices:
-                raise InputError(f"{name}: {model.name} has no matrices of {group}")
+            if group not in named:
+                one_of(f"{name}: a group of matrices", group, GROUPS)
+                if group not in groups:
+                    raise InputError(f"{name}: {model.name} has no matrices of {group}")
+        table, output = (self.given.get(group) for group in ("embedding", "output"))
+        if model.tied_embeddings and table is not None and output not in (None, table):
+            raise InputError(
+                f"{name}: embedding and output of {model.name} are one matrix, which is in"
+                f" {abbreviated(table)} or in {abbreviated(output)}"
+            )
         _ = self.sizes  # refuses what is no format
 
     @cached_property
-    def matrices(self) -> dict[str, list[Matrix]]:
-        """The matrices of each group but the others."""
-        by_group: dict[str, list[Matrix]] = {}
-        for matrix in self.model.matrices:
-            if matrix.group != "others":
-                by_group.setdefault(matrix.group, []).append(matrix)
-        return by_group
-
-    @cached_property
     def sizes(self) -> dict[str, Quantity]:
-        """What an element takes, by group."""
+        """What an element takes, by group or matrix."""
         return {
             group: formats.element_size(self.argument, given) for group, given in self.given.items()
         }
 
+    def key(self, matrix: Matrix) -> str:
+        """Which of `sizes` a matrix has."""
+        if matrix.name in self.sizes:
+            return matrix.name
+        group = matrix.group
+        if group == "output" and self.model.tied_embeddings and group not in self.sizes:
+            group = "embedding"
+        return group if group in self.sizes else "others"
+
     def size(self, matrix: Matrix) -> Quantity:
         """What an element of a matrix takes."""
-        return self.sizes.get(matrix.group, self.sizes["others"])
+        return self.sizes[self.key(matrix)]
 
-    @property
+    @cached_property
     def memory(self) -> Quantity:
-        """Of all parameters: those of the groups, and the others with biases, norms and tables."""
-        left: float = self.model.parameters.m_as("param")
+        """Of all parameters: matrices, the embedding, and the others with biases and norms."""
+        model = self.model
+        left: float = model.parameters.m_as("param")
+        counts = dict.fromkeys(self.sizes, 0.0)
+        for matrix in model.matrices:
+            counts[self.key(matrix)] += matrix.parameters
+            left -= matrix.parameters
+        if "embedding" in counts and not model.tied_embeddings:
+            table = float(model.width * (model.vocabulary or 0))
+            counts["embedding"] += table
+            left -= table
+        counts["others"] += left
         memory = quantity(0, "byte")
         for group, size in self.sizes.items():
-            if group != "others":
-                count = sum(matrix.parameters for matrix in self.matrices[group])
-                left -= count
-                memory = memory + count * size
-        return (memory + left * self.sizes["others"]).to("byte")
+            memory = memory + counts[group] * size
+        return memory.to("byte")
 
     def __str__(self) -> str:
-        return told(self.given)
+        if not self.name:
+            return told(self.given)
+        bits = (self.memory / self.model.parameters.m_as("param")).to("bit")
+        return f"{self.name}, {bits} in the mean"
 
 
 def is_released(given: object) -> bool:

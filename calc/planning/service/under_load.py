@@ -16,7 +16,6 @@ from calc.catalog import engines, machines, models, software
 from calc.core.arrays import numpy
 from calc.core.errors import InputError
 from calc.core.records import read_rows, read_toml
-from calc.formats import element_size
 from calc.planning.service.load import Trace, poisson, read_trace
 from calc.planning.service.queue import Replica
 from calc.planning.service.search import cache_tokens
@@ -258,7 +257,7 @@ def _mlperf_job(row: Mapping[str, str]) -> tuple[Job, int]:
     dtype = "fp4" if row["format"] == "nvfp4" else row["format"]
     if dtype not in machine.device.dtypes:
         dtype = "bf16"
-    sizes = Formats(dtype, element_size("weights", row["format"]), "fp8")
+    sizes = Formats(dtype, row["format"], "fp8")
     job = Job(models.get(row["model"]), machine, Layout(), sizes, program)
     memory = machine.device.memory_capacity.m_as("byte")
     slices = 1
