@@ -71,7 +71,7 @@ def _step(setup: Setup, tokens: Tokens) -> StepTime:
     parts = {"memory bandwidth": step.parts["memory"], "compute": step.parts["compute"]}
     if setup.link is not None:
         vectors = quantity(tokens.computed, "") * setup.model.width * TWO_BYTES
-        sums = collectives.ring_all_reduce(vectors, setup.devices, setup.link, "0 s")
+        sums = collectives.ring_all_reduce(vectors, setup.tensor, setup.link, "0 s")
         parts["links"] = setup.model.blocks * sums
     elif "links" in step.parts:
         parts["links"] = step.parts["links"]
