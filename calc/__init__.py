@@ -82,6 +82,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
         "measured",
         "expectation",
         "timing",
+        "answer",
         "inference",
         "serving",
         "device_memory",

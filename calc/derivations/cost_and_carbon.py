@@ -21,10 +21,10 @@ from calc import (
 from calc.core.units import Quantity, QuantityLike
 from calc.derivations.examples import CHAT, DENSE
 from calc.derivations.quoting import Row, Rows, show
-from calc.laws.roofline import StepTime
 from calc.planning import Plan, plan
 from calc.planning.expectation import Expectation
 from calc.published import closed_loops
+from calc.steps.expectation import Step
 
 
 def _year(fact: Quantity) -> int:
@@ -129,7 +129,7 @@ class Joules:
         return self.memory + self.arithmetic
 
 
-def joules(step: StepTime, tokens: Quantity | float) -> Joules:
+def joules(step: Step, tokens: Quantity | float) -> Joules:
     """Of each of so many tokens that a pass reads or writes."""
     count = quantity(1, "token") * tokens
     cells = energy.movement_energy(step.traffic, JoulesOf.dram) / count

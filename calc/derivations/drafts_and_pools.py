@@ -15,7 +15,7 @@ from calc.derivations.precision import rounded
 from calc.derivations.quoting import Row, Rows
 from calc.derivations.service_under_load import Prefixes
 from calc.derivations.serving import OneGpu, OneNode, expected as expected_token, step
-from calc.laws.roofline import StepTime
+from calc.steps.expectation import Step
 from calc.steps.job import Formats, Job, Layout
 
 SERVER = machines.get("dgx-h100")
@@ -23,12 +23,12 @@ H200 = hardware.get("h200")
 NODE = Job(OneNode.model, SERVER, Layout(tensor=OneNode.devices))
 
 
-def mixed(chunk: int, sequences: int = 64) -> StepTime:
+def mixed(chunk: int, sequences: int = 64) -> Step:
     """A step of Llama 3 70B on eight H100s that writes, and reads a chunk of a prompt."""
     return serving.mixed_step(NODE, sequences, OneNode.context, chunk)
 
 
-def checked(step: StepTime, drafted: int) -> Quantity:
+def checked(step: Step, drafted: int) -> Quantity:
     """The bound of a step that also checks so many drafted tokens of each sequence."""
     compute = step.parts["compute"] * (drafted + 1)
     return replace(step, parts=step.parts | {"compute": compute}).lower
@@ -324,7 +324,7 @@ class DraftsByBatch:
     last_eagle = quantity(EAGLE.gains[-1], "")
 
     @classmethod
-    def times(cls, head: Head, sequences: int) -> tuple[StepTime, StepTime, StepTime]:
+    def times(cls, head: Head, sequences: int) -> tuple[Step, Step, Step]:
         """Of a step without drafts, of one that checks them, and of a pass of the head."""
         layer = replace(cls.model, layers=quantity(1, ""), vocabulary=quantity(head.vocabulary, ""))
         whole, load = Job(cls.model, SERVER), (sequences, cls.context, 0)

@@ -18,8 +18,8 @@ from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.examples import CHAT, REASONING
 from calc.derivations.quoting import Row
-from calc.laws.roofline import StepTime
 from calc.published import Comparison, closed_loops
+from calc.steps.expectation import Step
 from calc.steps.job import Formats
 
 BF16 = quantity("2 byte")
@@ -29,14 +29,14 @@ SIZES = Formats("fp8", "1 byte", dispatch=FP8)
 
 def decode(
     devices: int, sequences: QuantityLike, context: int = 4096, machine: str = "dgx-h100"
-) -> StepTime:
+) -> Step:
     """A decode step of DeepSeek-V3 whose experts so many devices share out."""
     return experts_of.decode(
         Mixture.model, machines.get(machine), context, sequences, devices, SIZES
     )
 
 
-def expected(step: StepTime) -> Quantity:
+def expected(step: Step) -> Quantity:
     """What the step is expected to take."""
     assert step.expected is not None, step.not_expected
     return step.expected.to("ms")

@@ -10,14 +10,12 @@ from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.examples import CHAT, DENSE, MACHINES, MIXTURE
 from calc.derivations.quoting import Row, Rows, show
-from calc.laws.roofline import StepTime
 from calc.planning import plan
 from calc.published import Comparison, closed_loops
+from calc.steps.expectation import Step
 
 
-def step(
-    model: Transformer, devices: int, sequences: QuantityLike, context: int = 2048
-) -> StepTime:
+def step(model: Transformer, devices: int, sequences: QuantityLike, context: int = 2048) -> Step:
     """A pass that writes with so many H100s, weights and caches in two bytes."""
     return inference.decode(model, hardware.get("h100"), context, sequences, devices)
 
@@ -248,7 +246,7 @@ def between(low: Quantity, high: Quantity) -> str:
 class OneServer:
     """A token of the running examples on eight devices: at least, expected, and between what."""
 
-    cases: tuple[tuple[Transformer, dict[str, Any]], ...] = (
+    cases: tuple[tuple[Transformer, dict[str, str]], ...] = (
         (DENSE, {}),
         (MIXTURE, {"weights": "1 byte", "dtype": "fp8"}),
     )
@@ -269,7 +267,7 @@ class OneServer:
         ]
 
     @classmethod
-    def row(cls, model: Transformer, machine: str, batch: int, formats: dict[str, Any]) -> Row:
+    def row(cls, model: Transformer, machine: str, batch: int, formats: dict[str, str]) -> Row:
         planned = plan(model, machine, batch=batch, **ASKED, **formats)
         around = planned.interval("time_per_token")
         assert planned.expected is not None

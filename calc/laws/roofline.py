@@ -8,7 +8,6 @@ elementwise, with the laws for their operations and traffic.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Annotated, Any
@@ -443,18 +442,14 @@ class Workload:
         return Workload(self.operations + other.operations, self.traffic + other.traffic)
 
 
-NO_MACHINE = "a device alone has no measured rates: give a machine of calc.machines"
-
-
 @dataclass(frozen=True)
 class StepTime(Reported):
     """The time of a step in parts, each by itself at its full rate, and what the step does.
 
     A part has the name of what it keeps busy: compute, memory, links. `print` shows all of them. At
     published rates the step takes `lower` where all parts overlap, and `upper` where none does.
-    Real programs run below these rates, and most are slower than `upper` too; `expected`, by the
-    rates that were measured on a machine, says by how much. What a caller does not count, bytes of
-    memory or tokens, is zero.
+    Real programs run below these rates, and most are slower than `upper` too; what is expected of
+    them, `calc.step` says. What a caller does not count, bytes of memory or tokens, is zero.
     """
 
     parts: dict[str, Quantity]
@@ -462,35 +457,6 @@ class StepTime(Reported):
     peak: Quantity
     traffic: Quantity = field(default_factory=lambda: quantity(0, "byte"))
     tokens: Quantity = field(default_factory=lambda: quantity(0, "token"))
-    expectation: Callable[[], Any] = field(default=lambda: NO_MACHINE, repr=False, compare=False)
-    """Makes the parts at measured rates, or the sentence that says why there are none."""
-
-    @property
-    def expected(self) -> Quantity | None:
-        """What it is expected to take on its machine; None where a rate was not measured."""
-        return None if self.expected_parts is None else self.expected_parts.total
-
-    @property
-    def interval(self) -> tuple[Quantity, Quantity] | None:
-        """Between what 80 % of what is measured should lie; None where nothing is expected."""
-        if self.expected_parts is None or self.expected_parts.interval is None:
-            return None
-        low, high = self.expected_parts.interval
-        return maximum(low, self.lower), high
-
-    @property
-    def expected_parts(self) -> Any:
-        """The parts of that time, `calc.expectation.Parts`, which say what each is made of."""
-        return None if self.not_expected else self._expectation
-
-    @property
-    def not_expected(self) -> str:
-        """Why nothing is expected."""
-        return self._expectation if isinstance(self._expectation, str) else ""
-
-    @cached_property
-    def _expectation(self) -> Any:
-        return self.expectation()
 
     @property
     def lower(self) -> Quantity:
@@ -535,20 +501,16 @@ class StepTime(Reported):
 
     @cached_property
     def tables(self) -> list[Table]:
-        """Its parts, its bounds and what is expected, a line each."""
-        rows = {name: str(time) for name, time in self.parts.items()}
-        rows |= {
+        """Its parts and its bounds, a line each."""
+        lines = [(name, " ".join(text.split())) for name, text in self._rows.items()]
+        return [Table(lines, head=("", "time"))]
+
+    @property
+    def _rows(self) -> dict[str, str]:
+        return {name: str(time) for name, time in self.parts.items()} | {
             "perfect overlap": f"{self.lower}, bound by {self.bound}",
             "no overlap": str(self.upper),
         }
-        if self.expected is not None:
-            rows["expected"] = str(self.expected)
-            if self.interval is not None:
-                rows["80 % interval"] = " to ".join(map(str, self.interval))
-        elif self.not_expected != NO_MACHINE:
-            rows["not expected"] = self.not_expected
-        lines = [(name, " ".join(text.split())) for name, text in rows.items()]
-        return [Table(lines, head=("", "time"))]
 
     @property
     def _seconds(self) -> list[Any]:

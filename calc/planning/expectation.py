@@ -9,20 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from calc.catalog.intervals import FIRST_TOKENS, TOKENS
 from calc.catalog.machines import NotMeasured
 from calc.core.arrays import Truths, numpy
 from calc.core.elementwise import largest
 from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
-from calc.planning import time, users
-from calc.planning.service.loops import closed_loop
+from calc.planning import time
 from calc.planning.setup import Setup, is_array
 from calc.steps import inference
-from calc.steps.expectation import Parts
+from calc.steps.expectation import Missing, Parts, if_measured
 from calc.steps.job import SECOND
 
 
@@ -72,8 +70,7 @@ class Expectation:
     def interval(self, name: str) -> tuple[Quantity, Quantity] | None:
         """Between what 80 % of rows like this would lie, of one of the quantities by its name."""
         value = self.get(name)
-        reading = name == "time_to_first_token" and self.reading is not None
-        alike = self.reading.alike if reading and self.reading is not None else self.main.alike
+        alike = self.main.alike
         if value is None or alike is None:
             return None
         around = alike.around_rate if name == "throughput" else alike.around
@@ -142,29 +139,33 @@ class Expectation:
         return quantity(spread, str(value.units))
 
 
-def of(setup: Setup, fits: Any) -> Expectation | str:
+def of(setup: Setup, fits: Any) -> Expectation | Missing:
     """What is expected where it fits, or the sentence that says which measured rate is missing.
 
     Of an array of points each group on the same devices, of the same lengths, is one calculation.
     """
     if setup.link is not None and largest(setup.devices) > 1:
-        return "messages over the link that is given were not measured"
-    if is_array(fits) and not fits.any():
-        return UNFIT
-    if setup.users is not None:
-        return _of_users(setup, fits)
+        return Missing("messages over the link that is given were not measured")
     if not is_array(fits):
         return _of_lengths(setup)
-    names, counts = users.COUNTS, _counts(setup, fits)
-    same, places = numpy.unique(counts[:-1], axis=1, return_inverse=True)
+    if not fits.any():
+        return UNFIT
+    names = ("devices", "prompt", "generated", "batch")
+    counts = numpy.stack(
+        [numpy.broadcast_to(getattr(setup, name).magnitude, fits.shape)[fits] for name in names]
+    )
+    # Where copies of caches may not fit, a batch is a calculation of its own, as a plan's is.
+    alone = largest(setup.job.copies_of_caches) > 1
+    same, places = numpy.unique(counts[: 4 if alone else 3], axis=1, return_inverse=True)
     count = counts.shape[1]
     times = {name: numpy.empty(count) for name in ("reading", "writing")}
     parts: dict[str, dict[str, Any]] = {name: {} for name in times}
-    made: Expectation | str = UNFIT
+    made: Expectation | Missing = UNFIT
     for place, lengths in enumerate(same.T):
         here = places.ravel() == place
-        made = _of_lengths(_asked(setup, names, (*lengths, counts[-1][here])))
-        if isinstance(made, str):
+        batches = () if alone else (counts[3][here],)
+        made = _of_lengths(_asked(setup, names, (*lengths, *batches)))
+        if isinstance(made, Missing):
             return made
         for name, total in made.times.items():
             times[name][here] = total.m_as("s")
@@ -182,31 +183,6 @@ def of(setup: Setup, fits: Any) -> Expectation | str:
     return replace(made, parts=spread)
 
 
-def _counts(setup: Setup, fits: Any) -> Any:
-    """A row for each of the counts, with those of the points that fit."""
-    rows = (getattr(setup, name).magnitude for name in users.COUNTS)
-    return numpy.stack([numpy.broadcast_to(row, fits.shape)[fits] for row in rows])
-
-
-def _of_users(setup: Setup, fits: Any) -> Expectation | str:
-    """What users are expected to meet; the passes are those of a prompt alone and of all users."""
-    counts = _counts(setup, fits) if is_array(fits) else None
-    one = setup if counts is None else _asked(setup, users.COUNTS, counts[:, 0])
-    try:
-        first, token = users.loops(setup, fits, closed_loop)
-        reading = time.expected_prefill(users.alone(one))
-        writing = time.expected_decode(one)
-    except NotMeasured as missing:
-        return str(missing)
-    mixture = setup.model.experts is not None
-    reading.like, writing.like = (FIRST_TOKENS, mixture), (TOKENS, mixture)
-    if counts is None:
-        return Expectation(setup, reading, writing, "", {"reading": first, "writing": token})
-    times = {"reading": first[fits], "writing": token[fits]}
-    asked = _asked(setup, users.COUNTS, counts)
-    return Expectation(asked, reading, writing, "", times, fits=fits)
-
-
 def _asked(setup: Setup, names: Sequence[str], counts: Any) -> Setup:
     """The setup with other counts, numbers or arrays."""
     asked: dict[str, Any] = {
@@ -215,25 +191,18 @@ def _asked(setup: Setup, names: Sequence[str], counts: Any) -> Setup:
     return replace(setup, **asked)
 
 
-UNFIT = "Nothing is expected of what does not fit."
+UNFIT = Missing("Nothing is expected of what does not fit.")
 
 
-def _of_lengths(setup: Setup) -> Expectation | str:
+def _of_lengths(setup: Setup) -> Expectation | Missing:
     """What is expected of batches of one length on so many devices."""
-    reading, no_reading = _if_measured(time.expected_prefill, setup)
-    writing, no_writing = _if_measured(time.expected_decode, setup)
-    missing = no_reading or no_writing
-    if reading is None and writing is None:
-        return missing
-    passes = {"reading": reading, "writing": writing}
-    times = {name: parts.total for name, parts in passes.items() if parts is not None}
-    known = {name: dict(parts) for name, parts in passes.items() if parts is not None}
-    return Expectation(setup, reading, writing, missing, times, known)
-
-
-def _if_measured(expect: Callable[[Setup], Parts], setup: Setup) -> tuple[Parts | None, str]:
-    """A pass, or which rate of it was not measured."""
-    try:
-        return expect(setup), ""
-    except NotMeasured as missing:
-        return None, str(missing)
+    asked = {"reading": time.expected_prefill, "writing": time.expected_decode}
+    made = {name: if_measured(partial(expect, setup)) for name, expect in asked.items()}
+    missing = [parts for parts in made.values() if isinstance(parts, Missing)]
+    passes = {name: parts for name, parts in made.items() if isinstance(parts, Parts)}
+    if not passes:
+        return missing[0]
+    times = {name: parts.total for name, parts in passes.items()}
+    known = {name: dict(parts) for name, parts in passes.items()}
+    of_both = passes.get("reading"), passes.get("writing")
+    return Expectation(setup, *of_both, missing[0].reason if missing else "", times, known)

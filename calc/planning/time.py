@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from calc.core.elementwise import maximum, minimum
-from calc.core.units import Quantity, quantity
+from calc.core.units import quantity
 from calc.laws.roofline import StepTime
 from calc.planning.setup import Setup
-from calc.steps import collectives
+from calc.steps import answer, collectives
 from calc.steps.expectation import Parts, serving_pass
-from calc.steps.job import TWO_BYTES, Tokens
-from calc.steps.timing import serving_step
+from calc.steps.job import TWO_BYTES, Job, Tokens
+from calc.steps.timing import serving_bounds
 
 
 def prefill(setup: Setup) -> StepTime:
-    """The pass that reads all prompts."""
-    return _step(setup, _reading(setup))
+    """The bounds of the pass that reads all prompts."""
+    load = _reading(setup)
+    return _over_links(setup, serving_bounds(_job(setup), load), load)
 
 
 def decode(setup: Setup) -> StepTime:
-    """The pass that writes a token of each sequence, the mean of an answer.
-
-    Each part of the time grows linearly with the context: at its mean is the mean of all. A window
-    or a selection that fills on the way bends this line, and the answer is the mean of what lies on
-    both sides.
-    """
-    reach = setup.model.reach
-    if reach is None:
-        return _step(setup, _writing(setup, setup.prompt + setup.generated / 2))
-    full = minimum(maximum(quantity(reach), setup.prompt), setup.context)
-    before = _step(setup, _writing(setup, (setup.prompt + full) / 2))
-    after = _step(setup, _writing(setup, (full + setup.context) / 2))
-    share = (full - setup.prompt) / setup.generated
-
-    def mean(filling: Quantity, filled: Quantity) -> Quantity:
-        return share * filling + (1 - share) * filled
-
-    return replace(
-        after,
-        parts={name: mean(part, after.parts[name]) for name, part in before.parts.items()},
-        operations=mean(before.operations, after.operations),
-        traffic=mean(before.traffic, after.traffic),
-    )
+    """The bounds of the pass that writes a token of each sequence, the mean of an answer."""
+    bounds = answer.mean_bounds(_job(setup), *_counts(setup))
+    return _over_links(setup, bounds, Tokens(writing=setup.batch.m_as("")))
 
 
 def expected_prefill(setup: Setup) -> Parts:
@@ -51,8 +32,8 @@ def expected_prefill(setup: Setup) -> Parts:
 
 
 def expected_decode(setup: Setup) -> Parts:
-    """The pass that writes a token of each sequence, at the mean context of an answer."""
-    return serving_pass(setup.job, _writing(setup, setup.prompt + setup.generated / 2))
+    """The pass that writes a token of each sequence, the mean of an answer, at measured rates."""
+    return answer.mean_pass(setup.job, *_counts(setup))
 
 
 def _reading(setup: Setup) -> Tokens:
@@ -60,19 +41,22 @@ def _reading(setup: Setup) -> Tokens:
     return Tokens(reading=batch * prompt, prompt=prompt)
 
 
-def _writing(setup: Setup, context: Quantity) -> Tokens:
-    return Tokens(writing=setup.batch.m_as(""), context=context.m_as(""))
+def _counts(setup: Setup) -> tuple[Any, Any, Any]:
+    return setup.batch.m_as(""), setup.prompt.m_as(""), setup.generated.m_as("")
 
 
-def _step(setup: Setup, tokens: Tokens) -> StepTime:
-    """One pass on the machine, or on devices in the ring that is given."""
-    job = setup.job if setup.link is None else replace(setup.job, machine=setup.device)
-    step = serving_step(job, tokens)
-    parts = {"memory bandwidth": step.parts["memory"], "compute": step.parts["compute"]}
+def _job(setup: Setup) -> Job:
+    """The job on the machine, or on devices alone in the ring that is given."""
+    return setup.job if setup.link is None else replace(setup.job, machine=setup.device)
+
+
+def _over_links(setup: Setup, bounds: StepTime, load: Tokens) -> StepTime:
+    """The bounds under the names of a plan, with the messages of a ring that is given."""
+    parts = {"memory bandwidth": bounds.parts["memory"], "compute": bounds.parts["compute"]}
     if setup.link is not None:
-        vectors = quantity(tokens.computed, "") * setup.model.width * TWO_BYTES
-        sums = collectives.ring_all_reduce(vectors, setup.tensor, setup.link, "0 s")
+        vectors = quantity(load.computed, "") * setup.model.width * TWO_BYTES
+        sums = collectives.ring_all_reduce(vectors, setup.devices, setup.link, "0 s")
         parts["links"] = setup.model.blocks * sums
-    elif "links" in step.parts:
-        parts["links"] = step.parts["links"]
-    return replace(step, parts=parts)
+    elif "links" in bounds.parts:
+        parts["links"] = bounds.parts["links"]
+    return replace(bounds, parts=parts)

@@ -12,11 +12,11 @@ from functools import cache
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
-from calc.laws.roofline import StepTime
 from calc.published import conditions, training
 from calc.published.prediction import UnusableRowError
 from calc.published.reading import Row, rows
 from calc.steps import layouts
+from calc.steps.expectation import Step
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.layouts import DeviceMemory
 from calc.steps.timing import step
@@ -65,7 +65,7 @@ class PublishedLayout:
         return None if peak is None else quantity(peak, "GiB")
 
     @property
-    def step(self) -> StepTime:
+    def step(self) -> Step:
         """A step of it."""
         return step(self.job, self.microbatch)
 

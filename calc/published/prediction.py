@@ -9,8 +9,8 @@ from calc.catalog import intervals, software
 from calc.catalog.intervals import Interval
 from calc.catalog.machines import NotMeasured
 from calc.core.errors import InputError
-from calc.laws.roofline import StepTime
 from calc.published.reading import Row
+from calc.steps.expectation import Step
 
 ROUNDING = 0.005  # half of the last of three digits, to which most rows are printed
 JUDGES = ("mlperf-training-v5.1",)  # sources to whose rows nothing is fitted on any machine
@@ -112,7 +112,7 @@ class UnusableRowError(InputError):
     """A row whose conditions do not say what is needed to predict it."""
 
 
-def prediction_of(step: StepTime, counted: float) -> Prediction:
+def prediction_of(step: Step, counted: float) -> Prediction:
     """What a step says of one of what it counts."""
     lower = step.lower.m_as("s") / counted
     if (parts := step.expected_parts) is None:

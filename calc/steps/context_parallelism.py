@@ -22,10 +22,9 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
-from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import collectives, expectation, inference, kernels
-from calc.steps.expectation import Origin, Parts
+from calc.steps.expectation import Origin, Parts, Step
 from calc.steps.job import TWO_BYTES, Formats, Job, Layout, Tokens, reaching
 
 
@@ -161,7 +160,7 @@ def prefill(
     dtype: str = "bf16",
     weight_size: Annotated[QuantityLike, "byte"] = TWO_BYTES,
     kv_size: Annotated[QuantityLike, "byte"] = TWO_BYTES,
-) -> StepTime:
+) -> Step:
     """The pass that reads one long prompt on `contexts` times `tensor` devices, by ring attention.
 
     Each of the `contexts` (CP) has its part of the tokens, dealt out so that all have equal work,
@@ -217,4 +216,4 @@ def prefill(
         return parts
 
     parts = step.parts | {"links": least.to("s")}
-    return replace(step, parts=parts, expectation=expectation.if_measured(made, tokens))
+    return Step.of(replace(step, parts=parts), expectation.if_measured(made, tokens))

@@ -22,10 +22,20 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import RECURRENT
 from calc.catalog.software import OTHERS, Software
 from calc.core.arrays import Number
-from calc.core.elementwise import ceiling, different, largest, minimum, of_each, smallest, where
+from calc.core.elementwise import (
+    ceiling,
+    different,
+    largest,
+    maximum,
+    minimum,
+    of_each,
+    smallest,
+    where,
+)
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity
+from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import collectives, curves, kernels
 from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens
@@ -59,32 +69,38 @@ class Parts(dict[str, Quantity], Reported):
     def __init__(self, launched: Sequence[Kernel], machine: Machine, program: Software) -> None:
         """The kernels of a pass, on a machine, by a program that has attention of its own."""
         super().__init__()
+        self._used: list[tuple[str, Quantity | Surface]] = []
+        self._as_if_dense = False
         for kernel in launched:
-            time = kernel.expected(machine, program)
+            time, rates = kernel.timed(machine, program)
             self[kernel.kind] = self.get(kernel.kind, NO_TIME) + time
+            self._used += [(kernel.kind, rate) for rate in rates]
+            self._as_if_dense |= kernel.as_if_dense(machine, program)
         self.hidden = NO_TIME
-        self._launched, self._machine, self._program = launched, machine, program
+        self._machine, self._program = machine, program
         self._told: dict[str, tuple[Origin, ...]] = {}
         self._elsewhere: dict[str, None] = {}
 
     @cached_property
+    def _rates(self) -> dict[str, tuple[Quantity | Surface, ...]]:
+        return kernels.different_rates(self._used)
+
+    @property
     def origins(self) -> dict[str, tuple[Origin, ...]]:
         """What the time of each part is made of, as far as it is measured."""
-        rates = kernels.rates(self._launched, self._machine, self._program)
-        return {kind: tuple(map(_rate, origins)) for kind, origins in rates.items()} | self._told
+        return {kind: tuple(map(_rate, rates)) for kind, rates in self._rates.items()} | self._told
 
     @cached_property
     def borrowed(self) -> tuple[str, ...]:
         """The rates of kernels that are not the device's own, as clauses."""
-        used = kernels.rates(self._launched, self._machine, self._program)
-        rates = [rate for several in used.values() for rate in several]
+        rates = [rate for several in self._rates.values() for rate in several]
         own = self._machine.device.key
         others = {rate.device: None for rate in rates if isinstance(rate, Surface)}
         likely = [rate for rate in rates if isinstance(rate, Quantity) and machines.is_likely(rate)]
         clauses = [f"kernels as on {device}" for device in others if device != own]
         if likely:
             clauses.append(f"{len(likely)} of {len(rates)} rates as usual shares of its peaks")
-        if any(each.as_if_dense(self._machine, self._program) for each in self._launched):
+        if self._as_if_dense:
             clauses.append(AS_IF_DENSE)
         return tuple(clauses)
 
@@ -101,8 +117,7 @@ class Parts(dict[str, Quantity], Reported):
     @property
     def stands_on(self) -> str:
         """The basis in a line: whose rates, with which software, how far off rows like it were."""
-        used = kernels.rates(self._launched, self._machine, self._program)
-        surfaces = [rate for several in used.values() for rate in several]
+        surfaces = [rate for several in self._rates.values() for rate in several]
         versions = {
             surface.version
             for surface in surfaces
@@ -295,27 +310,83 @@ def _rate(rate: Quantity | Surface) -> Origin:
     return Origin(f"{rate}{share}", (rate.provenance.source,))
 
 
-def if_measured(make: Callable[[], Parts], *given: object) -> Callable[[], Parts | str]:
-    """The same, with the sentence of a rate that was not measured, or of given arrays, instead.
+@dataclass(frozen=True)
+class Missing:
+    """Why nothing is expected, in place of what is."""
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+NO_MACHINE = Missing("a device alone has no measured rates: give a machine of calc.machines")
+ONE_POINT = Missing("an expectation is made of one point; ask for the one that is meant")
+
+
+@dataclass(frozen=True)
+class Step(StepTime):
+    """The time of a step: its bounds at published rates, and what is expected at measured ones."""
+
+    expectation: Parts | Missing = NO_MACHINE
+    """The parts at measured rates, or why there are none."""
+
+    @classmethod
+    def of(cls, bounds: StepTime, expectation: Parts | Missing) -> Step:
+        """The bounds of a step beside what is expected of it."""
+        amounts = bounds.operations, bounds.peak, bounds.traffic, bounds.tokens
+        return cls(bounds.parts, *amounts, expectation)
+
+    @property
+    def expected(self) -> Quantity | None:
+        """What it is expected to take on its machine; None where a rate was not measured."""
+        return None if self.expected_parts is None else self.expected_parts.total
+
+    @property
+    def expected_parts(self) -> Parts | None:
+        """The parts of that time, which say what each is made of; None where there are none."""
+        return self.expectation if isinstance(self.expectation, Parts) else None
+
+    @property
+    def interval(self) -> tuple[Quantity, Quantity] | None:
+        """Between what 80 % of what is measured should lie; None where nothing is expected."""
+        around = None if self.expected_parts is None else self.expected_parts.interval
+        return None if around is None else (maximum(around[0], self.lower), around[1])
+
+    @property
+    def not_expected(self) -> str:
+        """Why nothing is expected."""
+        return self.expectation.reason if isinstance(self.expectation, Missing) else ""
+
+    @property
+    def _rows(self) -> dict[str, str]:
+        rows = super()._rows
+        if self.expected is not None:
+            rows["expected"] = str(self.expected)
+            if self.interval is not None:
+                rows["80 % interval"] = " to ".join(map(str, self.interval))
+        elif self.expectation != NO_MACHINE:
+            rows["not expected"] = self.not_expected
+        return rows
+
+
+def if_measured(make: Callable[[], Parts], *given: object) -> Parts | Missing:
+    """What is made, or why not: a rate that was not measured, or arrays of what is given.
 
     >>> job = Job.of("llama-3-8b", "dgx-spark", Layout(tensor=2))
     >>> made = if_measured(lambda: serving_pass(job, Tokens(writing=1, context=1000)))
-    >>> made()[:43]
+    >>> str(made)[:43]
     'all_reduce across the domains of NVIDIA DGX'
     """
-
-    def made() -> Parts | str:
-        if any(getattr(argument, "ndim", 0) for argument in given):
-            return ONE_POINT
-        try:
-            return make()
-        except NotMeasured as missing:
-            return str(missing)
-
-    return made
-
-
-ONE_POINT = "an expectation is made of one point; ask for the one that is meant"
+    if any(getattr(argument, "ndim", 0) for argument in given):
+        return ONE_POINT
+    try:
+        return make()
+    except NotMeasured as missing:
+        return Missing(str(missing))
 
 
 def serving_pass(job: Job, tokens: Tokens) -> Parts:
@@ -334,16 +405,21 @@ def serving_pass(job: Job, tokens: Tokens) -> Parts:
     job = job.with_context(tokens.longest)
     if job.copies_of_caches == 1 or not tokens.writes:
         return _serving_pass(job, tokens, shared_caches=False)
-    cache = transformer.kv_cache(job.model, max(tokens.context, 1.0), job.formats.kv)
-    caches = tokens.writing * job.copies_of_caches * cache.m_as("byte")
-    room = job.device.memory_capacity * job.layout.devices - job.weight_memory
-    fit = caches <= room.m_as("byte")
+    fit = copies_fit(job, tokens)
     if smallest(fit) == largest(fit):
         return _serving_pass(job, tokens, shared_caches=not largest(fit))
     copied, shared = (_serving_pass(job, tokens, shares) for shares in (False, True))
     for part, time in shared.items():
         shared[part] = where(fit, copied.get(part, NO_TIME).m_as("s"), time.m_as("s")) * SECOND
     return shared
+
+
+def copies_fit(job: Job, tokens: Tokens) -> Any:
+    """Whether slices beyond the heads of keys and values have room for copies of the caches."""
+    cache = transformer.kv_cache(job.model, max(tokens.context, 1.0), job.formats.kv)
+    caches = tokens.writing * job.copies_of_caches * cache.m_as("byte")
+    room = job.device.memory_capacity * job.layout.devices - job.weight_memory
+    return caches <= room.m_as("byte")
 
 
 def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:

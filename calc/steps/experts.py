@@ -24,9 +24,9 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
-from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import collectives
+from calc.steps.expectation import Step
 from calc.steps.job import Formats, Job, Layout, Tokens
 from calc.steps.timing import serving_step
 
@@ -201,7 +201,7 @@ def decode(
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
     devices: int,
     sizes: Formats = EIGHT_BITS,
-) -> StepTime:
+) -> Step:
     """A decode step of a mixture whose experts so many devices share out, as one of them sees it.
 
     Each device writes a token for its own `sequences` and reads all matrices but the experts, its

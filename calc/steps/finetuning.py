@@ -24,17 +24,24 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
 from calc.laws import quantization, training
 from calc.laws.links import transfer_time
-from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.networks.transformer import loss_memory as loss_memory
+from calc.steps.expectation import Missing, Step
 from calc.steps.job import ALL, Batch, Job, Layout, Training
-from calc.steps.layouts import GRADIENTS, LOSSES, DeviceMemory, memory_per_device, training_step
+from calc.steps.layouts import (
+    GRADIENTS,
+    LOSSES,
+    DeviceMemory,
+    memory_per_device,
+    training_bounds,
+    training_step,
+)
 
 METHODS = ("full", "lora", "qlora")
 TARGETS = ("linear", "attention")  # matrices with an adapter: all of the layers, or those
 HOST = ("weights", "optimizer", "activations")  # what may wait in the memory of the host
 MATRIXWISE = ("adafactor-mixed", "muon-mixed")  # recipes that see the shape of a matrix
-ON_THE_HOST = "what streams between a host and its device was not measured"
+ON_THE_HOST = Missing("what streams between a host and its device was not measured")
 HELD_LAYERS = 2  # of streamed weights: one that computes, and one that arrives
 
 
@@ -377,7 +384,7 @@ def longest_context(
 
 def step(
     job: Job, batch: Batch, efficiency: Annotated[QuantityLike, ""] = 1.0, host: Iterable[str] = ()
-) -> StepTime:
+) -> Step:
     """The time of a microbatch on one device: its arithmetic, and weights that the host streams.
 
     Equation: C = (4 · P + 6 · A) · D, T = C / (R_peak · η)
@@ -395,14 +402,14 @@ def step(
     >>> print(tuned.lower, tuned.throughput)
     205.3 ms 19.95K token/s
     """
-    away, of_device = _on_the_host(host), training_step(job, batch, efficiency)
-    if not away:
-        return of_device
+    if not (away := _on_the_host(host)):
+        return training_step(job, batch, efficiency)
+    of_device = training_bounds(job, batch, efficiency)
     parts = dict(of_device.parts)
     if "weights" in away:
         sent = 2 * layers_memory(job.model, job.trained.method)
         parts["host link"] = transfer_time(sent, job.measured_on.host_link)
-    return replace(of_device, parts=parts, expectation=lambda: ON_THE_HOST)
+    return Step.of(replace(of_device, parts=parts), ON_THE_HOST)
 
 
 def _on_the_host(host: Iterable[str]) -> list[str]:

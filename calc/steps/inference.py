@@ -23,9 +23,9 @@ from calc.core.elementwise import floor, maximum, smallest, sum_of_powers
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import timing
+from calc.steps.expectation import Step
 from calc.steps.job import TOKEN, Formats, Job, Layout, Tokens
 
 
@@ -249,7 +249,7 @@ def decode(
     dtype: str = "bf16",
     weight_size: Annotated[QuantityLike, "byte"] = "2 byte",
     kv_size: Annotated[QuantityLike, "byte"] = "2 byte",
-) -> StepTime:
+) -> Step:
     """The pass that writes the next token of so many sequences, each with its context.
 
     Equation: T_lower = max(D / BW, B · F / R_peak), T_upper = D / BW + B · F / R_peak
@@ -287,7 +287,7 @@ def prefill(
     dtype: str = "bf16",
     weight_size: Annotated[QuantityLike, "byte"] = "2 byte",
     kv_size: Annotated[QuantityLike, "byte"] = "2 byte",
-) -> StepTime:
+) -> Step:
     """The pass that reads so many prompts of one length and writes the first token of each.
 
     Equation: T_lower = max(D / BW, n · F / R_peak), T_upper = D / BW + n · F / R_peak
@@ -359,7 +359,7 @@ def frontier(
     dtype: str = "bf16",
     weight_size: Annotated[QuantityLike, "byte"] = "2 byte",
     kv_size: Annotated[QuantityLike, "byte"] = "2 byte",
-) -> StepTime:
+) -> Step:
     """Decode at batches that double up to the largest: each buys throughput with latency.
 
     >>> from calc import hardware, models

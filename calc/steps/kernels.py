@@ -10,7 +10,7 @@ that go to memory and back, and the time until a kernel runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Annotated, Any
@@ -157,15 +157,23 @@ class Kernel:
         Where it was not, at the best rates that the machine was measured to reach: a product by its
         shape, attention by its operations or its bytes, a pass over vectors by its bytes.
         """
+        return self.timed(machine, software)[0]
+
+    def timed(
+        self, machine: Machine, software: Software = UNKNOWN
+    ) -> tuple[Quantity, tuple[Quantity | Surface, ...]]:
+        """That time, and the measured rates, or the rows of the software, that it stands on."""
         if (surface := self.surface(machine, software)) is not None:
             assert self.measured is not None
             each = of_each(surface.time, self.measured.length, self.roof(machine, surface))
-            return quantity(each * self.launches, "s")
-        if self.within is not None and self._rows(self.within, machine, software) is not None:
-            return NO_TIME
+            return quantity(each * self.launches, "s"), (surface,)
         if self.made_of:
-            return sum((part.expected(machine, software) for part in self.made_of), NO_TIME)
-        bandwidth, rate = self.rates(machine, software)
+            times = [part.expected(machine, software) for part in self.made_of]
+            of_parts = [rate for part in self.made_of for rate in part.rates(machine, software)]
+            return sum(times, NO_TIME), tuple(of_parts)
+        bandwidth, rate = rates = self.rates(machine, software)
+        if self.within is not None and self._rows(self.within, machine, software) is not None:
+            return NO_TIME, rates
         if self.shape is not None:
             units = machine.processors
             # Kernels made for a single row have no tiles whose other rows are empty.
@@ -176,7 +184,7 @@ class Kernel:
             time = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
         else:
             time = self.traffic / bandwidth + rate
-        return (time * self.launches).to("s")
+        return (time * self.launches).to("s"), rates
 
     def rates(self, machine: Machine, software: Software = UNKNOWN) -> tuple[Quantity, Quantity]:
         """The measured rates of `expected`: of memory, and of products, attention or launches."""
@@ -429,16 +437,23 @@ def rates(
     >>> print(*used["gemm"])
     3.18 TB/s 794.5 TFLOP/s
     """
-    used: dict[str, dict[str, Quantity | Surface]] = {}
-    for kernel in _checked(kernels, machine):
-        if (surface := kernel.surface(machine, software)) is not None:
-            used.setdefault(kernel.kind, {})[str(surface)] = surface
-            continue
-        for part in kernel.made_of or (kernel,):
-            for rate in part.rates(machine, software):
-                if rate.provenance is not None:  # and not a launch that was not measured
-                    used.setdefault(kernel.kind, {})[rate.provenance.key] = rate
-    return {kind: tuple(by_key.values()) for kind, by_key in used.items()}
+    several = _checked(kernels, machine)
+    return different_rates(
+        (kernel.kind, rate) for kernel in several for rate in kernel.timed(machine, software)[1]
+    )
+
+
+def different_rates(
+    used: Iterable[tuple[str, Quantity | Surface]],
+) -> dict[str, tuple[Quantity | Surface, ...]]:
+    """Each rate once, by the kind of kernel; no launch that was not measured is among them."""
+    different: dict[str, dict[str, Quantity | Surface]] = {}
+    for kind, rate in used:
+        if isinstance(rate, Surface):
+            different.setdefault(kind, {})[str(rate)] = rate
+        elif rate.provenance is not None:
+            different.setdefault(kind, {})[rate.provenance.key] = rate
+    return {kind: tuple(by_key.values()) for kind, by_key in different.items()}
 
 
 def _checked(kernels: Sequence[Kernel], machine: Machine) -> Iterator[Kernel]:

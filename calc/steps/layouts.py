@@ -34,7 +34,7 @@ from calc.laws.training import Recipe
 from calc.networks import transformer
 from calc.networks.transformer import loss_memory
 from calc.steps import collectives, expectation
-from calc.steps.expectation import Parts
+from calc.steps.expectation import Parts, Step
 from calc.steps.job import (
     PARTS,
     SCHEDULES,
@@ -262,7 +262,7 @@ def training_step(
     efficiency: Annotated[QuantityLike, ""] = 1.0,
     inner: Link | None = None,
     outer: Link | None = None,
-) -> StepTime:
+) -> Step:
     """The parts of a step's time at published rates, and what is expected of it.
 
     Equation: T_lower = max T_i, T_upper = Σ T_i
@@ -297,6 +297,26 @@ def training_step(
     >>> print(step.lower, step.upper, step.bound)
     5.953 s 7.543 s compute
     """
+    bounds = training_bounds(job, batch, efficiency, inner, outer)
+    if not isinstance(job.machine, Machine):
+        return Step.of(bounds, expectation.NO_MACHINE)
+    length, sequences = quantity(batch.length).m_as(""), quantity(batch.sequences).m_as("")
+
+    def expected() -> Parts:
+        load = Batch(float(length), sequences, batch.recomputation)
+        return expectation.training_step(job, load, _bubble(job, batch).m_as(""))
+
+    return Step.of(bounds, expectation.if_measured(expected, length))
+
+
+def training_bounds(
+    job: Job,
+    batch: Batch,
+    efficiency: Annotated[QuantityLike, ""] = 1.0,
+    inner: Link | None = None,
+    outer: Link | None = None,
+) -> StepTime:
+    """The parts of that time at published rates alone."""
     Job.check(job)
     Batch.check(batch)
     model, layout = job.model, job.layout
@@ -305,15 +325,12 @@ def training_step(
     layout.check(model)
     tokens = transformer.batch_tokens(length, sequences)
     work = job.trained.work(model, length)
-    projections = transformer.forward_flops(model)
-    forward = transformer.causal_flops(model, length)
     again = transformer.recomputed_flops(model, length, recomputation)
     all_tokens = TOKEN * tokens * layout.data * layout.microbatches
     operations = work * all_tokens
     computed = (work + again) * all_tokens
     frozen = job.trained.frozen
-    of_weights = 0 * projections if frozen else projections
-    bubble = _bubble(layout, forward, work + again - forward - of_weights, of_weights)
+    bubble = _bubble(job, batch)
     uneven = job.layers_of_a_stage * layout.pipeline / model.layers
     layers = job.layers_of_a_stage * layout.microbatches
     tokens_of_device = tokens / layout.context  # of a microbatch
@@ -351,16 +368,7 @@ def training_step(
     )
     parts["data"] = sum((talk.share(held, *passes) for held in layout.held(model)), NO_TIME)
     times = {name: part.to("s") for name, part in parts.items()}
-    step = StepTime(times, operations.to("FLOP"), job.peak, tokens=all_tokens)
-    if not isinstance(job.machine, Machine):
-        return step
-
-    def expected() -> Parts:
-        numbers = quantity(length).m_as(""), quantity(sequences).m_as("")
-        load = Batch(float(numbers[0]), numbers[1], recomputation)
-        return expectation.training_step(job, load, bubble.m_as(""))
-
-    return replace(step, expectation=expectation.if_measured(expected, quantity(length)))
+    return StepTime(times, operations.to("FLOP"), job.peak, tokens=all_tokens)
 
 
 def _messages_of(job: Job, inner: Link | None, outer: Link | None) -> Messages:
@@ -380,14 +388,20 @@ def _link(name: str, given: Link | None) -> Link:
     return given
 
 
-def _bubble(layout: Layout, forward: Quantity, inputs: Quantity, weights: Quantity) -> Quantity:
+def _bubble(job: Job, batch: Batch) -> Quantity:
     """Waiting of the pipeline over the time of its work: forward, and gradients of both kinds.
 
     Without a bubble gradients of weights wait, and attention has none, so that some of it is left.
     """
+    model, layout, length = job.model, job.layout, batch.length
     stages, microbatches = layout.pipeline, layout.microbatches
     if layout.schedule == "1f1b":
         return collectives.bubble_overhead(stages, microbatches, layout.stages_per_device)
+    forward, weights = transformer.causal_flops(model, length), transformer.forward_flops(model)
+    if job.trained.frozen:
+        weights = 0 * weights
+    again = transformer.recomputed_flops(model, length, batch.recomputation)
+    inputs = job.trained.work(model, length) + again - forward - weights
     # At any rate, which cancels out:
     times = [compute_time(work * TOKEN, "1 FLOP/s") for work in (forward, inputs, weights)]
     ahead, back, delayed = times

@@ -20,7 +20,7 @@ from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
 from calc.steps.job import Job, Tokens
-from calc.steps.timing import serving_step
+from calc.steps.timing import bounds, serving_step
 
 GRID = 16  # parts of a generation in which batch and context are taken as constant
 HALVINGS = 200
@@ -266,8 +266,8 @@ def writing_times(
 def _pass(job: Job, writing: float, context: float, measured: bool) -> float:
     """Seconds of the pass that writes a token of each answer."""
     load = Tokens(writing=max(1.0, round(writing)), context=float(round(context)))
-    step = serving_step(job, load)
-    return float(((step.expected if measured else None) or step.lower).m_as("s"))
+    time = serving_step(job, load).expected if measured else None
+    return float((time or bounds(job, load).lower).m_as("s"))
 
 
 def step(

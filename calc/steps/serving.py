@@ -15,9 +15,9 @@ from calc.core.elementwise import at_least_once, floor, maximum, sum_of_powers
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.laws.roofline import StepTime
+from calc.steps.expectation import Step
 from calc.steps.job import Job, Tokens
-from calc.steps.timing import serving_step
+from calc.steps.timing import bounds, serving_step
 
 LONGEST_CHUNK = 65536  # tokens: beyond what any engine reads in a step
 
@@ -221,7 +221,7 @@ def mixed_step(
     chunk: Annotated[QuantityLike, "", NON_NEGATIVE],
     done: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
     drafted: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
-) -> StepTime:
+) -> Step:
     """A step that writes a token for each of so many sequences and reads a chunk of a prompt.
 
     `done` tokens of the prompt were read before, and are looked at. Weights are read once for both,
@@ -244,6 +244,18 @@ def mixed_step(
     >>> print(mixed_step(job, 64, 2048, 0, drafted=3).expected)
     20.88 ms
     """
+    return serving_step(*_mixed(job, sequences, context, chunk, done, drafted))
+
+
+def _mixed(
+    job: Job,
+    sequences: QuantityLike,
+    context: QuantityLike,
+    chunk: QuantityLike,
+    done: QuantityLike,
+    drafted: QuantityLike = 0,
+) -> tuple[Job, Tokens]:
+    """The job, made to read that far, and the load of such a step."""
     Job.check(job)
     load = Tokens(
         number("sequences", sequences),
@@ -255,7 +267,7 @@ def mixed_step(
     )
     if not load.writing + load.reading:
         raise InputError("a step has sequences to write for, or a chunk to read; got 0 of both")
-    return serving_step(job.with_context(load.longest), load)
+    return job.with_context(load.longest), load
 
 
 def largest_chunk(
@@ -278,8 +290,8 @@ def largest_chunk(
     most = quantity(limit).to("s")
 
     def keeps(chunk: int, expected: bool) -> bool:
-        step = mixed_step(job, sequences, context, chunk, done)
-        time = step.expected if expected else step.lower
+        mixed = _mixed(job, sequences, context, chunk, done)
+        time = serving_step(*mixed).expected if expected else bounds(*mixed).lower
         return time is not None and bool(time <= most)
 
     def longest(expected: bool) -> int:

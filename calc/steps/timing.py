@@ -8,6 +8,7 @@ at measured rates its kernels, messages and the software's own time make what is
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from calc.catalog.machines import Machine
 from calc.core.arrays import Number
@@ -16,17 +17,19 @@ from calc.core.units import Quantity
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
 from calc.steps import collectives, expectation, layouts
+from calc.steps.expectation import Missing, Parts, Step
 from calc.steps.job import FLOP, NO_WORK, SECOND, TOKEN, TWO_BYTES, Batch, Job, Tokens
 
 
-def step(job: Job, load: Tokens | Batch) -> StepTime:
+def step(job: Job, load: Tokens | Batch) -> Step:
     """A pass of serving for `Tokens`, or a step of training for a `Batch`.
 
     Equation: T_lower = max T_i, T_upper = Σ T_i
 
     The parts T_i are those of all devices together at published rates: operations, bytes of weights
     and caches, messages. `expected` has kernels and messages at measured rates, one after the
-    other, and the software's own time. Loads of serving may be arrays, which have bounds alone.
+    other, and the software's own time. Loads of serving may be arrays, which have bounds alone:
+    `bounds` asks for no more.
 
     >>> from calc import Layout
     >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=8))
@@ -41,13 +44,39 @@ def step(job: Job, load: Tokens | Batch) -> StepTime:
     return serving_step(job, load)
 
 
-def serving_step(job: Job, tokens: Tokens) -> StepTime:
+def bounds(job: Job, load: Tokens | Batch) -> StepTime:
+    """The bounds of that time alone, which of many loads or layouts take far less to compute.
+
+    >>> from calc import Layout
+    >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=8))
+    >>> print(bounds(job, Tokens(writing=32, context=4096)).lower)
+    6.789 ms
+    """
+    if isinstance(load, Batch):
+        return layouts.training_bounds(job, load)
+    return serving_bounds(job, load)
+
+
+def serving_step(job: Job, tokens: Tokens) -> Step:
     """A pass that writes a token for each of its sequences and reads prompts beside them.
 
     >>> job = Job.of("llama-3-8b", "dgx-h100")
     >>> print(serving_step(job, Tokens(reading=4096, prompt=4096)).lower)
     62.26 ms
     """
+    return Step.of(serving_bounds(job, tokens), expected(job, tokens))
+
+
+def expected(job: Job, tokens: Tokens) -> Parts | Missing:
+    """What is expected of a pass of serving, or why nothing is."""
+    if not isinstance(job.machine, Machine):
+        return expectation.NO_MACHINE
+    given = *vars(tokens).values(), job.layout.tensor
+    return expectation.if_measured(partial(expectation.serving_pass, job, tokens), *given)
+
+
+def serving_bounds(job: Job, tokens: Tokens) -> StepTime:
+    """The bounds of a pass of serving."""
     Job.check(job)
     Tokens.check(tokens)
     roofs = _workload(job, tokens).between(job.peak, job.memory_bandwidth)
@@ -55,10 +84,7 @@ def serving_step(job: Job, tokens: Tokens) -> StepTime:
     if not isinstance(job.machine, Machine):
         return counted
     parts = roofs.parts | ({"links": _messages(job, tokens)} if job.sends else {})
-    makes = expectation.if_measured(
-        lambda: expectation.serving_pass(job, tokens), *vars(tokens).values(), job.layout.tensor
-    )
-    return replace(counted, parts=parts, expectation=makes)
+    return replace(counted, parts=parts)
 
 
 def _workload(job: Job, load: Tokens) -> Workload:

@@ -31,12 +31,13 @@ from calc import (
 )
 from calc.catalog import software
 from calc.catalog.models import Transformer
-from calc.laws.roofline import StepTime
 from calc.planning.capacity import device_counts
-from calc.planning.service.steps import Answers
+from calc.planning.service.steps import Answers, Steps
 from calc.published.layouts import published_layouts
 from calc.published.reading import Row
-from calc.steps.job import Batch, Formats
+from calc.steps.answer import mean_step
+from calc.steps.expectation import Step
+from calc.steps.job import Batch
 from figures.live import decode as live_decode, training as live_training
 from tests.calc.flatly import flatly
 from tests.rows import each_row
@@ -65,7 +66,7 @@ PAIRS = [(model.key, machine) for model in writers() for machine in MACHINES]
 FEW = PAIRS[:: len(PAIRS) // 15]
 
 
-def answer(step: StepTime) -> Answer:
+def answer(step: Step) -> Answer:
     return step.lower.m_as("s"), None if step.expected is None else step.expected.m_as("s")
 
 
@@ -84,11 +85,15 @@ def decodes(name: str, machine: str) -> Iterator[tuple[str, Answer]]:
         model, place, **lengths, devices=devices, weights="bf16", dtype="bf16", software="none"
     )
     if planned.fits and model.reach is None:  # windows that fill on the way bend the mean
+        yield "plan", (planned.writing.lower.m_as("s"), of_step[1])
+    if planned.fits:
+        mean = answer(mean_step(planned.job, SEQUENCES, PROMPT, GENERATED))
         expected = planned.expected and planned.expected.get("time_per_token")
-        yield "plan", (planned.writing.lower.m_as("s"), expected and expected.m_as("s"))
+        said = planned.writing.lower.m_as("s"), expected and expected.m_as("s")
+        assert said == pytest.approx(mean, rel=1e-9), "the mean of an answer"
     yield "published row", _published(model, machine, devices, of_step)
     tables = Answers(planned.job, (PROMPT, PROMPT + GENERATED), 64, SEQUENCES)
-    if not isinstance(tables.expected, str) and of_step[1] is not None:
+    if isinstance(tables.expected, Steps) and of_step[1] is not None:
         # A table is made at the length of a prompt, from which it grows in proportion.
         at_prompt = answer(calc.step(job, Tokens(writing=SEQUENCES, context=PROMPT)))
         own = tables.expected.time(SEQUENCES, SEQUENCES * PROMPT)
@@ -137,7 +142,7 @@ def test_there_are_as_many_pairs_as_asked_for() -> None:
 @pytest.mark.parametrize("devices", [8, 72])
 def test_experts_on_all_devices_are_a_layout(devices: int) -> None:
     """`experts.decode` is the step of as many copies as devices, as one of them sees it."""
-    place, sizes = machines.get("dgx-h100"), Formats("fp8", "fp8")
+    place, sizes = machines.get("dgx-h100"), experts.EIGHT_BITS
     job = Job.of("deepseek-v3", place, Layout(data=devices, experts=devices), sizes)
     step = calc.step(job, Tokens(writing=64 * devices, context=2000))
     own = experts.decode("deepseek-v3", place, 2000, 64, devices)

@@ -24,6 +24,7 @@ from calc.planning.service.deployment import Deployment
 from calc.planning.service.design import Design, least_copies
 from calc.planning.service.queue import UnderLoad
 from calc.planning.setup import Setup, devices_text
+from calc.steps.expectation import Missing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -365,7 +366,7 @@ class ServicePlan(Answer):
             f" {setup.software.memory_share:.0%} of memory holds weights and caches; cut over more"
             " devices than it has heads, a cache is there more than once."
         )
-        if isinstance(expected, str):
+        if isinstance(expected, Missing):
             yield f"Steps take their upper bound at published rates: {expected}."
         else:
             yield (

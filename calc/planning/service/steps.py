@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 from calc.catalog.machines import NotMeasured
 from calc.core.arrays import Counts, Floats, Number, numpy
-from calc.steps.expectation import Parts, serving_pass
+from calc.steps.expectation import Missing, Parts, serving_pass
 from calc.steps.job import Job, Tokens
-from calc.steps.timing import serving_step
+from calc.steps.timing import serving_bounds
 
 Times: TypeAlias = dict[str, Any]
 """Seconds of the parts of steps, an array each."""
@@ -121,7 +121,7 @@ class Answers:
 
         def parts(load: Tokens) -> Times:
             return {
-                name: time.m_as("s") for name, time in serving_step(self.job, load).parts.items()
+                name: time.m_as("s") for name, time in serving_bounds(self.job, load).parts.items()
             }
 
         def read(tokens: Floats, prompt: float) -> Times:
@@ -136,7 +136,7 @@ class Answers:
         return self._tables(read, write)
 
     @cached_property
-    def expected(self) -> Steps | str:
+    def expected(self) -> Steps | Missing:
         """What kernels and messages were measured to take, or which rate was not measured."""
 
         def total(load: Tokens) -> Times:
@@ -154,7 +154,7 @@ class Answers:
         try:
             made = self._tables(read, write)["step"]
         except NotMeasured as missing:
-            return str(missing)
+            return Missing(str(missing))
         return replace(made, launched=layers * self.job.software.launch_experts)
 
     @cached_property
@@ -179,7 +179,7 @@ class Answers:
     @property
     def decided_by(self) -> Steps:
         """What is expected; the upper bound where rates were not measured."""
-        return self.upper if isinstance(self.expected, str) else self.expected
+        return self.upper if isinstance(self.expected, Missing) else self.expected
 
     def lower(self, *step: Any) -> Floats:
         """The least time of a step, all parts at once: no program beats it."""

@@ -15,7 +15,6 @@ from calc.core.arrays import Number
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, quantity
 from calc.laws import cost, energy, training
-from calc.laws.roofline import StepTime
 from calc.planning import drawing, files
 from calc.planning.estimate import Bounds
 from calc.planning.report import between
@@ -25,6 +24,7 @@ from calc.planning.training.candidate import Candidate, best_of
 from calc.planning.training.precedents import DEGREES
 from calc.planning.training.search import PRINTED, Cuts, Task
 from calc.published.conditions import device_key
+from calc.steps.expectation import Step
 from calc.steps.job import Layout
 from calc.steps.layouts import DeviceMemory
 
@@ -101,7 +101,7 @@ class TrainingPlan(Answer):
         return self.best.memory
 
     @property
-    def step(self) -> StepTime:
+    def step(self) -> Step:
         """The time of a step, part by part."""
         return self.best.step
 
@@ -460,6 +460,7 @@ class TrainingPlan(Answer):
                 f" {job.machine.name} or the machine most like it, with {job.software.title()},"
                 " of each layout that fits."
             )
+            assert self.step.expected_parts is not None
             if (alike := self.step.expected_parts.alike) is not None:
                 yield f"Rows like this are the published ones of {alike.kind}."
         else:
@@ -493,7 +494,7 @@ class TrainingPlan(Answer):
         return f"<{self.run.job.model.name} trained on {self.devices} {self.run.job.device.name}>"
 
 
-def _ends(step: StepTime) -> dict[str, Quantity] | None:
+def _ends(step: Step) -> dict[str, Quantity] | None:
     """The interval of a step as a fact."""
     return None if step.interval is None else dict(zip(("low", "high"), step.interval, strict=True))
 

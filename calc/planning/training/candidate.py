@@ -9,11 +9,11 @@ from calc.core.arrays import numpy
 from calc.core.elementwise import different
 from calc.core.units import Quantity
 from calc.laws import parallelism, training
-from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.planning.training import precedents
 from calc.planning.training.precedents import DEGREES
 from calc.planning.training.search import Cuts
+from calc.steps.expectation import Step
 from calc.steps.job import Layout
 from calc.steps.layouts import DeviceMemory
 
@@ -28,7 +28,7 @@ class Candidate:
 
     cuts: Cuts
     memory: DeviceMemory
-    step: StepTime
+    step: Step
 
     @property
     def layout(self) -> Layout:
@@ -77,8 +77,7 @@ class Candidate:
     @property
     def parts(self) -> dict[str, float]:
         """Seconds of each part of a step, as expected, or at published rates."""
-        times = self.step.expected_parts
-        times = self.step.parts if times is None else dict(times)
+        times = self.step.expected_parts or self.step.parts
         return {name: time.m_as("s") for name, time in times.items()}
 
     def __str__(self) -> str:

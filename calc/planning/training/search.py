@@ -12,11 +12,11 @@ from calc.catalog.machines import Machine
 from calc.core.arrays import Counts, Floats, Truths, numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
-from calc.laws.roofline import StepTime
 from calc.laws.training import Recipe
 from calc.networks import transformer
 from calc.planning.setup import A_TOKEN, is_array
 from calc.steps import layouts
+from calc.steps.expectation import Step
 from calc.steps.finetuning import Adapters
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.layouts import DeviceMemory
@@ -111,7 +111,7 @@ class Cuts:
         return held
 
     @cached_property
-    def step(self) -> StepTime:
+    def step(self) -> Step:
         """The parts of a step."""
         batch = Batch(self.run.length, quantity(self.sequences, ""), self.recomputation)
         return step(replace(self.run.job, layout=self.layout), batch)
