@@ -23,15 +23,19 @@ from calc.catalog.intervals import (
     COLUMNS,
     FILE,
     FILLED,
+    FIRST_TOKENS,
     LEVEL,
     MODELS,
+    TOKENS,
     WORK,
     Class,
     Interval,
     classes,
 )
 from calc.core.formatting import columns
+from calc.planning.service import under_load
 from calc.published import closed_loops
+from calc.steps.expectation import serving_pass
 from experiments.tables import write_rows
 
 FEWEST, FEWEST_SOURCES = 20, 2
@@ -61,6 +65,21 @@ def residuals() -> list[Residual]:
             model = MODELS[0] if comparison.mixture else MODELS[1]
             names = work, comparison.software, model, FILLED[bool(comparison.filled)]
             known.append(Residual(row.id, names, _source(row), 1 + comparison.error))
+    return known
+
+
+def residuals_under_load() -> list[Residual]:
+    """Of first tokens and of those after them, of every closed loop that is simulated."""
+    known = []
+    for row in closed_loops.rows():
+        met = under_load.closed_loop(row)
+        if met.kind != "agg" or met.job is None:
+            continue
+        parts = serving_pass(met.job, closed_loops.load_of(row))
+        model = MODELS[met.job.model.experts is None]
+        for work, name in ((FIRST_TOKENS, "ttft"), (TOKENS, "tpot")):
+            names = work, met.job.software.key, model, FILLED[bool(parts.filled)]
+            known.append(Residual(row.id, names, _source(row), 1 + met.errors[name]))
     return known
 
 
@@ -144,7 +163,7 @@ def coverage(known: Sequence[Residual]) -> tuple[dict[Class, list[bool]], dict[C
 
 
 def main() -> None:
-    known = residuals()
+    known = residuals() + residuals_under_load()
     intervals = made(known)
     thirds, sources = coverage(known)
     lines: list[tuple[str, ...]] = [

@@ -31,7 +31,7 @@ def train(model: str, place: str) -> Reported:
     length = min(512, getattr(models.get(model), "context", 512))
     devices = int(min(8, machines.of(place).most_joined))
     asked = {"tokens": "1B", "sequences": 64, "length": length, "devices": devices}
-    return calc.plan_training(model, place, **asked)
+    return flatly(calc.plan_training, model, place, **asked)
 
 
 def collective(model: str, place: str) -> collectives.Time:
@@ -109,8 +109,14 @@ def test_some_models_on_some_machines(planner: str) -> None:
 
 
 def test_a_published_run_that_does_not_say_its_devices() -> None:
-    found = calc.plan_training(
-        "llama-3-1-8b", "dgx-h100", tokens="1B", sequences=8, length=512, devices=8
+    found = flatly(
+        calc.plan_training,
+        "llama-3-1-8b",
+        "dgx-h100",
+        tokens="1B",
+        sequences=8,
+        length=512,
+        devices=8,
     )
     assert "As published, Llama 3.1 8B took" in found.explain()
 

@@ -115,6 +115,15 @@ def rules(key: str, version: str = "") -> Engine | None:
     return _of_version(key, table, version or table["read_to"])
 
 
+def names() -> tuple[str, ...]:
+    """The keys of all engines.
+
+    >>> names()
+    ('vllm', 'sglang', 'tensorrt-llm')
+    """
+    return tuple(_tables())
+
+
 @dataclass(frozen=True)
 class Starting:
     """How a version of an engine is started: the words of its options, $names to be put in."""

@@ -1,7 +1,8 @@
 """How far off an expectation may be: 80 % intervals, from published rows like what is asked.
 
 `data/intervals.csv` has, by class of rows, between which factors of what is expected the middle
-80 % of what was measured lie. Classes are training and serving, by software, by whether the model
+80 % of what was measured lie. Classes are training, serving, and the first tokens and those after
+them that the clients of a closed loop meet, by software, by whether the model
 is a mixture, and by what they stand on: measured rates and stated conditions, or some that were
 filled in, of kin, of usual shares, of the fastest layout. Where a class has fewer than twenty rows
 or one source alone, the next wider one counts. A source counts as 25 rows at most, since rows of
@@ -23,7 +24,10 @@ from calc.core.units import Quantity
 
 FILE = DATA / "intervals.csv"
 COLUMNS = ("work", "software", "model", "basis", "rows", "sources", "median_error", "low", "high")
-WORK = ("training", "serving")
+WORK = TRAINING, SERVING, FIRST_TOKENS, TOKENS = (
+    *("training", "serving"),
+    *("first tokens under load", "tokens under load"),
+)
 MODELS = ("mixture", "dense")
 FILLED = ("measured", "filled")
 LEVEL = 0.8
@@ -80,7 +84,7 @@ def load(path: Path | str = FILE) -> Iterator[Interval]:
     """Every class of a file, checked.
 
     >>> next(load()).work
-    'serving'
+    'first tokens under load'
     """
     for row in read_rows(path, COLUMNS):
         names = row["work"], row["software"], row["model"], row["basis"]

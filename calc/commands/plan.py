@@ -36,6 +36,9 @@ from calc.planning.service import ServicePlans, plan_services
 from calc.planning.service.deployment import Deployment
 from calc.planning.serving import Plans
 
+SEVERAL = (*COUNTS, "users", "tensor")
+"""Options of which a plan may have several numbers."""
+
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
     usually = "dgx-b200, or h100 for the machine in which it usually stands; or a .toml"
@@ -46,7 +49,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         help="print the parts of the expected passes too, with their shares and their sources",
     )
     parser.epilog = (
-        f"{', '.join(COUNTS)}: a whole number, or several with commas, as in 1,8,64: every"
+        f"{', '.join(SEVERAL)}: a whole number, or several with commas, as in 1,8,64: every"
         " combination is planned."
     )
     drawn = "throughput against the time per token over the points"
@@ -55,7 +58,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
 
 def _plan(options: argparse.Namespace) -> Plans:
     arguments = chosen(options, plan)
-    counts = {name: arguments.pop(name) for name in COUNTS if arguments[name] is not None}
+    counts = {name: arguments.pop(name) for name in SEVERAL if arguments[name] is not None}
     arguments |= _grid(counts)
     model = arguments.pop("model")
     if isinstance(model, str) and "," in model:

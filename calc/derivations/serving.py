@@ -246,7 +246,7 @@ def between(low: Quantity, high: Quantity) -> str:
 class OneServer:
     """A token of the running examples on eight devices: at least, expected, and between what."""
 
-    cases: tuple[tuple[Transformer, dict[str, str]], ...] = (
+    cases: tuple[tuple[Transformer, dict[str, Any]], ...] = (
         (DENSE, {}),
         (MIXTURE, {"weights": "1 byte", "dtype": "fp8"}),
     )
@@ -267,7 +267,7 @@ class OneServer:
         ]
 
     @classmethod
-    def row(cls, model: Transformer, machine: str, batch: int, formats: dict[str, str]) -> Row:
+    def row(cls, model: Transformer, machine: str, batch: int, formats: dict[str, Any]) -> Row:
         planned = plan(model, machine, batch=batch, **ASKED, **formats)
         around = planned.interval("time_per_token")
         assert planned.expected is not None

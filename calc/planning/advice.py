@@ -11,16 +11,10 @@ from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.planning import time
-from calc.planning.capacity import (
-    cache_memory,
-    device_counts,
-    linked_counts,
-    most_sequences,
-    on_fewest_devices,
-    with_devices,
-)
+from calc.planning.capacity import cache_memory, device_counts, most_sequences
+from calc.planning.choice import cut_otherwise, linked_counts, on_fewest_devices, with_tensor
 from calc.planning.estimate import Estimate
-from calc.planning.setup import Setup, devices_text, memory_text
+from calc.planning.setup import Setup, devices_text, layout, memory_text
 
 SMALLER_WEIGHTS = (formats.INT8, formats.INT4)
 MOST_SEQUENCES = 2**20  # in no server's batch: what binds there binds at any larger one
@@ -29,10 +23,11 @@ E = TypeVar("E", bound=Estimate)
 
 
 def changes(plan: Estimate) -> Iterator[str]:
-    """Of a plan that fits: its batch, its devices, its weights."""
-    yield _where_another_roof_binds(plan)
+    """Of a plan that fits: its batch, its devices, how they share the model, its weights."""
     most, count = plan.largest_batch.magnitude, plan.devices.magnitude
-    if most > plan.batch.magnitude:
+    if plan.users is None:
+        yield _where_another_roof_binds(plan)
+    if plan.users is None and most > plan.batch.magnitude:
         full = with_batch(plan, most)
         yield (
             f"Batch {most:.0f}, the largest that fits, writes"
@@ -41,18 +36,27 @@ def changes(plan: Estimate) -> Iterator[str]:
             f" {_ratio(full.answer_time.upper, plan.answer_time.upper)} times as long for an"
             f" answer{_as_expected(full, plan, 'answer_time')}."
         )
-    counts = linked_counts(plan)
-    below = [number for number in counts if number < count]
-    above = [number for number in counts if number > count]
-    for number in (*below[-1:], *above[:1]):
-        other = with_devices(plan, number)
+    counts, slices = linked_counts(plan), plan.tensor.magnitude
+    below = [number for number in counts if number < slices]
+    above = [number for number in counts if number > slices]
+    for number in (*below[-1:], *above[:1]) if plan.experts == 1 else ():
+        other = with_tensor(plan, number)
         if other.fits:
             longer = _ratio(other.time_per_token.upper, plan.time_per_token.upper)
             paid = _ratio(_device_time(other), _device_time(plan))
             expected = _as_expected(other, plan, "time_per_token")
             yield (
-                f"{devices_text(number)}: {longer} times the time per token{expected}, {paid} the"
-                " device time."
+                f"{devices_text(other.devices)}: {longer} times the time per token{expected},"
+                f" {paid} the device time."
+            )
+    for other in cut_otherwise(plan):
+        if other.fits:
+            longer = _ratio(other.time_per_token.upper, plan.time_per_token.upper)
+            expected = _as_expected(other, plan, "time_per_token")
+            yield (
+                f"{layout(other)} on the same devices: {longer} times the time per token{expected},"
+                f" {_ratio(other.throughput.lower, plan.throughput.lower)} times as many tokens a"
+                f" second{_as_expected(other, plan, 'throughput')}."
             )
     for form in SMALLER_WEIGHTS:
         small = replace(plan, weights=form.key)
@@ -71,7 +75,7 @@ def ways_to_fit(setup: Setup) -> Iterator[str]:
         return bool(changed.batch.magnitude <= most_sequences(changed).magnitude)
 
     counts, linked = device_counts(setup.model), linked_counts(setup)
-    enough = [count for count in (*linked, *counts) if fits(with_devices(setup, count))]
+    enough = [count for count in (*linked, *counts) if fits(with_tensor(setup, count))]
     if not enough:
         yield f"It fits on no number of devices: at most {counts[-1]} can share its heads."
     else:

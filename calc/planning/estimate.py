@@ -12,14 +12,15 @@ from calc.core.arrays import numpy
 from calc.core.elementwise import choose, largest, maximum, minimum, where
 from calc.core.units import Quantity, from_parts, quantity
 from calc.laws.roofline import StepTime
-from calc.planning import capacity, expectation, time
+from calc.planning import capacity, expectation, time, users
 from calc.planning.expectation import Expectation
+from calc.planning.service.loops import without_overlap
 from calc.planning.setup import Setup, is_array
 from calc.steps import inference
 from calc.steps.expectation import Missing
 
 TOO_SMALL = "memory capacity"
-COUNTS = ("devices", "batch", "prompt", "generated")
+COUNTS = ("devices", "copies", "batch", "prompt", "generated")
 RANGES = {  # what lies between bounds: its title in a table, and its unit
     "time_to_first_token": ("first token", "ms"),
     "time_per_token": ("each token", "ms"),
@@ -52,7 +53,7 @@ class Estimate(Setup):
     @cached_property
     def weight_memory(self) -> Quantity:
         """The weights that each device holds."""
-        return self.model_memory / self.devices
+        return self.job.weight_memory / self.devices
 
     @cached_property
     def cache_memory(self) -> Quantity:
@@ -67,17 +68,23 @@ class Estimate(Setup):
     @cached_property
     def reading(self) -> StepTime:
         """The pass for the prompts, part by part, whether or not the batch fits."""
-        return time.prefill(self)
+        return time.prefill(self if self.users is None else users.alone(self))
 
     @cached_property
     def writing(self) -> StepTime:
         """The pass for a token of each sequence, part by part, whether or not the batch fits."""
-        return time.decode(self)
+        if self.users is None:
+            return time.decode(self)
+        return users.together(self, self.reading, time.decode(self))
 
     @cached_property
     def fits(self) -> Any:  # a truth, or an array of them
-        """Whether the devices hold the weights and the caches of the batch at full length."""
-        return self.batch.magnitude <= self.largest_batch.magnitude
+        """Whether the devices hold the weights and the caches of the batch at full length.
+
+        Of users some wait where memory has no room for all: it fits where it has for one.
+        """
+        needed = self.batch.magnitude if self.users is None else 0 * self.batch.magnitude + 1
+        return needed <= self.largest_batch.magnitude
 
     @property
     def memory(self) -> Quantity:
@@ -86,13 +93,13 @@ class Estimate(Setup):
 
     @property
     def time_to_first_token(self) -> Bounds:
-        """Time of the pass that reads all prompts of the batch."""
-        return self._if_it_fits(Bounds(self.reading.lower, self.reading.upper))
+        """Time of the pass that reads all prompts of the batch; of users, the mean of requests."""
+        return self._if_it_fits(self._first)
 
     @property
     def time_per_token(self) -> Bounds:
         """Time of the pass that writes the next token of each sequence, the mean of an answer."""
-        return self._if_it_fits(Bounds(self.writing.lower, self.writing.upper))
+        return self._if_it_fits(self._token)
 
     @property
     def answer_time(self) -> Bounds:
@@ -217,12 +224,28 @@ class Estimate(Setup):
         return expectation.of(self, self.fits)
 
     @cached_property
+    def _first(self) -> Bounds:
+        return Bounds(self.reading.lower, self._without_overlap[0])
+
+    @cached_property
+    def _token(self) -> Bounds:
+        alone = self.writing if self.users is None else time.decode(users.alone(self))
+        return Bounds(alone.lower, self._without_overlap[1])
+
+    @cached_property
+    def _without_overlap(self) -> tuple[Quantity, Quantity]:
+        """Times to first token and per token where the parts of each step follow one another."""
+        if self.users is None:
+            return self.reading.upper, self.writing.upper
+        return users.loops(self, self.fits, without_overlap)
+
+    @cached_property
     def _answer(self) -> Bounds:
-        first, token, count = self.reading, self.writing, self.generated
-        return Bounds(
-            inference.answer_time(first.lower, count, token.lower),
-            inference.answer_time(first.upper, count, token.upper),
-        )
+        first, token, count = self._first, self._token, self.generated
+        lower = inference.answer_time(first.lower, count, token.lower)
+        if self.users is not None:
+            lower = users.least_answer(self, lower, self.writing)
+        return Bounds(lower, inference.answer_time(first.upper, count, token.upper))
 
     @cached_property
     def _rate(self) -> Bounds:

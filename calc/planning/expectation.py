@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+from calc.catalog.intervals import FIRST_TOKENS, TOKENS
 from calc.catalog.machines import NotMeasured
 from calc.core.arrays import Truths, numpy
 from calc.core.elementwise import largest
 from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
-from calc.planning import time
+from calc.planning import time, users
+from calc.planning.service.loops import closed_loop
 from calc.planning.setup import Setup, is_array
 from calc.steps import inference
 from calc.steps.expectation import Missing, Parts, if_measured
@@ -70,7 +72,8 @@ class Expectation:
     def interval(self, name: str) -> tuple[Quantity, Quantity] | None:
         """Between what 80 % of rows like this would lie, of one of the quantities by its name."""
         value = self.get(name)
-        alike = self.main.alike
+        reading = name == "time_to_first_token" and self.reading is not None
+        alike = self.reading.alike if reading and self.reading is not None else self.main.alike
         if value is None or alike is None:
             return None
         around = alike.around_rate if name == "throughput" else alike.around
@@ -146,24 +149,24 @@ def of(setup: Setup, fits: Any) -> Expectation | Missing:
     """
     if setup.link is not None and largest(setup.devices) > 1:
         return Missing("messages over the link that is given were not measured")
+    if is_array(fits) and not fits.any():
+        return UNFIT
+    if setup.users is not None:
+        return _of_users(setup, fits)
     if not is_array(fits):
         return _of_lengths(setup)
-    if not fits.any():
-        return UNFIT
-    names = ("devices", "prompt", "generated", "batch")
-    counts = numpy.stack(
-        [numpy.broadcast_to(getattr(setup, name).magnitude, fits.shape)[fits] for name in names]
-    )
+    names, counts = users.COUNTS, _counts(setup, fits)
     # Where copies of caches may not fit, a batch is a calculation of its own, as a plan's is.
     alone = largest(setup.job.copies_of_caches) > 1
-    same, places = numpy.unique(counts[: 4 if alone else 3], axis=1, return_inverse=True)
+    alike = counts if alone else counts[:-1]
+    same, places = numpy.unique(alike, axis=1, return_inverse=True)
     count = counts.shape[1]
     times = {name: numpy.empty(count) for name in ("reading", "writing")}
     parts: dict[str, dict[str, Any]] = {name: {} for name in times}
     made: Expectation | Missing = UNFIT
     for place, lengths in enumerate(same.T):
         here = places.ravel() == place
-        batches = () if alone else (counts[3][here],)
+        batches = () if alone else (counts[-1][here],)
         made = _of_lengths(_asked(setup, names, (*lengths, *batches)))
         if isinstance(made, Missing):
             return made
@@ -181,6 +184,31 @@ def of(setup: Setup, fits: Any) -> Expectation | Missing:
         if name in known
     }
     return replace(made, parts=spread)
+
+
+def _counts(setup: Setup, fits: Any) -> Any:
+    """A row for each of the counts, with those of the points that fit."""
+    rows = (getattr(setup, name).magnitude for name in users.COUNTS)
+    return numpy.stack([numpy.broadcast_to(row, fits.shape)[fits] for row in rows])
+
+
+def _of_users(setup: Setup, fits: Any) -> Expectation | Missing:
+    """What users are expected to meet; the passes are those of a prompt alone and of all users."""
+    counts = _counts(setup, fits) if is_array(fits) else None
+    one = setup if counts is None else _asked(setup, users.COUNTS, counts[:, 0])
+    try:
+        first, token = users.loops(setup, fits, closed_loop)
+        reading = time.expected_prefill(users.alone(one))
+        writing = time.expected_decode(one)
+    except NotMeasured as missing:
+        return Missing(str(missing))
+    mixture = setup.model.experts is not None
+    reading.like, writing.like = (FIRST_TOKENS, mixture), (TOKENS, mixture)
+    if counts is None:
+        return Expectation(setup, reading, writing, "", {"reading": first, "writing": token})
+    times = {"reading": first[fits], "writing": token[fits]}
+    asked = _asked(setup, users.COUNTS, counts)
+    return Expectation(asked, reading, writing, "", times, fits=fits)
 
 
 def _asked(setup: Setup, names: Sequence[str], counts: Any) -> Setup:

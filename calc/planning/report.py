@@ -18,9 +18,9 @@ from calc.core.report import Table
 from calc.core.units import Quantity, quantity
 from calc.networks import transformer
 from calc.planning import drawing
-from calc.planning.capacity import on_fewest_devices
+from calc.planning.choice import on_fewest_devices
 from calc.planning.estimate import COUNTS, RANGES, Bounds, Estimate
-from calc.planning.setup import Setup, devices_text, is_array, memory_text
+from calc.planning.setup import Setup, devices_text, is_array, layout, memory_text
 from calc.published.power import watts
 
 ASKED = {  # of an answer in a line
@@ -34,10 +34,28 @@ LONG = quantity("10 s")  # from where on a time is told in seconds
 
 def title(plan: Estimate) -> tuple[str, str]:
     """The model and its devices, and what is asked of them."""
+    asked = f"batch {plan.batch}" if plan.users is None else _users(plan)
     return (
-        f"{plan.model.name} on {plan.devices} {plan.device.name}",
-        f"batch {plan.batch}, {plan.prompt} + {plan.generated} tokens",
+        f"{plan.model.name} on {plan.devices} {plan.device.name}{_cut(plan)}",
+        f"{asked}, {plan.prompt} + {plan.generated} tokens",
     )
+
+
+def _cut(plan: Estimate) -> str:
+    """How devices share the model, in brackets, where they are not one copy cut for all."""
+    alike = not is_array(plan.copies) and plan.copies == 1 == plan.experts
+    return "" if alike else f" ({layout(plan)})"
+
+
+def _users(plan: Estimate) -> str:
+    return "1 user" if plan.batch == 1 else f"{plan.batch} users"
+
+
+def _load(plan: Estimate) -> str:
+    """Who asks how: users one by one, or a batch that is read at once."""
+    if plan.users is not None:
+        return _users(plan)
+    return "one sequence" if plan.batch == 1 else f"a batch of {plan.batch} read at once"
 
 
 def answer(plan: Estimate) -> str:
@@ -55,7 +73,7 @@ def answer(plan: Estimate) -> str:
             if unit == "ms" and bounds.lower >= LONG:
                 unit = "s"
             told.append(words.format(f"{cell(point, name, around=False, unit=unit)} {unit}"))
-    return f"{what}: {', '.join(told)}"
+    return f"{what}, {_load(plan)}: {', '.join(told)}"
 
 
 def three(value: Quantity, unit: str) -> str:
@@ -224,8 +242,9 @@ def points_tables(plans: Sequence[Estimate]) -> list[Table]:
     heads = [heading(name) for name in ranges]
     first = ("time_per_token", "throughput", "time_to_first_token")
     shown = [*first, *(name for name in ranges if name not in first)]
-    rows = [(*names, f"each holds ({unit})", *map(heading, shown), "what binds")]
-    bounds = [(*names, *heads)]
+    told = ["users" if name == "batch" and plans[0].users else name for name in names]
+    rows = [(*told, f"each holds ({unit})", *map(heading, shown), "what binds")]
+    bounds = [(*told, *heads)]
     for point in points:
         counts = [str(point[name]) for name in names]
         cells = [cell(point, name) for name in shown]
@@ -245,7 +264,12 @@ def points_answer(plans: Sequence[Estimate]) -> str:
     device = plans[0].device
     title = plans[0].model.name + (f" on {device.name}" if len(plans) == 1 else "")
     differ = different_counts(points)
-    same = [f"{name} {points[0][name]}" for name in COUNTS if name not in differ]
+    users = {"batch": "users"} if plans[0].users is not None else {}
+    same = [
+        f"{users.get(name, name)} {points[0][name]}"
+        for name in COUNTS
+        if name not in differ and (name != "copies" or points[0][name] != 1)
+    ]
     return "; ".join(filter(None, [title, ", ".join(same)]))
 
 
@@ -305,10 +329,11 @@ def caveats(plan: Estimate) -> Iterator[str]:
         yield f"{_sentence(plan.expected.missing)}."
     if largest(plan.devices) == 1:
         return
-    if model.experts is not None:
+    if model.experts is not None and plan.experts == 1:
         yield (
             "Experts are cut like all matrices: layouts that share out whole experts or sequences"
-            " (EP, DP) are others, which may be faster; calc.experts.decode has them."
+            " (EP, DP) are others, which may be faster: experts=8 (--experts 8), with as many"
+            " copies for DP."
         )
     if largest(shared := plan.job.copies_of_caches) > 1:
         has = "no heads" if model.kv_latent is not None else f"{model.kv_heads} heads"
@@ -336,10 +361,21 @@ def assumptions(plan: Estimate) -> Iterator[str]:
         " all parts run at once, without overlap they follow one another; launches, queues and"
         " kernels below these rates come on top."
     )
-    yield (
-        "Prompts are read together and answers generated together; memory holds each sequence at"
-        " its full length, and beside weights and caches nothing."
-    )
+    if plan.users is None:
+        yield (
+            "Prompts are read together and answers generated together; memory holds each sequence"
+            " at its full length, and beside weights and caches nothing."
+        )
+    else:
+        yield (
+            "Each user asks again as soon as an answer is whole, all of them first at once, ten"
+            " times each; times are the means of all requests, as benchmarks of servers print them."
+        )
+        yield (
+            "No bound is beaten by any program: of a first token that of a prompt read alone, of a"
+            " token after it that of one sequence, of the rest what all devices do for all users;"
+            " the bounds without overlap are those of the same loop."
+        )
     yield ("Throughput, cost and energy are those of generated tokens, and prefill is in them.")
     if largest(plan.devices) > 1:
         yield (
@@ -356,7 +392,10 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             f" measured; with {plan.software.title()}."
         )
         if (alike := plan.expected.main.alike) is not None:
-            yield f"Rows like this are the published ones of {alike.kind}."
+            kinds, first = [alike.kind], plan.expected.reading
+            if plan.users is not None and first is not None and first.alike is not None:
+                kinds.insert(0, first.alike.kind)
+            yield f"Rows like this are the published ones of {' and of '.join(kinds)}."
     if plan.price is None:
         yield "No price of a device was given, so that cost is left out."
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,9 +16,10 @@ from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Answer, Table, common_first, values
 from calc.core.units import QuantityLike
 from calc.planning import advice, drawing, files, report
-from calc.planning.capacity import check_devices, on_fewest_devices
+from calc.planning.choice import check_devices, cut, on_fewest_devices
 from calc.planning.estimate import COUNTS, Estimate, Point
 from calc.planning.nouns import Prices, Server
+from calc.planning.service.loops import Clients
 from calc.planning.setup import is_array
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class Plan(Estimate, Answer):
 
     >>> asked = {"prompt": 1000, "generated": 200, "software": "vllm", "devices": 1}
     >>> print(plan("llama-3-8b", "h100", batch=8, **asked))
-    Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB: 6.78 ms a token, 1060 token/s, first token 166 ms
+    Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, a batch of 8 read at once: 6.78 ms a token, 1060 token/s,
+      first token 166 ms
     measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 353 such rows: half within 9%, 80% in −57 … +17%
     chosen: weights, keys, values and products in BF16
     <BLANKLINE>
@@ -109,6 +111,15 @@ class Plan(Estimate, Answer):
         """The options that make this plan again, as the text of a file."""
         names = (*COUNTS, "weights", "kv", "dtype", "link", "price", "software", "pue", "grid")
         options = {name: getattr(self, name) for name in names}
+        if self.users is not None:
+            options["users"] = options.pop("batch")
+            if self.users != Clients(self.users.count):
+                raise InputError(
+                    "a file of options has users by their number: chunk, waits and shortest of"
+                    " calc.planning.service.Clients have no option"
+                )
+        if self.experts > 1:
+            options["experts"] = self.experts
         return files.options_text({"model": self.model, "hardware": self.machine, **options})
 
     def __repr__(self) -> str:
@@ -241,8 +252,12 @@ def plan(
     *,
     prompt: Annotated[QuantityLike, "", AT_LEAST_ONE],
     generated: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    batch: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    batch: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    users: Annotated[QuantityLike | Clients | None, "", AT_LEAST_ONE] = None,
     devices: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    tensor: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    copies: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    experts: int | None = None,
     weights: Annotated[QuantityLike | None, "byte"] = None,
     kv: Annotated[QuantityLike, "byte"] = "bf16",
     dtype: str | None = None,
@@ -261,8 +276,15 @@ def plan(
 
     - `prompt`: tokens that each sequence reads
     - `generated`: tokens that each sequence writes
-    - `batch`: sequences at a time
-    - `devices`: how many share the model; the fewest that hold the batch where it is left out
+    - `batch`: sequences that are read at once and then written together; 1 where it is left out
+    - `users`: in its place, clients that ask again as soon as an answer is whole, as a server is
+      benchmarked: prompts are read in chunks beside what others write
+    - `devices`: how many there are in all; the fewest that hold the batch where it is left out
+    - `tensor`: devices that share each matrix (TP); those of a copy, all where it is left out
+    - `copies`: of the model, which share batch or users evenly; those of attention (DP) beside
+      `experts`
+    - `experts`: devices that whole experts are shared out to (EP); cut as all matrices where it is
+      left out
     - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit); one for each
       group of matrices: "experts=mxfp4,others=bf16"; where it is left out "released", if the data
       say in what, or else bf16, and that of `dtype` if this has fewer bits than 16 of either
@@ -285,14 +307,32 @@ def plan(
     >>> print(of_two.what_would_change[0])
     From batch 1157 on, compute would bind each token, but 2 devices hold 78 sequences.
     """
-    counts = {"batch": batch, "prompt": prompt, "generated": generated}
-    counts |= {} if devices is None else {"devices": devices}
+    counts = {"batch": _asked_at_once(batch, users), "prompt": prompt, "generated": generated}
+    shared = {"devices": devices, "tensor": tensor, "copies": copies}
+    counts |= {name: count for name, count in shared.items() if count is not None}
     server = Server(weights, kv, dtype, software, context)
     answer = Plan.read(model, hardware, counts, server, Prices(price, pue, grid), link)
-    if devices is None:
+    if users is not None:
+        answer = replace(answer, users=users if isinstance(users, Clients) else Clients(users))
+    answer = cut(answer, experts)
+    if "devices" in answer.left_out:
         answer = advice.checked_to_fit(on_fewest_devices(answer))
     else:
         check_devices(answer)
     # A model that writes no tokens and a format that the device lacks are refused now, not later.
     _ = answer.reading, answer.writing
     return answer
+
+
+def _asked_at_once(
+    batch: QuantityLike | None, users: QuantityLike | Clients | None
+) -> QuantityLike:
+    """The sequences of a batch, or the users, of whom there is one where neither is given."""
+    if users is None:
+        return 1 if batch is None else batch
+    if batch is not None:
+        raise InputError(
+            "plan() takes batch, which is read at once, or users, who ask one by one; got both"
+        )
+    count: QuantityLike = users.count if isinstance(users, Clients) else users
+    return count

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from calc import formats
 from calc.catalog import grids, machines, models, software
@@ -26,12 +26,16 @@ from calc.planning.nouns import UNSTATED, Prices, Server
 from calc.steps import inference
 from calc.steps.job import Formats, Job, Layout
 
+if TYPE_CHECKING:
+    from calc.planning.service.loops import Clients
+
 NARROW = "fp8", "fp4", "int8"  # that weights are quantised to for products in as few bits
 QUANTISED = {"int8": "w8a8"}  # what the weights are called of products in as few bits
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 MOST_PAID = 100_000  # USD/hour of a device, so that what is computed from it stays a number
 A_TOKEN = quantity(1, "token")
-WITHIN = quantity(1, "")  # the PUE of what is counted inside of the building alone
+ONE = quantity(1, "")
+WITHIN = ONE  # the PUE of what is counted inside of the building alone
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +61,13 @@ class Setup:
     """A country or what its electricity emits."""
     left_out: frozenset[str] = frozenset()
     """Of devices, batch, software and dtype those that were chosen here."""
+    copies: Quantity = ONE
+    """Copies of the model, or, where these share out experts, of its attention (DP)."""
+    experts: int = 1
+    """Devices that whole experts are shared out to (EP)."""
+    users: Clients | None = None
+    """Who asks again as soon as an answer is whole, as many as the batch; None where it is read
+    at once."""
 
     @classmethod
     def read(
@@ -83,10 +94,11 @@ class Setup:
         check_shapes(numbers)
         price, program = prices.price, server.software
         weights, dtype = _kept_and_computed(model, machine.device, server.weights, server.dtype)
+        shared = _devices_of(*(numbers.pop(name, None) for name in ("devices", "tensor", "copies")))
         setup = cls(
             model=model,
             machine=machine,
-            **({"devices": quantity(1, "")} | numbers),
+            **(shared | numbers),
             weights=weights,
             kv=server.kv,
             dtype=dtype,
@@ -97,7 +109,7 @@ class Setup:
             grid=prices.grid,
             left_out=frozenset(
                 {
-                    *({"devices"} - {*counts}),
+                    *(() if {"devices", "tensor"} & {*counts} else {"devices"}),
                     *({"software"} if program is None else ()),
                     *({"dtype"} if server.dtype is None else ()),
                 }
@@ -126,10 +138,17 @@ class Setup:
         narrow = [dtype for dtype in given if dtype in NARROW and dtype in self.device.dtypes]
         return narrow[0] if chosen and narrow and self.dtype not in given else ""
 
+    @property
+    def tensor(self) -> Quantity:
+        """Devices that share each matrix (TP)."""
+        return self.devices / self.copies
+
     @cached_property
     def job(self) -> Job:
-        """The model on this machine, each matrix in a slice for each device."""
-        layout = Layout(tensor=whole_numbers("devices", self.devices.magnitude))
+        """The model on this machine, each matrix of a copy in a slice for each of its devices."""
+        tensor = whole_numbers("tensor", self.tensor.magnitude)
+        copies = whole_numbers("copies", self.copies.magnitude)
+        layout = Layout(tensor=tensor, data=copies, experts=self.experts)
         sizes = Formats(self.dtype, self.weights, self.kv_size)
         return Job(self.model, self.machine, layout, sizes, self.software)
 
@@ -167,6 +186,13 @@ class Setup:
         _check_one("kv", size, self.kv)
         return size
 
+    @property
+    def one_copy(self) -> Self:
+        """The same of one copy of the model; of copies that share out experts, of all."""
+        if self.experts > 1 and largest(self.copies) > 1:
+            return self
+        return replace(self, devices=self.tensor, copies=ONE)
+
     def throughput_of(self, answer_time: Quantity) -> Quantity:
         """Tokens that all sequences together write in a second, in answers that take so long."""
         return inference.tokens_per_second(self.batch, answer_time, self.generated * A_TOKEN)
@@ -200,6 +226,32 @@ class Setup:
     def cache_per_token(self) -> Quantity:
         """The keys and values of a token, once."""
         return transformer.kv_cache_per_token(self.model, self.kv_size)
+
+
+def _devices_of(
+    devices: Quantity | None, tensor: Quantity | None, copies: Quantity | None
+) -> dict[str, Any]:
+    """All devices and the copies on them, of which two say the third; a device where none is said.
+
+    >>> both = _devices_of(None, quantity(4), quantity(2))
+    >>> print(both["devices"], both["copies"])
+    8 2
+    """
+    shared = ONE if copies is None else copies
+    if devices is None:
+        return {"devices": (ONE if tensor is None else tensor) * shared, "copies": shared}
+    if tensor is not None:
+        found = devices / tensor if copies is None else copies
+        if largest(abs(found * tensor - devices)) or largest(found % 1):
+            told = f"tensor={tensor}" + ("" if copies is None else f" and copies={copies}")
+            raise InputError(
+                f"devices are tensor times copies; got devices={devices} with {told}: leave one of"
+                " them out"
+            )
+        return {"devices": devices, "copies": found}
+    if largest(devices % shared):
+        raise InputError(f"devices={devices} are no whole number for each of copies={copies}")
+    return {"devices": devices, "copies": shared}
 
 
 def is_array(value: object) -> bool:
@@ -280,6 +332,19 @@ def memory_text(amount: Quantity, capacity: Quantity) -> str:
         return str(amount.to("byte"))
     size = amount.m_as("byte")
     return str(amount.to("GiB" if size >= 2**30 else "MiB" if size >= 2**20 else "KiB"))
+
+
+def layout(setup: Setup) -> str:
+    """How devices share a model, as engines call it: "TP4 × 2", "DP8 EP8"."""
+    copies, tensor, experts = (f"{n:g}" for n in _degrees(setup))
+    if setup.experts > 1 and setup.copies > 1:
+        return f"DP{copies} EP{experts}" if tensor == "1" else f"DP{copies} TP{tensor} EP{experts}"
+    group = f"TP{tensor} EP{experts}" if setup.experts > 1 else f"TP{tensor}"
+    return group if copies == "1" else f"{group} × {copies}"
+
+
+def _degrees(setup: Setup) -> tuple[float, float, float]:
+    return setup.copies.magnitude, setup.tensor.magnitude, setup.experts
 
 
 def devices_text(count: Quantity | float) -> str:

@@ -55,7 +55,7 @@ def _over_links(setup: Setup, bounds: StepTime, load: Tokens) -> StepTime:
     parts = {"memory bandwidth": bounds.parts["memory"], "compute": bounds.parts["compute"]}
     if setup.link is not None:
         vectors = quantity(load.computed, "") * setup.model.width * TWO_BYTES
-        sums = collectives.ring_all_reduce(vectors, setup.devices, setup.link, "0 s")
+        sums = collectives.ring_all_reduce(vectors, setup.tensor, setup.link, "0 s")
         parts["links"] = setup.model.blocks * sums
     elif "links" in bounds.parts:
         parts["links"] = bounds.parts["links"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import machines, models, training
 from calc.core.units import QuantityLike
-from calc.planning.capacity import linked_counts, on_fewest_devices, with_devices
+from calc.planning.choice import linked_counts, on_fewest_devices, with_tensor
 from calc.planning.estimate import Estimate
 from calc.planning.nouns import Server
 from figures.live.model import Answer, Axis, Choice, Count, Drawing, Model, doubling
@@ -35,7 +35,7 @@ def answer(
     setup = Estimate.read(model, place, counts, Server(weights, kv))
     rows = []
     for count in linked_counts(setup):
-        memory = with_devices(setup, count)
+        memory = with_tensor(setup, count)
         rows.append(("weights", str(count), HELD.of(memory.weight_memory)))
         rows.append(("keys and values", str(count), HELD.of(memory.cache_memory)))
     fewest = on_fewest_devices(setup)

@@ -390,7 +390,9 @@ def test_a_plan_prints_as_its_table() -> None:
     assert str(alone) == f"{alone}" == alone.table()
     assert repr(made) == "<Llama 3 8B on NVIDIA H100 SXM5 80 GB: 2 points>"
     assert repr(alone) == "<Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, batch 1, 1000 + 200 tokens>"
-    assert alone.table().startswith("Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB: 6.09 ms a token")
+    assert alone.table().startswith(
+        "Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, one sequence: 6.09 ms a token"
+    )
     assert "; vLLM 0.24.0; " in alone.table()
     assert (
         "vLLM" not in plan("llama-3-8b", H100, prompt=1000, generated=200, software="none").table()
@@ -464,7 +466,12 @@ BAD = [
     ({"batch": []}, r"batch must be a whole number from 1; got \[\]"),
     ({"batch": "8 token"}, "batch must be a whole number from 1; got '8 token'"),
     ({"batch": "x"}, "batch: cannot read 'x'"),
-    ({"batch": None}, "batch: .* got None"),
+    ({"batch": 2, "users": 2}, r"plan\(\) takes batch, .* or users, .*; got both"),
+    ({"devices": 8, "tensor": 4, "copies": 3}, "tensor times copies; got devices=8 with tensor=4"),
+    ({"devices": 8, "tensor": 3}, "devices are tensor times copies; got devices=8 with tensor=3"),
+    ({"devices": 8, "copies": 3}, "devices=8 are no whole number for each of copies=3"),
+    ({"copies": 2}, "each of copies=2 needs a sequence of the batch; got batch=1"),
+    ({"experts": 2}, "Llama 3 8B has no experts that 2 devices could share out"),
     ({"batch": float("inf")}, "batch must be a whole number from 1 to 1e15; got inf"),
     ({"batch": float("nan")}, "batch must be a whole number from 1; got nan"),
     ({"devices": 0}, "devices must be a whole number from 1; got 0"),

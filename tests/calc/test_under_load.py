@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ import numpy as np
 import pytest
 
 from calc import InputError, Job, Layout, plan, software
-from calc.planning.service import Replica, Run, Steps, observe, simulate, under_load
+from calc.planning.service import Replica, Run, Steps, loops, observe, simulate, under_load
 from calc.planning.service.load import Trace
 from calc.planning.service.observed import Point, fitted, with_numbers
 from calc.published import closed_loops
+from calc.published.reading import Row
 
 STEP = 0.01
 PLANTED = {"sustained": 0.8, "step": 0.002, "sequence": 40e-6, "request": 0.03}
@@ -82,7 +84,7 @@ def test_a_step_that_reads_takes_the_time_of_its_launches() -> None:
 
 def test_engines_have_limits_of_their_own() -> None:
     of = {
-        name: under_load.served(Job.of("llama-3-8b", machine, software=name), (900, 1000), 4000)
+        name: loops.served(Job.of("llama-3-8b", machine, software=name), (900, 1000), 4000)
         for name, machine in (("vllm", "dgx-h100"), ("sglang", "dgx-b200"))
     }
     assert (of["vllm"].chunk, of["vllm"].slots, of["vllm"].mixes) == (8192, 1024, True)
@@ -100,6 +102,98 @@ def test_a_recorded_run_is_replayed_request_by_request() -> None:
 def test_rows_are_simulated_or_say_why_not(place: int) -> None:
     met = under_load.closed_loop(closed_loops.rows()[place])
     assert bool(met.expected) != bool(met.reason)
+
+
+def drawn(count: int) -> list[Row]:
+    loops = [row for row in closed_loops.rows() if row["mode"] == "agg" and row["clients"] <= 64]
+    return random.Random(45).sample(loops, count)
+
+
+def test_plans_meet_users_as_published_loops_are_met() -> None:
+    """The plan's door and that of `calc validate --published` give the same, to the digit."""
+    asked = 0
+    for row in drawn(6):
+        met = under_load.closed_loop(row)
+        if met.job is None:
+            continue
+        layout, formats = met.job.layout, met.job.formats
+        loop = plan(
+            *(met.job.model, met.job.measured_on),
+            prompt=row["input"],
+            generated=row["output"],
+            users=under_load.clients_of(row, met.job),
+            tensor=layout.tensor,
+            copies=layout.data,
+            experts=layout.experts if layout.experts > 1 else None,
+            weights=formats.weights,
+            kv=formats.kv,
+            dtype=formats.dtype,
+            software=str(row["software"]),
+        ).expected
+        assert loop is not None
+        assert loop.time_to_first_token.m_as("s") == met.expected["ttft"]
+        assert loop.time_per_token.m_as("s") == met.expected["tpot"]
+        asked += 1
+    assert asked > 3
+
+
+def test_users_of_a_plan_are_those_of_a_closed_loop() -> None:
+    asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "software": "vllm"}
+    many = plan("llama-3-8b", "h100", users=[1, 32], devices=1, **asked)
+    one = plan("llama-3-8b", "h100", users=32, devices=1, **asked)
+    assert many.expected is not None
+    assert one.expected is not None
+    first, token = one.expected.time_to_first_token, one.expected.time_per_token
+    assert many.expected.time_to_first_token[1] == first
+    cycle = first + 199 * token
+    assert one.expected.throughput.m_as("token/s") == pytest.approx((32 * 200 / cycle).m_as("1/s"))
+    batch = plan("llama-3-8b", "h100", batch=32, devices=1, **asked)
+    assert batch.expected is not None
+    assert first < batch.expected.time_to_first_token  # which waits for all prompts
+    assert token > batch.expected.time_per_token  # which waits for none
+    assert "32 users" in one.answer
+    assert "a batch of 32 read at once" in batch.answer
+
+
+@pytest.mark.slow
+def test_no_program_beats_the_bounds_of_users() -> None:
+    for row in drawn(20):
+        met = under_load.closed_loop(row)
+        if met.job is None:
+            continue
+        layout = met.job.layout
+        made = plan(
+            *(met.job.model, met.job.measured_on),
+            prompt=round(0.9 * row["input"]),
+            generated=round(0.9 * row["output"]),
+            users=row["clients"],
+            tensor=layout.tensor,
+            copies=layout.data,
+            experts=layout.experts if layout.experts > 1 else None,
+            weights=met.job.formats.weights,
+            kv=met.job.formats.kv,
+            dtype=met.job.formats.dtype,
+        )
+        answer = row.measured["ttft"] + (made.generated.m_as("") - 1) * row.measured["tpot"]
+        assert made.time_per_token.lower.m_as("s") < row.measured["tpot"]
+        assert made.answer_time.lower.m_as("s") < answer
+
+
+def test_copies_share_users_and_batches_evenly() -> None:
+    asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "software": "vllm"}
+    for load in ("users", "batch"):
+        one = plan("llama-3-8b", "h100", tensor=2, **{load: 16}, **asked)
+        two = plan("llama-3-8b", "h100", tensor=2, copies=2, **{load: 32}, **asked)
+        assert two.devices == 4
+        assert one.expected is not None
+        assert two.expected is not None
+        for name in ("time_to_first_token", "time_per_token"):
+            mine, theirs = (getattr(made.expected, name).m_as("s") for made in (one, two))
+            assert mine == pytest.approx(theirs)
+            assert getattr(one, name).lower.m_as("s") == pytest.approx(
+                getattr(two, name).lower.m_as("s")
+            )
+        assert (two.expected.throughput / one.expected.throughput).m_as("") == pytest.approx(2)
 
 
 def test_planted_numbers_are_found_again() -> None:

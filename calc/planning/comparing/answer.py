@@ -14,7 +14,7 @@ from calc.core.errors import InputError
 from calc.core.report import Answer, Table, common_first, values
 from calc.core.units import Quantity
 from calc.planning import drawing, files
-from calc.planning.capacity import linked_counts, with_devices
+from calc.planning.choice import linked_counts, with_tensor
 from calc.planning.estimate import RANGES
 from calc.planning.report import bases, cell, chosen, heading, in_its_unit, indistinct, three
 from calc.planning.serving import Plan
@@ -286,9 +286,9 @@ class Comparison(Answer):
                     )
         for entry in self.planned:
             plan = self.plan_of(entry)
-            count = 2 * int(plan.devices.magnitude)
+            count = 2 * int(plan.tensor.magnitude)
             if count in linked_counts(plan):
-                more = self._with_more(plan, with_devices(plan, count))
+                more = self._with_more(plan, with_tensor(plan, count))
                 yield f"{self.label(entry)}: {more}."
         for entry in self.entries:
             yield from (f"{self.label(entry)}: {way}" for way in entry.ways)

@@ -22,7 +22,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import advice
-from calc.planning.capacity import linked_counts, with_devices
+from calc.planning.choice import linked_counts, with_tensor
 from calc.planning.comparing.answer import BY, EXPECTED, UPPER, Comparison, Entry, known, value_of
 from calc.planning.serving import Plan, plan
 from calc.planning.setup import devices_text, memory_text, time_limit
@@ -140,7 +140,7 @@ def prices_of(
 
 def _fitting(start: Plan) -> list[Plan] | Entry:
     """A sequence on each number of devices that holds it, or by how much none does."""
-    sizes = [with_devices(start, count) for count in linked_counts(start)]
+    sizes = [with_tensor(start, count) for count in linked_counts(start)]
     if fitting := [size for size in sizes if size.fits]:
         return fitting
     ways = [way for way in advice.ways_to_fit(start) if advice.ONCE_LINKED not in way]

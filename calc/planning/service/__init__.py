@@ -16,6 +16,7 @@ NAMES = {
     "answer": ("ServicePlan",),
     "asked": ("Service",),
     "design": ("Design", "Pool"),
+    "loops": ("Clients", "Loop", "closed_loop"),
     "load": ("Trace", "poisson", "read_trace"),
     "observed": ("Observed", "observe"),
     "plan": ("plan_service",),

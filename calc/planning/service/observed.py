@@ -31,8 +31,7 @@ from calc.core.report import Reported, Table
 from calc.core.units import QuantityLike, quantity
 from calc.planning.nouns import Server
 from calc.planning.service.asked import length_of, time_of
-from calc.planning.service.simulation import simulate
-from calc.planning.service.under_load import served, uniform
+from calc.planning.service.loops import Clients, closed_loop
 from calc.planning.setup import Setup
 from calc.published import claims
 from calc.steps.job import Job, Layout
@@ -257,13 +256,10 @@ def _simulated(job: Job, point: Point) -> tuple[float, float]:
     """First tokens and each after of a closed loop, the means."""
     assert point.prompt is not None
     assert point.answer is not None  # since they were checked
-    lengths = point.prompt, point.prompt + point.answer
-    clients = max(1, round(float(point.clients / job.layout.data)))
-    replica = served(job, lengths, clients)
     longest = 2 / (1 + point.shortest)
-    loop = uniform(clients, longest * point.prompt, longest * point.answer, point.shortest)
-    run = simulate(replica, loop, None, clients)
-    return float(run.ttft.mean()), float(run.tpot.mean())
+    lengths = longest * point.prompt, longest * point.answer
+    loop = closed_loop(job, Clients(point.clients, point.shortest), *lengths)
+    return loop.ttft, loop.tpot
 
 
 def _least_squares(rows: Any, wanted: Any) -> list[float]:

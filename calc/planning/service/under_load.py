@@ -12,22 +12,18 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
-from calc.catalog import engines, machines, models, software
+from calc.catalog import machines, models, software
 from calc.core.arrays import numpy
 from calc.core.errors import InputError
 from calc.core.records import read_rows, read_toml
-from calc.planning.service.load import Trace, poisson, read_trace
-from calc.planning.service.queue import Replica
-from calc.planning.service.search import cache_tokens
+from calc.planning.service import loops
+from calc.planning.service.load import poisson, read_trace
+from calc.planning.service.loops import Clients, means, served, uniform
 from calc.planning.service.simulation import Run, simulate
-from calc.planning.service.steps import Answers
 from calc.published import closed_loops
-from calc.published.prediction import UnusableRowError
 from calc.published.reading import FOLDER, Row
-from calc.steps.expectation import Missing
 from calc.steps.job import Formats, Job, Layout
 
-ROUNDS = 10  # requests of each client, all of which count
 DRAWN = {(1024, 1024), (1024, 8192), (8192, 1024)}  # lengths of InferenceX, drawn from 0.8 on
 PERCENTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 REQUESTS = 2000  # of a run at a rate
@@ -86,25 +82,6 @@ class Met:
         return {name: self.measured[name] / time - 1 for name, time in self.expected.items()}
 
 
-def served(job: Job, lengths: tuple[float, float], sequences: int, chunk: int = 0) -> Replica:
-    """A copy of a job's server, with its engine's own limits and so many sequences at most.
-
-    >>> job = Job.of("llama-3-8b", "dgx-h100", software="vllm")
-    >>> served(job, (1000, 1200), 64).chunk
-    8192
-    """
-    engine = engines.get(job.software.key)
-    device = job.measured_on.device
-    tokens, most = engine.largest_step(device, engines.visible(device))
-    tokens, most = chunk or tokens, min(most, sequences)
-    steps = Answers(job, lengths, tokens + most, most).expected
-    if isinstance(steps, Missing):
-        raise UnusableRowError(steps.reason)
-    job = job.with_context(lengths[1])
-    memory = cache_tokens([job], sum(lengths) / 2)
-    return Replica(steps, memory, tokens, most).run_by(job.software)
-
-
 def closed_loop(row: Row) -> Met:
     """A row of `calc.published.closed_loops` beside the simulation of its clients.
 
@@ -120,45 +97,34 @@ def closed_loop(row: Row) -> Met:
     return Met(row.id, job, row.measured, run, kind=row["mode"])
 
 
-def uniform(clients: int, prompt: float, answer: float, shortest: float = 1.0) -> Trace:
-    """Requests of so many clients, all at the start, with lengths drawn from a share of these on.
-
-    >>> uniform(2, 100, 10).prompts.tolist() == [100] * 20
-    True
-    """
-    random, count = numpy.random.default_rng(0), ROUNDS * clients
-    prompts, answers = (
-        random.integers(max(1, round(shortest * longest)), round(longest) + 1, count)
-        for longest in (prompt, answer)
-    )
-    return Trace(numpy.zeros(count), prompts, answers, numpy.zeros_like(prompts))
-
-
-def _requests(row: Row, clients: int) -> Trace:
-    shortest = 0.8 if (row["input"], row["output"]) in DRAWN else 1.0
-    return uniform(clients, row["input"], row["output"], shortest)
-
-
 def _of_inferencex(row: Row) -> bool:
     """Whether a row is of InferenceX, whose results have a day; all others are aiconfigurator's."""
     return bool(row["day"]) and (row["input"], row["output"]) in DRAWN
 
 
 def together(row: Row, job: Job) -> dict[str, float]:
-    """Means of a row's clients, of one copy's share of them where there are several.
+    """Means of a row's clients, as `calc.plan` has them of its users.
 
     >>> row = next(row for row in closed_loops.rows() if row["mode"] == "agg")
     >>> sorted(together(row, closed_loops.job_of(row)))
     ['tpot', 'ttft']
     """
-    clients = max(1, round(row["clients"] / job.layout.data))
-    setting = _setting(row, job)
-    chunk = 0
+    return vars(loops.closed_loop(job, clients_of(row, job), row["input"], row["output"]))
+
+
+def clients_of(row: Row, job: Job) -> Clients:
+    """The clients of a row, and how its benchmark's scripts start the server.
+
+    >>> row = next(row for row in closed_loops.rows() if row["mode"] == "agg")
+    >>> clients_of(row, closed_loops.job_of(row)).count
+    16
+    """
+    shortest = 0.8 if (row["input"], row["output"]) in DRAWN else 1.0
+    chunk, setting = 0, _setting(row, job)
     if setting is not None:
         chunk = setting.chunk or row["clients"] + row["input"] + setting.room
-    replica = served(job, _lengths(row), clients, chunk)
     waits = 0 if setting is None else setting.waits
-    return _means(simulate(replace(replica, waits=waits), _requests(row, clients), None, clients))
+    return Clients(row["clients"], shortest, chunk, waits)
 
 
 def _setting(row: Row, job: Job) -> Setting | None:
@@ -180,32 +146,23 @@ def _apart(row: Row, job: Job) -> dict[str, float]:
     A client is with those that write for as many steps as its answer has tokens, and in between
     with one of those that read, which is simulated; both shares follow from one another.
     """
-    readers = closed_loops.job_of(row, "readers_")
-    lengths, answer = _lengths(row), sum(closed_loops.mean_lengths(row)) - _lengths(row)[0]
+    readers, clients = closed_loops.job_of(row, "readers_"), clients_of(row, job)
+    lengths = clients.lengths(row["input"], row["output"])
     copies = row["readers"] * readers.layout.data
     reading = max(1, round(row["clients"] / copies))
     reader = served(readers, lengths, reading)
     writer_copies = row["servers"] * job.layout.data
     writer = served(job, lengths, max(1, round(row["clients"] / writer_copies)))
-    trace = _requests(row, reading)
+    trace = uniform(reading, row["input"], row["output"], clients.shortest)
     trace = replace(trace, answers=numpy.ones_like(trace.answers))
     ttft, tpot = 0.0, float(writer.steps.time(1, lengths[0]))
     for _ in range(TURNS):
-        away = answer * tpot
+        away = (lengths[1] - lengths[0]) * tpot
         ttft = float(simulate(reader, trace, None, reading, away).ttft.mean())
         share = away / (away + ttft)
         writing = min(writer.slots, max(1, round(share * row["clients"] / writer_copies)))
         tpot = float(writer.steps.time(writing, writing * sum(lengths) / 2))
     return {"ttft": ttft, "tpot": tpot}
-
-
-def _lengths(row: Row) -> tuple[float, float]:
-    prompt, answer = closed_loops.mean_lengths(row)
-    return prompt, prompt + answer
-
-
-def _means(run: Run) -> dict[str, float]:
-    return {"ttft": float(run.ttft.mean()), "tpot": float(run.tpot.mean())}
 
 
 @cache
@@ -301,7 +258,7 @@ def replayed(name: str) -> tuple[Met, Run, Run]:
     if "cache" in about:
         replica = replace(replica, memory=int(about["cache"]))
     run = simulate(replica, trace)
-    return Met(name, job, _means(measured), _means(run), kind="trace"), measured, run
+    return Met(name, job, vars(means(measured)), vars(means(run)), kind="trace"), measured, run
 
 
 def compare() -> Iterator[Met]:
