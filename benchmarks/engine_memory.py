@@ -39,6 +39,31 @@ def table() -> list[tuple[str, ...]]:
     return found
 
 
+def classes() -> list[tuple[str, ...]]:
+    """A line for each format: rows, median errors of weights and tokens, and those in the ±."""
+    by_format: dict[str, list[Logged]] = {}
+    for row in rows():
+        if row.judges:
+            asked = str(row.conditions.get("weights", row.predicted.start.weights))
+            by_format.setdefault(asked, []).append(row)
+    found: list[tuple[str, ...]] = [("weights", "n", "of weights", "of tokens", "in the ±", "±")]
+    for form, judged in sorted(by_format.items()):
+        told = [[abs(error) for error in errors(name, judged)] for name in ("weights", "tokens")]
+        within = [row for row in judged if row.within is not None]
+        inside = sum(bool(row.within) for row in within)
+        widths = [row.predicted.tokens_off for row in within]
+        found.append(
+            (
+                form,
+                str(len(judged)),
+                *(f"{median(sizes):.1%}" if sizes else "" for sizes in told),
+                f"{inside} of {len(within)}",
+                f"{median(widths):.0%}" if widths else "",
+            )
+        )
+    return found
+
+
 def main() -> None:
     """Print them."""
     print("\n".join(columns(table())))
@@ -48,6 +73,7 @@ def main() -> None:
         if told := errors(name, judging):
             sizes = [abs(error) for error in told]
             print(f"{name}: {median(sizes):.2%}, {max(sizes):.2%}, n = {len(told)}")
+    print("\n" + "\n".join(columns(classes())))
     nearest = off(judging)
     print(f"caches: nine in ten within {nearest[int(0.9 * len(nearest))]:.2f} GiB")
 

@@ -26,11 +26,13 @@ TEXTS = ("name", "written", "rule", "fraction", "read_to")
 NUMBERS = (
     *("block", "latent_block", "large_memory"),
     *("weights_error", "step_error", "outside_error", "states_error"),
+    *("padded_error", "named_error", "recipe_error", "counted_error"),
     *("tokens", "tokens_large", "sequences", "sequences_large"),
 )
 OF_A_VERSION = (
     *("utilization", "sampler", "sampler_rows", "workspace", "stream", "constant"),
-    *("alone", "together", "each", "graphs", "graphs_counted", "error"),
+    *("alone", "together", "each", "apart", "state_blocks", "groups_printed"),
+    *("graphs", "graphs_counted", "error"),
 )
 SERVE = ("since", "read_to", "read_in", "source", "checked", "later")
 OPTIONS = (
@@ -190,7 +192,7 @@ def visible(device: Accelerator) -> Quantity:
     """What programs find of a device's memory as they start.
 
     >>> print(visible(hardware.get("h100")), visible(hardware.get("rtx-4090")))
-    79.19 GiB 23.64 GiB
+    79.19 GiB 23.61 GiB
     """
     records = _visible()
     if (record := records.get(device.key)) is not None:

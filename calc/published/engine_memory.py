@@ -45,11 +45,12 @@ class Logged:
             if shape is None
             else models.from_shape(name=self.conditions["name"], **shape)
         )
+        visible = self.conditions.get("visible")
         return device_memory.fit(
             model,
             self.conditions["device"],
             self.conditions["software"],
-            memory=f"{self.conditions['visible']} GiB",
+            memory=None if visible is None else f"{visible} GiB",
             **{name: self.conditions[name] for name in SETTINGS if name in self.conditions},
         )
 
@@ -71,6 +72,18 @@ class Logged:
         +0.01%
         """
         return self.expected(name) / float(self.measured[name]) - 1
+
+    @property
+    def within(self) -> bool | None:
+        """Whether what is left for caches lies in the printed ±; None where no log says."""
+        memory = self.predicted
+        assert memory.error is not None
+        if "caches" in self.measured:
+            off = abs(self.expected("caches") - self.measured["caches"])
+            return bool(off <= memory.error.m_as("GiB"))
+        if "tokens" in self.measured:
+            return abs(1 - self.measured["tokens"] / memory.tokens) <= memory.tokens_off
+        return None
 
 
 @cache

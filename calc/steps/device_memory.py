@@ -24,7 +24,8 @@ from calc.catalog.engines import Engine
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import CACHING, RECURRENT, check_transformer
+from calc.catalog.models.architecture import CACHING, RECURRENT, Matrix, check_transformer
+from calc.catalog.models.checkpoints import RECURRENCES
 from calc.catalog.models.weights import RELEASED, Weights
 from calc.catalog.software import NO_SOFTWARE, UNKNOWN, Software
 from calc.core import arguments
@@ -74,10 +75,10 @@ class Pages:
     each: float
     """Bytes of a token in a layer; of a state those of the sequence."""
 
-    def blocks(self, tokens: Number, block: int, ahead: int, window: int) -> Number:
+    def blocks(self, tokens: Number, block: int, ahead: int, window: int, states: int) -> Number:
         """Return the blocks that a sequence of so many tokens holds in one of these layers."""
         if self.kind in RECURRENT:
-            return 1
+            return states
         if self.kind == "window":
             # Those of a step are all written before any that the window has left behind is freed.
             return ceiling(minimum(window - 1 + ahead, tokens) / block) + 1
@@ -171,6 +172,7 @@ class Start:
             return
         weights = _gib(self._weights())
         off = None if self.rules is None else self._off("weights", weights)
+        off = None if off is None else off + self._unlike.to("MiB")
         yield Part("weights", weights, self._weights_told(), off)
         if self.rules is None or self.engine.rule == "static":
             return
@@ -201,15 +203,37 @@ class Start:
 
         Of a device whose logs were not read, what programs find of its memory may be off too, and
         of several without a switch what their links' buffers take; of models with states what
-        their kernels take.
+        their kernels take; of a version whose rules are another's its largest step; and of weights
+        that a name alone tells of what their makers leave in 16 bits.
         """
-        off: Quantity = self.engine["error"].to("GiB")
+        off: Quantity = self.engine["error"].to("GiB") + self._unlike
+        if self.engine.counted_as and "counted_error" in self.engine:
+            off = off + self.engine["counted_error"] * self._peak()[0]
         if self.memory is None and not engines.is_visible_known(self.device):
             off = off + self.device.memory_capacity * engines.visible_spread() * self.utilization
         if self._links_unknown:
-            off = off + self.engine["together"]
+            off = off + self.engine["apart"]
         if self.model.layers_with(*RECURRENT) and "states_error" in self.engine:
             off = off + self.engine["states_error"]
+        return off
+
+    @cached_property
+    def _unlike(self) -> Quantity:
+        """What weights of other makers, or padded by other kernels, may take more or less."""
+        off = quantity(0, "GiB")
+        if "named_error" not in self.engine:
+            return off
+        padding = sum(self._padding(matrix) for matrix in self.model.matrices)
+        off = off + self.engine["padded_error"] * _gib(padding)
+        if self.weights.by_name:
+            more = sum(
+                each.parameters * (TWO_BYTES - float(self.weights.size(each).m_as("byte")))
+                for each in self.model.matrices
+                if each.name in RECURRENCES
+            )
+            more = _gib(max(0.0, more) / int(self.layout.tensor))
+            off = off + self.engine["recipe_error"] * more
+            off = off + self.engine["named_error"] * _gib(self._weights())
         return off
 
     @property
@@ -246,6 +270,13 @@ class Start:
         size = most if most < MANY * fewest else fewest
         return size, sum(math.ceil(count / size) for count in counts)
 
+    @property
+    def prints_groups(self) -> bool:
+        """Whether the engine's log divides its tokens by groups, in place of what they hold."""
+        if self.rules is None or "groups_printed" not in self.rules or not self.divided:
+            return False
+        return bool(self.rules["groups_printed"].magnitude) and self._groups[1] > 1
+
     @cached_property
     def block_bytes(self) -> float:
         """Bytes that a block takes in all layers of a group."""
@@ -254,13 +285,24 @@ class Start:
         )
         return page * self._groups[0]
 
+    def _tokens_of_a_block(self, pages: Pages) -> int:
+        """Tokens of a block of one kind: more where they keep less, so that all are as large."""
+        widest = max(other.each for other in self._pages if other.kind in CACHING)
+        times = widest / pages.each
+        return self.block * (int(times) if times == int(times) else 1)
+
     def blocks_of(self, context: Number) -> Number:
         """Return the blocks that a sequence of so many tokens holds, of all groups."""
-        window = self.model.window or 0
+        window, states = self.model.window or 0, 1
+        if self.rules is not None and "state_blocks" in self.rules:
+            states = int(self.rules["state_blocks"].m_as(""))
         held: Number = 0
         for pages in self._pages:
-            groups = math.ceil(pages.layers / self._groups[0])
-            held = held + groups * pages.blocks(context, self.block, self.step_tokens, window)
+            groups, block = math.ceil(pages.layers / self._groups[0]), self.block
+            if pages.kind in CACHING:
+                block = self._tokens_of_a_block(pages)
+            of_one = pages.blocks(context, block, self.step_tokens, window, states)
+            held = held + groups * of_one
         return held
 
     def taken(self, context: Number) -> Number:
@@ -277,12 +319,12 @@ class Start:
         """What each kind of layer keeps of a token, or of a sequence, on a device."""
         model, size = self.model, self.job.formats.kv
         tensor = int(self.layout.tensor)
-        heads = max(1, model.kv_heads // tensor)
         pages: list[Pages] = []
         for kind in ("full", "window"):
             if layers := self._layers_with(kind):
+                own = model.heads_of(kind)
                 per_token = transformer.kv_bytes_per_token(
-                    1, heads, model.key_width, model.head_value_width, size
+                    1, max(1, own.keys // tensor), own.key_width, own.value_width, size
                 )
                 pages.append(Pages(kind, layers, per_token.m_as("byte/token")))
         if layers := self._layers_with("latent", "sparse"):
@@ -308,14 +350,15 @@ class Start:
     def _state(self, kind: str) -> float:
         """Bytes of the state of a sequence in a layer: its matrix, and inputs of a convolution."""
         model = self.model
+        each = model.state_bytes or TWO_BYTES
         inputs = model.convolved(kind) * ((model.convolution or 0) - 1) * TWO_BYTES
         if kind == "linear":
             widths = (model.linear_key_width or 0) * (model.linear_value_width or 0)
-            return float(TWO_BYTES * (model.linear_value_heads or 0) * widths + inputs)
-        return float(TWO_BYTES * model.state_inner * (model.state_width or 0) + inputs)
+            return float(each * (model.linear_value_heads or 0) * widths + inputs)
+        return float(each * model.state_inner * (model.state_width or 0) + inputs)
 
     def _weights(self) -> float:
-        """Bytes of the weights of a device, with the table of its positions."""
+        """Bytes of the weights of a device, with an encoder of images and a table of positions."""
         model, tensor = self.model, int(self.layout.tensor)
         memory = float(self.weights.memory.m_as("byte")) / tensor
         groups, width = model.kv_heads, model.head_width
@@ -325,9 +368,8 @@ class Start:
                 memory += matrix.parameters * size * (1 / groups - 1 / tensor)
             if matrix.name in ("query down", "key and value down"):
                 memory += matrix.parameters * size * (1 - 1 / tensor)
-            if self._padded(matrix.group):
-                narrow = min(matrix.inputs, matrix.outputs)
-                memory += matrix.parameters * size / tensor * (_padding(narrow) - 1)
+            memory += self._padding(matrix)
+        memory += TWO_BYTES * (model.vision or 0) / tensor
         rotary = model.rotary_width if model.rotary_width is not None else width
         positions = 0.0 if model.positions is not None else float(model.context)
         return memory + positions * float(rotary) * TWO_BYTES
@@ -336,14 +378,26 @@ class Start:
         """Whether matrices are as wide as kernels for four bits need them."""
         return group == "experts" and self._bits(group) < BYTE
 
+    def _padding(self, matrix: Matrix) -> float:
+        """Bytes of a device by which a matrix is wider for such kernels."""
+        if not self._padded(matrix.group):
+            return 0.0
+        size = float(self.weights.size(matrix).m_as("byte")) / int(self.layout.tensor)
+        wider = _padding(min(matrix.inputs, matrix.outputs)) - 1
+        return matrix.parameters * size * wider
+
     def _bits(self, group: str) -> float:
-        """Bits of a weight of a group of matrices."""
-        sizes = self.weights.sizes
-        return float(sizes.get(group, sizes["others"]).m_as("bit"))
+        """Bits of a weight of a group of matrices, of the first of them where they differ."""
+        of_group = (each for each in self.model.matrices if each.group == group)
+        first = next(of_group, None)
+        size = self.weights.sizes["others"] if first is None else self.weights.size(first)
+        return float(size.m_as("bit"))
 
     def _weights_told(self) -> str:
         sliced = f", in {self.layout.tensor} slices" if self.layout.tensor > 1 else ""
-        return f"counted matrix by matrix in {self.weights}{sliced}, with a table of positions"
+        images = ", its encoder of images" if self.model.vision else ""
+        told = f"counted matrix by matrix in {self.weights}{sliced}{images}"
+        return f"{told}, with a table of positions"
 
     def _peak(self) -> tuple[Quantity, str]:
         """The largest step at its peak, and what takes it."""
@@ -368,7 +422,10 @@ class Start:
         dense = (model.feed_forward_width or 0) if model.layers_with("dense") else 0
         inner = max(dense, shared) / tensor
         products = TWO_BYTES * (3 if model.gated else 2)
-        if self._bits("feed-forward") == BYTE:
+        multiplied = self.weights.products
+        if round(self._bits("feed-forward")) == BYTE and (
+            not multiplied or multiplied in self.device.dtypes
+        ):
             products += 1  # what is multiplied is rounded to a byte before
         return inner * products
 
@@ -395,6 +452,8 @@ class Start:
         """What lies outside of torch: the kernels' own memory and buffers of links."""
         if self.layout.tensor == 1:
             return self.engine["alone"].to("GiB"), _source(self.engine, "alone")
+        if self._links_unknown:
+            return self.engine["apart"].to("GiB"), _source(self.engine, "apart")
         both = self.engine["together"] + self.layout.tensor * self.engine["each"]
         return both.to("GiB"), f"with buffers of links, {_source(self.engine, 'together')}"
 
@@ -460,10 +519,10 @@ class Start:
             )
         if self._links_unknown:
             yield (
-                "Buffers of links take what they take on devices behind a switch, NVLink's; without"
-                " one they may be a few hundred MiB."
+                "Without a switch between devices, buffers of links are taken to be as in a version"
+                " that had none for sums through one; no complete log of such devices was read."
             )
-        if self.model.layers_with(*RECURRENT):
+        if self.model.layers_with(*RECURRENT) and self.model.state_bytes is None:
             yield (
                 "States are taken to be in 16 bits, as they are where a configuration does not ask"
                 " for FP32, which doubles them."
@@ -545,7 +604,14 @@ class Memory(Answer):
         return tuple(f"{part.name}: {part.how}." for part in self.parts)
 
     def _assumptions(self) -> Iterator[str]:
-        return self.start.assumptions()
+        yield from self.start.assumptions()
+        if self.start.prints_groups:
+            engine, groups = self.start.engine, self.start._groups[1]
+            printed = self.blocks // groups * self.block
+            yield (
+                f'The log of {engine.title} prints {printed} tokens as "GPU KV cache size": its'
+                f" blocks over {groups} groups of layers, which is not what fits."
+            )
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -573,7 +639,7 @@ class Memory(Answer):
         """How far off its parts are."""
         if self.error is None:
             return "weights and caches counted, and nothing else"
-        off = f"; tokens ± {self._tokens_off:.1%}" if self.fits else ""
+        off = f"; tokens ± {self.tokens_off:.1%}" if self.fits else ""
         return f"logs of engines, matrix by matrix and part by part{off}"
 
     @property
@@ -592,7 +658,7 @@ class Memory(Answer):
     @cached_property
     def tables(self) -> Sequence[Table]:
         """The parts of a device's memory, and what its caches hold."""
-        off = f"± {self._tokens_off:.1%}" if self.fits and self.error is not None else ""
+        off = f"± {self.tokens_off:.1%}" if self.fits and self.error is not None else ""
         rows = [
             ("", "each device", ""),
             ("found by programs", str(self.visible), ""),
@@ -616,9 +682,10 @@ class Memory(Answer):
         return max(0.0, float(self.caches.m_as("byte")))
 
     @property
-    def _tokens_off(self) -> float:
+    def tokens_off(self) -> float:
+        """What the tokens are off by at most, as a share: all of them where they may be none."""
         assert self.error is not None
-        return float((self.error / self.caches).m_as(""))
+        return min(1.0, float((self.error / self.caches).m_as("")))  # none holds fewer than none
 
     @cached_property
     def facts(self) -> Mapping[str, object]:
@@ -770,7 +837,7 @@ def fit(
     (1096496, '2.205 GiB')
     >>> lacks = fit("llama-3.1-70b", "h100", "vllm 0.19", context=8192).lacks
     >>> print(lacks.missing, [way.settings for way in lacks.ways])
-    64.87 GiB [{'weights': 'fp8'}, {'tensor': 2}]
+    64.87 GiB [{'weights': 'int4'}, {'tensor': 2}]
     """
     checked = models.transformer(model)
     check_transformer(checked)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from benchmarks import engine_memory as benchmark
-from calc import InputError, device_memory, engines, hardware, models
+from calc import InputError, device_memory, engines, hardware, models, quantity
 from calc.core.citations import bibliography
 from calc.published.engine_memory import rows
 from calc.steps.device_memory import Lacks, Memory
@@ -20,7 +20,8 @@ from tests.rows import each_row
 
 MODELS = ("llama-3-1-8b", "qwen-3-30b-a3b", "gemma-3-27b", "gpt-oss-20b", "nemotron-nano-9b-v2")
 JUDGED = [row for row in rows() if row.judges]
-PROFILED = [row for row in JUDGED if row.conditions["software"].startswith("vLLM 0.1")]
+WHOLE = [row for row in JUDGED if "step" in row.measured]
+PROFILED = [row for row in WHOLE if row.conditions["software"].startswith("vLLM 0.1")]
 
 
 def fitted(model: str = "llama-3-1-8b", **asked: object) -> Memory:
@@ -104,10 +105,98 @@ def test_rows_that_nothing_is_fitted_to_judge() -> None:
 
 
 def test_other_versions_and_engines_are_held_to_what_is_known() -> None:
-    for row in JUDGED:
-        if row not in PROFILED:
-            off = abs(row.expected("caches") - row.measured["caches"])
-            assert off <= row.predicted.error.m_as("GiB"), row.id
+    told = [row for row in JUDGED if row not in PROFILED and row.within is not None]
+    assert sum(bool(row.within) for row in told) >= 0.9 * len(told)
+
+
+def test_checkpoints_of_each_format_are_near_their_logs() -> None:
+    """Half of them within 3 %; nine in ten of what is left for caches in the ±, any source out."""
+    judged = [row for row in JUDGED if row not in PROFILED]
+    assert median(map(abs, benchmark.errors("weights", judged))) < 0.03
+    for source in {row.conditions["source_key"] for row in judged}:
+        others = [row for row in judged if row.conditions["source_key"] != source]
+        within = [row.within for row in others if row.within is not None]
+        assert sum(within) >= 0.9 * len(within), source
+
+
+# Of logs that are not among the rows above: model, format, devices, and GiB of weights on each.
+@pytest.mark.parametrize(
+    ("model", "weights", "tensor", "logged"),
+    [
+        ("llama-3-8b", "fp8", 1, 8.46),
+        ("llama-3-1-70b", "w8a8", 1, 67.72),
+        ("llama-3-405b", "fp8", 8, 57.75),
+        ("qwen-3-5-27b", "fp8", 2, 14.28),
+        ("qwen-3-4b", "awq", 1, 2.5),
+        ("mistral-small-3", "awq", 1, 13.3),
+    ],
+)
+def test_weights_of_a_name_are_what_engines_load(
+    model: str, weights: str, tensor: int, logged: float
+) -> None:
+    answer = fitted(model, weights=weights, tensor=tensor, device="h200", context=2048)
+    assert answer.parts[0].memory.m_as("GiB") == pytest.approx(logged, rel=0.02)
+
+
+def test_states_in_fp32_make_the_blocks_of_the_log() -> None:
+    """1 568 tokens, by logs on an RTX A6000 and on two RTX 3090 with caches in FP8."""
+    for tensor in (1, 2):
+        asked = {"kv": "fp8", "weights": "fp8", "tensor": tensor, "device": "h200"}
+        answer = fitted("qwen-3-5-27b", **asked)
+        assert answer.block == 1568
+        assert not any("States are taken" in told for told in answer.caveats)
+
+
+def test_a_state_has_two_blocks_where_prefixes_are_kept() -> None:
+    """Of 69 blocks a sequence of 131 072 tokens: 63 of 2 096 tokens, and twice 3 of states."""
+    answer = fitted(
+        "qwen-3-5-35b-a3b",
+        device="rtx-5090",
+        software="vllm 0.24",
+        weights="nvfp4",
+        kv="fp8",
+        context=131_072,
+    )
+    assert (answer.block, answer.blocks_of_a_sequence) == (2096, 63 + 2 * 3)
+
+
+def test_what_the_log_of_a_version_prints_is_told() -> None:
+    """About 55 000 tokens of about 50 GiB, where the next version prints 525 000."""
+    asked = {"device": "a100", "weights": "awq", "utilization": 0.9, "context": 262_144}
+    older, newer = (fitted("gemma-4-31b", **asked, software=f"vllm 0.{n}") for n in (20, 21))
+    (told,) = [each for each in older.assumptions if "KV cache size" in each]
+    printed = int(told.split(" tokens as")[0].split()[-1])
+    assert printed == pytest.approx(55_000, rel=0.1)
+    assert older.tokens > 10 * printed
+    assert not any("KV cache size" in each for each in newer.assumptions)
+
+
+def test_heads_of_windows_are_their_own() -> None:
+    """Gemma 4 31B: 16 heads of 256 in windows, 4 of 512 else, whose blocks are twice as long."""
+    answer = fitted("gemma-4-31b", context=32_768, weights="awq", batched_tokens=2048)
+    assert [pages.each for pages in answer.start._pages] == [4 * 1024 * 2, 16 * 512 * 2]
+    assert answer.blocks_of_a_sequence == 32_768 // 32 + 5 * (192 + 1)
+
+
+def test_no_interval_goes_below_zero() -> None:
+    answer = fitted("qwen-3-5-27b", device="rtx-3090", tensor=2, weights="fp8", context=131_072)
+    assert answer.error is not None
+    assert 0 < answer.tokens_off <= 1
+    tight = fitted("gpt-oss-120b", device="h100", utilization=0.87, context=1024)
+    assert tight.fits
+    assert tight.error > tight.caches
+    assert tight.tokens_off == 1
+
+
+def test_what_a_name_leaves_open_is_in_the_interval() -> None:
+    """By a name makers differ; of a release, or of groups that are given, nothing is open."""
+    exact = fitted(
+        "qwen-3-5-27b", device="h200", weights="attention=awq,feed-forward=awq,others=bf16"
+    )
+    named = fitted("qwen-3-5-27b", device="h200", weights="awq")
+    assert exact.parts[0].memory == named.parts[0].memory
+    assert named.error > exact.error + quantity(3, "GiB")
+    assert fitted("deepseek-v3", device="dgx-h200", tensor=8).error.m_as("GiB") == 0.25
 
 
 def test_every_number_has_its_source() -> None:
@@ -170,9 +259,11 @@ def test_a_device_of_which_no_log_is_known_has_a_wider_error() -> None:
 
 def test_several_devices_without_a_switch_have_a_wider_error() -> None:
     alone, both = (device_memory.fit("llama-3-8b", "rtx-5090-2", tensor=n) for n in (1, 2))
-    assert both.error.m_as("GiB") == pytest.approx(alone.error.m_as("GiB") + 2.01)
-    assert "without one they may be a few hundred MiB" in both.explain().replace("\n  ", " ")
-    assert "few hundred" not in fitted(tensor=2).text()
+    assert both.error.m_as("GiB") == pytest.approx(alone.error.m_as("GiB") + 0.55)
+    (outside,) = (part for part in both.parts if part.name == "outside of torch")
+    assert outside.memory.m_as("GiB") == 0.55
+    assert "Without a switch between devices" in both.explain().replace("\n  ", " ")
+    assert "Without a switch" not in fitted(tensor=2).explain()
 
 
 def test_the_size_of_a_step_is_that_of_the_server_for_the_device() -> None:
@@ -236,7 +327,7 @@ def test_what_does_not_fit_is_an_answer_with_its_parts() -> None:
 @pytest.mark.parametrize(
     ("asked", "ways"),
     [
-        ({"model": "llama-3-70b"}, [{"weights": "fp8"}, {"tensor": 2}]),
+        ({"model": "llama-3-70b"}, [{"weights": "int4"}, {"tensor": 2}]),
         ({"model": "llama-3-8b", "device": "rtx-4060-ti"}, [{"weights": "fp8"}]),
     ],
 )

@@ -53,6 +53,7 @@ OPTIONAL = {  # numbers that only some layers of a kind have
     "window_head_width": ("window",),
     "time_step_rank": ("state",),
     "chunk": RECURRENT,
+    "state_bytes": RECURRENT,
     "decay_rank": ("linear",),
 }
 NORMS = {"rms": 1, "layer": 2}  # vectors of each
@@ -174,6 +175,8 @@ class Transformer(Entry):
     time_step_rank: int | None = None
     convolution: int | None = None
     chunk: int | None = None
+    state_bytes: int | None = None
+    vision: int | None = None
     total: Quantity | None = None
     """Parameters as published; `parameters` counts them."""
     released: Release | None = None

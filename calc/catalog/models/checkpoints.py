@@ -18,7 +18,9 @@ from calc.core.names import spellings, squeezed
 LINEAR = ("experts", "feed-forward", "attention")
 """Groups of the linear layers of blocks."""
 WIDE = "bf16"  # what stays as it was trained
-SIXTEEN = 16  # bits
+RECURRENCES = "linear input", "decay", "linear output"
+"""Matrices of linear attention. NVFP4 leaves them out: NVIDIA's own checkpoints have them in FP8,
+those by llm-compressor's recipes in 16 bits [llm-compressor-recipes]."""
 
 
 class Scheme(NamedTuple):
@@ -30,6 +32,8 @@ class Scheme(NamedTuple):
     """What products are computed in, where weights are not widened before."""
     also: tuple[str, ...] = ()
     """Other names of such checkpoints."""
+    recurrences: str = ""
+    """The format of matrices of linear attention, where it is another."""
 
 
 SCHEMES = {
@@ -40,8 +44,8 @@ SCHEMES = {
     "mxfp6": Scheme("mxfp6", "", ("mxfp6-e3m2",)),
     "int8": Scheme("int8", "", ("w8a16", "bnb-8bit", "gptq-int8")),
     "w8a8": Scheme("int8", "int8", ("w8a8-int8", "int8-w8a8")),
-    "nvfp4": Scheme("nvfp4", "fp4", ("fp4-e2m1", "nvfp4-w4a4")),
-    "nvfp4a16": Scheme("nvfp4", "", ("w4a16-nvfp4",)),
+    "nvfp4": Scheme("nvfp4", "fp4", ("fp4-e2m1", "nvfp4-w4a4"), "fp8"),
+    "nvfp4a16": Scheme("nvfp4", "", ("w4a16-nvfp4",), "fp8"),
     "mxfp4": Scheme("mxfp4"),
     "awq": Scheme("AWQ", "", ("awq-int4", "awq-4bit", "autoawq")),
     "gptq": Scheme("GPTQ", "", ("gptq-int4", "autoround", "int4-autoround")),
@@ -105,6 +109,9 @@ def _key_of(given: str) -> str | None:
 def _of_scheme(model: Transformer, scheme: Scheme) -> Checkpoint:
     groups = {matrix.group for matrix in model.matrices}
     linear = {group: scheme.form for group in LINEAR if group in groups}
+    if scheme.recurrences:
+        apart = (each.name for each in model.matrices if each.name in RECURRENCES)
+        linear |= dict.fromkeys(apart, scheme.recurrences)
     return Checkpoint(linear | {"others": WIDE}, scheme.products)
 
 

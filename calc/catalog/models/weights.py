@@ -37,6 +37,8 @@ class Weights:
     """Of a checkpoint whose formats are too many to be told."""
     as_released: bool = False
     """Whether they are those of the model's own release."""
+    by_name: bool = False
+    """Whether a name alone tells of them, so that who made the checkpoint decided the rest."""
 
     @classmethod
     def of(cls, model: Transformer, given: QuantityLike, argument: str = "weights") -> Weights:
@@ -61,7 +63,8 @@ class Weights:
         if isinstance(given, str) and "=" in given:
             return cls(model, _groups(given, argument), argument)
         if isinstance(given, str) and (held := checkpoints.named(model, given, argument)):
-            return cls(model, held.given, argument, held.products, held.name, held.released)
+            own = held.released
+            return cls(model, held.given, argument, held.products, held.name, own, not own)
         return cls(model, {"others": given}, argument)
 
     def __post_init__(self) -> None:
