@@ -13,14 +13,17 @@ sources.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from calc.catalog import software as programs
+from calc.core.elementwise import maximum, minimum
 from calc.core.errors import InputError
 from calc.core.records import DATA, read_rows
-from calc.core.units import Quantity
+from calc.core.units import Quantity, quantity
 
 FILE = DATA / "intervals.csv"
 COLUMNS = ("work", "software", "model", "basis", "rows", "sources", "median_error", "low", "high")
@@ -56,28 +59,144 @@ class Interval:
     low: float
     high: float
 
-    def around(self, expected: Quantity) -> tuple[Quantity, Quantity]:
-        """The least and the most that an expected time, or what grows with it, may be."""
-        return expected * self.low, expected * self.high
-
-    def around_rate(self, expected: Quantity) -> tuple[Quantity, Quantity]:
-        """The same of a rate, which falls as times grow."""
-        return expected / self.high, expected / self.low
+    def around(
+        self, expected: Quantity, bound: Quantity | None = None, rate: bool = False
+    ) -> Around:
+        """The range of an expected time, or what grows with it, or else of a rate."""
+        return around(expected, self.low, self.high, bound, rate)
 
     @property
     def kind(self) -> str:
-        """The class of rows in words."""
-        models = {"mixture": " of mixtures", "dense": " of dense models", "": ""}[self.model]
-        filled = ", filled in" if self.basis == FILLED[1] else ""
-        return f"{self.work}{models}{f' by {self.software}' if self.software else ''}{filled}"
+        """The class of rows in words.
+
+        >>> of("serving", "vllm", mixture=False).kind
+        'serving by vLLM, dense models, nothing filled in'
+        """
+        by = programs.get(self.software).name if self.software else "any software"
+        models = {"mixture": "mixtures of experts", "dense": "dense models", "": "any model"}
+        bases = {
+            "measured": "nothing filled in",
+            "filled": "rates or conditions filled in",
+            "": "filled in or not",
+        }
+        return f"{self.work} by {by}, {models[self.model]}, {bases[self.basis]}"
 
     def __str__(self) -> str:
-        low, high = (f"{100 * (end - 1):+.0f}" for end in (self.low, self.high))
-        told = "" if self.software and self.model else f" ({self.kind})"
-        return (
-            f"{self.rows} such rows{told}: half within {self.median_error:.0%}, 80% in"
-            f" {low} … {high}%".replace("-", "\N{MINUS SIGN}")
-        )
+        """The sentence of a range: which rows count, and where they lie.
+
+        >>> str(of("serving", "vllm", mixture=False)).partition(": ")[2]
+        'half within 9.2%, 80% of times in −57.1 … +17.4%'
+        """
+        return f"{self.rows} published rows ({self.kind}): half within {self.spread}"
+
+    @property
+    def spread(self) -> str:
+        """How far off half of the rows were, and between what 80 % of their times lie."""
+        return f"{self.median_error:.1%}, 80% of times in {signed(self.low)} … {signed(self.high)}%"
+
+
+def signed(factor: float) -> str:
+    """A factor as a share in percent, with its sign and as many digits as the data have.
+
+    >>> signed(0.429), signed(1.5)
+    ('−57.1', '+50')
+    """
+    return f"{round(100 * (factor - 1), 1):+g}".replace("-", "\N{MINUS SIGN}")
+
+
+@dataclass(frozen=True)
+class Around:
+    """The range of what is expected: factors of it, but where a bound cuts an end.
+
+    Of arrays the ends are arrays.
+    """
+
+    expected: Quantity
+    low: Quantity
+    high: Quantity
+    bound: Quantity | None = None
+    """What no program beats."""
+
+    @property
+    def ends(self) -> tuple[Quantity, Quantity]:
+        """The least and the most."""
+        return self.low, self.high
+
+    @property
+    def cut(self) -> str | None:
+        """The end that is the bound's, "low" of a time or "high" of a rate; None where none is."""
+        if self.bound is None or self.bound == self.expected:
+            return None
+        return next((end for end in ENDS if getattr(self, end) == self.bound), None)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The range by names that stay."""
+        return {"low": self.low, "high": self.high, "cut": self.cut}
+
+    def told(self, expected: str = "") -> str:
+        """Both ends in three digits, in the unit of what is printed; ≥ or ≤ marks the bound.
+
+        >>> from calc import quantity
+        >>> print(around(quantity("10 ms"), 0.5, 1.5, quantity("8 ms")).told())
+        ≥8 to 15 ms
+        """
+        printed = expected or str(self.expected)
+        unit = "%" if printed.endswith("%") else printed.partition(" ")[2]
+        return f"{marked(self.facts, unit, ' to ')} {unit}".rstrip()
+
+    def __str__(self) -> str:
+        """Where the bound cuts it, and how far that is from what is expected.
+
+        >>> from calc import quantity
+        >>> print(around(quantity("10 ms"), 0.5, 1.5, quantity("8 ms")))
+        8 ms (−20%)
+        """
+        share = float((self.bound / self.expected).m_as("")) if self.bound is not None else 1.0
+        return f"{self.bound} ({signed(share)}%)"
+
+
+def marked(facts: Mapping[str, Any], unit: str, between: str) -> str:
+    """Both ends of a range as numbers of that unit, what is a bound behind its sign."""
+    return between.join(
+        f"{sign if end == facts['cut'] else ''}{three(facts[end], unit)}"
+        for end, sign in ENDS.items()
+    )
+
+
+def three(value: Quantity, unit: str) -> str:
+    """A number in three digits, in that unit."""
+    return str(quantity(float(f"{value.m_as(unit):.3g}"), ""))
+
+
+def cuts(ranges: Mapping[str, Around | None]) -> str:
+    """The clause that says which ranges end at a bound, by what they are of; "" where none does."""
+    told = [f"{name} at {each}" for name, each in ranges.items() if each and each.cut]
+    return f"; the bound cuts {', '.join(told)}" if told else ""
+
+
+ENDS = {"low": "≥", "high": "≤"}
+"""The ends of a range, and what marks one that is a bound."""
+
+
+def around(
+    expected: Quantity, low: float, high: float, bound: Quantity | None = None, rate: bool = False
+) -> Around:
+    """The range between two factors of a time, no end beyond the bound that no program beats.
+
+    A rate falls as times grow, and its bound is at the other end.
+
+    >>> from calc import quantity
+    >>> found = around(quantity("10 ms"), 0.5, 1.5, quantity("8 ms"))
+    >>> print(found.low, found.high, found.cut)
+    8 ms 15 ms low
+    """
+    least, most = (expected / high, expected / low) if rate else (expected * low, expected * high)
+    if bound is not None and rate:
+        most = minimum(most, bound)
+    elif bound is not None:
+        least = maximum(least, bound)
+    return Around(expected, least, most, bound)
 
 
 def load(path: Path | str = FILE) -> Iterator[Interval]:

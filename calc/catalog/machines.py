@@ -52,6 +52,7 @@ FABRICS = {  # and what each is, in a sentence that names it
     "mesh": "a mesh, in which each device has a link to every other one",
     "pcie": "the host's PCIe",
 }
+NETWORKS = ("InfiniBand", "RoCE", "EFA", "GPUDirect-TCPX", "GPUDirect-TCPXO")
 FIELDS = {
     "bandwidth": "bandwidth of a device into the fabric, each way",
     "ports": "bandwidth of a device to the network, each way",
@@ -82,7 +83,7 @@ NAMES = {  # of what each of these is measured on; products are measured by form
 NO_TIME = quantity(0, "s")
 KNOWN = (
     *("name", "device", "domain", "fabric", "sides", "wraparound", "sums_in_switch", "usual"),
-    *("rates_of", "reached", *FIELDS, *INHERITED),
+    *("network", "rates_of", "reached", *FIELDS, *INHERITED),
 )
 
 
@@ -106,6 +107,8 @@ class Machine(Recorded):
     """Whether the axes of a torus are closed to rings."""
     sums_in_switch: bool = False
     """Whether the switch adds up what it carries."""
+    network: tuple[str, ...] = ()
+    """The kinds of network to which its ports lead, any of them; empty where nobody says."""
     source: str = ""
     """A key of references.bib, which holds where a record has no other."""
     usual: bool = False
@@ -142,6 +145,8 @@ class Machine(Recorded):
             shape["axes"] = "closed to rings" if self.wraparound else "open"
         if self.sums_in_switch:
             shape["sums"] = "in the switch too"
+        if self.network:
+            shape["network"] = " or ".join(self.network)
         return shape
 
     def reached(self, kind: str, name: str) -> Quantity:
@@ -499,6 +504,7 @@ def _machine(key: str, table: object, tables: dict[str, Any], path: Path | str) 
         sides=tuple(table.get("sides", ())),
         wraparound=table.get("wraparound", False),
         sums_in_switch=table.get("sums_in_switch", False),
+        network=tuple(table.get("network", ())),
         source=table.get("source", ""),
         usual=table.get("usual", False),
         records=records,
@@ -573,6 +579,8 @@ def _check(machine: Machine, path: Path | str) -> None:
             )
     elif machine.sides:
         raise InputError(f"{place}.sides are those of a torus; its fabric is {machine.fabric}")
+    for network in machine.network:
+        one_of(f"{place}.network", network, NETWORKS)
     if machine.domain > 1 and "bandwidth" not in machine.records:
         raise InputError(f"{place} has no bandwidth: {FIELDS['bandwidth']}")
 

@@ -12,6 +12,7 @@ the rows of all other machines judge the numbers.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any
 from calc.catalog import kernel_shares
 from calc.core.device import Device
 from calc.core.errors import InputError
+from calc.core.formatting import listed
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import (
     DATA,
@@ -99,19 +101,39 @@ class Software(Entry):
     version: str = ""
     """As its makers number it; the newest that was measured where nothing is said."""
 
-    def title(self, measured: str = "") -> str:
-        """Its name with its version: that which is stated, or the one that was measured.
+    def title(self) -> str:
+        """Its name with its version, where one is stated."""
+        return f"{self.name} {self.version}".rstrip() if self.key else "no software's own time"
 
-        >>> get("vllm 0.3").title("0.24.0")
-        'vLLM 0.3, of which no kernel was measured: those of 0.24.0'
+    def measured(self, versions: Mapping[str, Collection[str]]) -> str:
+        """Its name with the versions whose measured kernels count, by program, as far as any do.
+
+        >>> get("vllm 0.3").measured({"vllm": ["0.24.0"], "sglang": ["0.5.9"]})
+        'vLLM 0.3, of which no kernel was measured: those of vLLM 0.24.0 and SGLang 0.5.9'
+        >>> get("vllm 0.24").measured({"vllm": ["0.24.0", "0.19.0"]})
+        'vLLM 0.24, and where it was not measured, kernels of vLLM 0.19.0'
+        >>> get("vllm").measured({})
+        'vLLM, of which no kernel was measured'
         """
         if not self.key:
-            return "no software's own time"
+            return self.title()
         stated = kernel_shares.number_of(self.version)
-        if self.version and measured and kernel_shares.number_of(measured)[: len(stated)] != stated:
-            told = f"{self.name} {self.version}, of which no kernel was measured"
-            return f"{told}: those of {measured}"
-        return " ".join(filter(None, (self.name, self.version or measured)))
+        own = sorted(versions.get(self.key, ()), key=kernel_shares.number_of)
+        newest = own[-1:] if not self.version else own
+        same = [one for one in newest if kernel_shares.number_of(one)[: len(stated)] == stated]
+        others = [
+            f"{get(key).name} {version}"
+            for key in (self.key, *(key for key in versions if key != self.key))
+            for version in sorted(versions.get(key, ()), key=kernel_shares.number_of, reverse=True)
+            if key != self.key or version not in same
+        ]
+        borrowed = listed(others) if others else ""
+        if same:
+            name = self.title() if self.version else f"{self.name} {same[0]}"
+            rest = f", and where it was not measured, kernels of {borrowed}" if others else ""
+            return f"{name}{rest}"
+        rest = f": those of {borrowed}" if others else ""
+        return f"{self.title()}, of which no kernel was measured{rest}"
 
     def products_faster(self, device: Device, dtype: str) -> float:
         """How many times as fast as with sums in FP32 it computes products on a device.

@@ -7,13 +7,9 @@ import argparse
 from calc.catalog import machines
 from calc.commands.options import add_options, chosen, numbers, whole
 from calc.commands.output import answers
-from calc.core.citations import citation
-from calc.core.report import Report, Table, values
-from calc.core.units import quantity
 from calc.steps import collectives, curves, kernels, throughput
 
 DEVICE = "a machine or a device that `calc list` prints, or a .toml"
-CURVE = "name machine operation devices software source"
 
 
 def add_gemm(parser: argparse.ArgumentParser) -> None:
@@ -38,33 +34,15 @@ def add_collective(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("size", help='of the whole array, "16 MB"; of an all-to-all, of a device')
     parser.add_argument("device", help=DEVICE)
     parser.add_argument("--devices", type=whole, help="those of the machine where it is left out")
-    answers(parser, _collective)
+    add_options(parser, collectives.time)
+    answers(parser, _collective, explained=True)
 
 
-def _collective(options: argparse.Namespace) -> Report:
-    machine, size = machines.of(options.device), quantity(options.size)
+def _collective(options: argparse.Namespace) -> collectives.CollectiveTime:
+    machine = machines.of(options.device)
     operation = str(options.operation).lower().replace("-", "_")
     devices = machine.domain if options.devices is None else options.devices
-    time = collectives.time(operation, size, devices, machine)
-    rows = [("at least", f"{time.lower}", f"by {time.algorithm}, at published bandwidths")]
-    if time.expected is not None:
-        least, most = time.interval or (time.expected, time.expected)
-        sent = curves.traffic(operation, devices) * size.to("GB") / time.expected.to("s")
-        rows.append(("expected", f"{time.expected}", f"80 % interval {least} to {most}"))
-        rows.append(("bus bandwidth", f"{sent}", "of what is expected"))
-    taken = [
-        f"the {curve.operation.replace('_', '-')} of {curve.devices} devices of"
-        f" {machines.get(curve.machine).name} by {curve.software}"
-        + (", scaled by published bandwidths" if curve.machine != machine.key else "")
-        + f": {citation(curve.source)}"
-        for curve in time.measured
-    ]
-    facts = values(time, "lower expected interval upper algorithm missing")
-    facts |= {"operation": operation, "size": size, "devices": devices, "machine": machine.key}
-    facts["curves"] = [values(curve, CURVE) for curve in time.measured]
-    title = f"{options.operation} of {size} over {devices} devices of {machine.name}"
-    said = {"Curves": taken, "": [time.missing] if time.missing else []}
-    return Report([title, ""], [Table(rows)], said, facts)
+    return collectives.time(operation, options.size, devices, machine, options.software)
 
 
 def add_throughput(parser: argparse.ArgumentParser) -> None:

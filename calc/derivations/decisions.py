@@ -65,8 +65,8 @@ class HowFarOff:
     serving_rows = _serving.rows
     shorter = quantity(100 * (1 - _serving.low), "%")
     longer = quantity(100 * (_serving.high - 1), "%")
-    inside = quantity(100 * curves.off("domain"), "%")
-    across = quantity(100 * curves.off("across"), "%")
+    inside = quantity(100 * curves.off_of_libraries("domain"), "%")
+    across = quantity(100 * curves.off_of_libraries("across"), "%")
 
 
 class TokensThatHide:

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from calc.catalog import intervals
+from calc.catalog.intervals import Around
 from calc.core.arrays import numpy
-from calc.core.elementwise import choose, largest, maximum, minimum, where
+from calc.core.elementwise import choose, largest, where
 from calc.core.units import Quantity, from_parts, quantity
 from calc.laws.roofline import StepTime
 from calc.planning import capacity, expectation, time, users
@@ -176,18 +177,22 @@ class Estimate(Setup):
             return None
         return numpy.broadcast_to(value, self.fits.shape)[index].item()
 
-    def interval(self, name: str) -> tuple[Quantity, Quantity] | None:
-        """Between what 80 % of published rows like it would lie, of a quantity by its name.
+    def around(self, name: str) -> Around | None:
+        """The range of 80 % of published rows like it, of a quantity by its name.
 
-        No end is beyond the bound that no program beats; None where nothing is expected.
+        None where nothing is expected.
         """
-        around = None if self.expected is None else self.expected.interval(name)
-        if around is None:
+        if self.expected is None or (value := self.expected.get(name)) is None:
             return None
-        (low, high), bounds = around, getattr(self, name)
-        if name == "throughput":
-            return low, minimum(high, bounds.upper)
-        return maximum(low, bounds.lower), high
+        rate, bounds = name == "throughput", getattr(self, name)
+        bound = bounds.upper if rate else bounds.lower
+        alike = self.expected.alike(name)
+        return None if alike is None else alike.around(value, bound, rate)
+
+    def interval(self, name: str) -> tuple[Quantity, Quantity] | None:
+        """Both ends of the range around it."""
+        found = self.around(name)
+        return found and found.ends
 
     @property
     def _expected_values(self) -> dict[str, Any]:
@@ -205,17 +210,23 @@ class Estimate(Setup):
             reason = self.not_expected or expectation.UNFIT.reason
             basis = intervals.PEAKS
             return {"basis": basis, "expected": None, "interval": {}, "not_expected": reason}
-        ends = {name: point[f"interval.{name}"] for name in RANGES}
+        ranges = {name: self._around_of_point(point, name) for name in RANGES}
         return {
             "basis": self.basis,
             "expected": {
                 name: point[f"expected.{name}"] for name in (*RANGES, "reading", "writing")
             },
-            "interval": {
-                name: {"low": both[0], "high": both[1]} for name, both in ends.items() if both
-            },
+            "interval": {name: found.facts for name, found in ranges.items() if found},
             "not_expected": self.expected.missing or None,
         }
+
+    @staticmethod
+    def _around_of_point(point: Mapping[str, Any], name: str) -> Around | None:
+        """The range of one point, of whose values it is made."""
+        if (ends := point[f"interval.{name}"]) is None:
+            return None
+        bound = point[name].upper if name == "throughput" else point[name].lower
+        return Around(point[f"expected.{name}"], *ends, bound)
 
     @cached_property
     def _expectation(self) -> Expectation | Missing:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from calc.catalog.intervals import FIRST_TOKENS, TOKENS
+from calc.catalog.intervals import FIRST_TOKENS, TOKENS, Interval
 from calc.catalog.machines import NotMeasured
 from calc.core.arrays import Truths, numpy
 from calc.core.elementwise import largest
@@ -69,15 +69,10 @@ class Expectation:
         assert parts is not None
         return parts
 
-    def interval(self, name: str) -> tuple[Quantity, Quantity] | None:
-        """Between what 80 % of rows like this would lie, of one of the quantities by its name."""
-        value = self.get(name)
-        reading = name == "time_to_first_token" and self.reading is not None
-        alike = self.reading.alike if reading and self.reading is not None else self.main.alike
-        if value is None or alike is None:
-            return None
-        around = alike.around_rate if name == "throughput" else alike.around
-        return around(value)
+    def alike(self, name: str) -> Interval | None:
+        """How far rows like it are off, of one of the quantities by its name."""
+        first = name == "time_to_first_token" and self.reading is not None
+        return self.reading.alike if first and self.reading is not None else self.main.alike
 
     def __str__(self) -> str:
         tables = (columns(parts.rows(title)) for title, parts in self.passes.items())

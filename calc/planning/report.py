@@ -11,6 +11,7 @@ from typing import Any
 from calc import formats
 from calc.catalog import intervals
 from calc.catalog.hardware import Accelerator, dtype_of
+from calc.catalog.intervals import cuts, marked, three
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, RECURRENT
 from calc.core.elementwise import largest
@@ -76,11 +77,6 @@ def answer(plan: Estimate) -> str:
     return f"{what}, {_load(plan)}: {', '.join(told)}"
 
 
-def three(value: Quantity, unit: str) -> str:
-    """A number in three digits, in the unit of its column."""
-    return str(quantity(float(f"{value.m_as(unit):.3g}"), ""))
-
-
 def cell(point: Mapping[str, Any], name: str, around: bool = True, unit: str = "") -> str:
     """What is expected of a point with its interval, or else the bound as one: "≥ 21.2"."""
     unit, bounds = unit or RANGES[name][1], point[name]
@@ -91,7 +87,7 @@ def cell(point: Mapping[str, Any], name: str, around: bool = True, unit: str = "
         end, sign = (bounds.upper, "≤") if name == "throughput" else (bounds.lower, "≥")
         return f"{sign} {three(end, unit)}"
     ends = point["interval"].get(name) if around else None
-    told = f" ({three(ends['low'], unit)} – {three(ends['high'], unit)})" if ends else ""
+    told = f" ({marked(ends, unit, ' – ')})" if ends else ""
     return f"{three(expected, unit)}{told}"
 
 
@@ -100,14 +96,34 @@ def stands_on(plan: Estimate) -> str:
     if plan.expected is None:
         why = plan.not_expected.partition(": ")[0].rstrip(".")
         return f"BOUND ONLY, {intervals.PEAKS}: {why}"
-    return plan.expected.main.stands_on
+    return f"{_rows(plan)}{_cuts([plan])}"
+
+
+def _rows(plan: Estimate) -> str:
+    """The same without the bounds: of first tokens apart, where other rows are like them."""
+    if (expected := plan.expected) is None:
+        return stands_on(plan)
+    first = expected.alike("time_to_first_token")
+    apart = f"; of first tokens, {first}" if first not in (None, expected.main.alike) else ""
+    return f"{expected.main.stands_on}{apart}"
+
+
+def _cuts(plans: Sequence[Estimate]) -> str:
+    """The clause on ends that are bounds: of one point's passes, or how those of several look."""
+    points = [point for plan in plans for point in plan.points]
+    if len(points) == 1:
+        passes = ("time_to_first_token", "time_per_token")
+        return cuts({RANGES[name][0]: plans[0].around(name) for name in passes})
+    ends = (each["cut"] for point in points for each in point["interval"].values())
+    return "; the bound cuts ends marked ≥ or ≤" if any(ends) else ""
 
 
 def bases(plans: Sequence[tuple[str, Estimate]]) -> tuple[str, list[str]]:
     """What several stand on, in a line, and a sentence for each that is not of the first kind."""
-    told = dict.fromkeys(stands_on(plan) for _, plan in plans)
+    several = [plan for _, plan in plans]
+    told = dict.fromkeys(map(_rows, several))
     if len(told) == 1:
-        return next(iter(told)), []
+        return f"{next(iter(told))}{_cuts(several)}", []
     words = [word for word in intervals.BASES if any(plan.basis == word for _, plan in plans)]
     counted = ", ".join(
         f"{sum(plan.basis == word for _, plan in plans)} on {word}" for word in words
@@ -116,8 +132,8 @@ def bases(plans: Sequence[tuple[str, Estimate]]) -> tuple[str, list[str]]:
     medians = sorted(interval.median_error for interval in alike if interval is not None)
     similar = [str(interval) for interval in alike]
     if len(similar) > 1:
-        similar = [f"rows like each: medians of {medians[0]:.0%} to {medians[-1]:.0%}"]
-    line = "; ".join([words[0] if len(words) == 1 else counted, *similar])
+        similar = [f"rows like each: medians of {medians[0]:.1%} to {medians[-1]:.1%}"]
+    line = "; ".join([words[0] if len(words) == 1 else counted, *similar]) + _cuts(several)
     unlike = [(name, plan) for name, plan in plans if plan.basis != intervals.MEASURED]
     return line, [f"{name}: {stands_on(plan).partition('; ')[0]}." for name, plan in unlike]
 
@@ -183,9 +199,9 @@ def parts_table(plan: Estimate) -> list[Table]:
             continue
         rate = name == "throughput"
         expected = None if plan.expected is None else plan.expected.get(name)
-        around = plan.interval(name)
+        around = plan.around(name)
         known = "" if expected is None else str(expected)
-        told = between(*around, known) if around and known else ""
+        told = around.told(known) if around else ""
         bound, other = reversed(bounds) if rate else bounds
         rows.append((words, str(bound), known, told, binds.get(name, "")))
         overlap.append((words, str(bound), str(other)))
@@ -193,12 +209,6 @@ def parts_table(plan: Estimate) -> list[Table]:
         rows = [(*row[:2], row[-1]) for row in rows]
     detail = [Table(overlap, "Bounds at published rates", detail=True)] if plan.fits else []
     return [Table(rows), *detail]
-
-
-def between(low: Quantity, high: Quantity, expected: str) -> str:
-    """Both ends in the unit in which what is expected is printed, in three digits."""
-    unit = "%" if expected.endswith("%") else expected.partition(" ")[2]
-    return f"{three(low, unit)} to {three(high, unit)} {unit}".rstrip()
 
 
 def curve(plan: Estimate, points: Sequence[Mapping[str, Any]]) -> drawing.Curve:
@@ -391,11 +401,6 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             " or on the machine most like it, one after the other; launches count where they were"
             f" measured; with {plan.software.title()}."
         )
-        if (alike := plan.expected.main.alike) is not None:
-            kinds, first = [alike.kind], plan.expected.reading
-            if plan.users is not None and first is not None and first.alike is not None:
-                kinds.insert(0, first.alike.kind)
-            yield f"Rows like this are the published ones of {' and of '.join(kinds)}."
     if plan.price is None:
         yield "No price of a device was given, so that cost is left out."
     else:

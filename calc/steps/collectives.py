@@ -10,16 +10,21 @@ reduce-scatter, and what each holds after an all-gather.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from statistics import geometric_mean
 from typing import Annotated, Any
 
-from calc.catalog import constants, machines
+from calc.catalog import constants, intervals, machines, software as programs
 from calc.catalog.hardware import Accelerator
+from calc.catalog.intervals import Around, around, signed
+from calc.catalog.kernel_shares import SOURCE
 from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.software import Software
 from calc.core.arguments import truth, whole_number, whole_numbers
 from calc.core.arrays import Number
+from calc.core.citations import citation
 from calc.core.elementwise import (
     ceiling,
     doublings,
@@ -33,9 +38,10 @@ from calc.core.elementwise import (
 )
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
-from calc.steps import curves
+from calc.steps import curves, measured
 from calc.steps.curves import Curve
 from calc.steps.job import BYTE, SECOND
 
@@ -694,36 +700,48 @@ def scaling_efficiency(
 # --- what a machine makes of it ---
 
 
-@dataclass(frozen=True)
-class CollectiveTime:
-    """The bounds of a collective's time on a machine, and what is expected of it."""
+@dataclass(frozen=True, repr=False)
+class CollectiveTime(Answer):
+    """A collective on a machine: the bound of its time, what is expected of it, and by whom."""
 
+    _SENTENCES = (("whose", "Curves"), ("assumptions", "Assumed"))
+
+    operation: str
+    size: Quantity
+    devices: int
+    machine: Machine
+    software: Software | None
+    """The program whose own sums count, where some were measured; None for libraries'."""
     lower: Quantity
     """By published bandwidths and the best algorithm, without any latency: nothing is faster that
     does no reductions in the switches between the domains."""
-    expected: Quantity | None
-    """By the curves that were measured on that machine, or else on the machine most like it; None
-    where there is none. `measured` has the curves."""
-    upper: Quantity | None
-    """By the slowest of these curves: where there is one, the same as what is expected."""
     algorithm: str
     """The algorithm to which the lower bound belongs."""
+    expected: Quantity | None
+    """By the curves that were measured on that machine, or else on the machine with links of its
+    kind that is most like it; None where there is none. `measured` has the curves."""
+    upper: Quantity | None
+    """By the slowest of these curves: where there is one, the same as what is expected."""
+    measured: tuple[Curve, ...] = ()
+    """The curves of which the expectation is made; none where it is made of published rates."""
     missing: str = ""
     """Which curve is missing, in a sentence."""
-    measured: tuple[Curve, ...] = ()
-    """The curves of which the expectation is made."""
 
-    def __str__(self) -> str:
-        expected = f"{self.expected} expected" if self.missing == "" else self.missing
-        return f"{self.lower} at least by {self.algorithm}; {expected}"
+    def __repr__(self) -> str:
+        return f"<{self.answer}>"
 
     @property
-    def interval(self) -> tuple[Quantity, Quantity] | None:
+    def around(self) -> Around | None:
         """Where four of five curves lie that were left out and predicted from the others."""
         if self.expected is None or not self.measured:
             return None
-        off = 1 + curves.off(self.measured[0].span)
-        return max(self.lower, self.expected / off), self.expected * off
+        off = 1 + curves.off(self.measured[0])
+        return around(self.expected, 1 / off, off, self.lower)
+
+    @property
+    def interval(self) -> tuple[Quantity, Quantity] | None:
+        """Both ends of what is around it."""
+        return self.around and self.around.ends
 
     @property
     def needed(self) -> Quantity:
@@ -732,43 +750,237 @@ class CollectiveTime:
             raise NotMeasured(self.missing)
         return self.expected
 
+    @property
+    def elsewhere(self) -> list[str]:
+        """What its times are of, as far as it is not this machine: others, and their network."""
+        if self.expected is not None and self.devices > 1 and not self.measured:
+            return [f"published bandwidths, and {constants.latency_ici_hop} a hop as TPUs have"]
+        others = {curve.machine: curve.place for curve in self.measured}
+        return [
+            f"{place.name}{self._network(place)}"
+            for key, place in others.items()
+            if key != self.machine.key
+        ]
+
+    @property
+    def by(self) -> str:
+        """The clause that says whose times they are, where they are no library's on the machine."""
+        engines = dict.fromkeys(curve.software for curve in self.measured if curve.source == SOURCE)
+        by = f" by {' and '.join(engines)}" if engines else ""
+        return (
+            f"{by} as {'on ' if self.measured else 'of '}{', '.join(self.elsewhere)}"
+            if self.elsewhere
+            else by
+        )
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Keys of references.bib: of its curves, or of what a hop takes."""
+        hop = constants.latency_ici_hop.provenance
+        assert hop is not None
+        return tuple(dict.fromkeys(c.source for c in self.measured)) or (hop.source,)
+
+    def _network(self, place: Machine) -> str:
+        """That a curve of another machine is of another network, where it is."""
+        theirs, own = place.network, self.machine.network
+        inside = self.devices <= self.machine.domain
+        if inside or not theirs or not own or set(theirs) & set(own):
+            return ""
+        return f" over {' or '.join(theirs)}, not {' or '.join(own)}"
+
+    @property
+    def basis(self) -> str:
+        """What it stands on: measured rates, rates of kin, published peaks alone."""
+        if self.expected is None:
+            return intervals.PEAKS
+        own = self.measured or self.devices == 1
+        return intervals.KIN if self.elsewhere or not own else intervals.MEASURED
+
+    @property
+    def answer(self) -> str:
+        """The collective, and what it takes, or takes at least."""
+        time = f"at least {self.lower}" if self.expected is None else str(self.expected)
+        what = self.operation.replace("_", "-")
+        return f"{what} of {self.size} over {self.devices} devices of {self.machine.name}: {time}"
+
+    @property
+    def stands_on(self) -> str:
+        """Whose curves it stands on, and how far off such curves were that were left out."""
+        if self.expected is None:
+            return f"BOUND ONLY, {intervals.PEAKS}: {self.missing.partition(': ')[0]}"
+        software = " and ".join(dict.fromkeys(curve.software for curve in self.measured))
+        elsewhere = f" as on {', '.join(self.elsewhere)}" if self.elsewhere else ""
+        if self.devices == 1:
+            return f"{self.basis}: one device alone sends nothing"
+        if not self.measured:
+            return f"{self.basis}: {self.by.strip()}, since no message of a torus was measured"
+        off = curves.off(self.measured[0])
+        told = f"80% of curves left out in {signed(1 / (1 + off))} … {signed(1 + off)}%"
+        cut = intervals.cuts({"it": self.around})
+        return f"{self.basis} of messages{elsewhere} by {software}; {told}{cut}"
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The algorithm of the bound."""
+        return (f"the bound is that of {self.algorithm}",)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What an engine's own sums take, where libraries' were asked for."""
+        if self.operation != "all_reduce" or self.software is not None:
+            return ()
+        device = self.machine.device
+        usual = programs.usual(device.key, device.measured_as, device.name)
+        own = measured.sums(self.machine, usual, self.devices)
+        if own is None or own in self.measured:
+            return ()
+        seconds = own.time(self.size.m_as("byte"))
+        return (
+            f"Engines have sums of their own: {own.software} takes {quantity(seconds, 's')}, with"
+            f" software {usual.key}.",
+        )
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """Its bound, what is expected and between what that lies, and the bus bandwidth."""
+        rows = [("", "time", "80% of curves", "bus bandwidth")]
+        for title, time in (("at least", self.lower), ("expected", self.expected)):
+            if time is not None:
+                told = self.around if time is self.expected else None
+                unit = str(time).partition(" ")[2]
+                sent = curves.traffic(self.operation, self.devices) * self.size.to("GB")
+                rate = str(sent / time.to("s")) if time.magnitude else "–"
+                rows.append((title, str(time), told.told(unit) if told else "", rate))
+        return [Table(rows)]
+
+    @property
+    def whose(self) -> list[str]:
+        """Each curve of which the expectation is made, with its source."""
+        return [
+            f"the {curve.operation.replace('_', '-')} of {curve.devices} devices of"
+            f" {curve.place.name}{self._network(curve.place)} by {curve.software}"
+            + (", scaled by published bandwidths" if curve.machine != self.machine.key else "")
+            + f": {citation(curve.source)}"
+            for curve in self.measured
+        ]
+
+    def _assumptions(self) -> Iterator[str]:
+        yield (
+            f"The bound takes published bandwidths of {self.algorithm}, and no latency; devices"
+            " take up as few domains as hold them, and as many of each."
+        )
+        if self.missing:
+            yield self.missing
+        elif self.software is None:
+            yield "Where no software is named, times are those of vendors' libraries, if measured."
+
+    @cached_property
+    def facts(self) -> dict[str, object]:
+        """The answer, by names that stay."""
+        return {
+            **self.headline,
+            **values(self, "operation size devices lower expected interval upper algorithm"),
+            "machine": self.machine.key,
+            "software": None if self.software is None else self.software.key,
+            **values(self, "basis missing"),
+            "interval": None if self.around is None else self.around.facts,
+            "curves": [values(curve, CURVE) for curve in self.measured],
+        }
+
+
+CURVE = "name machine operation devices software source"
+
 
 def time(
-    operation: str, size: QuantityLike, devices: int, machine: Machine | Accelerator | str
+    operation: str,
+    size: QuantityLike,
+    devices: int,
+    machine: Machine | Accelerator | str,
+    software: Software | str | None = None,
 ) -> CollectiveTime:
-    """Time of a collective of so many devices on a machine: its bounds, and what is expected.
+    """Time of a collective of so many devices on a machine: its bound, and what is expected.
+
+    - `software`: an engine whose own sums count where they were measured, "vllm"; vendors'
+      libraries where it is left out
 
     A size is that of the whole array, of an all-to-all what one device holds. Devices take up as
     few domains as hold them, and as many of each.
 
-    Within a domain the start-up is that of the measured number of devices, mostly eight, and of
-    the libraries of vendors. Two or four start sooner, and engines that serve models sum arrays
-    below about a megabyte by one-shot kernels of their own, of which no curve here knows; see
-    one_shot_all_reduce.
+    Within a domain the start-up is that of the measured number of devices, mostly eight. Two or
+    four start sooner, and engines that serve models sum arrays below about a megabyte by kernels
+    of their own, in one shot: see one_shot_all_reduce.
 
     >>> found = time("all_reduce", "1 GiB", 8, "dgx-h100")
     >>> print(found.lower, found.expected, found.algorithm)
     2.386 ms 4.029 ms sums in the switch
+    >>> print(*(time("all_reduce", "64 kB", 8, "h100", of).expected for of in (None, "vllm")))
+    28.58 µs 6.371 µs
     """
     amount, place = _asked(operation, size, machine)
     if amount.ndim:
         raise InputError(f"what is expected of a collective is of one size; got {amount}")
     count = whole_number("devices of a collective", devices)
+    program = programs.get(software) if isinstance(software, str) else software
     lower, algorithm = _lower(operation, amount, count, place)
-    if count == 1:
-        return CollectiveTime(lower, lower, lower, algorithm)
+    asked = operation, amount, count, place, program, lower, algorithm
     try:
-        predicted = curves.predicted(operation, amount.m_as("byte"), count, place)
+        expected, slowest, used = _expected(operation, amount.m_as("byte"), count, place, program)
     except NotMeasured as error:
-        return CollectiveTime(lower, None, None, algorithm, str(error))
-    times = [seconds for seconds, _ in predicted]
-    used = {curve.name: curve for _, curves_used in predicted for curve in curves_used}
-    slowest = max(times)
-    least = lower.m_as("s")  # which the curve of another operation may promise to beat
-    expected = max(least, min(geometric_mean(times), slowest))
-    slowest = max(expected, slowest)
-    bounds = quantity(expected, "s"), quantity(slowest, "s")
-    return CollectiveTime(lower, *bounds, algorithm, measured=tuple(used.values()))
+        return CollectiveTime(*asked, None, None, missing=str(error))
+    return CollectiveTime(*asked, quantity(expected, "s"), quantity(slowest, "s"), used)
+
+
+def seconds(
+    operation: str, size: float, devices: int, machine: Machine, software: Software | None = None
+) -> float:
+    """What is expected of `time`, as bare seconds for bare bytes.
+
+    >>> f"{seconds('all_reduce', 2**30, 8, machines.get('dgx-h100')):.6f}"
+    '0.004029'
+    """
+    expected, _, _ = _expected(operation, size, devices, machine, software)
+    return expected
+
+
+def _expected(
+    operation: str, size: float, devices: int, machine: Machine, software: Software | None
+) -> tuple[float, float, tuple[Curve, ...]]:
+    """Seconds that are expected, those by the slowest curve, and the curves.
+
+    An engine's own sums come first, then libraries' curves; on a torus nobody has measured either.
+    """
+    if devices == 1:
+        return 0.0, 0.0, ()
+    least = _bound(operation, machine, devices) * size
+    if software is not None and operation == "all_reduce":
+        own = measured.sums(machine, software, devices)
+        if own is not None:
+            alone = max(least, own.time(size))
+            return alone, alone, (own,)
+    if machine.fabric == "torus" and devices <= machine.domain:
+        with_hops = least + _hops(operation, devices, machine) * HOP
+        return with_hops, with_hops, ()
+    predicted = curves.predicted(operation, size, devices, machine)
+    times = [time for time, _ in predicted]
+    used = {curve.name: curve for _, several in predicted for curve in several}
+    # Which the curve of another operation may promise to beat.
+    expected = max(least, min(geometric_mean(times), max(times)))
+    return expected, max(expected, *times), tuple(used.values())
+
+
+HOP = constants.latency_ici_hop.m_as("s")
+
+
+@lru_cache(maxsize=2**12)
+def _bound(operation: str, machine: Machine, devices: int) -> float:
+    return _seconds_per_byte(operation, machine, devices)
+
+
+def _hops(operation: str, devices: int, machine: Machine) -> int:
+    """Links one after the other along the axes of a torus, twice as many where sums come back."""
+    ways = 2 if machine.wraparound else 1
+    farthest = sum(max(1, side // ways) for side in _slice(devices, machine) if side > 1)
+    return (2 if operation == "all_reduce" else 1) * farthest
 
 
 def least_time(

@@ -6,19 +6,25 @@ is in proportion to the size. Below the smallest it is that of the smallest, if 
 there and that size is short; else the next best curve goes on. Where a source prints bus bandwidths
 alone, times were computed from them. A source counts whose devices, nodes and sizes are stated; a
 curve has at least four sizes, and single points are there to be held against bounds.
+
+A curve tells of links of its kind alone: in a domain, one of a switch says nothing of PCIe, of a
+torus, or of another vendor's switch. Of PCIe no library was measured, so that what engines' own
+sums took there stands in, those of the engine that usually serves on the device.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import geometric_mean, median
 
-from calc.catalog import machines
+from calc.catalog import engine_sums, hardware, machines, software
+from calc.catalog.engine_sums import Sums
+from calc.catalog.kernel_shares import SOURCE, number_of
 from calc.catalog.machines import Machine, NotMeasured
 from calc.core.errors import InputError, abbreviated
 from calc.core.records import DATA, read_rows
@@ -58,6 +64,11 @@ class Curve:
     """Seconds."""
 
     @property
+    def place(self) -> Machine:
+        """The machine on which it was measured."""
+        return machines.get(self.machine)
+
+    @property
     def bus_bandwidths(self) -> tuple[float, ...]:
         """Bytes a second that each device sent each way, size by size."""
         sent = traffic(self.operation, self.devices)
@@ -77,7 +88,7 @@ class Curve:
     @property
     def domains(self) -> int:
         """How many domains of its machine the devices fill."""
-        return domains_of(self.devices, machines.get(self.machine))
+        return domains_of(self.devices, self.place)
 
     @property
     def latency(self) -> float:
@@ -99,7 +110,7 @@ class Curve:
         first, last = self.sizes[0], self.sizes[-1]
         if not self.reaches(size):
             raise NotMeasured(
-                f"{self.operation} on {machines.get(self.machine).name} was measured from"
+                f"{self.operation} on {self.place.name} was measured from"
                 f" {first:g} byte on, where its time is not yet latency alone; got {size:g} byte"
             )
         if size <= first:
@@ -167,6 +178,38 @@ def _stored() -> tuple[Curve, ...]:
     return load()
 
 
+@lru_cache(maxsize=2**10)
+def of_engine(sums: Sums) -> Curve:
+    """The curve of an engine's own sums, which are all-reduces in a domain.
+
+    >>> print(of_engine(engine_sums.of("l40s", "vllm", 4)).software)
+    vLLM 0.22.0
+    """
+    place = machines.of(hardware.get(sums.device)).key
+    sizes = tuple(float(sums.smallest * 2**number) for number in range(len(sums.times)))
+    program = f"{software.get(sums.program).name} {sums.version}"
+    counts = sums.devices, 1
+    return Curve(
+        str(sums), place, "all_reduce", *counts, "domain", program, SOURCE, sizes, sums.times
+    )
+
+
+@cache
+def _of_usual_engines() -> tuple[Curve, ...]:
+    """The sums of the engine that usually serves, where no library was timed on such links."""
+    known = {curve.place.fabric for curve in _stored()}
+    found = dict.fromkeys((sums.device, sums.devices) for sums in engine_sums.load())
+    made = []
+    for key, devices in found:
+        device = hardware.get(key)
+        place = machines.of(device)
+        usual = software.usual(device.key, device.measured_as, device.name)
+        newest = engine_sums.of(key, usual.key, devices, usual.version)
+        if newest is not None and devices <= place.domain and place.fabric not in known:
+            made.append(of_engine(newest))
+    return tuple(made)
+
+
 def get(name: str) -> Curve:
     """The stored curve of that name.
 
@@ -226,6 +269,12 @@ def predicted(
     return [_joined(curve, ranked, operation, size, devices, machine) for curve in alike]
 
 
+def _kind_of(machine: Machine) -> str:
+    """The kind of links within a domain; a switch is its vendor's."""
+    vendor = f"{machine.device.name.split()[0]}'s " if machine.fabric == "switch" else ""
+    return f"{vendor}{machine.fabric}"
+
+
 @lru_cache(maxsize=2**12)
 def _like(
     operation: str, devices: int, machine: Machine, without: str
@@ -237,20 +286,20 @@ def _like(
     span = "domain" if devices <= machine.domain else "across"
     known = [
         curve
-        for curve in _stored()
+        for curve in (*_stored(), *_of_usual_engines())
         if curve.span == span
         and len(curve.sizes) >= SIZES
         and curve.name != without
         and (operation == "all_reduce" or not _summed_in_switch(curve))
+        and (span == "across" or _kind_of(curve.place) == _kind_of(machine))
     ]
-    alike = [curve for curve in known if machines.get(curve.machine).fabric == machine.fabric]
-    known = alike or known  # of a fabric that nobody measured, the share that others reach
     needed = ("bandwidth",) if span == "domain" else ("bandwidth", "ports")
     if not known or not all(map(machine.publishes, needed)):
         raise NotMeasured(
             f"{operation} {SPANS[span]} of {machine.name} was not measured:"
-            " calc/data/measured/collectives.csv has no curve of it, nor one of a machine like it,"
-            " so nothing is expected of it"
+            " calc/data/measured/collectives.csv has no curve of it, nor one of a machine with"
+            f" links of its kind, {_kind_of(machine)}, so nothing is expected of it beyond the"
+            " bound of `collectives.least_time`"
         )
     most = _most_measured(operation)
     if span == "across" and devices > FARTHEST * most:
@@ -316,7 +365,7 @@ def _scaled(curve: Curve, operation: str, size: float, devices: int, machine: Ma
     """
     if curve.operation == "all_reduce" and _kind(operation) == "along a ring":
         return _scaled(curve, "all_reduce", size, devices, machine) / 2
-    theirs = machines.get(curve.machine)
+    theirs = curve.place
     across = devices > machine.domain
     rounds = _rounds(operation, devices) / _rounds(operation, curve.devices) if across else 1.0
     pace = _pace(operation, devices, machine) / _pace(curve.operation, curve.devices, theirs)
@@ -362,7 +411,7 @@ def domains_of(devices: int, machine: Machine) -> int:
 
 def _summed_in_switch(curve: Curve) -> bool:
     """Whether a switch made the sums of a curve, which tells nothing of what moves without them."""
-    return curve.operation == "all_reduce" and machines.get(curve.machine).sums_in_switch
+    return curve.operation == "all_reduce" and curve.place.sums_in_switch
 
 
 def published(operation: str, devices: int, machine: Machine) -> float:
@@ -423,18 +472,70 @@ def left_out() -> tuple[LeftOut, ...]:
 def _judging() -> list[Curve]:
     """The whole curves of switches: of a mesh there is one alone."""
     whole = [curve for curve in _stored() if len(curve.sizes) > SIZES]
-    return [curve for curve in whole if machines.get(curve.machine).fabric == "switch"]
+    return [curve for curve in whole if curve.place.fabric == "switch"]
+
+
+def off(curve: Curve) -> float:
+    """The share by which four of five curves like it that were left out are off at most.
+
+    A library's curve is predicted from others of its span, an engine's sums from those of its
+    version before. Servers differ most over PCIe, where cards reach one another or go through the
+    host: there counts how far all engines' sums on the same cards are from the one that is taken.
+
+    >>> libraries = [get(f"allreduce-{name}") for name in ("8xh100-dgxc", "32xh100-xe9680")]
+    >>> engines = [of_engine(engine_sums.of(key, "vllm", 4)) for key in ("h100", "l40s")]
+    >>> print(*(f"{off(curve):.2f}" for curve in (*libraries, *engines)))
+    0.11 0.21 0.22 1.57
+    """
+    if curve.place.fabric == "pcie":
+        return _off_over_pcie()
+    return _off_of_engines() if curve.source == SOURCE else off_of_libraries(curve.span)
 
 
 @cache
-def off(span: str) -> float:
-    """The share by which four of five curves that were left out are off at most, of a span.
+def off_of_libraries(span: str) -> float:
+    """The share by which four of five curves of libraries are off at most, of a span.
 
-    >>> print(f"{off('domain'):.2f} {off('across'):.2f}")
+    >>> print(f"{off_of_libraries('domain'):.2f} {off_of_libraries('across'):.2f}")
     0.11 0.21
     """
-    errors = sorted(_off_by_nearest(curve) for curve in _judging() if curve.span == span)
-    return errors[math.ceil(0.8 * len(errors)) - 1]
+    return _four_of_five([_off_by_nearest(each) for each in _judging() if each.span == span])
+
+
+@cache
+def _off_over_pcie() -> float:
+    errors: dict[tuple[str, tuple[float, ...]], float] = {}  # the same sums count once
+    for curve in _of_usual_engines():
+        for other in map(of_engine, engine_sums.load()):
+            same = (other.machine, other.devices) == (curve.machine, curve.devices)
+            if same and other.times != curve.times:
+                ratio = _ratio(other, curve)
+                errors[curve.name, other.times] = max(ratio, 1 / ratio) - 1
+    return _four_of_five(errors.values())
+
+
+@cache
+def _off_of_engines() -> float:
+    versions: dict[tuple[str, str, int], list[Sums]] = {}
+    for sums in engine_sums.load():
+        versions.setdefault((sums.device, sums.program, sums.devices), []).append(sums)
+    return _four_of_five(
+        abs(_ratio(of_engine(before), of_engine(after)) - 1)
+        for several in versions.values()
+        for before, after in pairwise(sorted(several, key=lambda one: number_of(one.version)))
+        if before.times != after.times  # where it was measured again
+    )
+
+
+def _ratio(one: Curve, other: Curve) -> float:
+    """The time by one curve over that of another, in the median over the sizes of this."""
+    long = [size for size in other.sizes if size >= COMPARED_FROM]
+    return median(one.time(size) / other.time(size) for size in long)
+
+
+def _four_of_five(errors: Iterable[float]) -> float:
+    ranked = sorted(errors)
+    return ranked[math.ceil(0.8 * len(ranked)) - 1]
 
 
 def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
@@ -446,7 +547,7 @@ def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
 
 def _off_by_nearest(curve: Curve) -> float:
     """The error of the curves that `times` finds without it."""
-    key = curve.devices, machines.get(curve.machine), curve.name
+    key = curve.devices, curve.place, curve.name
 
     def nearest(size: float) -> float:
         return _share(curve, size, geometric_mean(times(curve.operation, size, *key)))
@@ -455,7 +556,7 @@ def _off_by_nearest(curve: Curve) -> float:
 
 
 def _share(curve: Curve, size: float, time: float) -> float:
-    bandwidth = published(curve.operation, curve.devices, machines.get(curve.machine))
+    bandwidth = published(curve.operation, curve.devices, curve.place)
     return traffic(curve.operation, curve.devices) * size / time / bandwidth
 
 
@@ -478,9 +579,10 @@ def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> t
 
     All-to-alls are like each other alone. A machine's own sum consists of two gathers, but gathers
     tell nothing of a sum whose array is short: their latency grows with the length of a ring. Last,
-    of another machine's curves those of long arrays alone stand behind.
+    of another machine's curves those of long arrays alone stand behind, and of one span those of
+    another number of devices.
     """
-    other, theirs = curve.machine != machine.key, machines.get(curve.machine)
+    other, theirs = curve.machine != machine.key, curve.place
     kinds = {_kind(curve.operation), _kind(operation)}
     own_halves = curve.operation == "all_reduce" and not other and "all_to_all" not in kinds
     unlike = len(kinds) > 1 and not own_halves
@@ -498,7 +600,9 @@ def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> t
     renamed = curve.operation != operation
     apart = abs(math.log(curve.domains / domains_of(devices, machine)))
     long_alone = other and not curve.reaches(COMPARED_FROM)
-    return "all_to_all" in kinds and unlike, unlike, other, unequal, renamed, apart, long_alone
+    fewer = abs(math.log(curve.devices / devices)) if devices <= machine.domain else 0.0
+    last = long_alone, fewer
+    return "all_to_all" in kinds and unlike, unlike, other, unequal, renamed, apart, *last
 
 
 def _error(curve: Curve, predicted: Fit) -> float:

@@ -15,8 +15,8 @@ from typing import Any
 
 from calc.catalog import constants, hardware, intervals, machines
 from calc.catalog.expert_exchanges import WAYS
-from calc.catalog.intervals import Interval
-from calc.catalog.kernel_shares import SOURCE, Surface, number_of
+from calc.catalog.intervals import Around, Interval
+from calc.catalog.kernel_shares import SOURCE, Surface
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import RECURRENT
@@ -40,7 +40,7 @@ from calc.networks import transformer
 from calc.steps import collectives, curves, kernels
 from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens
 from calc.steps.kernels import Kernel
-from calc.steps.measured import exchange, sums
+from calc.steps.measured import exchange
 
 PASSES = 3  # of computation, as many as a forward pass: that and a backward pass of twice the work
 STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
@@ -118,12 +118,11 @@ class Parts(dict[str, Quantity], Reported):
     def stands_on(self) -> str:
         """The basis in a line: whose rates, with which software, how far off rows like it were."""
         surfaces = [rate for several in self._rates.values() for rate in several]
-        versions = {
-            surface.version
-            for surface in surfaces
-            if isinstance(surface, Surface) and surface.program == self._program.key
-        }
-        program = self._program.title(max(versions, key=number_of, default=""))
+        versions: dict[str, set[str]] = {}
+        for surface in surfaces:
+            if isinstance(surface, Surface):
+                versions.setdefault(surface.program, set()).add(surface.version)
+        program = self._program.measured(versions)
         whose = f" of {self._machine.name}" if not self.kin else f" ({self.kin})"
         alike = f"; {self.alike}" if self.alike is not None else ""
         return f"{self.basis}{whose} with {program}{alike}"
@@ -148,10 +147,9 @@ class Parts(dict[str, Quantity], Reported):
         seconds: Number = sum(part.m_as("s") for part in self.values())
         return SECOND * seconds - self.hidden
 
-    @property
-    def interval(self) -> tuple[Quantity, Quantity] | None:
-        """Between what 80 % of published rows like it would lie; None where there are none."""
-        return None if self.alike is None else self.alike.around(self.total)
+    def around(self, bound: Quantity) -> Around | None:
+        """The range of 80 % of published rows like it, cut at a bound; None without such rows."""
+        return None if self.alike is None else self.alike.around(self.total, bound)
 
     def seconds(self, counted: float = 1.0) -> tuple[dict[str, float], float]:
         """The parts, and what is hidden of them, in seconds for each of what the pass counts."""
@@ -199,31 +197,23 @@ class Parts(dict[str, Quantity], Reported):
         Those of large messages may go `beyond` the devices that measurements reach: there they take
         as long as among these, since bandwidth no longer falls and latency is a small part.
         """
+        machine, program = self._machine, self._program
         if getattr(devices, "ndim", 0):
-            seconds = of_each(partial(_message, self._machine, operation, beyond), size, devices)
-            self[part] = self.get(part, NO_TIME) + count * seconds * SECOND
+            one = partial(_message, machine, program, operation, beyond)
+            self[part] = self.get(part, NO_TIME) + count * of_each(one, size, devices) * SECOND
             return
         if devices == 1:
             return
-        machine = self._machine
-        if operation == "all_reduce" and (own := sums(machine, self._program, devices)) is not None:
-            time = of_each(own.time, size)
-            self.add(part, count * time * SECOND, Origin(f"{count:g} {own}", (SOURCE,)))
-            return
         among = _reached(machine, operation, devices) if beyond else devices
-        seconds = of_each(partial(_measured, machine, operation, among), size)
+        one = partial(
+            collectives.seconds, operation, devices=among, machine=machine, software=program
+        )
         last = getattr(size, "flat", [size])[-1] * BYTE
-        message = collectives.time(operation, last, among, machine)
-        used = dict.fromkeys(curve.machine for curve in message.measured)
-        others = [key for key in used if key != machine.key]
-        names = [machines.get(key).name for key in others]
-        self._elsewhere |= dict.fromkeys(names)
-        like = f" as on {', '.join(names)}" if others else ""
-        if among < devices:
-            like += f" as among {among} devices, not {devices}"
-        sources = tuple(dict.fromkeys(curve.source for curve in message.measured))
-        origin = f"{message.needed} {MESSAGES[operation]} of {last}{like}"
-        self.add(part, count * seconds * SECOND, Origin(origin, sources))
+        message = collectives.time(operation, last, among, machine, program)
+        self._elsewhere |= dict.fromkeys(message.elsewhere)
+        fewer = f" as among {among} devices, not {devices}" if among < devices else ""
+        told = f"{message.needed} {MESSAGES[operation]} of {last}{message.by}{fewer}"
+        self.add(part, count * of_each(one, size) * SECOND, Origin(told, message.sources))
 
     def add_exchange(self, job: Job, load: Tokens) -> None:
         """Tokens on the way to their experts and back, by kernels that were measured, if any were.
@@ -284,20 +274,15 @@ def _reached(machine: Machine, operation: str, devices: int) -> int:
     return devices if devices <= max(reach, domain) else reach // domain * domain
 
 
-def _measured(machine: Machine, operation: str, devices: int, size: float) -> float:
-    """Seconds of one message by what was measured."""
-    return float(collectives.time(operation, size * BYTE, devices, machine).needed.m_as("s"))
-
-
 @lru_cache(maxsize=2**14)
-def _message(machine: Machine, operation: str, beyond: bool, size: float, devices: float) -> float:
+def _message(
+    machine: Machine, program: Software, operation: str, beyond: bool, size: float, devices: float
+) -> float:
     """Seconds of one message of a layout; NaN where nothing was measured that is like it."""
     count = int(devices)
-    if count == 1:
-        return 0.0
     among = _reached(machine, operation, count) if beyond else count
     try:
-        return _measured(machine, operation, among, size)
+        return collectives.seconds(operation, size, among, machine, program)
     except InputError:  # of devices that do not fill their domains too
         return math.nan
 
@@ -351,10 +336,14 @@ class Step(StepTime):
         return self.expectation if isinstance(self.expectation, Parts) else None
 
     @property
+    def around(self) -> Around | None:
+        """The range of 80 % of what is measured; None without rows like it."""
+        return None if self.expected_parts is None else self.expected_parts.around(self.lower)
+
+    @property
     def interval(self) -> tuple[Quantity, Quantity] | None:
         """Between what 80 % of what is measured should lie; None where nothing is expected."""
-        around = None if self.expected_parts is None else self.expected_parts.interval
-        return None if around is None else (maximum(around[0], self.lower), around[1])
+        return None if self.around is None else self.around.ends
 
     @property
     def not_expected(self) -> str:
@@ -366,8 +355,8 @@ class Step(StepTime):
         rows = super()._rows
         if self.expected is not None:
             rows["expected"] = str(self.expected)
-            if self.interval is not None:
-                rows["80 % interval"] = " to ".join(map(str, self.interval))
+            if self.around is not None:
+                rows["80 % interval"] = self.around.told()
         elif self.expectation != NO_MACHINE:
             rows["not expected"] = self.not_expected
         return rows

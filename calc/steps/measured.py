@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from calc.catalog import engine_sums, expert_exchanges, hardware, kernel_shares, machines
-from calc.catalog.engine_sums import Sums
 from calc.catalog.expert_exchanges import Exchange
 from calc.catalog.hardware import Accelerator
 from calc.catalog.kernel_shares import Surface
@@ -24,6 +23,7 @@ from calc.catalog.machines import Machine
 from calc.catalog.software import Software
 from calc.core.arrays import Number
 from calc.steps import curves
+from calc.steps.curves import Curve
 
 NARROW = 64  # numbers of a head, at most, whose attention is measured apart
 
@@ -125,8 +125,8 @@ def surface(
 
 
 @lru_cache(maxsize=2**10)
-def sums(machine: Machine, software: Software, devices: int) -> Sums | None:
-    """The engine's own sums among so many devices of a domain; None where none were measured.
+def sums(machine: Machine, software: Software, devices: int) -> Curve | None:
+    """The curve of the engine's own sums in a domain; None where none were measured.
 
     >>> from calc import machines, software
     >>> sums(machines.get("dgx-h200"), software.get("sglang"), 8).devices
@@ -139,7 +139,7 @@ def sums(machine: Machine, software: Software, devices: int) -> Sums | None:
         version = software.version if program == software.key else ""
         rows = engine_sums.of(machine.device.key, program, devices, version)
         if rows is not None:
-            return rows
+            return curves.of_engine(rows)
     return None
 
 

@@ -46,10 +46,10 @@ def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer
         "Expected": here.missing or str(here.expected),
         "Algorithm bandwidth": str(collectives.algorithm_bandwidth(size, drawn)),
     }
-    if here.interval:
-        facts["80 % interval"] = " to ".join(map(str, here.interval))
+    if here.around:
+        facts["80 % interval"] = here.around.told()
     if here.measured:
-        facts["Measured"] = ", ".join(curve.name for curve in here.measured)
+        facts["Measured"] = here.stands_on
     call = f"{operation!r}, {str(size)!r}, {devices}, {machine!r}"
     python = f"from calc import collectives\n\nprint(collectives.time({call}))"
     caption = (

@@ -65,7 +65,7 @@ def answer(
     fits = "fits" if memory.total <= place.device.memory_capacity else "does not fit"
     facts = {
         "Expected of a step": step.not_expected or str(step.expected),
-        "80 % interval": " to ".join(map(str, step.interval or ())) or "no row is like it",
+        "80 % interval": step.around.told() if step.around else "no row is like it",
         "The run at that": str(run),
         "MFU at that": str(mfu.to("%")),
         "Layout": f"DP {chosen.data}, {chosen.microbatches} microbatches",

@@ -587,7 +587,7 @@ def test_an_interval_is_around_what_is_expected_and_within_the_bounds() -> None:
         assert low >= bounds.lower if name != "throughput" else high <= bounds.upper
     (values,) = made.points
     assert values["interval"]["throughput"]["high"] == made.interval("throughput")[1]
-    assert "such rows: half within" in made.stands_on
+    assert "published rows (serving by vLLM, dense models" in made.stands_on
     assert (
         plan("llama-3-8b", "h100", prompt=9, generated=9, link="1 GB/s", devices=2).interval(
             "throughput"
@@ -618,7 +618,7 @@ def test_a_table_of_parts_says_what_each_is_made_of() -> None:
     titles = [line.split("  ")[0] for line in str(made.expected.writing).splitlines()[2:]]
     assert titles == [*made.expected.writing, "sum"]
     (sums,) = (line for line in each.splitlines() if line.startswith("tensor"))
-    assert re.search(r"160 sums of vllm [\d.]+ among 4 h100 \[\S+\]$", sums)
+    assert re.search(r"a sum of 524.3 kB by vLLM [\d.]+ \[\S+\]$", sums)
     (host,) = (line for line in each.splitlines() if line.startswith("host"))
     assert re.search(r"[\d.]+ µs a sequence \[\S+\]$", host)
     (products,) = (line for line in each.splitlines() if line.startswith("gemm"))

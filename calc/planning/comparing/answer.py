@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from calc.catalog.intervals import three
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError
@@ -16,7 +17,7 @@ from calc.core.units import Quantity
 from calc.planning import drawing, files
 from calc.planning.choice import linked_counts, with_tensor
 from calc.planning.estimate import RANGES
-from calc.planning.report import bases, cell, chosen, heading, in_its_unit, indistinct, three
+from calc.planning.report import bases, cell, chosen, heading, in_its_unit, indistinct
 from calc.planning.serving import Plan
 from calc.planning.setup import devices_text
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from calc.catalog import intervals
 from calc.catalog.hardware import dtype_of
-from calc.catalog.intervals import Interval
+from calc.catalog.intervals import Around, Interval, cuts
 from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import drawing, files
 from calc.planning.capacity import with_devices
-from calc.planning.report import between, chosen_formats, not_to_be_had
+from calc.planning.report import chosen_formats, not_to_be_had
 from calc.planning.service import search
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.deployment import Deployment
@@ -149,8 +149,13 @@ class ServicePlan(Answer):
         parts = self.design.pools[-1].answers.parts
         return intervals.PEAKS if parts is None else parts.basis
 
-    @cached_property
+    @property
     def interval(self) -> dict[str, tuple[Quantity, Quantity]]:
+        """Both ends of what is around devices, times and costs."""
+        return {name: found.ends for name, found in self.around.items()}
+
+    @cached_property
+    def around(self) -> dict[str, Around]:
         """Between what devices, times and costs lie if steps are as 80 % of rows like them are.
 
         Devices are those of the same groups, infinitely many where none keep the limits; times are
@@ -169,18 +174,19 @@ class ServicePlan(Answer):
         design = self.design.for_service(as_simulated)
         fewer, more = (design.devices_at_pace(pace) or math.inf for pace in paces)
         least = max(self.least_devices, min(fewer, self.devices))
-        counts = quantity(float(least), ""), quantity(float(max(more, self.devices)), "")
-        ends = {"devices": counts}
+        counts = float(least), float(max(more, self.devices))
+        ranges = {"devices": _around(self.devices, *counts, self.least_devices)}
         for name, simulated in zip(TIMES, self.design.simulated, strict=True):
             slower = (getattr(self.design.at_pace(pace).load, name) for pace in paces)
             scale = simulated / getattr(self.load, name)
             low, high = (scale * time for time in slower)
-            ends[name] = quantity(max(low, self._least[name]), "s"), quantity(high, "s")
+            least = self._least[name]
+            ranges[name] = _around(simulated, max(low, least), high, least, "s")
         for name in PAID:
             if (value := getattr(self, name)) is not None:
-                share = value / self.devices
-                ends[name] = share * counts[0], share * counts[1]
-        return ends
+                share, bound = value / self.devices, float(self.least_devices)
+                ranges[name] = Around(value, *(share * count for count in (*counts, bound)))
+        return ranges
 
     @cached_property
     def _paces(self) -> tuple[float, ...]:
@@ -209,8 +215,8 @@ class ServicePlan(Answer):
     def answer(self) -> str:
         """How many devices, between what they lie, and what a token costs."""
         setup = self.service.setup
-        ends = self.interval.get("devices")
-        around = f" ({between(*ends, str(self.devices))} at 80%)" if ends else " at least"
+        ends = self.around.get("devices")
+        around = f" ({ends.told(str(self.devices))} at 80%)" if ends else " at least"
         paid = "" if self.cost_per_token is None else f", {self.cost_per_token:.3g}"
         return (
             f"{setup.model.name}: {self.devices}{around} {setup.device.name}, {self.design}{paid}"
@@ -223,7 +229,9 @@ class ServicePlan(Answer):
         if answers.parts is None:
             why = str(answers.expected).partition(": ")[0]
             return f"BOUND ONLY, {intervals.PEAKS}, no overlap: {why}"
-        return answers.parts.stands_on
+        titles = {"devices": "devices", "ttft": "first token", "tpot": "each token"}
+        cut = cuts({title: self.around.get(name) for name, title in titles.items()})
+        return f"{answers.parts.stands_on}{', which are of steps' if self.alike else ''}{cut}"
 
     @property
     def chosen(self) -> list[str]:
@@ -277,7 +285,7 @@ class ServicePlan(Answer):
 
     def _around(self, name: str, told: str) -> str:
         """Both ends in the unit in which the value between them is told."""
-        return between(*self.interval[name], told) if name in self.interval else ""
+        return self.around[name].told(told) if name in self.around else ""
 
     def _designs(self) -> Iterator[tuple[str, ...]]:
         yield "devices", "design", "chunk", "closed form", "", "simulated", "", "busy"
@@ -303,9 +311,7 @@ class ServicePlan(Answer):
                 self, "most_requests throughput cost_per_token energy_per_token carbon_per_token"
             ),
             "basis": self.basis,
-            "interval": {
-                name: {"low": low, "high": high} for name, (low, high) in self.interval.items()
-            },
+            "interval": {name: found.facts for name, found in self.around.items()},
             **self.headline,
             **values(self, "why_not_others what_would_change assumptions"),
         }
@@ -458,6 +464,11 @@ class ServicePlan(Answer):
     def __repr__(self) -> str:
         setup = self.service.setup
         return f"<{setup.model.name} served by {self.devices} {setup.device.name}: {self.design}>"
+
+
+def _around(expected: float, low: float, high: float, bound: float, unit: str = "") -> Around:
+    """A range of bare numbers of a unit."""
+    return Around(*(quantity(float(number), unit) for number in (expected, low, high, bound)))
 
 
 def _row(design: Design) -> dict[str, object]:

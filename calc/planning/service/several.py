@@ -17,7 +17,7 @@ from calc.core.errors import InputError
 from calc.core.report import Answer, Table, common_first, values
 from calc.planning.comparing.compare import prices_of
 from calc.planning.nouns import Limits, Load, Prices
-from calc.planning.report import between, indistinct
+from calc.planning.report import indistinct
 from calc.planning.service.answer import ServicePlan
 from calc.planning.service.asked import seconds
 from calc.planning.service.plan import plan_service
@@ -101,8 +101,8 @@ class ServicePlans(Answer):
     def _lines(self) -> Iterator[tuple[str, ...]]:
         yield "", "machine", "basis", "devices", "at least", "cost", "design", "TTFT", "TPOT"
         for rank, plan in enumerate(self.plans, 1):
-            ends = plan.interval.get("devices")
-            around = f" ({between(*ends, str(plan.devices))})" if ends else ""
+            ends = plan.around.get("devices")
+            around = f" ({ends.told(str(plan.devices))})" if ends else ""
             yield (
                 str(rank),
                 plan.service.setup.machine.key,
@@ -122,9 +122,7 @@ class ServicePlans(Answer):
                 "machine": plan.service.setup.machine.key,
                 **values(plan, "basis devices least_devices ttft tpot"),
                 **values(plan, "cost_per_token energy_per_token carbon_per_token"),
-                "interval": {
-                    name: {"low": low, "high": high} for name, (low, high) in plan.interval.items()
-                },
+                "interval": {name: found.facts for name, found in plan.around.items()},
                 "design": str(plan.design),
             }
             for rank, plan in enumerate(self.plans, 1)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from calc import formats
 from calc.catalog import intervals, models, runs
 from calc.catalog.hardware import dtype_of
+from calc.catalog.intervals import Around, cuts
 from calc.core.arrays import Number
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, quantity
 from calc.laws import cost, energy, training
 from calc.planning import drawing, files
 from calc.planning.estimate import Bounds
-from calc.planning.report import between
 from calc.planning.setup import device_power, devices_text, memory_text
 from calc.planning.training import precedents
 from calc.planning.training.candidate import Candidate, best_of
@@ -200,12 +200,18 @@ class TrainingPlan(Answer):
         parts = self.step.expected_parts
         return intervals.PEAKS if parts is None else str(parts.basis)
 
-    def interval(self, expected: Quantity, rate: bool = False) -> tuple[Quantity, Quantity] | None:
-        """Between what 80 % of rows like it lie, of what grows with a step's time, or of a rate."""
-        if self.step.interval is None or self.step.expected is None:
+    def around(self, value: Quantity, rate: bool = False) -> Around | None:
+        """The range of 80 % of rows like it, of what grows with a step's time, or of a rate."""
+        parts = self.step.expected_parts
+        if parts is None or parts.alike is None:
             return None
-        low, high = (end / self.step.expected for end in self.step.interval)
-        return (expected / high, expected / low) if rate else (expected * low, expected * high)
+        bound = value * (self.step.lower / self.step.expected) ** (-1 if rate else 1)
+        return parts.alike.around(value, bound, rate)
+
+    def interval(self, expected: Quantity, rate: bool = False) -> tuple[Quantity, Quantity] | None:
+        """Both ends of the range around it."""
+        found = self.around(expected, rate)
+        return found and found.ends
 
     @property
     def answer(self) -> str:
@@ -223,7 +229,8 @@ class TrainingPlan(Answer):
         if self.step.expected_parts is None:
             why = self.step.not_expected.partition(": ")[0]
             return f"BOUND ONLY, {intervals.PEAKS}, no overlap: {why}"
-        return str(self.step.expected_parts.stands_on)
+        cut = cuts({"a step": self.around(self.step.expected)})
+        return f"{self.step.expected_parts.stands_on}{cut}"
 
     @property
     def chosen(self) -> list[str]:
@@ -291,8 +298,8 @@ class TrainingPlan(Answer):
         def row(
             name: str, bound: Quantity | None, value: Quantity, last: str = "", rate: bool = False
         ) -> tuple[str, ...]:
-            ends = self.interval(value, rate)
-            told = "" if ends is None else between(*ends, str(value))
+            around = self.around(value, rate)
+            told = "" if around is None else around.told()
             known = "" if step.expected is None else str(value)
             return (
                 name,
@@ -359,7 +366,7 @@ class TrainingPlan(Answer):
                 "schedule": best.layout.schedule,
                 "memory": best.memory.total.to("GB"),
                 **values(best.step, "lower upper expected"),
-                "interval": _ends(best.step),
+                "interval": best.step.around and best.step.around.facts,
                 **values(best, "mfu hfu throughput"),
                 "bound": best.step.bound,
                 "like_published": not best.beyond_published,
@@ -375,7 +382,7 @@ class TrainingPlan(Answer):
             **values(self, "devices steps memory"),
             "step": {
                 **values(self.step, "lower upper expected parts"),
-                "interval": _ends(self.step),
+                "interval": self.step.around and self.step.around.facts,
             },
             "basis": self.basis,
             **self.headline,
@@ -460,9 +467,6 @@ class TrainingPlan(Answer):
                 f" {job.machine.name} or the machine most like it, with {job.software.title()},"
                 " of each layout that fits."
             )
-            assert self.step.expected_parts is not None
-            if (alike := self.step.expected_parts.alike) is not None:
-                yield f"Rows like this are the published ones of {alike.kind}."
         else:
             yield f"Nothing is expected: {self.step.not_expected}."
         yield (
@@ -492,11 +496,6 @@ class TrainingPlan(Answer):
 
     def __repr__(self) -> str:
         return f"<{self.run.job.model.name} trained on {self.devices} {self.run.job.device.name}>"
-
-
-def _ends(step: Step) -> dict[str, Quantity] | None:
-    """The interval of a step as a fact."""
-    return None if step.interval is None else dict(zip(("low", "high"), step.interval, strict=True))
 
 
 def _several(count: Number, name: str) -> str:
