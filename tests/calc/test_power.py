@@ -38,8 +38,12 @@ def test_a_collective_says_whose_curve_it_took(command: Command) -> None:
     least, most = (answer["interval"][end]["value"] for end in ("low", "high"))
     assert answer["lower"]["value"] * 1e6 < least * 1e6 < 373 < most * 1e6
     assert [curve["machine"] for curve in answer["curves"]] == ["dgx-h100"]
-    text = " ".join(command.prints("collective all-reduce 16MB aws-p5 --devices 64 --explain").split())
-    assert "NVIDIA DGX H100 over InfiniBand or RoCE, not EFA by nccl-tests, in place, scaled" in text
+    text = " ".join(
+        command.prints("collective all-reduce 16MB aws-p5 --devices 64 --explain").split()
+    )
+    assert (
+        "NVIDIA DGX H100 over InfiniBand or RoCE, not EFA by nccl-tests, in place, scaled" in text
+    )
     assert "a collective is one of all_gather" in command.refuses(
         "collective", "all-red", "1 GB", "h100"
     )
