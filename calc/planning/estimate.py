@@ -192,7 +192,7 @@ class Estimate(Setup):
     def interval(self, name: str) -> tuple[Quantity, Quantity] | None:
         """Both ends of the range around it."""
         found = self.around(name)
-        return found and found.ends
+        return None if found is None else found.ends
 
     @property
     def _expected_values(self) -> dict[str, Any]:
@@ -226,7 +226,8 @@ class Estimate(Setup):
         if (ends := point[f"interval.{name}"]) is None:
             return None
         bound = point[name].upper if name == "throughput" else point[name].lower
-        return Around(point[f"expected.{name}"], *ends, bound)
+        low, high = ends
+        return Around(point[f"expected.{name}"], low, high, bound)
 
     @cached_property
     def _expectation(self) -> Expectation | Missing:

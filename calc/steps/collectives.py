@@ -741,7 +741,7 @@ class CollectiveTime(Answer):
     @property
     def interval(self) -> tuple[Quantity, Quantity] | None:
         """Both ends of what is around it."""
-        return self.around and self.around.ends
+        return None if self.around is None else self.around.ends
 
     @property
     def needed(self) -> Quantity:
@@ -847,10 +847,9 @@ class CollectiveTime(Answer):
         for title, time in (("at least", self.lower), ("expected", self.expected)):
             if time is not None:
                 told = self.around if time is self.expected else None
-                unit = str(time).partition(" ")[2]
                 sent = curves.traffic(self.operation, self.devices) * self.size.to("GB")
                 rate = str(sent / time.to("s")) if time.magnitude else "–"
-                rows.append((title, str(time), told.told(unit) if told else "", rate))
+                rows.append((title, str(time), told.told() if told else "", rate))
         return [Table(rows)]
 
     @property

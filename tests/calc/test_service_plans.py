@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from calc import InputError, inference, machines, plan_service, quantity
-from calc.catalog.intervals import MEASURED, PEAKS
+from calc.catalog.intervals import MEASURED, PEAKS, Around
 from calc.core.nouns import arguments_of
-from calc.planning import report
 from calc.planning.service import ServicePlan, Steps, plan_services, read_trace
 from calc.planning.service.load import poisson
 from calc.planning.service.queue import Demand
@@ -96,8 +95,8 @@ def test_a_prompt_alone_takes_the_prefill() -> None:
 
 
 def test_ends_are_in_the_unit_of_what_lies_between_them() -> None:
-    ends = quantity(0.0213, "s"), quantity(math.inf, "s")
-    assert report.between(*ends, "37.4 ms") == "21.3 to ∞ ms"
+    ends = Around(quantity(0.0374, "s"), quantity(0.0213, "s"), quantity(math.inf, "s"))
+    assert ends.told("37.4 ms") == "21.3 to ∞ ms"
 
 
 def test_a_prefix_cache_and_a_draft_take_less() -> None:

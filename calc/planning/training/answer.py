@@ -205,13 +205,14 @@ class TrainingPlan(Answer):
         parts = self.step.expected_parts
         if parts is None or parts.alike is None:
             return None
-        bound = value * (self.step.lower / self.step.expected) ** (-1 if rate else 1)
-        return parts.alike.around(value, bound, rate)
+        least = float((self.step.lower / parts.total).m_as(""))
+        found: Around = parts.alike.around(value, value / least if rate else value * least, rate)
+        return found
 
     def interval(self, expected: Quantity, rate: bool = False) -> tuple[Quantity, Quantity] | None:
         """Both ends of the range around it."""
         found = self.around(expected, rate)
-        return found and found.ends
+        return None if found is None else found.ends
 
     @property
     def answer(self) -> str:
@@ -229,7 +230,7 @@ class TrainingPlan(Answer):
         if self.step.expected_parts is None:
             why = self.step.not_expected.partition(": ")[0]
             return f"BOUND ONLY, {intervals.PEAKS}, no overlap: {why}"
-        cut = cuts({"a step": self.around(self.step.expected)})
+        cut = cuts({"a step": self.step.around})
         return f"{self.step.expected_parts.stands_on}{cut}"
 
     @property
