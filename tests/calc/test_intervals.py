@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
+import re
+from collections.abc import Sequence
 from statistics import mean
 
 import pytest
 
 from benchmarks import intervals as benchmark
+from calc import plan, quantity
 from calc.catalog import intervals
 from calc.core.errors import InputError
+from calc.planning.estimate import RANGES
 from tests.calc.command import Written
 
 SOURCES = 0.77, 0.85  # of rows of sources kept back that lie inside, where 80 % are claimed
@@ -51,3 +56,72 @@ def test_intervals_are_those_of_the_published_rows_and_hold_of_sources_kept_back
     _, sources = benchmark.coverage(known)
     inside = mean(holds for of_class in sources.values() for holds in of_class)
     assert SOURCES[0] <= inside <= SOURCES[1]
+
+
+RANGE = re.compile(r"80% of times in (\S+) … (\S+)%")
+CUT = re.compile(r"(first token|each token|a step|it) at ([\d.]+) (\S+) \(([−+][\d.]+)%\)")
+
+
+def percent(text: str) -> float:
+    return 1 + float(text.replace("−", "-")) / 100
+
+
+def held(stands_on: str, row: Sequence[str], expected: str, told: str) -> None:
+    """Ends as they are printed, against those that the sentence makes of what is printed."""
+    low, high = map(percent, RANGE.search(stands_on).groups())  # type: ignore[union-attr]
+    ends = [quantity(f"{end.lstrip('≥≤')} {told.split()[-1]}") for end in told.split()[:3:2]]
+    middle = quantity(expected)
+    rate = "token/s" in expected or expected.endswith("%")
+    factors = (1 / high, 1 / low) if rate else (low, high)
+    for end, factor, marked in zip(ends, factors, told.split()[:3:2], strict=True):
+        whole = marked.startswith(("≥", "≤"))
+        there = (end / middle).m_as("")
+        if whole:
+            assert (there > factor - 0.01) if not rate else (there < factor + 0.01), row
+        else:
+            assert there == pytest.approx(factor, rel=6e-3), row
+
+
+def test_the_sentence_of_a_range_makes_the_ends_that_are_printed() -> None:
+    """Drawn plans: whatever is printed at the ends is what the percentages say, or is a bound."""
+    draws = random.Random(7)
+    for _ in range(12):
+        model = draws.choice(("llama-3-8b", "qwen-3-8b", "qwen-3-30b-a3b", "gpt-oss-20b"))
+        device = draws.choice(("h100", "a100", "mi300x", "rtx-4090", "b200", "l40s"))
+        key = draws.choice((None, "vllm", "sglang", "tensorrt-llm"))
+        asked = {"batch": draws.choice((1, 8, 64)), "prompt": draws.choice((100, 2000))}
+        try:
+            made = plan(model, device, generated=100, software=key, **asked)
+        except InputError:
+            continue
+        if made.expected is None or made.expected.main.alike is None:
+            continue
+        titles = {title: name for name, (title, _) in RANGES.items()}
+        for row in made.tables[0].rows[1:]:
+            if (name := titles.get(row[0])) is not None and row[3]:
+                held(made.stands_on, row, row[2], row[3])
+                facts = made.points[0]["interval"][name]
+                assert ("≥" in row[3] or "≤" in row[3]) == (facts["cut"] is not None)
+                bound = getattr(made, name)
+                if facts["cut"]:
+                    assert facts[facts["cut"]] == (
+                        bound.upper if facts["cut"] == "high" else bound.lower
+                    )
+        for title, number, unit, share in CUT.findall(made.stands_on):
+            name = titles[title]
+            assert made.points[0]["interval"][name]["cut"]
+            assert quantity(f"{number} {unit}").m_as("s") == pytest.approx(
+                getattr(made, name).lower.m_as("s"), rel=1e-3
+            )
+            found = made.expected.get(name) * percent(share)
+            assert found.m_as("s") == pytest.approx(getattr(made, name).lower.m_as("s"), rel=2e-3)
+
+
+def test_a_sentence_names_the_rows_that_count() -> None:
+    for row in intervals.load():
+        told = str(row)
+        assert told.startswith(f"{row.rows} published rows ({row.work} by ")
+        assert ("mixtures" in told) == (row.model == "mixture")
+        assert ("filled in" in told.replace("nothing filled in", "")) == (row.basis != "measured")
+        low, high = map(percent, RANGE.search(told).groups())  # type: ignore[union-attr]
+        assert (low, high) == pytest.approx((row.low, row.high))

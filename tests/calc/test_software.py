@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from collections.abc import Sequence
+from itertools import product
 
 import pytest
 
 from benchmarks import software as benchmark
-from calc import machines, software
+from calc import hardware, machines, plan, software
+from calc.catalog import kernel_shares
 from calc.core.errors import InputError
 from calc.published import Comparison
 from tests.calc.command import Written
@@ -102,3 +106,38 @@ def test_what_is_fitted_leaves_a_system_out_that_judges_it(
         assert machines.get(software.get(key).fitted_on).key == software.get(key).fitted_on
         judges = [each for each in comparisons if each.software == key and not each.fitted]
         assert len([each for each in judges if each.error is not None]) >= 10, key
+
+
+EVERY = pytest.param(hardware.names(), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("devices", [("h100", "mi300x", "l40s"), EVERY])
+def test_whose_kernels_an_answer_stands_on_is_true(devices: Sequence[str]) -> None:
+    """Whoever is named without a word was measured there: its rows are in the data, in a version
+    that begins as the one that is stated, on the device or on the one that stands in for it."""
+    measured = set()
+    with kernel_shares.FILE.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            measured.add((row["device"], row["program"], row["version"]))
+    wrong = []
+    keys = "vllm", "sglang", "tensorrt-llm", "llama-cpp", "other"
+    for device, key, version in product(devices, keys, ("", " 0.8", " 0.19")):
+        place = hardware.get(device)
+        try:
+            made = plan("llama-3-8b", device, prompt=100, generated=10, software=key + version)
+        except InputError:
+            continue
+        if made.expected is None:
+            continue
+        told = made.stands_on.partition("; ")[0]
+        own = {
+            one
+            for whose, program, one in measured
+            if whose in (device, place.measured_as) and program == key
+        }
+        claimed = "of which no kernel was measured" not in told
+        if claimed and not any(one.startswith(version.strip()) for one in own):
+            wrong.append(told)
+        if not own and claimed:
+            wrong.append(told)
+    assert not wrong
