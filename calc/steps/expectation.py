@@ -22,16 +22,7 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import RECURRENT
 from calc.catalog.software import OTHERS, Software
 from calc.core.arrays import Number
-from calc.core.elementwise import (
-    ceiling,
-    different,
-    largest,
-    maximum,
-    minimum,
-    of_each,
-    smallest,
-    where,
-)
+from calc.core.elementwise import ceiling, different, largest, minimum, of_each, smallest, where
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity

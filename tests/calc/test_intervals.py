@@ -23,7 +23,10 @@ def test_a_class_of_few_rows_has_the_interval_of_the_next_wider_one() -> None:
     fine, wide = intervals.of("serving", "vllm", True), intervals.of("serving", "abacus", True)
     assert (fine.software, wide.software) == ("vllm", "")
     assert fine.rows < wide.rows
-    with pytest.raises(InputError, match="work is one of training, serving; got 'cooking'"):
+    with pytest.raises(
+        InputError,
+        match="work is one of training, serving, first tokens under load, tokens under load; got 'cooking'",
+    ):
         intervals.of("cooking", "vllm", True)
 
 
@@ -89,7 +92,8 @@ def test_the_sentence_of_a_range_makes_the_ends_that_are_printed() -> None:
         model = draws.choice(("llama-3-8b", "qwen-3-8b", "qwen-3-30b-a3b", "gpt-oss-20b"))
         device = draws.choice(("h100", "a100", "mi300x", "rtx-4090", "b200", "l40s"))
         key = draws.choice((None, "vllm", "sglang", "tensorrt-llm"))
-        asked = {"batch": draws.choice((1, 8, 64)), "prompt": draws.choice((100, 2000))}
+        load = draws.choice(("batch", "users"))
+        asked = {load: draws.choice((1, 8, 64)), "prompt": draws.choice((100, 2000))}
         try:
             made = plan(model, device, generated=100, software=key, **asked)
         except InputError:
@@ -99,7 +103,9 @@ def test_the_sentence_of_a_range_makes_the_ends_that_are_printed() -> None:
         titles = {title: name for name, (title, _) in RANGES.items()}
         for row in made.tables[0].rows[1:]:
             if (name := titles.get(row[0])) is not None and row[3]:
-                held(made.stands_on, row, row[2], row[3])
+                first, _, of_first = made.stands_on.partition("; of first tokens")
+                own = of_first if of_first and name == "time_to_first_token" else first
+                held(own, row, row[2], row[3])
                 facts = made.points[0]["interval"][name]
                 assert ("≥" in row[3] or "≤" in row[3]) == (facts["cut"] is not None)
                 bound = getattr(made, name)
