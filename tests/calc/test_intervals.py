@@ -23,7 +23,7 @@ def test_a_class_of_few_rows_has_the_interval_of_the_next_wider_one() -> None:
     fine, wide = intervals.of("serving", "vllm", True), intervals.of("serving", "abacus", True)
     assert (fine.software, wide.software) == ("vllm", "")
     assert fine.rows < wide.rows
-    with pytest.raises(InputError, match="work is one of training, serving, .*; got 'cooking'"):
+    with pytest.raises(InputError, match=r"work is one of training, serving, .*; got 'cooking'"):
         intervals.of("cooking", "vllm", True)
 
 
