@@ -6,9 +6,9 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from calc.core.docstrings import public_names
 from calc.core.names import resolve, spellings, squeezed
-from calc.core.public import public_names
-from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
+from calc.core.records import DATA, Record, attribute, read_record, read_toml
 from calc.core.units import Quantity
 
 
@@ -59,7 +59,8 @@ def _spellings() -> dict[str, str]:
     return spellings(dict.fromkeys(_records(), ()))
 
 
-__getattr__ = as_attributes(get)
+def __getattr__(name: str) -> Quantity:
+    return attribute(get, name)
 
 
 def __dir__() -> list[str]:

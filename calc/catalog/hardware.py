@@ -15,12 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
+from calc.core.docstrings import public_names
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
 from calc.core.formatting import html_table
 from calc.core.law import law
 from calc.core.names import resolve, spellings, squeezed
-from calc.core.public import public_names
 from calc.core.records import (
     DATA,
     INHERITED,
@@ -29,7 +29,7 @@ from calc.core.records import (
     Published,
     Record,
     Recorded,
-    as_attributes,
+    attribute,
     check_each_way,
     check_fields,
     check_positive,
@@ -531,7 +531,8 @@ def _get(key: str) -> Accelerator:
     return shared(_accelerator(key, parse_toml(_texts()[key], DATA_FILE)[key], DATA_FILE))
 
 
-__getattr__ = as_attributes(get)
+def __getattr__(name: str) -> Accelerator:
+    return attribute(get, name)
 
 
 def __dir__() -> list[str]:

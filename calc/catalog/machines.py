@@ -21,18 +21,18 @@ from calc.catalog import hardware
 from calc.catalog.hardware import DTYPES, Accelerator
 from calc.core.arguments import one_of, whole_number
 from calc.core.device import Device, check_device
+from calc.core.docstrings import public_names
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.formatting import html_table
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.provenance import Provenance
-from calc.core.public import public_names
 from calc.core.records import (
     DATA,
     INHERITED,
     Published,
     Record,
     Recorded,
-    as_attributes,
+    attribute,
     check_each_way,
     check_fields,
     check_positive,
@@ -601,7 +601,8 @@ def _get(key: str) -> Machine:
     return shared(_machine(key, _tables()[key], _tables(), FILE))
 
 
-__getattr__ = as_attributes(get)
+def __getattr__(name: str) -> Machine:
+    return attribute(get, name)
 
 
 def __dir__() -> list[str]:

@@ -13,39 +13,4 @@ from __future__ import annotations
 
 from calc.core.public import on_first_use
 
-# Each public name, by the module that defines it. Type checkers read this in `__init__.pyi`, which
-# `python -m tools.pages` writes from it.
-NAMES = {
-    "accuracy": (
-        "INPUT_KINDS",
-        "Accuracy",
-        "Onset",
-        "overflow_onset",
-        "validate_mixed_precision_accuracy",
-    ),
-    "accumulation": ("GradientAccumulationTrainer", "breaks_equality"),
-    "batch_size": ("BatchChange", "DynamicBatchSizeTrainer", "SimulatedMemory", "is_out_of_memory"),
-    "checkpoints": ("load_checkpoint", "save_checkpoint"),
-    "dashboard": ("dashboard_page", "dashboard_text", "write_dashboard"),
-    "data_parallel": ("ScalingPrediction", "predict_scaling"),
-    "distributed": ("MultiGPUTrainer",),
-    "kernel_speed": ("Timing", "benchmark_mixed_precision"),
-    "mixed_precision": ("MixedPrecisionTrainer",),
-    "offload": ("CPUOffloadingOptimizer",),
-    "resolvent": ("BackendWarning", "resolvent_diagonal", "running_backend"),
-    "resolvent_problem": ("ResolventError",),
-    "run_log": ("LoggedRun", "LoggedStep", "RunLog", "read_run"),
-    "tensor_cores": (
-        "PaddedEmbedding",
-        "PaddedLinear",
-        "ShapeFinding",
-        "is_tensor_core_compatible",
-        "optimize_model_for_tensor_cores",
-        "pad_to_tensor_core_multiple",
-        "tensor_core_multiple",
-        "validate_model_for_tensor_cores",
-    ),
-    "training_step": ("Step", "Trainer"),
-    "work": ("WorkCounter", "saved_tensor_bytes"),
-}
-__all__, __getattr__, __dir__ = on_first_use(__name__, NAMES)
+__getattr__, __dir__ = on_first_use(__name__)

@@ -21,12 +21,12 @@ from calc.catalog.machines import Machine
 from calc.commands import COMMANDS, command_parser
 from calc.commands.output import answers
 from calc.core.citations import citation
+from calc.core.docstrings import docstring
 from calc.core.errors import InputError, MissingExtraError, abbreviated
 from calc.core.law import ARGUMENTS
 from calc.core.meanings import meaning
 from calc.core.names import spellings, squeezed
 from calc.core.provenance import Provenance
-from calc.core.public import docstring
 from calc.core.records import Datum, source
 from calc.core.report import Report, Table, fact_rows
 from calc.core.synonyms import SYNONYMS
@@ -97,12 +97,12 @@ def things(kind: str) -> Iterator[tuple[str, Any]]:
         names = (*DATA[kind].names(), *(hardware.announced() if kind == "devices" else ()))
         yield from ((name, DATA[kind].get(name)) for name in names)
     else:
-        yield from (calc.laws() if kind == "laws" else functions()).items()
+        yield from (calc.all_laws() if kind == "laws" else functions()).items()
 
 
 def functions() -> dict[str, Callable[..., Any]]:
     """The public functions beside the laws, in all modules that need nothing but pint."""
-    laws = calc.laws()
+    laws = calc.all_laws()
     functions: dict[str, Callable[..., Any]] = {"plan": calc.plan}
     for place in filter(lambda place: place not in WITH_EXTRAS, calc.SUBMODULES):
         module = getattr(calc, place)
@@ -426,7 +426,7 @@ def _texts(thing: object, names: Iterable[str]) -> Facts:
     return {name: text for name, text in texts.items() if text}
 
 
-def _of_a_token(model: models.Model) -> Facts:
+def _of_a_token(model: models.Network) -> Facts:
     """What a token keeps in two bytes a number, and what it computes forward at no context."""
     if not isinstance(model, models.Transformer):
         return {}
@@ -435,7 +435,7 @@ def _of_a_token(model: models.Model) -> Facts:
     return {"token": kept | work}
 
 
-def _in_two_forms(model: models.Model) -> Facts:
+def _in_two_forms(model: models.Network) -> Facts:
     """What a token takes in both forms of latent attention, and when one is better."""
     if not isinstance(model, models.Transformer) or model.kv_latent is None:
         return {}
@@ -458,7 +458,7 @@ def _is_property(member: object) -> bool:
 
 def _function(name: str) -> Report | None:
     """A law or another function: the units of its arguments, and its docstring."""
-    kind = "laws" if name in calc.laws() else "functions"
+    kind = "laws" if name in calc.all_laws() else "functions"
     function = dict(things(kind)).get(name)
     if function is None:
         return None

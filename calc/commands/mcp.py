@@ -43,7 +43,7 @@ def law(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
     Arguments by their names, as quantities: {"peak": "989 TFLOP/s", "bandwidth": "3.35 TB/s"}.
     """
-    known = calc.laws()
+    known = calc.all_laws()
     if name not in known:
         raise InputError(f"there is no law {name!r}; search finds laws by what they say")
     try:

@@ -44,9 +44,9 @@ from pint.util import UnitsContainer
 
 from calc.core import device
 from calc.core.arrays import Number
+from calc.core.docstrings import docstring
 from calc.core.elementwise import TOO_LARGE, evaluate, scale
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
-from calc.core.public import docstring
 from calc.core.spelling import COUNTED
 from calc.core.units import (
     Quantity,

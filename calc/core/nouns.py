@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
+from calc.core.docstrings import docstring
 from calc.core.errors import InputError, did_you_mean
-from calc.core.public import docstring
 
 MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
 

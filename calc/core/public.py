@@ -1,68 +1,96 @@
-"""What a module shows: `dir()` and `from … import *` give what it defines, not what it imports."""
+"""What a package shows, read from the stub beside it, and imported when it is first used.
+
+A stub such as `calc/__init__.pyi` is the one list of a package's names: type checkers and editors
+follow it, and so does Python, by `on_first_use`, as with `lazy_loader.attach_stub` of scikit-image
+(PEP 562). The modules of `calc` lie in folders that say what may import what, and are called
+without them: `calc.roofline` lies in `calc/laws/`. For `import calc.roofline`, which no
+`__getattr__` is asked for, `ShortNames` hands the import system the module that is there already,
+as `six.moves` does. Fifty files that import a module each would do that too, and hide in which
+folder the module lies; their stubs, which `python -m tools.pages` writes, are for checkers alone.
+"""
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from types import FunctionType, ModuleType
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
-def public_names(module: ModuleType) -> list[str]:
-    """The functions and classes that a module defines for its callers; a package lists them."""
-    listed: list[str] | None = vars(module).get("__all__")
-    return listed or [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
-    ]
+def on_first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and the `__dir__` of a package with a stub.
 
-
-def docstring(thing: Callable[..., object]) -> str:
-    """What a function or a class says of itself; from its source where `python -OO` drops that."""
-    import ast
-    import inspect
-
-    if sys.flags.optimize < 2:
-        return inspect.getdoc(thing) or ""
-    [definition] = ast.parse(inspect.getsource(inspect.unwrap(thing))).body
-    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
-    return ast.get_docstring(definition) or ""
-
-
-def on_first_use(
-    package: str, names: Mapping[str, Sequence[str]]
-) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """`__all__`, `__getattr__` and `__dir__` of a package that imports a name when it is used.
-
-    `names` are its public ones, by the module that defines them; its modules are attributes too.
+    The package's `__all__` is what the stub names beside modules; all its modules are attributes.
     """
-    module_of = {name: module for module, members in names.items() for name in members}
-    public = sorted(module_of)
+    stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi")
+    homes, own = {}, []
+    for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            homes.update({alias.name: str(node.module) for alias in node.names if alias.asname})
+        elif isinstance(node, ast.FunctionDef):
+            own.append(node.name)
 
     def getattr_(name: str) -> Any:
-        if name in module_of:
-            return getattr(import_module(f"{package}.{module_of[name]}"), name)
-        if not name.startswith("_") and find_spec(f"{package}.{name}"):
-            return import_module(f"{package}.{name}")
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name == "__all__":
+            value: Any = sorted({*homes, *own} - {*modules(package)})
+        elif (home := homes.get(name, package)) != package:
+            value = getattr(__import__(home, fromlist=[name]), name)
+        elif name[0] != "_" and find_spec(f"{package}.{name}"):
+            value = import_module(f"{package}.{name}")
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(sys.modules[package], name, value)
+        return value
 
-    return public, getattr_, lambda: public
+    HOMES[package] = homes
+    return getattr_, lambda: [*homes, *own]
 
 
-class Package(ModuleType):
-    """A package each of whose modules, as soon as it is imported, shows its public names alone.
+ROOT = Path(__file__).parents[2]  # of `calc`
+HOMES: dict[str, dict[str, str]] = {}
+"""Of each package with a stub: its names, each with the module or the folder that it is from."""
 
-    A function of the package stays what its name means when a folder of that name is imported:
-    `calc.laws()` beside `from calc.laws import roofline`.
+
+def modules(package: str) -> dict[str, str]:
+    """Return the modules that a package shows, each with the name of where it lies."""
+    places = {name: f"{home}.{name}" for name, home in HOMES[package].items()}
+    paths = {name: ROOT / place.replace(".", "/") for name, place in places.items()}
+    return {
+        name: places[name]
+        for name, path in paths.items()
+        if path.is_dir() or path.with_suffix(".py").is_file()
+    }
+
+
+class ShortNames(MetaPathFinder, Loader):
+    """The import system's way to a module by its short name: `calc.roofline`.
+
+    It is asked after all others, so that a module that lies at that name is found there.
     """
 
-    def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, ModuleType) and isinstance(vars(self).get(name), FunctionType):
-            return
-        if isinstance(value, ModuleType) and "__dir__" not in vars(value):
-            names = public_names(value)
-            vars(value).update(__all__=names, __dir__=lambda: names)
-        super().__setattr__(name, value)
+    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
+        """Return a specification of a module that a stub has from elsewhere."""
+        package, _, short = name.rpartition(".")
+        place = modules(package).get(short, name) if package in HOMES else name
+        return ModuleSpec(name, self) if place != name else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the module itself; its own specification is kept for it meanwhile."""
+        package, _, short = spec.name.rpartition(".")
+        module = import_module(modules(package)[short])
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module back its specification; it ran when it was imported."""
+        assert module.__spec__
+        module.__spec__ = module.__spec__.loader_state
+
+
+sys.meta_path.append(ShortNames())

@@ -180,20 +180,16 @@ def source(value: Quantity | int) -> str:
     return str(value.provenance)
 
 
-def as_attributes(get: Callable[[str], T]) -> Callable[[str], T]:
-    """A module's `__getattr__`, which finds by name what `get` does."""
-
-    def getattr_(name: str) -> T:
-        if name == "__all__":  # for `from … import *`
-            return cast(T, dir(sys.modules[get.__module__]))
-        if name.startswith("__"):
-            raise AttributeError(name)
-        try:
-            return get(name)
-        except InputError as error:
-            raise AttributeError(str(error)) from None
-
-    return getattr_
+def attribute(get: Callable[[str], T], name: str) -> T:
+    """Return what a module's `__getattr__` does: by name what its `get` finds."""
+    if name == "__all__":  # for `from … import *`
+        return cast(T, dir(sys.modules[get.__module__]))
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        return get(name)
+    except InputError as error:
+        raise AttributeError(str(error)) from None
 
 
 def read_toml(path: Path | str) -> dict[str, Any]:

@@ -18,14 +18,4 @@ from calc.core.public import on_first_use
 with extra("calc.measure", "numpy", "measure"):
     import numpy as _numpy  # noqa: F401  # said once, in a sentence, for every module of the package
 
-# Type checkers read this in `__init__.pyi`, which `python -m tools.pages` writes from it.
-NAMES = {
-    "kernels": ("Kernel", "suite"),
-    "machine": ("Machine", "this_machine"),
-    "record": ("accelerator", "read", "save"),
-    "same_flop": ("Pair", "pairs"),
-    "surveying": ("Survey", "gpu_survey", "survey"),
-    "timing": ("Measured", "NoisyError", "timed"),
-    "validation": ("Comparison", "error", "median_error", "predicted_time", "validate"),
-}
-__all__, __getattr__, __dir__ = on_first_use(__name__, NAMES)
+__getattr__, __dir__ = on_first_use(__name__)

@@ -9,21 +9,4 @@ do not fit have NaN for their times. Devices are of one kind: to compare kinds, 
 
 from calc.core.public import on_first_use
 
-# Type checkers read this in `__init__.pyi`, which `python -m tools.pages` writes from it.
-NAMES = {
-    "capacity": ("device_counts",),
-    "comparing.answer": ("Comparison",),
-    "comparing.compare": ("compare",),
-    "estimate": ("Bounds",),
-    "files": ("read_options",),
-    "service": ("ServicePlan", "plan_service"),
-    "service.break_even": ("BreakEven", "break_even"),
-    "nouns": (
-        *("Draft", "Failures", "Limits", "Load", "Prices"),
-        *("Search", "Server", "Tiers", "Training"),
-    ),
-    "serving": ("Plan", "plan"),
-    "sweeps": ("grid", "run_plans"),
-    "training": ("TrainingPlan", "plan_training", "training_row"),
-}
-__all__, __getattr__, __dir__ = on_first_use(__name__, NAMES)
+__getattr__, __dir__ = on_first_use(__name__)

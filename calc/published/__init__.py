@@ -8,11 +8,4 @@ overlaps (`upper`). `compare` puts these beside the measurement, and `report` su
 
 from calc.core.public import on_first_use
 
-# Type checkers read this in `__init__.pyi`, which `python -m tools.pages` writes from it.
-NAMES = {
-    "comparing": ("compare", "predict"),
-    "prediction": ("Comparison", "Prediction"),
-    "reading": ("GROUPS", "Row", "load", "row", "rows"),
-    "reporting": ("report", "summary"),
-}
-__all__, __getattr__, __dir__ = on_first_use(__name__, NAMES)
+__getattr__, __dir__ = on_first_use(__name__)

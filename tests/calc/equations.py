@@ -40,7 +40,7 @@ from typing import Any, NoReturn, get_args, get_type_hints
 import calc
 from calc import quantity
 
-LAWS = calc.laws()
+LAWS = calc.all_laws()
 
 SYMBOL = r"[A-Za-zα-ω]+\u0302?(?:_\w+|[½₁₂])?(?:\*(?! ?\w))?"  # R_peak, BW₂, x̂, n½, I*
 TOKEN = re.compile(rf"log₂|log₁₀|{SYMBOL}|\d+(?:\.\d+)?|, else\b|_{{|\S")

@@ -19,6 +19,7 @@ import pint
 import calc
 from calc import formats, hardware, layouts, machines, models, quantity, rollouts, simulation
 from calc.core.law import Range
+from calc.core.public import modules
 
 SEED = int(os.environ.get("BATTERY_SEED", "25"))
 """Of all that the battery draws; CONTRIBUTING says how to draw others."""
@@ -185,8 +186,11 @@ DATA = ("constants", "hardware", "models", "runs", "formats")
 @cache
 def functions() -> dict[str, Callable[..., Any]]:
     """The laws, and all public functions of the modules of laws, of data and of plans."""
-    found: dict[str, Callable[..., Any]] = dict(calc.laws())
-    for name in sorted({*calc.LAW_MODULES, *DATA, "planning"} - CHECKED_BY_CALLERS):
+    found: dict[str, Callable[..., Any]] = dict(calc.all_laws())
+    folders = [f"calc.{folder}." for folder in ("laws", "networks", "steps")]
+    places = modules("calc").items()
+    lawful = {name for name, place in places if place.startswith(tuple(folders))}
+    for name in sorted({"hardware", *lawful, *DATA, "planning"} - CHECKED_BY_CALLERS):
         module = getattr(calc, name)
         for member in {*vars(module), *dir(module)}:
             value = getattr(module, member)

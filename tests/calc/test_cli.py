@@ -31,7 +31,7 @@ def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 
 def test_list(command: Command) -> None:
     everything = command.prints("list")
-    for name in (*hardware.names(), *models.names(), *constants.names(), *calc.laws()):
+    for name in (*hardware.names(), *models.names(), *constants.names(), *calc.all_laws()):
         assert f"\n  {name} " in everything
     assert command.prints("list devices").startswith("h100 ")
     assert "Speedup of a fixed problem on n processors." in command.prints("list laws")

@@ -166,7 +166,7 @@ def test_everything_is_listed_and_shown(command: Command) -> None:
         *(("comparison", each.key) for each in formats.training_formats()),
         *(("comparison", each.key) for each in formats.quantized_models()),
         *(("recipe", name) for name in training.RECIPES),
-        *(("law", name) for name in calc.laws()),
+        *(("law", name) for name in calc.all_laws()),
         *(("function", name) for name in functions()),
     }
     listed = command.facts("list")["rows"]
@@ -183,7 +183,7 @@ def test_everything_is_listed_and_shown(command: Command) -> None:
     assert {"plan", "inference.decode", "transformer.forward_flops", "roofline.gemm"} <= set(
         functions()
     )
-    assert not set(functions()) & set(calc.laws())
+    assert not set(functions()) & set(calc.all_laws())
 
 
 def test_csv_goes_to_a_file_of_that_kind_alone(command: Command, tmp_path: Path) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import calc
+from calc.core.public import modules
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,10 +104,11 @@ def test_every_folder_of_the_library_has_its_floor() -> None:
 
 
 def test_every_module_stands_in_the_list_of_its_folder() -> None:
-    for folder, names in calc.FOLDERS.items():
+    shown = set(modules("calc").values())
+    for folder in ("catalog", "laws", "networks", "steps"):
         files = [*(ROOT / "calc" / folder).glob("*.py"), *(ROOT / "calc" / folder).glob("*/")]
-        modules = {path.stem for path in files} - {"__init__", "__pycache__"}
-        assert not names or modules == {*names}, f"calc/{folder}: mend FOLDERS in calc/__init__.py"
+        there = {f"calc.{folder}.{path.stem}" for path in files if path.stem[0] != "_"}
+        assert there == {place for place in shown if place.startswith(f"calc.{folder}.")}
 
 
 def test_the_library_imports_pint_and_the_standard_library_alone() -> None:
@@ -156,7 +156,7 @@ def test_without_numpy_numbers_still_work() -> None:
         print(calc.links.round_trip_time("6000 km"), calc.training.inference_flops("7B param"))
         print(pickle.loads(pickle.dumps(copy.copy(quantity("3 GB")))) + quantity("1 GB"))
         print(quantity("3 GB") == quantity("3000 MB"), f"{round(quantity('3.4 GB')):.1f}")
-        for name, law in calc.laws().items():
+        for name, law in calc.all_laws().items():
             assert law.__doc__
         for wrong in (lambda: quantity([1, 2], "GB"), lambda: calc.scaling.amdahl(None, 8),
             lambda: calc.training.training_flops([1e9], 1), lambda: calc.formats.FP16.round(1),
@@ -218,14 +218,33 @@ def test_a_missing_extra_is_told_with_what_brings_it(
     )
 
 
-def test_every_way_to_a_module(fresh_python: Fresh) -> None:
+WAYS = (
+    "import calc.{0}; module = calc.{0}",
+    "import calc.{0} as module",
+    "from calc import {0} as module",
+    "import calc; module = calc.{0}",
+    "import importlib; module = importlib.import_module('{1}')",
+    "import {1}; from calc import {0} as module",
+)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_a_module(way: str, fresh_python: Fresh) -> None:
     """Each is the first of its interpreter, which no other module of calc is loaded in."""
     code = f"""if True:
         import os, sys, calc
-        for name in {list(calc.SUBMODULES)}:
+        from calc.core.public import modules
+        for name, place in modules("calc").items():
             if not (child := os.fork()):
-                exec(f"from calc import {{name}} as module")
-                assert module is getattr(calc, name) is sys.modules[module.__name__]
+                exec({way!r}.format(name, place))
+                module = locals()["module"]
+                import calc.core.law
+                laws = {{*calc.core.law.LAWS.values()}}
+                assert module is sys.modules[place] is getattr(calc, name)
+                assert module is __import__("importlib").import_module(f"calc.{{name}}")
+                assert module.__name__ == module.__spec__.name == place
+                assert module.__spec__.loader is module.__loader__
+                assert laws == {{*calc.core.law.LAWS.values()}}  # nothing ran twice
                 os._exit(0)
             if os.waitpid(child, 0)[1]:
                 print(name)
@@ -234,30 +253,75 @@ def test_every_way_to_a_module(fresh_python: Fresh) -> None:
     assert {*calc.SUBMODULES} <= {*dir(calc)}
 
 
-@pytest.mark.parametrize("name", sorted({*calc.SUBMODULES} - {"codesign"}))  # which needs torch
-def test_a_module_shows_what_it_defines(name: str) -> None:
-    module = getattr(calc, name)
-    for each in dir(module):
-        value = getattr(module, each)
-        assert not inspect.ismodule(value)
-        assert each[0] != "_"
-        if inspect.isclass(value) or inspect.isfunction(value):
-            assert value.__module__.startswith(module.__name__), f"calc.{name}.{each} is imported"
-    shown: dict[str, Any] = {}
-    exec(f"from {module.__name__} import *", shown)
-    assert shown.keys() - {"__builtins__"} <= set(dir(module))
+def test_names_of_a_module_by_its_short_name(fresh_python: Fresh) -> None:
+    code = """if True:
+        from calc.timing import step
+        from calc.hardware import H100, Accelerator
+        import calc.roofline, pickle, calc
+        assert step is calc.step is calc.timing.step
+        assert H100 is calc.hardware.H100 and isinstance(H100, Accelerator)
+        assert pickle.loads(pickle.dumps(calc.roofline.ridge_point)) is calc.roofline.ridge_point
+        for wrong in ("calc.plan", "calc.rooflines", "calc.planning.serve"):
+            try:
+                __import__(wrong)
+            except ModuleNotFoundError as error:
+                print(error)
+    """
+    assert fresh_python(code).splitlines() == [
+        f"No module named '{name}'"
+        for name in ("calc.plan", "calc.rooflines", "calc.planning.serve")
+    ]
 
 
-def test_dir_of_laws() -> None:
+def test_threads_that_import_one_module_get_one(fresh_python: Fresh) -> None:
+    code = """if True:
+        import sys, threading
+        sys.setswitchinterval(1e-6)
+        import calc
+        found, start = [], threading.Barrier(16)
+        def look(way):
+            start.wait()
+            names = {}
+            exec(way, names)
+            found.append(names["ridge_point"])
+        ways = [f"from calc.{name} import ridge_point" for name in ("roofline", "laws.roofline")]
+        threads = [threading.Thread(target=look, args=(ways[i % 2],)) for i in range(16)]
+        for each in threads: each.start()
+        for each in threads: each.join()
+        print(len(found), len(set(found)))
+    """
+    assert fresh_python(code) == "16 1\n"
+
+
+def test_nothing_is_put_into_a_module_from_outside() -> None:
+    source = (ROOT / "calc/laws/energy.py").read_text(encoding="utf-8")
+    assert not {"__all__", "__dir__"} & {*vars(calc.energy)}
+    assert "__dir__" not in source
+    assert type(calc) is type(sys)
+    assert calc.laws.__name__ == "calc.laws"
+
+
+def test_dir() -> None:
     assert {"arithmetic_energy", "energy_of_run", "movement_energy"} <= {*dir(calc.energy)}
-    assert "quantity" not in dir(calc.energy)
     assert "H100" in dir(calc.hardware)
     assert "Path" not in dir(calc.constants)
 
 
-def test_the_laws_are_a_function_and_a_folder(fresh_python: Fresh) -> None:
-    code = "from calc.laws import roofline; import calc; print(len(calc.laws()), roofline.__name__)"
-    assert fresh_python(code) == f"{len(calc.laws())} calc.laws.roofline\n"
+@pytest.mark.slow
+def test_a_type_checker_follows_every_way(tmp_path: Path) -> None:
+    lines = ["import calc", "from calc.timing import step", "from calc.hardware import H100"]
+    lines += [f"import calc.{name}" for name in calc.SUBMODULES]
+    lines += ["reveal_type(H100)", "reveal_type(calc.hardware.A100)", "reveal_type(step)"]
+    lines += ["reveal_type(calc.roofline.ridge_point)", "calc.roofline.nothing"]
+    (tmp_path / "used.py").write_text("\n".join(lines), encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--config-file=", tmp_path / "used.py"]
+    said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout.splitlines()
+    types = [line.partition('"')[2] for line in said if "Revealed" in line]
+    assert types[:2] == ['calc.catalog.hardware.Accelerator"'] * 2
+    assert types[2].startswith("def (model: ")
+    assert types[3].startswith("def (peak: ")
+    [fault] = [line for line in said if "error:" in line]
+    assert 'Module has no attribute "nothing"' in fault
 
 
 def test_the_front_door(fresh_python: Fresh) -> None:

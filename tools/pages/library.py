@@ -9,7 +9,6 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import griffe
 
@@ -52,10 +51,11 @@ number is taken only where the unit is a count. `.to("GB/s")` converts what a la
 
 def pages() -> dict[str, str]:
     """The text of each page, by its path in the repository."""
-    calc.laws()  # fills ARGUMENTS
-    front, package = _loaded(submodules=False), _loaded(submodules=True)
+    calc.all_laws()  # fills ARGUMENTS
+    package = griffe.load("calc", search_paths=[ROOT])
+    assert isinstance(package, griffe.Module)
     rows = [_row("calc", FRONT, package)]
-    texts = {FRONT: _page("calc {#calc .unnumbered}", _front(front, package))}
+    texts = {FRONT: _page("calc {#calc .unnumbered}", _front(package))}
     for name in MODULES:
         module = _module(package, name)
         rows.append(_row(f"calc.{name}", name, module))
@@ -65,24 +65,6 @@ def pages() -> dict[str, str]:
         texts[name] = _page(f"calc.{name} {{#calc-{name} .unnumbered}}", parts)
     texts["index"] = _page("The library {.unnumbered}", [OVERVIEW + "\n".join(rows)])
     return {f"reference/calc/{name}.qmd": text for name, text in texts.items()}
-
-
-def _loaded(submodules: bool) -> griffe.Module:
-    """`calc` without its stub, whose `laws` would take the place of the folder of that name, as in
-    `calc` alone the function does.
-    """
-    loader = griffe.GriffeLoader(search_paths=[ROOT])
-    find = loader.finder.find_package
-
-    def without_stub(module_name: str) -> griffe.Package:
-        package = find(module_name)
-        assert isinstance(package, griffe.Package)
-        return replace(package, stubs=None)
-
-    loader.finder.find_package = without_stub  # type: ignore[method-assign]
-    module = loader.load("calc", submodules=submodules)
-    assert isinstance(module, griffe.Module)
-    return module
 
 
 def _page(title: str, parts: list[str]) -> str:
@@ -121,11 +103,11 @@ def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class
     return sorted(listed, key=lambda member: (member.module.path, member.lineno or 0))
 
 
-def _front(front: griffe.Module, package: griffe.Module) -> list[str]:
+def _front(package: griffe.Module) -> list[str]:
     parts = [_prose(package)]
     for name in calc.__all__:
         home = getattr(calc, name).__module__
-        member = front[name] if home == "calc" else package[f"{home[5:]}.{name}"]
+        member = package[f"{home}.{name}".removeprefix("calc.")]
         if isinstance(member, griffe.Alias):
             member = member.final_target
         if isinstance(member, griffe.Function):
@@ -265,7 +247,7 @@ def _units_table(function: griffe.Function) -> str:
 def _public_name(path: str) -> str:
     """The name below calc, which says nothing of the folder that a module lies in."""
     folder, _, rest = path.removeprefix("calc.").partition(".")
-    return rest if calc.FOLDERS.get(folder) else f"{folder}.{rest}"
+    return f"{folder}.{rest}" if folder in calc.SUBMODULES else rest
 
 
 def _type(annotation: str | griffe.Expr | None) -> str:

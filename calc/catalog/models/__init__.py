@@ -6,6 +6,8 @@ Hugging Face `config.json`.
 
 from __future__ import annotations
 
+from typing import Any
+
 from calc.catalog.models.architecture import Matrix, Transformer, from_shape
 from calc.catalog.models.convolutional import Block, Convolution, Convolutional
 from calc.catalog.models.data import (
@@ -22,7 +24,7 @@ from calc.catalog.models.families import load
 from calc.catalog.models.networks import Network
 from calc.catalog.models.recommender import Recommender
 from calc.catalog.models.release import Release
-from calc.core.records import as_attributes
+from calc.core.records import attribute
 
 __all__ = [
     "Block",
@@ -42,7 +44,8 @@ __all__ = [
 ]
 
 
-__getattr__ = as_attributes(get)
+def __getattr__(name: str) -> Any:
+    return attribute(get, name)
 
 
 def __dir__() -> list[str]:

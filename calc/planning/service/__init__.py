@@ -11,18 +11,4 @@ Plans are pickled as a whole, so that many are made on any executor:
 
 from calc.core.public import on_first_use
 
-# Type checkers read this in `__init__.pyi`, which `python -m tools.pages` writes from it.
-NAMES = {
-    "answer": ("ServicePlan",),
-    "asked": ("Service",),
-    "design": ("Design", "Pool"),
-    "loops": ("Clients", "Loop", "closed_loop"),
-    "load": ("Trace", "poisson", "read_trace"),
-    "observed": ("Observed", "observe"),
-    "plan": ("plan_service",),
-    "queue": ("Demand", "Replica", "UnderLoad"),
-    "several": ("ServicePlans", "plan_services"),
-    "simulation": ("Run", "simulate"),
-    "steps": ("Answers", "Group", "Steps"),
-}
-__all__, __getattr__, __dir__ = on_first_use(__name__, NAMES)
+__getattr__, __dir__ = on_first_use(__name__)

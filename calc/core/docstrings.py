@@ -1,0 +1,28 @@
+"""What a function or a class says of itself, and the names that a module defines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+
+
+def docstring(thing: Callable[..., object]) -> str:
+    """Return a docstring; it is read from the source where `python -OO` drops it."""
+    import ast
+    import inspect
+
+    if sys.flags.optimize < 2:
+        return inspect.getdoc(thing) or ""
+    [definition] = ast.parse(inspect.getsource(inspect.unwrap(thing))).body
+    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
+    return ast.get_docstring(definition) or ""
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Return the names of the functions and classes that a module defines for its callers."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+    ]
