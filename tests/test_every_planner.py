@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import calc
-from calc import InputError, collectives, curves, hardware, machines, models, throughput
+from calc import InputError, curves, hardware, machines, models, throughput
 from calc.core.report import Reported
 from calc.steps import device_memory
+from tests import doors
 from tests.calc.flatly import flatly
 from tests.calc.odd_values import SEED
 from tests.rows import each_row
@@ -34,11 +35,11 @@ def train(model: str, place: str) -> Reported:
     return flatly(calc.plan_training, model, place, **asked)
 
 
-def collective(model: str, place: str) -> collectives.Time:
-    """Of the sum of a token's vectors, on all devices."""
-    size = calc.quantity(2 * getattr(models.get(model), "width", 1024), "byte")
+def collective(model: str, place: str) -> str:
+    """As the command prints it: of the sum of a token's vectors, on all devices."""
+    size = f"{2 * getattr(models.get(model), 'width', 1024)} byte"
     operation = random.Random(model).choice(curves.OPERATIONS)
-    return collectives.time(operation, size, machines.of(place).domain, place)
+    return doors.run("collective", operation, size, place)
 
 
 PLANNERS: dict[str, Callable[[str, str], object]] = {
@@ -50,7 +51,7 @@ PLANNERS: dict[str, Callable[[str, str], object]] = {
     "compare": lambda model, place: calc.compare(model, place, **LENGTHS),
     "plan_training": train,
     "plan_service": lambda model, place: flatly(
-        calc.plan_service, model, place, rate=1, requests=50, **LENGTHS, **SLOW
+        calc.plan_service, model, place, rate=1, requests=100, **LENGTHS, **SLOW
     ),
     "break_even": lambda model, place: calc.break_even(
         model, place, price="2 USD/hour", api="groq-gpt-oss-20b", **LENGTHS, **SLOW

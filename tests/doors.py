@@ -1,0 +1,745 @@
+"""Questions, drawn by class, and the doors at which they are asked.
+
+A question is a frozen record. A door is a function of it that returns what it says by the names of
+quantities, in base units; where it has no answer to such a question it returns nothing, and it may
+refuse. Whatever several doors name must agree: `differences` compares.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import calc
+from calc import InputError, hardware, inference, machines, models, quantity
+from calc.commands import main
+from calc.core.units import Quantity
+from calc.steps import collectives, curves, device_memory, finetuning, layouts
+from calc.steps.job import Batch, Formats, Job, Layout, Tokens
+from figures.live import all_reduce, decode, memory, training
+from tests.calc.flatly import flatly
+
+POINTS = 21  # of an answer, at which a mean is held to steps
+NEARLY = 0.01  # a mean of steps at points against one that knows where it bends
+
+
+class Value(NamedTuple):
+    """A number, and by how much of itself it may be off: by its digits where it was printed."""
+
+    number: float
+    off: float = 1e-9
+
+    def agrees(self, other: Value) -> bool:
+        return math.isclose(self.number, other.number, rel_tol=self.off + other.off, abs_tol=1e-15)
+
+
+Answer = dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A model that serves a batch on devices that share each matrix."""
+
+    model: str
+    place: str
+    devices: int
+    batch: int
+    prompt: int
+    generated: int
+    weights: str | None = None
+    kv: str = "bf16"
+    dtype: str | None = None
+    software: str | None = None
+    price: str = "2 USD/hour"
+
+    @property
+    def context(self) -> int:
+        return self.prompt + self.generated
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """As `calc.plan` is asked."""
+        names = ["devices", "batch", "prompt", "generated", "kv", "price"]
+        said = {name: getattr(self, name) for name in ("weights", "dtype", "software")}
+        said = {name: value for name, value in said.items() if value is not None}
+        return {name: getattr(self, name) for name in names} | said
+
+    @property
+    def job(self) -> Job | None:
+        """The job, where nothing is left open that a planner chooses."""
+        if self.weights is None or self.dtype is None or self.software is None:
+            return None
+        software = None if self.software == "none" else self.software
+        formats = Formats(self.dtype, self.weights, self.kv)
+        return Job.of(self.model, self.place, Layout(tensor=self.devices), formats, software)
+
+
+@dataclass(frozen=True)
+class Training:
+    """A step of training in one layout."""
+
+    model: str
+    place: str
+    data: int
+    tensor: int
+    pipeline: int
+    sharding: int
+    microbatches: int
+    length: int
+    recomputation: str
+
+    @property
+    def devices(self) -> int:
+        return self.data * self.tensor * self.pipeline
+
+    @property
+    def sequences(self) -> int:
+        return self.data * self.microbatches
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(
+            data=self.data,
+            tensor=self.tensor,
+            pipeline=self.pipeline,
+            microbatches=self.microbatches,
+            sharding=self.sharding,
+        )
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """As `calc.plan_training` is asked."""
+        degrees = {"CP": 1, "EP": 1, "VP": 1, "ZeRO": self.sharding}
+        degrees |= {"DP": self.data, "TP": self.tensor, "PP": self.pipeline}
+        return {
+            "tokens": "1B",
+            "sequences": self.sequences,
+            "length": self.length,
+            "devices": self.devices,
+            "recomputation": self.recomputation,
+            "layout": ",".join(f"{name}={degree}" for name, degree in degrees.items()),
+        }
+
+
+@dataclass(frozen=True)
+class Message:
+    """A collective."""
+
+    operation: str
+    size: int
+    devices: int
+    place: str
+
+
+Question = Serving | Training | Message
+
+
+# ---- What doors say, in numbers
+
+
+def number(value: Any, unit: str, off: float = 1e-9) -> Value:
+    """A quantity, one of JSON, or a plain number."""
+    if isinstance(value, Mapping):
+        value = quantity(value["value"], value["unit"])
+    return Value(float(value.m_as(unit) if isinstance(value, Quantity) else value), off)
+
+
+def printed(text: str, unit: str) -> Value:
+    """What a table prints, with what its digits leave open."""
+    value = quantity(re.sub(r" of .*", "", text))
+    digits = re.match(r"[\d.]+", text)
+    assert digits, text
+    last = 0.1 ** len(digits[0].partition(".")[2])
+    return number(value, unit, 0.51 * last / (float(digits[0]) or 1.0))
+
+
+def expected_of(step: Any) -> Quantity | None:
+    """What is expected of a step; None where a rate is missing."""
+    expected = step.expected
+    if expected is None or isinstance(expected, str) or expected.__class__.__name__ == "Missing":
+        return None
+    total = getattr(expected, "total", expected)
+    assert isinstance(total, Quantity)
+    return total
+
+
+def of_step(step: Any, name: str, off: float = 1e-9) -> Answer:
+    found = {
+        f"{name}, least": number(step.lower, "s", off),
+        f"{name}, most": number(step.upper, "s", off),
+    }
+    if (expected := expected_of(step)) is not None:
+        found[f"{name}, expected"] = number(expected, "s", off)
+    return found
+
+
+def run(*words: object) -> str:
+    """What a command prints; what it refuses is refused here."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main([str(word) for word in words])
+    if status:
+        raise InputError(err.getvalue().removeprefix("calc: ").strip())
+    return out.getvalue()
+
+
+def options(asked: Mapping[str, Any]) -> list[str]:
+    """The same in words of a shell."""
+    return [
+        word
+        for name, value in asked.items()
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
+
+
+# ---- Doors of serving
+
+
+TIMES = {
+    "time_to_first_token": ("first token", "s"),
+    "time_per_token": ("each token", "s"),
+    "answer_time": ("whole answer", "s"),
+    "throughput": ("throughput", "token/s"),
+    "cost_per_token": ("cost", "USD/token"),
+    "energy_per_token": ("energy", "J/token"),
+}
+ENDS = {"lower": "least", "upper": "most"}
+
+
+def of_row(row: Mapping[str, Any]) -> Answer:
+    """A row of a plan as JSON has it."""
+    found = {
+        "weights": number(row["weight_memory"], "byte"),
+        "largest batch": number(row["largest_batch"], ""),
+        "fits": Value(float(row["fits"])),
+    }
+    if not row["fits"]:
+        return found
+    for name, (title, unit) in TIMES.items():
+        for end, word in ENDS.items():
+            if row[name] is not None:
+                found[f"{title}, {word}"] = number(row[name][end], unit)
+        if row["expected"] is not None and row["expected"].get(name) is not None:
+            found[f"{title}, expected"] = number(row["expected"][name], unit)
+    return found
+
+
+def plan(asked: Serving) -> Answer:
+    [point] = calc.plan(asked.model, asked.place, **asked.asked).points
+    bounds = {
+        name: value._asdict()
+        for name, value in point.items()
+        if name in TIMES and value is not None
+    }
+    return of_row(point | dict.fromkeys(TIMES) | bounds)
+
+
+def plan_of_json(asked: Serving) -> Answer:
+    words = options(asked.asked)
+    [row] = json.loads(run("plan", asked.model, asked.place, *words, "--json"))["rows"]
+    return of_row(row)
+
+
+def plan_among_others(asked: Serving) -> Answer:
+    """As a point of an array."""
+    beside = asked.asked | {"batch": [1, asked.batch]}
+    _, point = calc.plan(asked.model, asked.place, **beside).points
+    bounds = {
+        name: value._asdict()
+        for name, value in point.items()
+        if name in TIMES and value is not None
+    }
+    return of_row(point | dict.fromkeys(TIMES) | bounds)
+
+
+def plan_of_text(asked: Serving) -> Answer:
+    """The printed table: bounds are those from which times are, and up to which rates are."""
+    text = run("plan", asked.model, asked.place, *options(asked.asked), "--explain")
+    table = text.split("\n\n")[1]
+    found = {}
+    for line in table.splitlines():
+        title, *cells = re.split(r"  +", line.strip())
+        cells = [cell for cell in cells if re.match(r"[\d.]", cell)]
+        if title == "weights":
+            found["weights"] = printed(cells[0], "byte")
+        if title == "batch that fits":
+            found["largest batch"] = printed(cells[0], "")
+        for name, unit in TIMES.values():
+            if title == name and " to " not in cells[0]:
+                end = "most" if name == "throughput" else "least"
+                found[f"{name}, {end}"] = printed(cells[0], unit)
+                if len(cells) > 1 and " to " not in cells[1]:
+                    found[f"{name}, expected"] = printed(cells[1], unit)
+    return found
+
+
+def fit(asked: Serving) -> Answer:
+    said = {"tensor": asked.devices, "context": asked.context, "kv": asked.kv}
+    said |= {} if asked.weights is None else {"weights": asked.weights}
+    found = device_memory.fit(asked.model, asked.place, asked.software, **said)
+    return {
+        "weights": number(found.parts[0].memory, "byte"),
+        "largest batch": Value(found.largest_batch),
+        "fits": Value(float(found.largest_batch >= asked.batch)),
+        "tokens": Value(found.tokens),
+    }
+
+
+def fit_of_json(asked: Serving) -> Answer:
+    said = {"tensor": asked.devices, "context": asked.context, "kv": asked.kv}
+    said |= {
+        name: value
+        for name in ("weights", "software")
+        if (value := getattr(asked, name)) is not None
+    }
+    found = json.loads(run("fit", asked.model, asked.place, *options(said), "--json"))
+    return {
+        "weights": number(found["parts"][0]["memory"], "byte"),
+        "tokens": Value(found["tokens"]),
+    }
+
+
+def steps(asked: Serving) -> Answer:
+    """`calc.step`, of the prompts and at points of the answer."""
+    if (job := asked.job) is None:
+        return {}
+    read = Tokens(reading=float(asked.batch * asked.prompt), prompt=float(asked.prompt))
+    found = of_step(calc.step(job, read), "first token")
+    contexts = [asked.prompt + asked.generated * point / (POINTS - 1) for point in range(POINTS)]
+    weights = [0.5 if point in (0, POINTS - 1) else 1.0 for point in range(POINTS)]
+    lower: dict[str, float] = {}
+    expected: float | None = 0.0
+    for share, context in zip(weights, contexts, strict=True):
+        step = calc.step(job, Tokens(writing=float(asked.batch), context=context))
+        for name, part in step.parts.items():
+            lower[name] = lower.get(name, 0.0) + share * part.m_as("s") / (POINTS - 1)
+        time = expected_of(step)
+        if expected is not None:
+            each = None if time is None else share * time.m_as("s") / (POINTS - 1)
+            expected = None if each is None else expected + each
+    found["each token, least"] = Value(max(lower.values()), NEARLY / 10)
+    found["each token, most"] = Value(sum(lower.values()), NEARLY / 10)
+    if expected is not None:
+        found["each token, expected"] = Value(expected, NEARLY)
+    return found
+
+
+def old_laws(asked: Serving) -> Answer:
+    """`calc.inference`, whose steps are those of no software."""
+    if asked.job is None or asked.software != "none":
+        return {}
+    place, model = machines.of(asked.place), models.get(asked.model)
+    sizes = asked.dtype, asked.weights, asked.kv
+    of_prompts = inference.prefill(model, place, asked.prompt, asked.batch, asked.devices, *sizes)
+    most = inference.largest_batch(model, place, asked.context, asked.devices, *sizes[1:])
+    return of_step(of_prompts, "first token") | {"largest batch": Value(float(most.magnitude))}
+
+
+def live_memory(asked: Serving) -> Answer:
+    """The live figure of what fits, whose settings are those of a plan that is told the formats."""
+    if asked.place not in machines.names() or asked.weights is None or asked.software is not None:
+        return {}
+    if asked.weights not in memory.FORMATS or asked.kv not in memory.FORMATS:
+        return {}
+    shown = memory.answer(
+        asked.model,
+        asked.place,
+        memory.SERVING,
+        asked.weights,
+        asked.kv,
+        asked.context,
+        asked.batch,
+    )
+    held = [
+        size
+        for part, count, size in shown.rows
+        if part == "weights" and count == str(asked.devices)
+    ]
+    return {"weights": Value(float(held[0]) * 1e9)} if held else {}
+
+
+def compared(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
+    """What `compare` chose of this model and machine: a question of its own, and its answer."""
+    said = {
+        name: value
+        for name, value in asked.asked.items()
+        if name not in ("devices", "batch", "price")
+    }
+    found = calc.compare(asked.model, asked.place, price=asked.price, **said)
+    if not found.planned:
+        return
+    [row] = json.loads(found.json())["rows"]
+    chosen = replace(asked, devices=int(row["devices"]), batch=int(row["batch"]))
+    yield chosen, of_row(row)
+
+
+def live_decode(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
+    """What the live figure of decode shows at its largest batch."""
+    place = asked.place
+    if place not in machines.names() or asked.weights not in decode.FORMATS[1:]:
+        return
+    if asked.kv not in decode.FORMATS[1:]:
+        return
+    shown = decode.answer(
+        asked.model, place, asked.devices, asked.context, asked.weights, asked.kv
+    ).facts
+    dtype = machines.get(place).device.usual_dtype
+    most = int(shown["Largest batch"])
+    chosen = replace(asked, batch=most, software="none", dtype=dtype)
+    job = chosen.job
+    assert job is not None
+    at_the_end = calc.step(job, Tokens(writing=float(most), context=float(asked.context)))
+    ours = of_step(at_the_end, "a step")
+    assert printed(shown["At least"], "s").agrees(ours["a step, least"]), (shown, ours)
+    if "a step, expected" in ours:
+        said = printed(shown["Expected of a token then"], "s")
+        assert said.agrees(ours["a step, expected"]), (shown, ours)
+    yield chosen, {"largest batch": Value(float(most))}
+
+
+def service(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
+    """What a plan of a service takes the steps and the memory of its copies to be."""
+    said = {name: value for name, value in asked.asked.items() if name not in ("devices", "batch")}
+    said |= {"rate": 0.01, "ttft": "1000 s", "tpot": "100 s", "requests": 100, "pools": "mixed"}
+    planned = flatly(calc.plan_service, asked.model, asked.place, **said)
+    [pool] = planned.design.pools
+    if pool.group.experts > 1:
+        return
+    chosen = replace(asked, devices=pool.group.devices)
+    batch = min(asked.batch, pool.replica.slots, pool.replica.steps.most_sequences)
+    middle = asked.prompt + asked.generated / 2
+    time = float(pool.replica.steps.time(batch, batch * middle))
+    if pool.answers.parts is not None and (job := pool.answers.asked):
+        step = calc.step(job, Tokens(writing=float(batch), context=middle))
+        expected = expected_of(step)
+        # A table of steps has points, between which it is a line.
+        assert expected is not None
+        assert Value(time, 0.03).agrees(number(expected, "s")), (time, str(expected), batch)
+    yield replace(chosen, batch=batch), {"tokens": Value(pool.replica.memory)}
+
+
+SERVING: tuple[Callable[[Serving], Answer], ...] = (
+    plan,
+    plan_of_json,
+    plan_among_others,
+    plan_of_text,
+    fit,
+    fit_of_json,
+    steps,
+    old_laws,
+    live_memory,
+)
+CHOOSING: tuple[Callable[[Serving], Iterator[tuple[Serving, Answer]]], ...] = (
+    compared,
+    live_decode,
+    service,
+)
+
+
+# ---- Doors of training
+
+
+def step_of_training(asked: Training) -> Answer:
+    job = Job.of(asked.model, asked.place, asked.layout)
+    return of_step(calc.step(job, Batch(asked.length, 1, asked.recomputation)), "step")
+
+
+def memory_of_training(asked: Training) -> Answer:
+    held = layouts.memory_per_device(
+        asked.model, asked.layout, asked.length, 1, asked.recomputation
+    )
+    return {"memory": number(held.total, "byte")}
+
+
+def planned_training(asked: Training) -> Answer:
+    found = flatly(calc.plan_training, asked.model, asked.place, **asked.asked)
+    return of_training(json.loads(found.json()))
+
+
+def planned_training_of_json(asked: Training) -> Answer:
+    words = options(asked.asked)
+    return of_training(json.loads(run("plan-training", asked.model, asked.place, *words, "--json")))
+
+
+def of_training(facts: Mapping[str, Any]) -> Answer:
+    """The best layout, where its microbatches are those of the question."""
+    best, step = facts["rows"][0], facts["step"]
+    if best["sequences"] != 1:
+        return {}
+    assert [best[name] for name in ("lower", "upper", "expected")] == [
+        step[name] for name in ("lower", "upper", "expected")
+    ]
+    answer = {
+        "step, least": number(best["lower"], "s"),
+        "step, most": number(best["upper"], "s"),
+        "memory": number(best["memory"], "byte"),
+    }
+    if best["expected"] is not None:
+        answer["step, expected"] = number(best["expected"], "s")
+    return answer
+
+
+def live_training(asked: Training) -> Answer:
+    if asked.place not in machines.names():
+        return {}
+    said = training.answer(
+        asked.model,
+        asked.place,
+        asked.devices,
+        quantity("1B token"),
+        asked.sequences,
+        asked.length,
+        asked.tensor,
+        asked.pipeline,
+        str(asked.sharding),
+        1,
+        asked.recomputation,
+    ).facts
+    least, most = said["A step by its bounds"].split(" to ")
+    held = said["Memory of a device"].partition(" of ")[0]
+    found = {
+        "step, least": printed(least, "s"),
+        "step, most": printed(most, "s"),
+        "memory": printed(held, "byte"),
+    }
+    if re.match(r"[\d.]+ \w*s$", said["Expected of a step"]):
+        found["step, expected"] = printed(said["Expected of a step"], "s")
+    return found
+
+
+TRAINING: tuple[Callable[[Training], Answer], ...] = (
+    step_of_training,
+    memory_of_training,
+    planned_training,
+    planned_training_of_json,
+    live_training,
+)
+
+
+# ---- Doors of messages
+
+
+def time_of_message(asked: Message) -> Answer:
+    found = collectives.time(
+        asked.operation, quantity(asked.size, "byte"), asked.devices, asked.place
+    )
+    answer = {"message, least": number(found.lower, "s")}
+    if found.expected is not None:
+        answer["message, expected"] = number(found.expected, "s")
+    return answer
+
+
+def message_of_json(asked: Message) -> Answer:
+    words = asked.operation.replace("_", "-"), f"{asked.size} byte", asked.place
+    found = json.loads(run("collective", *words, "--devices", asked.devices, "--json"))
+    answer = {"message, least": number(found["lower"], "s")}
+    if found["expected"] is not None:
+        answer["message, expected"] = number(found["expected"], "s")
+    return answer
+
+
+def message_of_text(asked: Message) -> Answer:
+    words = asked.operation.replace("_", "-"), f"{asked.size} byte", asked.place
+    text = run("collective", *words, "--devices", asked.devices)
+    found = {}
+    for title, name in (("at least", "least"), ("expected", "expected")):
+        if line := re.search(rf"^ *{title}  +([\d.]+ \S+)", text, re.M):
+            found[f"message, {name}"] = printed(line[1], "s")
+    return found
+
+
+def live_message(asked: Message) -> Answer:
+    if asked.place not in machines.names():
+        return {}
+    shown = all_reduce.answer(
+        asked.place, asked.devices, asked.operation, quantity(asked.size, "byte")
+    ).facts
+    found = {"message, least": printed(shown["At least"].partition(", by")[0], "s")}
+    if re.match(r"[\d.]+ \w*s$", shown["Expected"]):
+        found["message, expected"] = printed(shown["Expected"], "s")
+    return found
+
+
+MESSAGES: tuple[Callable[[Message], Answer], ...] = (
+    time_of_message,
+    message_of_json,
+    message_of_text,
+    live_message,
+)
+
+
+# ---- Answers that differ
+
+
+def ask(asked: Any) -> dict[str, Answer | str]:
+    """What each door says, or the sentence in which it refuses."""
+    doors: tuple[Callable[[Any], Answer], ...]
+    doors = {Serving: SERVING, Training: TRAINING, Message: MESSAGES}[type(asked)]
+    found: dict[str, Answer | str] = {}
+    for door in doors:
+        try:
+            found[door.__name__] = door(asked)
+        except InputError as error:
+            found[door.__name__] = str(error)
+    return found
+
+
+def differences(answers: Mapping[str, Answer | str]) -> list[str]:
+    """The quantities on which doors differ, with what each of them says."""
+    said: dict[str, dict[str, Value]] = {}
+    for door, answer in answers.items():
+        if not isinstance(answer, str):
+            for name, value in answer.items():
+                said.setdefault(name, {})[door] = value
+    told = []
+    for name, by in said.items():
+        sharpest = min(by.values(), key=lambda value: value.off)
+        if not all(value.agrees(sharpest) for value in by.values()):
+            values = ", ".join(f"{door} {value.number:.6g}" for door, value in by.items())
+            told.append(f"{name}: {values}")
+    return told
+
+
+# ---- Drawn questions
+
+
+KINDS = ("dense", "experts", "window", "latent", "sparse", "linear", "state", "quantised")
+PLACES: dict[str, tuple[str, ...]] = {
+    "NVIDIA of a data centre": (
+        *("dgx-h100", "dgx-h200", "dgx-b200", "hgx-b300", "dgx-a100", "gb200-nvl72", "gh200-1"),
+        *("aws-p5", "gcp-a3-mega", "l40s-8", "rtx-pro-6000-8", "h100", "h200", "a100-40gb", "l4"),
+        *("h20", "a30", "v100-1", "a10"),
+    ),
+    "AMD": ("mi300x-8", "mi325x-8", "mi355x-8", "mi250x", "mi300x", "mi210"),
+    "TPU and the like": (
+        *("tpu-v5e-pod", "tpu-v5p-pod", "tpu-v6e-pod", "tpu-v7-pod", "trn2", "gaudi3-8", "gaudi2"),
+    ),
+    "consumer": (
+        *("rtx-4090-1", "rtx-4090-8", "rtx-5090-2", "rtx-3090-1", "rtx-3060", "rtx-5090"),
+        *("arc-b580", "dgx-spark", "rtx-a6000"),
+    ),
+    "Mac": ("apple-m4-max-1", "apple-m2-ultra-1", "apple-m3-ultra-1", "apple-m4", "apple-m3-pro"),
+    "CPU": ("ryzen-ai-max-395-1", "xeon-8480", "ryzen-7840u"),
+}
+WEIGHTS = (None, "released", "bf16", "fp8", "int8", "int4", "mxfp4", "nvfp4", "w4a16", "4.5 bit")
+KV = ("bf16", "bf16", "fp8", "int8")
+SOFTWARE = (None, None, "none", "vllm", "sglang")
+
+
+def kind_of(model: str) -> set[str]:
+    """The classes to which a model belongs."""
+    network = models.get(model)
+    if not isinstance(network, models.Transformer) or network.vocabulary is None:
+        return set()
+    if network.output not in ("own", "tied"):
+        return set()  # which writes nothing
+    kinds = {kind for kind in KINDS[1:-1] if network.layers_with(kind)}
+    if network.released and len({*network.released.formats.values()} - {"bf16"}):
+        kinds.add("quantised")
+    return kinds or {"dense"}
+
+
+def by_kind() -> dict[str, list[str]]:
+    return {kind: [key for key in models.names() if kind in kind_of(key)] for kind in KINDS}
+
+
+def serving(count: int, seed: str) -> Iterator[Serving]:
+    """Questions in which every kind of model meets every kind of place."""
+    chance, shapes = random.Random(seed), by_kind()
+    for turn in range(count):
+        kind = KINDS[turn % len(KINDS)]
+        places = list(PLACES.values())[(turn + turn // len(KINDS)) % len(PLACES)]
+        model, place = chance.choice(shapes[kind]), chance.choice(places)
+        network, machine = models.get(model), machines.of(place)
+        weights = chance.choice(WEIGHTS)
+        bits = 4.5 if weights and "4" in weights else 9 if weights in ("fp8", "int8") else 16
+        need = network.parameters.m_as("param") * bits / 8
+        room = machine.device.memory_capacity.m_as("byte") * 0.85
+        tensor = 1
+        while tensor * room < need and tensor < machine.domain:
+            tensor *= 2
+        if chance.random() < 0.3:
+            tensor = chance.choice([1, 2, 4, 8])
+        longest = network.context
+        prompt = int(min(longest / 2, 10 ** chance.uniform(1.5, 4.3)))
+        generated = int(min(longest / 3, 10 ** chance.uniform(1, 3.3)))
+        fixed = chance.random() < 0.6  # all is said that a step is asked with
+        software = chance.choice(SOFTWARE)
+        yield Serving(
+            model,
+            place,
+            tensor,
+            int(2 ** chance.uniform(0, 8)),
+            prompt,
+            generated,
+            (weights or "bf16") if fixed else weights,
+            chance.choice(KV),
+            machine.device.usual_dtype if fixed else None,
+            (software or "none") if fixed else software,
+        )
+
+
+def trainings(count: int, seed: str) -> Iterator[Training]:
+    chance, shapes = random.Random(seed), by_kind()
+    places = [key for key in machines.names() if machines.get(key).domain > 1]
+    for turn in range(count):
+        model, place = chance.choice(shapes[KINDS[turn % len(KINDS)]]), chance.choice(places)
+        if turn % 4:  # most fit
+            shape = [key for key in models.names() if "dense" in kind_of(key)]
+            model = chance.choice([k for k in shape if models.get(k).parameters.m < 4e9])
+        network, machine = models.get(model), machines.get(place)
+        tensor = chance.choice([1, 2, 4, 8])
+        pipeline = chance.choice([1, 1, 2, 4])
+        most = max(int(min(machine.most_joined, 64)) // (tensor * pipeline), 1)
+        yield Training(
+            model,
+            place,
+            chance.choice([each for each in (1, 2, 4, 8, 16) if each <= most]),
+            tensor,
+            pipeline,
+            chance.choice([0, 1] if pipeline > 1 else [0, 1, 2, 3]),
+            chance.choice([1, 2]) * pipeline * 2,
+            int(min(network.context, chance.choice([512, 2048, 4096, 8192]))),
+            chance.choice(["none", "selective", "full"]),
+        )
+
+
+def messages(count: int, seed: str) -> Iterator[Message]:
+    chance = random.Random(seed)
+    places = [*machines.names(), *hardware.names()]
+    for _ in range(count):
+        place = chance.choice(places)
+        domain = machines.of(place).domain
+        devices = chance.choice([domain, 2, 4, 8, 2 * domain])
+        yield Message(
+            chance.choice(list(curves.OPERATIONS)),
+            int(10 ** chance.uniform(3, 9.5)),
+            devices,
+            place,
+        )
+
+
+def tuned(model: str, length: int, method: str) -> tuple[Quantity, Quantity]:
+    """The memory of fine-tuning by its own door, and by that of plans."""
+    trained = finetuning.Adapters(method)
+    alone = finetuning.memory(model, trained, Batch(length, recomputation="full"))
+    planned = flatly(
+        calc.plan_training,
+        model,
+        "dgx-b200",
+        tokens="1B",
+        sequences=1,
+        length=length,
+        devices=1,
+        fine_tune=method,
+        recomputation="full",
+        layout="TP=1,PP=1,CP=1,EP=1,VP=1,DP=1,ZeRO=0",
+    )
+    return alone.total, planned.memory.total

@@ -1,0 +1,330 @@
+"""One question, one answer: drawn questions at every door that can answer, and in every way to ask.
+
+`tests/doors.py` has the questions, by class of model, place, format and load, and the doors. The
+seed is fixed; `BATTERY_SEED=7 pytest -m slow tests/test_doors.py` draws others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import pickle
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import calc
+from calc import InputError, machines, models
+from calc.commands import mcp as tools
+from calc.core.report import Reported, plain
+from calc.steps import device_memory
+from tests import doors
+from tests.calc.flatly import flatly
+from tests.calc.odd_values import SEED
+from tests.rows import each_row
+
+ROOT = Path(__file__).parents[1]
+MANY = {"serving": 240, "training": 60, "messages": 80}
+
+
+def hold(questions: Iterable[Any]) -> Counter[str]:
+    """That no two doors differ; how many questions each door has answered."""
+    answered: Counter[str] = Counter()
+    with each_row() as row:
+        for question in questions:
+            with row(question):
+                answers = doors.ask(question)
+                answered.update(
+                    door for door, answer in answers.items() if isinstance(answer, dict) and answer
+                )
+                differ = doors.differences(answers)
+                assert not differ, "\n".join(differ)
+    return answered
+
+
+@pytest.mark.slow
+def test_serving_at_every_door() -> None:
+    answered = hold(doors.serving(MANY["serving"], f"{SEED} serving"))
+    assert answered.keys() == {door.__name__ for door in doors.SERVING}
+    assert answered["plan"] > MANY["serving"] / 2
+
+
+@pytest.mark.slow
+def test_training_at_every_door() -> None:
+    answered = hold(doors.trainings(MANY["training"], f"{SEED} training"))
+    assert answered.keys() == {door.__name__ for door in doors.TRAINING}
+    assert answered["planned_training"] > MANY["training"] / 4
+
+
+@pytest.mark.slow
+def test_messages_at_every_door() -> None:
+    answered = hold(doors.messages(MANY["messages"], f"{SEED} messages"))
+    assert answered.keys() == {door.__name__ for door in doors.MESSAGES}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("door", doors.CHOOSING, ids=lambda door: door.__name__)
+def test_what_a_planner_chooses_is_what_the_others_say_of_it(door: Any) -> None:
+    """Its devices and batch make a question, and all other doors say the same of that."""
+    answered = 0
+    with each_row() as row:
+        for question in doors.serving(48, f"{SEED} {door.__name__}"):
+            with row(question):
+                try:
+                    chosen = list(door(question))
+                except InputError:
+                    continue
+                for asked, answer in chosen:
+                    answered += 1
+                    differ = doors.differences({door.__name__: answer} | doors.ask(asked))
+                    assert not differ, "\n".join([str(asked), *differ])
+    assert answered > 5
+
+
+def test_a_few_questions_at_every_door() -> None:
+    """Of each of the three a short draw."""
+    drawn = (
+        *(replace(asked, software="none") for asked in islice(doors.serving(40, "short"), 3)),
+        *islice(doors.trainings(4, "short"), 2),
+        *islice(doors.messages(4, "short"), 2),
+    )
+    assert sum(hold(drawn).values()) > 20
+
+
+def test_every_class_is_drawn() -> None:
+    drawn = list(doors.serving(MANY["serving"], f"{SEED} serving"))
+    assert set().union(*(doors.kind_of(question.model) for question in drawn)) == {*doors.KINDS}
+    assert {question.weights for question in drawn} == {*doors.WEIGHTS}
+    assert {question.software for question in drawn} == {*doors.SOFTWARE}
+    for places in doors.PLACES.values():
+        assert len({question.place for question in drawn} & {*places}) > 2
+
+
+def test_doors_that_differ_are_told() -> None:
+    """By the digits that are printed, and without them exactly."""
+    exact, read = doors.Value(1.2345e-3), doors.printed("1.234 ms", "s")
+    assert not doors.differences({"a": {"time": exact}, "b": {"time": read}})
+    other = doors.printed("1.24 ms", "s")
+    assert not doors.differences({"a": {"time": exact}, "b": {"time": other}, "c": {}})
+    assert doors.differences({"a": {"time": exact}, "b": {"time": doors.Value(1.2346e-3)}})
+    assert doors.differences({"a": {"time": exact}, "b": {"time": doors.printed("1.3 ms", "s")}})
+    assert not doors.differences({"a": {"time": exact}, "b": "a refusal"})
+
+
+# ---- One planner, in every way to ask it
+
+
+PLANNERS: dict[str, Callable[..., Reported]] = {
+    "plan": calc.plan,
+    "fit": device_memory.fit,
+    "compare": calc.compare,
+    "plan-service": calc.plan_service,
+    "plan-training": calc.plan_training,
+}
+
+
+def asked_of(planner: str, question: doors.Serving) -> dict[str, Any]:
+    """The options of a planner, as a shell has them."""
+    said = question.asked
+    lengths = {name: said[name] for name in ("prompt", "generated")}
+    if planner == "plan":
+        return said
+    if planner == "fit":
+        kept = {name: said[name] for name in ("weights", "kv", "software") if name in said}
+        return kept | {"tensor": question.devices, "context": question.context}
+    if planner == "compare":
+        return lengths | {"price": question.price, "kv": question.kv}
+    if planner == "plan-service":
+        return lengths | {"rate": 0.5, "ttft": "100 s", "tpot": "10 s", "requests": 100}
+    devices = max(int(min(machines.of(question.place).most_joined, 8)), 1)
+    return {"tokens": "1B", "sequences": 64, "length": 512, "devices": devices}
+
+
+def facts(planner: str, model: Any, place: Any, asked: dict[str, Any]) -> Any:
+    """What a planner answers for programs, or the sentence in which it refuses."""
+    try:
+        return plain(flatly(PLANNERS[planner], model, place, **asked).facts)
+    except InputError as error:
+        return without_spelling(str(error))
+
+
+def without_spelling(sentence: str) -> str:
+    """A refusal without the names of arguments, which a shell spells in its way."""
+    sentence = re.sub(r"\(?--[\w-]+ \"?[^\s\")]*\"?\)?|--", "", sentence)
+    return re.sub(r"\W+", " ", sentence)[:60]
+
+
+def command(planner: str, question: doors.Serving, asked: dict[str, Any], *more: str) -> str:
+    placed = [question.model, question.place]
+    if planner == "compare":
+        placed = [question.model, "--machines", question.place]
+    return doors.run(planner, *placed, *doors.options(asked), *more)
+
+
+def ways(planner: str, question: doors.Serving) -> dict[str, Any]:
+    """The same question in each way: its facts, or its refusal."""
+    asked = asked_of(planner, question)
+    model, place = models.get(question.model), machines.of(question.place)
+    found = {"python": facts(planner, question.model, question.place, asked)}
+    try:
+        found["json"] = json.loads(command(planner, question, asked, "--json"))
+    except InputError as error:
+        found["json"] = without_spelling(str(error))
+    with ThreadPoolExecutor(4) as pool:
+        same = [(planner, question.model, question.place, asked)] * 4
+        for turn, answer in enumerate(pool.map(facts, *zip(*same, strict=True))):
+            found[f"thread {turn}"] = answer
+    for name, copied in (
+        ("deep copies", copy.deepcopy),
+        ("pickles", lambda entry: pickle.loads(pickle.dumps(entry))),
+    ):
+        found[name] = facts(planner, copied(model), copied(place), copied(asked))
+    if not isinstance(found["python"], str):
+        answer = flatly(PLANNERS[planner], question.model, question.place, **asked)
+        assert command(planner, question, asked) == f"{answer.text()}\n"
+        found["a pickled answer"] = plain(pickle.loads(pickle.dumps(answer)).facts)
+        found["a copied answer"] = plain(copy.deepcopy(answer).facts)
+    tool = getattr(tools, planner.replace("-", "_"), None)
+    if tool is not None:
+        try:
+            told = tool(question.model, question.place, asked)
+            known = found["python"] if isinstance(found["python"], dict) else {}
+            found["a tool"] = {name: told[name] for name in known}
+        except InputError as error:
+            found["a tool"] = without_spelling(str(error))
+    return found
+
+
+def hold_in_every_way(planner: str, questions: Iterable[doors.Serving]) -> int:
+    answers = 0
+    with each_row() as row:
+        for question in questions:
+            with row(f"{planner} {question}"):
+                found = ways(planner, question)
+                wrong = [way for way, answer in found.items() if answer != found["python"]]
+                assert not wrong, [
+                    (way, first_difference(found["python"], found[way])) for way in wrong
+                ]
+                answers += not isinstance(found["python"], str)
+    return answers
+
+
+def first_difference(one: Any, other: Any, path: str = "") -> str:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in one | other:
+            if one.get(name) != other.get(name):
+                return first_difference(one.get(name), other.get(name), f"{path}.{name}")
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for place, (left, right) in enumerate(zip(one, other, strict=True)):
+            if left != right:
+                return first_difference(left, right, f"{path}.{place}")
+    return f"{path}: {str(one)[:150]} | {str(other)[:150]}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_every_way_to_ask(planner: str) -> None:
+    drawn = doors.serving(40 if planner in ("plan", "fit") else 16, f"{SEED} {planner}")
+    assert hold_in_every_way(planner, drawn) > 3
+
+
+@pytest.mark.parametrize("planner", ["fit"])
+def test_some_ways_to_ask(planner: str) -> None:
+    assert hold_in_every_way(planner, islice(doors.serving(8, "short"), 1)) == 1
+
+
+@pytest.mark.slow
+def test_processes_and_a_server_of_tools() -> None:
+    """Real ones, for a sample: what they say is what this process says."""
+    mcp = pytest.importorskip("mcp")
+    drawn = [q for q in doors.serving(12, f"{SEED} processes") if not isinstance(known(q), str)][:5]
+
+    async def through_the_server() -> list[Any]:
+        server = mcp.StdioServerParameters(command=sys.executable, args=["-m", "calc", "mcp"])
+        async with mcp.Client(server) as client:
+            calls = [
+                client.call_tool(
+                    "plan", {"model": q.model, "machine": q.place, "arguments": q.asked}
+                )
+                for q in drawn
+            ]
+            return [answer.structured_content for answer in await asyncio.gather(*calls)]
+
+    told = asyncio.run(through_the_server())
+    with each_row() as row:
+        for question, answer in zip(drawn, told, strict=True):
+            with row(question):
+                here = known(question)
+                assert {name: answer[name] for name in here} == here
+                words = [question.model, question.place, *doors.options(question.asked)]
+                line = [sys.executable, "-m", "calc", "plan", *words]
+                said = subprocess.run([*line, "--json"], capture_output=True, check=True, cwd=ROOT)
+                assert json.loads(said.stdout) == here
+                text = subprocess.run(line, capture_output=True, check=True, text=True, cwd=ROOT)
+                assert text.stdout == command("plan", question, question.asked)
+
+
+def known(question: doors.Serving) -> Any:
+    return facts("plan", question.model, question.place, question.asked)
+
+
+# ---- Fine-tuning
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["lora", "qlora"])
+def test_fine_tuning_at_two_doors(method: str) -> None:
+    with each_row() as row:
+        for model in ("llama-3-8b", "qwen-2-5-14b", "gemma-2-9b", "mixtral-8x7b"):
+            with row(model):
+                alone, planned = doors.tuned(model, 2048, method)
+                assert planned.m_as("byte") == pytest.approx(alone.m_as("byte"), rel=1e-9)
+
+
+# ---- What is planned can be true
+
+
+@pytest.mark.slow
+def test_what_is_planned_is_no_impossible_claim() -> None:
+    """`check` finds possible what `plan` expects, in the claim's own words."""
+    held = 0
+    with each_row() as row:
+        for question in doors.serving(60, f"{SEED} claims"):
+            with row(question):
+                try:
+                    found = calc.plan(question.model, question.place, **question.asked)
+                except InputError:
+                    continue
+                if not found.fits or found.expected is None:
+                    continue
+                rate = found.expected.throughput.m_as("token/s")
+                claim = (
+                    f"{question.model} on {question.devices} {found.device.key}: {rate:.4g} output"
+                    f" token/s at {question.batch} users, prompts of {question.prompt}, answers of"
+                    f" {question.generated}"
+                )
+                assert calc.check(claim).possible, claim
+                held += 1
+    assert held > 10
+
+
+# ---- What a refusal suggests works
+
+
+SUGGESTED = re.compile(r"`(calc [^`]*)`|(--[\w-]+ (?:\"[^\"]+\"|[\w.,=-]*\w))")
+
+
+def suggestions(sentence: str) -> list[list[str]]:
+    """The commands and the options that a refusal names."""
+    return [shlex.split(whole or part) for whole, part in SUGGESTED.findall(sentence)]
