@@ -9,6 +9,7 @@ a memory that is full ends it. The queue of what is done next is a heap of the s
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from calc.planning.service.queue import Replica
 WARM = 0.1
 """Share of the requests, the first ones, that find the batch still filling and count in nothing."""
 TOLD_EVERY = 1000
+NEVER = sys.maxsize
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,205 +109,176 @@ def simulate(
         )
     if replica.chunk <= replica.steps.checked:
         raise InputError(f"chunk must be above {replica.steps.checked} tokens; got {replica.chunk}")
-    batch = _Batch(replica, trace, clients, away)
-    batch.run(on_progress or (lambda done, total: None))
-    arrivals = numpy.array(batch.arrivals)
-    span = max(batch.done) - float(arrivals[0])
-    flying = sum(batch.done) - float(arrivals.sum())
-    return Run(
-        arrivals,
-        numpy.array(batch.first),
-        numpy.array(batch.done),
-        trace.answers,
-        batch.preempted,
-        flying / span if span > 0 else 0.0,
-    )
+    arrivals, first, done, preempted = _served(replica, trace, on_progress, clients, away)
+    span = max(done) - arrivals[0]
+    in_flight = (sum(done) - float(numpy.sum(arrivals))) / span if span > 0 else 0.0
+    times = map(numpy.array, (arrivals, first, done))
+    return Run(*times, trace.answers, preempted, in_flight)
 
 
-class _Batch:
-    """A replica at work; all that write do so at each step, so that one count of them dates all."""
+def _served(
+    replica: Replica,
+    trace: Trace,
+    on_progress: Callable[[int, int], None] | None,
+    clients: int | None,
+    away: float,
+) -> tuple[list[float], list[float], list[float], int]:
+    """When each request came, wrote its first token and its last, and how many were read again.
 
-    def __init__(
-        self, replica: Replica, trace: Trace, clients: int | None, away: float = 0.0
-    ) -> None:
-        steps = replica.steps
-        self.replica, self.steps = replica, steps
-        self.together, self.apart = steps.together.tolist(), steps.apart.tolist()
-        self.arrivals, self.prompts = trace.arrivals.tolist(), trace.prompts.tolist()
-        self.answers = trace.answers.tolist()
-        count = len(trace)
-        self.cached = trace.cached.tolist()
-        self.first, self.done = [math.nan] * count, [math.nan] * count
-        self.left = [max(0, math.ceil((tokens - 1) / steps.written)) for tokens in self.answers]
-        """Passes that each has to write in after its first token."""
-        self.held = list(self.prompts)
-        """Tokens that each brings to the batch: its prompt, and what it had written before."""
-        self.slots = min(replica.slots, steps.most_sequences)
-        self.clock, self.passes, self.preempted = 0.0, 0, 0
-        self.since = 0
-        """The pass after which the first of those that are read now was let in."""
-        self.coming = 0
-        self.away = away
-        self.asked = count if clients is None else clients
-        """Requests whose arrival is known: the next one comes when an answer is whole."""
-        if clients is not None:
-            self.arrivals = [0.0] * min(clients, count) + [math.inf] * (count - clients)
-        self.waiting: deque[int] = deque()
-        self.reading: deque[int] = deque()
-        self.read: dict[int, int] = {}
-        """Tokens of a prompt that were read so far."""
-        self.begun: dict[int, int] = {}
-        """Sequences that write, in the order in which they began, with the pass before."""
-        self.ends: list[tuple[int, int]] = []
-        """A heap: after which pass a sequence is done."""
-        self.used = 0.0
-        """Tokens of memory that are taken."""
-        self.written_for = 0.0
-        """Tokens of the caches of those that write."""
-
-    def run(self, on_progress: Callable[[int, int], None]) -> None:
-        total, reported = len(self.arrivals), 0
-        while True:
-            self._let_in()
-            wait = self._wait()
-            if self.reading and not wait:
-                self._mixed_step()
-            elif self.begun:
-                self._steps(wait)
-            elif self.coming < total:
-                self.clock = self.arrivals[self.coming] + self.replica.request
-                continue
+    All that write do so at each step, so that one count of passes dates all of them. One function,
+    because it goes round several times for each request: Python reads its own variables fastest.
+    """
+    steps, total = replica.steps, len(trace)
+    together, apart = steps.together.tolist(), steps.apart.tolist()
+    checked, written, cached_position = steps.checked, steps.written, steps.cached
+    attended, launched = steps.attended, steps.launched
+    chunk, memory, mixes, waits = replica.chunk, replica.memory, replica.mixes, replica.waits
+    slots = min(replica.slots, steps.most_sequences)
+    # Requests whose arrival is known: of clients the next one comes when an answer is whole.
+    asked = total if clients is None else min(clients, total)
+    arrivals = trace.arrivals.tolist() if clients is None else [0.0] * asked
+    arrivals += [math.inf] * (total - asked)
+    known = [arrival + replica.request for arrival in arrivals] + [math.inf]
+    cached, held = trace.cached.tolist(), trace.prompts.tolist()
+    # `held` is what each brings to the batch: its prompt, and what it had written before; `left`
+    # are the passes that it has to write in after its first token.
+    left = numpy.maximum(0, numpy.ceil((trace.answers - 1) / written)).astype(int).tolist()
+    first, done = [math.nan] * total, [math.nan] * total
+    clock, passes, preempted, since, coming = 0.0, 0, 0, 0, 0
+    waiting: deque[int] = deque()
+    reading: deque[int] = deque()
+    read = [0] * total  # tokens of a prompt that were read so far
+    begun: dict[int, int] = {}  # who writes, in the order in which they began, with the pass before
+    ends: list[int] = []  # a heap: the pass after which a sequence is done, times total, plus which
+    soonest = NEVER  # the pass after which the next one is done
+    used, written_for = 0.0, 0.0  # tokens of memory that are taken, and of those that write
+    over: list[int] = []  # whose answers are whole
+    gone, reported = 0, 0
+    while True:
+        while known[coming] <= clock:
+            waiting.append(coming)
+            coming += 1
+        if waiting:
+            room, places = memory - len(begun) * written, slots - len(begun) - len(reading)
+            while waiting and places > 0 and used + held[waiting[0]] < room:
+                request = waiting.popleft()
+                if not reading:
+                    since = passes  # after which the first of those that are read now was let in
+                used += held[request]
+                read[request] = cached[request]
+                reading.append(request)
+                places -= 1
+        reads, wait = False, 0
+        if reading:  # after some steps, unless nothing writes, or one of them was begun
+            if waits and begun and not read[reading[0]]:
+                wait = max(0, since + waits - passes)
+            reads = not wait
+        elif not begun:
+            if coming == total:
+                break
+            clock = known[coming]
+            continue
+        # Whoever was let in last gives memory up until the next step fits.
+        while used + (count := len(begun)) * written > memory:
+            if reading:
+                request = reading.pop()
+                used -= held[request]
             else:
-                on_progress(total, total)
-                return
-            gone = self.coming - len(self.waiting) - len(self.reading) - len(self.begun)
-            if gone >= reported + TOLD_EVERY:
+                request, before = begun.popitem()
+                tokens = held[request] + (passes - before) * written
+                used -= tokens
+                written_for -= tokens
+                ends = sorted(end for end in ends if end % total != request)
+                soonest = ends[0] // total if ends else NEVER
+                left[request] -= passes - before
+                held[request] += int((passes - before) * written)
+                cached[request] = 0
+            preempted += 1
+            waiting.appendleft(request)
+        finished = 0
+        if reads:  # one step that reads as much as its chunk leaves, and writes for all that write
+            room = chunk - checked * count if mixes else chunk
+            taken, looked_at = 0, 0.0
+            for request in reading:
+                before = read[request]
+                piece = held[request] - before
+                if piece > room:
+                    if room > 0:
+                        taken += room
+                        looked_at += room * (before + room / 2)
+                        read[request] = before + room
+                    break
+                finished += 1
+                room -= piece
+                taken += piece
+                looked_at += piece * (before + piece / 2)
+            time = attended * looked_at
+            if mixes:
+                ahead = 1
+                tokens = checked * count + taken
+                time += together[tokens] + apart[count] + cached_position * written_for
+            else:
+                ahead = 0
+                time += together[taken]
+            if time < launched:
+                time = launched
+        elif count:  # as many steps that only write as leave the batch as it is
+            growth = count * written
+            ahead = soonest - passes
+            if ahead * growth > memory - used:
+                ahead = min(ahead, max(1, int((memory - used) / growth)))
+            if 0 < wait < ahead:
+                ahead = wait
+            step = together[checked * count] + apart[count]
+            step += cached_position * written_for
+            more = cached_position * growth
+            if coming < asked and not waiting:
+                ahead = min(ahead, _until(known[coming] - clock, step, more))
+            time = ahead * step + more * ahead * (ahead - 1) / 2
+        else:
+            continue
+        clock += time
+        if ahead:
+            passes += ahead
+            grown = ahead * count * written
+            used += grown
+            written_for += grown
+            while passes >= soonest:
+                request = heappop(ends) % total
+                soonest = ends[0] // total if ends else NEVER
+                over.append(request)
+                tokens = held[request] + (passes - begun.pop(request)) * written
+                used -= tokens
+                written_for -= tokens
+        while finished:
+            finished -= 1
+            request = reading.popleft()
+            if first[request] != first[request]:  # it is not a number yet
+                first[request] = clock
+            if left[request]:
+                begun[request] = passes
+                written_for += held[request]
+                end = passes + left[request]
+                soonest = min(soonest, end)
+                heappush(ends, end * total + request)
+            else:
+                over.append(request)
+                used -= held[request]
+        if over:
+            for request in over:
+                done[request] = clock
+                if asked < total:
+                    arrivals[asked] = clock + away
+                    known[asked] = arrivals[asked] + replica.request
+                    asked += 1
+            gone += len(over)
+            over.clear()
+            if on_progress and gone >= reported + TOLD_EVERY:
                 reported = gone
                 on_progress(gone, total)
-
-    def _let_in(self) -> None:
-        arrivals, waiting = self.arrivals, self.waiting
-        request = self.replica.request
-        while self.coming < len(arrivals) and arrivals[self.coming] + request <= self.clock:
-            waiting.append(self.coming)
-            self.coming += 1
-        room = self.replica.memory - len(self.begun) * self.steps.written
-        while (
-            waiting
-            and len(self.begun) + len(self.reading) < self.slots
-            and self.used + self.held[waiting[0]] < room
-        ):
-            request = waiting.popleft()
-            self.since = self.since if self.reading else self.passes
-            self.used += self.held[request]
-            self.read[request] = self.cached[request]
-            self.reading.append(request)
-
-    def _wait(self) -> int:
-        """Steps until prompts are read: none beside nothing that writes, or once one was begun."""
-        if not self.reading or not self.begun or self.read[self.reading[0]]:
-            return 0
-        return max(0, self.since + self.replica.waits - self.passes)
-
-    def _mixed_step(self) -> None:
-        """One step that reads as much as its chunk leaves, and writes for all that write."""
-        self._make_room()
-        steps, count = self.steps, len(self.begun)
-        room = self.replica.chunk - (steps.checked * count if self.replica.mixes else 0)
-        read, looked_at = 0, 0.0
-        finished = []
-        for request in self.reading:
-            before, prompt = self.read[request], self.held[request]
-            piece = min(room - read, prompt - before)
-            if piece <= 0 and before < prompt:
-                break
-            read += piece
-            looked_at += piece * (before + piece / 2)
-            self.read[request] = before + piece
-            if before + piece == prompt:
-                finished.append(request)
-        time = steps.attended * looked_at
-        if self.replica.mixes:
-            tokens = steps.checked * count + read
-            time += self.together[tokens] + self.apart[count] + steps.cached * self.written_for
-            self._passed(max(time, steps.launched), 1)
-        else:
-            self.clock += max(time + self.together[read], steps.launched)
-        for request in finished:
-            self.reading.popleft()
-            del self.read[request]
-            if math.isnan(self.first[request]):
-                self.first[request] = self.clock
-            self._begin(request)
-
-    def _begin(self, request: int) -> None:
-        if not self.left[request]:
-            self._answered(request)
-            self.used -= self.held[request]
-            return
-        self.begun[request] = self.passes
-        self.written_for += self.held[request]
-        heappush(self.ends, (self.passes + self.left[request], request))
-
-    def _steps(self, wait: int) -> None:
-        """As many steps that only write as leave the batch as it is."""
-        self._make_room()
-        steps, count = self.steps, len(self.begun)
-        if not count:
-            return
-        ahead = min(self.ends[0][0] - self.passes, wait or math.inf)
-        growth = count * steps.written
-        ahead = min(int(ahead), max(1, int((self.replica.memory - self.used) / growth)))
-        first = self.together[steps.checked * count] + self.apart[count]
-        first += steps.cached * self.written_for
-        more = steps.cached * growth
-        if self.coming < self.asked and not self.waiting:
-            known = self.arrivals[self.coming] + self.replica.request
-            ahead = min(ahead, _until(known - self.clock, first, more))
-        self._passed(ahead * first + more * ahead * (ahead - 1) / 2, ahead)
-
-    def _passed(self, time: float, passes: int) -> None:
-        """So many passes have taken so long; who is done leaves."""
-        self.clock += time
-        self.passes += passes
-        grown = passes * len(self.begun) * self.steps.written
-        self.used += grown
-        self.written_for += grown
-        ends = self.ends
-        while ends and ends[0][0] <= self.passes:
-            _, request = heappop(ends)
-            self._answered(request)
-            self._leave(request)
-
-    def _answered(self, request: int) -> None:
-        self.done[request] = self.clock
-        if self.asked < len(self.arrivals):
-            self.arrivals[self.asked] = self.clock + self.away
-            self.asked += 1
-
-    def _leave(self, request: int) -> None:
-        tokens = self.held[request] + (self.passes - self.begun.pop(request)) * self.steps.written
-        self.used -= tokens
-        self.written_for -= tokens
-
-    def _make_room(self) -> None:
-        """Whoever was let in last gives memory up until the next step fits."""
-        while self.used + len(self.begun) * self.steps.written > self.replica.memory:
-            if self.reading:
-                request = self.reading.pop()
-                del self.read[request]
-                self.used -= self.held[request]
-            else:
-                request = next(reversed(self.begun))
-                written = self.passes - self.begun[request]
-                self._leave(request)
-                self.ends = [end for end in self.ends if end[1] != request]
-                self.ends.sort()
-                self.left[request] -= written
-                self.held[request] += int(written * self.steps.written)
-                self.cached[request] = 0
-            self.preempted += 1
-            self.waiting.appendleft(request)
+    if on_progress:
+        on_progress(total, total)
+    return arrivals, first, done, preempted
 
 
 def _until(time: float, first: float, more: float) -> int:
