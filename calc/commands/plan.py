@@ -138,7 +138,7 @@ def _plan_service(options: argparse.Namespace) -> ServicePlan | ServicePlans | D
         if options.write is not None or options.draw is not None:
             raise InputError("--write and --draw are of one machine; give one")
         prices = arguments["prices"]
-        arguments["prices"] = replace(prices, price=_prices(prices.price))
+        arguments["prices"] = replace(prices, price=_by_machine(prices.price))
         return plan_services(model, split_at_commas(options.device), **arguments)
     machine = machines.of(options.device)
     if options.write is not None:
@@ -176,7 +176,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     add_options(parser, compare)
     add_config(parser, compare)
     parser.epilog = (
-        'A price is one for all, "3 USD/hour", or by machine, as in'
+        'A price, and a number of devices, is one for all, "3 USD/hour", or by machine, as in'
         " dgx-h100=3 USD/hour,mi300x-8=2 USD/hour."
     )
     answers(parser, _compare, table=True, drawn="the front", explained=True)
@@ -186,12 +186,13 @@ def _compare(options: argparse.Namespace) -> Comparison:
     arguments = chosen(options, compare)
     arguments["models"] = list(map(model_of, split_at_commas(arguments["models"])))
     arguments["machines"] = split_at_commas(arguments["machines"])
-    arguments["price"] = _prices(arguments["price"])
+    for name in ("price", "devices"):
+        arguments[name] = _by_machine(arguments[name])
     return compare(**arguments)
 
 
-def _prices(text: str | None) -> str | dict[str, str] | None:
-    """One price for all, or those of machines, as in dgx-h100=3 USD/hour,mi300x-8=2 USD/hour."""
+def _by_machine(text: str | None) -> str | dict[str, str] | None:
+    """One text for all, or those of machines, as in dgx-h100=3 USD/hour,mi300x-8=2 USD/hour."""
     if text is None or "=" not in text:
         return text
     pairs = (pair.partition("=") for pair in split_at_commas(text))

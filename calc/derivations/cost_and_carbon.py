@@ -415,23 +415,23 @@ class PartsOfAToken:
 
 
 class FewestDevices:
-    """Problem 6: the fewest devices that hold a model have no room for requests."""
+    """Problem 6: the fewest devices that hold a model have the least room for requests."""
 
     limit = quantity("40 ms")
     h100_price = quantity("2 USD/h")
     h200_price = quantity("3 USD/h")
     asked: ClassVar[dict[str, Any]] = {"prompt": 1000, "generated": 200, "software": "vllm"}
     prices: ClassVar[dict[str, Quantity]] = {"dgx-h100": h100_price, "dgx-h200": h200_price}
+    pairs = compare("llama-3-70b", list(prices), tpot=limit, price=prices, devices=2, **asked)
     found = compare("llama-3-70b", list(prices), tpot=limit, price=prices, **asked)
-    two, one = found.rows()
-    more = 128
-    pair = plan("llama-3-70b", "dgx-h200", batch=more, devices=2, price=h200_price, **asked)
-    assert pair.expected
-    assert pair.expected.cost_per_token
+    of_two: ClassVar[dict[str, Any]] = {row["machine"]: row for row in pairs.rows()}
+    of_best: ClassVar[dict[str, Any]] = {row["machine"]: row for row in found.rows()}
+    h100, h200 = of_best["dgx-h100"], of_best["dgx-h200"]
 
-    h100_cost = two["expected"]["cost_per_token"]
-    h200_cost = one["expected"]["cost_per_token"]
-    fewest_dearer = (h200_cost / h100_cost - 1).to("%")
-    h200_requests = int(one["batch"].magnitude)
-    pair_cost = pair.expected.cost_per_token
-    pays = (h200_price * h100_cost / pair_cost).to("USD/h")
+    pair_cost = of_two["dgx-h100"]["expected"]["cost_per_token"]
+    h200_pair_cost = of_two["dgx-h200"]["expected"]["cost_per_token"]
+    pair_requests = int(of_two["dgx-h100"]["batch"].magnitude)
+    devices = int(h100["devices"].magnitude)
+    requests = int(h100["batch"].magnitude)
+    cost = h100["expected"]["cost_per_token"]
+    pays = (h200_price * cost / h200["expected"]["cost_per_token"]).to("USD/h")

@@ -335,5 +335,7 @@ class DenseOrMixture:
 
     mixture_requests = int(mixture["batch"].magnitude)
     dense_requests = int(dense["batch"].magnitude)
+    mixture_devices = int(mixture["devices"].magnitude)
+    dense_devices = int(dense["devices"].magnitude)
     mixture_cost = mixture["expected"]["cost_per_token"]
     dense_cost = dense["expected"]["cost_per_token"]

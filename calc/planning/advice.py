@@ -12,7 +12,13 @@ from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.planning import time
 from calc.planning.capacity import cache_memory, device_counts, most_sequences
-from calc.planning.choice import cut_otherwise, linked_counts, on_fewest_devices, with_tensor
+from calc.planning.choice import (
+    cut_otherwise,
+    linked_counts,
+    on_fewest_devices,
+    with_batch,
+    with_tensor,
+)
 from calc.planning.estimate import Estimate
 from calc.planning.setup import Setup, devices_text, layout, memory_text
 
@@ -107,17 +113,6 @@ def checked_to_fit(plan: E) -> E:
         f" {memory_text(cache_memory(least), room)} at batch {least.batch}, and there is"
         f" {memory_text(room * least.devices, room)}. {' '.join(ways_to_fit(least))}"
     )
-
-
-OF_ANY_BATCH = ("job", "kept", "kv_size", "model_memory", "cache_per_token", "largest_batch")
-
-
-def with_batch(plan: E, batch: float) -> E:
-    """The plan at another batch, with what was found that no batch changes."""
-    other = replace(plan, batch=quantity(float(batch), ""))
-    found = {name: vars(plan)[name] for name in OF_ANY_BATCH if name in vars(plan)}
-    vars(other).update(found)
-    return other
 
 
 def _where_another_roof_binds(plan: Estimate) -> str:

@@ -1,23 +1,31 @@
-"""Which devices share a model, and how: the one author of a deployment that nobody has stated."""
+"""Which devices share a model, how, and for how many sequences: the author of what is not stated.
+
+Candidates are the groups of devices that a model and a machine's links allow, and copies of them.
+One rule says which is taken: the fewest devices that hold a batch, or the best by cost, energy,
+time or throughput, at the batch that is best by the same within the limits, what the memory holds
+and what the engine runs at once.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from calc.catalog import machines
+from calc.catalog import engines, machines
 from calc.core.arguments import whole_number
 from calc.core.arrays import Number, numpy
 from calc.core.elementwise import largest, smallest, where
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.planning.capacity import device_counts, most_sequences
-from calc.planning.setup import Setup
+from calc.planning.estimate import Estimate
+from calc.planning.setup import Setup, layout as layout_text
 from calc.steps.job import Layout
 
 S = TypeVar("S", bound=Setup)
+E = TypeVar("E", bound=Estimate)
 
 
 def linked_counts(setup: Setup) -> tuple[int, ...]:
@@ -52,6 +60,26 @@ def on_fewest_devices(setup: S) -> S:
     return with_tensor(setup, tensor)
 
 
+FEWEST = "the fewest devices that hold it"
+RULES = {
+    "cost": "cost",
+    "energy": "energy",
+    "tpot": "time per token",
+    "ttft": "time to the first token",
+    "throughput": "throughput",
+}
+"""What a choice may go by beside the fewest devices, and what that is called."""
+QUANTITIES = {
+    "cost": "cost_per_token",
+    "energy": "energy_per_token",
+    "tpot": "time_per_token",
+    "ttft": "time_to_first_token",
+    "throughput": "throughput",
+}
+"""The field of a plan that each of them is."""
+EXPECTED, UPPER = "what is expected", "the bounds without overlap"
+
+
 def groups(setup: Setup) -> Iterator[Layout]:
     """Yield every layout of one group of devices that the model and the machine's links allow.
 
@@ -77,16 +105,181 @@ def on_layout(setup: S, layout: Layout, copies: int = 1) -> S:
 
 def cut_otherwise(setup: S) -> Iterator[S]:
     """Yield the setup on the same devices, shared in other ways: copies of smaller groups."""
-    devices = int(setup.devices.magnitude)
     now = setup.copies.magnitude, setup.experts
-    for layout in groups(setup):
-        copies, left = divmod(devices, int(layout.devices))
-        if left or (copies > 1 and layout.experts > 1):
-            continue
-        other = on_layout(setup, layout, copies)
+    for other in ways_on(setup, int(setup.devices.magnitude)):
         enough = setup.users is not None or other.copies <= setup.batch
         if enough and (other.copies.magnitude, other.experts) != now:
             yield other
+
+
+def ways_on(setup: S, devices: int) -> Iterator[S]:
+    """Yield the setup on so many devices, as copies of every group that divides them."""
+    for layout in groups(setup):
+        copies, left = divmod(devices, int(layout.devices))
+        if not left and (copies == 1 or layout.experts == 1):
+            yield on_layout(setup, layout, copies)
+
+
+def candidates(
+    setup: S, devices: int | None = None, tensor: int | None = None, copies: int | None = None
+) -> list[S]:
+    """Return the setup in every way that has as many devices, slices and copies as are said.
+
+    A group is taken once where neither all devices nor copies are said. Those with fewest devices
+    come first.
+    """
+    if devices is None:
+        sizes = [on_layout(setup, layout, 1) for layout in groups(setup)]
+        if copies is not None:
+            sizes += [on_layout(setup, layout, copies) for layout in groups(setup) if copies > 1]
+    else:
+        sizes = list(ways_on(setup, devices))
+    found = [
+        size
+        for size in sizes
+        if tensor in (None, size.tensor.magnitude) and copies in (None, size.copies.magnitude)
+    ]
+    if not found:
+        asked = {"devices": devices, "tensor": tensor, "copies": copies}
+        told = ", ".join(f"{name}={count}" for name, count in asked.items() if count is not None)
+        known = ", ".join(map(layout_text, candidates(setup)))
+        raise InputError(
+            f"{setup.machine.name} and {setup.model.name} allow no layout with {told}; groups of"
+            f" devices are {known}, and copies of them"
+        )
+    return sorted(found, key=lambda size: size.devices.magnitude)
+
+
+def choose(sizes: Sequence[E], by: str, limits: Mapping[str, Quantity]) -> E | None:
+    """Return the best of several deployments, each at its best batch; None where none keeps limits.
+
+    Groups beyond a domain of the machine are taken where none within it keeps the limits, and one
+    of which nothing is expected where nothing is of any.
+    """
+    for near in (True, False):
+        tried = [
+            best
+            for size in sizes
+            if (size.one_copy.devices.magnitude <= size.machine.domain) is near
+            and (best := at_best_batch(size, by, limits)) is not None
+        ]
+        if known := [size for size in tried if size.expected is not None] or tried:
+            return min(known, key=lambda size: place(size, by))
+    return None
+
+
+def place(plan: Estimate, by: str, basis: str = "") -> float:
+    """Return where a plan of one point stands by a rule among those of its machine, least first.
+
+    Cost and energy go with the time of devices for a token, priced or not.
+    """
+    basis = basis or (UPPER if plan.expected is None else EXPECTED)
+    if by in ("tpot", "ttft"):
+        time = value_of(plan, QUANTITIES[by], basis)
+        return math.inf if time is None else float(time.m_as("s"))
+    rate = value_of(plan, "throughput", basis)
+    if rate is None:
+        return math.inf
+    devices = 1 if by == "throughput" else plan.devices.magnitude
+    return float(devices / rate.m_as("token/s"))
+
+
+def at_best_batch(size: E, by: str, limits: Mapping[str, Quantity]) -> E | None:
+    """Return a deployment at the batch that is best by a rule within limits; None where none is.
+
+    Users are as many as they are. Times are least at a sequence of each copy, and rates at the
+    largest batch, unless those of half of it are better.
+    """
+    if size.users is not None:
+        return size if size.fits and spent(size, limits) <= 1 else None
+    copies, most = int(size.copies.magnitude), most_at_once(size)
+    if most < copies:
+        return None
+    if by in ("tpot", "ttft"):
+        least = with_batch(size, copies)
+        return least if spent(least, limits) <= 1 else None
+    best = largest_kept(size, most, limits)
+    while best is not None:
+        half = with_batch(best, max(copies, best.batch.magnitude // 2 // copies * copies))
+        if place(half, by) >= place(best, by):
+            break
+        best = half
+    return best
+
+
+def largest_kept(size: E, most: int, limits: Mapping[str, Quantity]) -> E | None:
+    """Return a deployment at the largest batch up to one that keeps the limits; None where none is.
+
+    Times grow nearly in proportion to the batch, so that a line through two batches meets the limit
+    close to where they do; where they do not, each third step halves.
+    """
+    copies = int(size.copies.magnitude)
+    last, above = most // copies, with_batch(size, most // copies * copies)
+    if spent(above, limits) <= 1:
+        return above
+    few, best = 1, with_batch(size, copies)
+    if spent(best, limits) > 1:
+        return None
+    steps = 0
+    while last - few > 1:
+        steps += 1
+        low, high = spent(best, limits), spent(above, limits)
+        share = 0.5 if steps % 3 == 0 else (1 - low) / (high - low)
+        middle = min(max(few + round((last - few) * share), few + 1), last - 1)
+        tried = with_batch(size, middle * copies)
+        if spent(tried, limits) <= 1:
+            few, best = middle, tried
+        else:
+            last, above = middle, tried
+    return best
+
+
+def most_at_once(size: Setup) -> int:
+    """Return the largest batch that memory holds and the engine of each copy runs at once."""
+    held, key = int(most_sequences(size).magnitude), size.software.key
+    if key not in engines.names():
+        return held
+    _, running = engines.get(key).largest_step(size.device, engines.visible(size.device))
+    return min(held, running * int(size.copies.magnitude))
+
+
+def spent(plan: Estimate, limits: Mapping[str, Quantity]) -> float:
+    """Return the time that is nearest to its limit, over it: up to 1 all are kept."""
+    shares = [(known(plan, QUANTITIES[name]) / limit).m_as("") for name, limit in limits.items()]
+    return max(shares, default=0.0)
+
+
+def known(plan: Estimate, name: str) -> Quantity:
+    """Return what a limit is held to: what is expected, or else the bound without overlap."""
+    value = value_of(plan, name, EXPECTED)
+    if value is None:
+        value = value_of(plan, name, UPPER)
+    assert value is not None
+    return value
+
+
+def value_of(plan: Estimate, name: str, basis: str) -> Quantity | None:
+    """Return what is compared of a plan on a basis; None where it is not known."""
+    if basis == EXPECTED:
+        return None if plan.expected is None else plan.expected.get(name)
+    bounds = getattr(plan, name)
+    if bounds is None:
+        return None
+    value: Quantity = bounds.lower if name == "throughput" else bounds.upper
+    return value
+
+
+OF_ANY_BATCH = (
+    *("job", "kept", "kv_size", "model_memory", "cache_per_token", "largest_batch", "capacity"),
+)
+
+
+def with_batch(size: E, batch: float) -> E:
+    """Return a deployment at another batch, with what was found that no batch changes."""
+    other = replace(size, batch=quantity(float(batch), ""))
+    found = {name: vars(size)[name] for name in OF_ANY_BATCH if name in vars(size)}
+    vars(other).update(found)
+    return other
 
 
 def cut(setup: S, experts: int | None) -> S:

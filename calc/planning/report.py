@@ -300,7 +300,7 @@ def _place(plan: Estimate) -> str:
     """On what the devices add up their results."""
     if plan.link is not None:
         return f"in rings of {plan.link} each way"
-    machine, most = plan.machine, largest(plan.devices)
+    machine, most = plan.machine, largest(plan.one_copy.devices)
     inside = f"on {machine.name}, where {machine.domain} devices have {machine.bandwidth} each way"
     return inside if most <= machine.domain else f"{inside}, and beyond {machine.ports}"
 
@@ -348,7 +348,7 @@ def caveats(plan: Estimate) -> Iterator[str]:
     if largest(shared := plan.job.copies_of_caches) > 1:
         has = "no heads" if model.kv_latent is not None else f"{model.kv_heads} heads"
         yield (
-            f"{model.name} has {has} of keys and values for {largest(plan.devices):g} devices, so"
+            f"{model.name} has {has} of keys and values for {largest(plan.tensor):g} slices, so"
             f" that {largest(shared):g} share the same: bounds read each cache once, as if it were"
             " shared out; expected are copies, as engines hold them, or where these do not fit,"
             " shares and the exchange of queries and results; memory is that of caches held once."
@@ -387,10 +387,10 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             " the bounds without overlap are those of the same loop."
         )
     yield ("Throughput, cost and energy are those of generated tokens, and prefill is in them.")
-    if largest(plan.devices) > 1:
+    if largest(plan.tensor) > 1:
         yield (
-            "Each matrix is cut into a slice for each device; they add up their results twice a"
-            f" layer, two bytes a number, {_place(plan)}; in the bounds messages have no"
+            "Each matrix is cut into a slice for each device of a copy; they add up their results"
+            f" twice a layer, two bytes a number, {_place(plan)}; in the bounds messages have no"
             " latency."
         )
     if plan.expected is None:

@@ -12,7 +12,8 @@ import pytest
 
 from calc import InputError, compare, plan
 from calc.catalog.intervals import MEASURED, PEAKS
-from calc.planning.comparing.answer import EXPECTED, UPPER, Comparison
+from calc.planning.choice import EXPECTED, UPPER
+from calc.planning.comparing.answer import Comparison
 from calc.planning.drawing import INK, write_drawing
 from tests.calc.command import Command
 from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
@@ -48,8 +49,70 @@ def test_each_entry_is_the_plan_of_its_devices_and_batch(found: Comparison) -> N
         assert same.expected is not None
         assert found.value(mine, "cost_per_token") == same.expected.cost_per_token
         assert mine.time_per_token == same.time_per_token
-        fewest = plan("llama-3-70b", entry.machine, batch=1, **ASKED)
-        assert (mine.devices, mine.batch) == (fewest.devices, fewest.largest_batch)
+
+
+def test_each_machine_has_the_cheapest_of_its_layouts_and_batches(found: Comparison) -> None:
+    """No number of devices of one domain, and no batch that doubles, costs less."""
+    for entry in found.planned:
+        mine = found.value(found.plan_of(entry), "cost_per_token")
+        for count in (1, 2, 4, 8):
+            one = plan("llama-3-70b", entry.machine, devices=count, batch=1, **ASKED)
+            batches = [2**power for power in range(10) if 2**power <= one.largest_batch.magnitude]
+            if batches:
+                every = plan(
+                    "llama-3-70b",
+                    entry.machine,
+                    devices=count,
+                    batch=batches,
+                    price="3 USD/hour",
+                    **ASKED,
+                )
+                assert every.expected is not None
+                assert (
+                    mine.m_as("USD/token") <= every.expected.cost_per_token.m_as("USD/token").min()
+                )
+
+
+def test_two_h100_and_two_h200_are_two_each() -> None:
+    """Said devices are taken: with two each, a token costs nearly the same on both."""
+    pair = compare(
+        "llama-3-70b", ["dgx-h100", "dgx-h200"], **ASKED, price="3 USD/hour", devices=2, by="cost"
+    )
+    assert [pair.plan_of(entry).devices for entry in pair.entries] == [2, 2]
+    mixed = compare("llama-3-70b", ["dgx-h100", "dgx-h200"], **ASKED, devices={"dgx-h100": 8})
+    held = {entry.machine.key: mixed.plan_of(entry).devices for entry in mixed.entries}
+    assert held["dgx-h100"] == 8
+
+
+def test_a_mixture_shares_out_its_experts_where_that_is_better() -> None:
+    asked: dict[str, Any] = {"tpot": "50 ms", "devices": 8}
+    both = compare("deepseek-r1", ["dgx-b200", "dgx-h200"], **ASKED, **asked)
+    for entry in both.entries:
+        mine = both.plan_of(entry)
+        assert mine.devices == 8
+        assert mine.expected is not None
+        assert mine.expected.time_per_token.m_as("ms") <= 50
+        cut = plan("deepseek-r1", entry.machine, devices=8, batch=mine.batch, **ASKED)
+        assert cut.expected is not None
+        assert mine.copies > 1
+        energy = mine.expected.energy_per_token
+        assert energy is not None
+        assert energy < cut.expected.energy_per_token
+
+
+def test_users_are_compared_as_they_are_planned() -> None:
+    many = compare("llama-3-70b", "dgx-h100", **ASKED, users=32, devices=8, by="tpot")
+    best = many.best
+    assert best.expected is not None
+    for tensor, copies in ((8, 1), (4, 2), (2, 4)):
+        one = plan("llama-3-70b", "h100", users=32, tensor=tensor, copies=copies, **ASKED).expected
+        assert one is not None
+        assert best.expected.time_per_token <= one.time_per_token
+
+
+def test_a_layout_that_nothing_allows_says_which_are() -> None:
+    with pytest.raises(InputError, match=r"allow no layout with tensor=3; .* TP1, TP2, TP4, TP8"):
+        compare("llama-3-70b", "dgx-h100", **ASKED, tensor=3)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +122,7 @@ def test_the_best_batch_is_the_largest_that_keeps_the_limits(tpot: float, ttft: 
     """On bounds, which rise with the batch, against every batch planned at once."""
     limits = {"tpot": f"{tpot} ms", "ttft": f"{ttft} ms"}
     [entry] = compare("llama-3-70b", UNEXPECTED, **BOUNDED, **limits).entries
+    best: dict[int, tuple[float, int]] = {}
     for count in (1, 2, 4, 8, 16, 32, 64):
         every = plan("llama-3-70b", UNEXPECTED, batch=BATCHES, devices=count, **BOUNDED)
         kept = (
@@ -67,9 +131,13 @@ def test_the_best_batch_is_the_largest_that_keeps_the_limits(tpot: float, ttft: 
             & (every.time_to_first_token.upper.m_as("ms") <= ttft)
         )
         if kept.any():
-            assert (entry.curve[-1].devices, entry.curve[-1].batch) == (count, kept.sum())
-            return
-    assert entry.reason.startswith("cannot keep")
+            taken = count / every.throughput.lower.m_as("token/s")[kept]
+            best[count] = float(taken.min()), int(BATCHES[kept][taken.argmin()])
+    if not best:
+        assert entry.reason.startswith("cannot keep")
+        return
+    count = min(best, key=lambda devices: best[devices])
+    assert (entry.curve[-1].devices, entry.curve[-1].batch) == (count, best[count][1])
 
 
 def test_what_does_not_fit_says_by_how_much(found: Comparison) -> None:
@@ -222,7 +290,7 @@ def test_the_command(command: Command, tmp_path: Path) -> None:
     assert (first["rank"], first["machine"], first["devices"], last["rank"]) == (
         1,
         "dgx-h100",
-        2,
+        4,
         None,
     )
     listed = command.rows(line)

@@ -15,34 +15,27 @@ from calc.core.errors import InputError
 from calc.core.report import Answer, Table, common_first, values
 from calc.core.units import Quantity
 from calc.planning import drawing, files
-from calc.planning.choice import linked_counts, with_tensor
+from calc.planning.choice import (
+    QUANTITIES,
+    RULES,
+    UPPER,
+    linked_counts,
+    place,
+    value_of,
+    with_tensor,
+)
 from calc.planning.estimate import RANGES
 from calc.planning.report import bases, cell, chosen, heading, in_its_unit, indistinct
 from calc.planning.serving import Plan
-from calc.planning.setup import devices_text
+from calc.planning.setup import devices_text, layout
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BY = {  # what a ranking may go by, and the field of a plan that it is
-    "cost": "cost_per_token",
-    "energy": "energy_per_token",
-    "tpot": "time_per_token",
-    "ttft": "time_to_first_token",
-    "throughput": "throughput",
-}
-TITLES = {
-    "cost": "cost",
-    "energy": "energy",
-    "tpot": "time per token",
-    "ttft": "time to the first token",
-    "throughput": "throughput",
-}
 SHOWN = (  # of each, the most important first
     *("time_per_token", "cost_per_token", "energy_per_token", "throughput", "time_to_first_token"),
 )
 PAID = {"cost_per_token": "Cost", "energy_per_token": "Energy"}
-EXPECTED, UPPER = "what is expected", "the bounds without overlap"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +80,10 @@ class Comparison(Answer):
         return self.plan_of(self.entries[0])
 
     def plan_of(self, entry: Entry) -> Plan:
-        """The plan of an entry at its best batch, the one that writes most tokens a second."""
+        """The plan of an entry at its best batch by what ranks."""
         if not entry.curve:
             raise InputError(f"{entry.model.name} on {entry.machine.name} {entry.reason}")
-        return max(entry.curve, key=lambda plan: self.value(plan, "throughput"))
+        return min(entry.curve, key=lambda plan: place(plan, self.by, self.basis))
 
     def value(self, plan: Plan, name: str) -> Any:
         """What is compared of a plan: an expected quantity or a bound; None without a price."""
@@ -132,7 +125,7 @@ class Comparison(Answer):
         if not entry.curve:
             return (1.0,)
         plan, keys = self.plan_of(entry), []
-        for name in (BY[self.by], "cost_per_token", "energy_per_token", "time_per_token"):
+        for name in (QUANTITIES[self.by], "cost_per_token", "energy_per_token", "time_per_token"):
             value = self.value(plan, name)
             size = math.inf if value is None else value.m_as(RANGES[name][1])
             keys.append(-size if name == "throughput" else size)
@@ -154,12 +147,12 @@ class Comparison(Answer):
         asked = [f"{name} at most {limit}" for name, limit in self.limits.items()]
         if not self.planned:
             return "; ".join(["none of them is planned", *asked])
-        first, name = self.entries[0], BY[self.by]
+        first, name = self.entries[0], QUANTITIES[self.by]
         plan = self.plan_of(first)
         asked.insert(0, f"{plan.prompt} + {plan.generated} tokens")
         value = self.value(plan, name)
         of = "" if value is None else f", {three(value, RANGES[name][1])} {RANGES[name][1]}"
-        return f"{self.label(first)} is first by {TITLES[self.by]}{of}: {', '.join(asked)}"
+        return f"{self.label(first)} is first by {RULES[self.by]}{of}: {', '.join(asked)}"
 
     @property
     def stands_on(self) -> str:
@@ -173,13 +166,14 @@ class Comparison(Answer):
     def chosen(self) -> list[str]:
         """Devices and batch of each, and what all have in common."""
         told = [(name, tuple(chosen(plan))) for name, plan in self._plans]
-        return ["of each the fewest devices and the batch that writes most", *common_first(told)]
+        best = f"of each the layout and the batch that are best by {RULES[self.by]}"
+        return [best, *common_first(told)]
 
     @property
     def caveats(self) -> list[str]:
         """What each stands on where that differs, ranks that may be others, and who has no plan."""
         caveats = [*bases(self._plans)[1]] if self.planned else []
-        caveats += indistinct([plan.interval(BY[self.by]) for _, plan in self._plans])
+        caveats += indistinct([plan.interval(QUANTITIES[self.by]) for _, plan in self._plans])
         hosted = {plan.in_machine for _, plan in self._plans if plan.power is not None}
         if len(hosted) > 1:
             alone = [name for name, plan in self._plans if not plan.in_machine]
@@ -187,10 +181,10 @@ class Comparison(Answer):
                 f"Energies are not of one kind: that of {', '.join(alone)} leaves out hosts and"
                 " fans."
             )
-        lacking = [self.label(of) for of in self.planned if of not in self.has(BY[self.by])]
+        lacking = [self.label(of) for of in self.planned if of not in self.has(QUANTITIES[self.by])]
         if lacking:
             caveats.append(
-                f"{', '.join(lacking)}: no {TITLES[self.by]} is known, so that it stands behind"
+                f"{', '.join(lacking)}: no {RULES[self.by]} is known, so that it stands behind"
                 " those of which one is."
             )
         told = [(name, plan.caveats) for name, plan in self._plans]
@@ -209,17 +203,19 @@ class Comparison(Answer):
     @cached_property
     def tables(self) -> list[Table]:
         """What is compared of each with its interval, and the bounds."""
-        names = [name for name in SHOWN if self.has(name)]
+        by = QUANTITIES[self.by]
+        shown = dict.fromkeys((SHOWN[0], by, *SHOWN))
+        names = [name for name in shown if self.has(name)]
         kinds, heads = self._kinds, [heading(name) for name in names]
-        bounded = BY[self.by] if self.basis == UPPER and self.has(BY[self.by]) else ""
+        bounded = by if self.basis == UPPER and self.has(by) else ""
         at_bounds = [f"bound ({RANGES[bounded][1]})"] if bounded else []
-        rows = [("", *kinds, "basis", "devices", "batch", *at_bounds, *heads, "on the front")]
+        rows = [("", *kinds, "basis", "devices", self._load, *at_bounds, *heads, "on the front")]
         bounds = [("", *kinds, *heads, "what binds")]
         for rank, entry in enumerate(self.planned, 1):
             keys = [getattr(entry, kind).key for kind in kinds]
             plan = self.plan_of(entry)
             [point] = plan.points
-            size = plan.basis, str(plan.devices), str(plan.batch)
+            size = plan.basis, _devices(plan), str(plan.batch)
             ranked = [in_its_unit(self.value(plan, bounded), bounded)] if bounded else []
             front = _batches(self.front.get(entry, ()))
             cells = [cell(point, name) for name in names]
@@ -228,6 +224,10 @@ class Comparison(Answer):
             bounds.append((str(rank), *keys, *ranges, str(plan.binds)))
         detail = Table(bounds, "Bounds at published rates", detail=True)
         return [Table(rows), detail] if self.planned else []
+
+    @property
+    def _load(self) -> str:
+        return "batch" if self.given["users"] is None else "users"
 
     def rows(self) -> list[dict[str, Any]]:
         """An entry each, by its rank, with what its plan says, or the reason for none."""
@@ -255,8 +255,9 @@ class Comparison(Answer):
     def _assumptions(self) -> Iterator[str]:
         plans = {entry: self.plan_of(entry) for entry in self.planned}
         yield (
-            "Each is on the fewest devices on which it fits and keeps the limits, at the batch that"
-            " generates most tokens a second there."
+            f"Each is cut in the way, and has the batch, that are best by {RULES[self.by]} within"
+            " the limits, the memory and what its engine runs at once: on devices of one domain of"
+            " its machine, or of more where none there keeps them."
         )
         yield (
             f"Ranks go by {self.basis}; limits are kept by what is expected of each, or by its"
@@ -297,9 +298,9 @@ class Comparison(Answer):
     def _with_more(self, plan: Plan, other: Plan) -> str:
         ratios = []
         for name in ("tpot", "cost", "energy"):
-            old, new = (self.value(which, BY[name]) for which in (plan, other))
+            old, new = (self.value(which, QUANTITIES[name]) for which in (plan, other))
             if old is not None and new is not None:
-                ratios.append(f"{(new / old).m_as(''):#.3g} times the {TITLES[name]}")
+                ratios.append(f"{(new / old).m_as(''):#.3g} times the {RULES[name]}")
         return f"{devices_text(other.devices)} take for the same batch {', '.join(ratios)}"
 
     @property
@@ -342,24 +343,11 @@ class Comparison(Answer):
         return f"<{len(self.entries)} compared, {len(self.planned)} of them planned>"
 
 
-def known(plan: Plan, name: str) -> Quantity:
-    """What a limit is held to: what is expected, or else the bound without overlap."""
-    value = value_of(plan, name, EXPECTED)
-    if value is None:
-        value = value_of(plan, name, UPPER)
-    assert value is not None
-    return value
-
-
-def value_of(plan: Plan, name: str, basis: str) -> Quantity | None:
-    """What is compared of a plan on a basis; None where it is not known."""
-    if basis == EXPECTED:
-        return None if plan.expected is None else plan.expected.get(name)
-    bounds = getattr(plan, name)
-    if bounds is None:
-        return None
-    value: Quantity = bounds.lower if name == "throughput" else bounds.upper
-    return value
+def _devices(plan: Plan) -> str:
+    """How many devices, and how they share the model where they are not one copy cut for all."""
+    told = layout(plan)
+    alone = told == f"TP{plan.devices}"
+    return str(plan.devices) if alone else f"{plan.devices}, {told}"
 
 
 def _batches(plans: tuple[Plan, ...]) -> str:
