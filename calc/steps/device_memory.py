@@ -231,8 +231,8 @@ class Start:
                 for each in self.model.matrices
                 if each.name in RECURRENCES
             )
-            more = _gib(max(0.0, more) / int(self.layout.tensor))
-            off = off + self.engine["recipe_error"] * more
+            wider = _gib(max(0.0, more) / int(self.layout.tensor))
+            off = off + self.engine["recipe_error"] * wider
             off = off + self.engine["named_error"] * _gib(self._weights())
         return off
 

@@ -63,8 +63,8 @@ class Weights:
         if isinstance(given, str) and "=" in given:
             return cls(model, _groups(given, argument), argument)
         if isinstance(given, str) and (held := checkpoints.named(model, given, argument)):
-            own = held.released
-            return cls(model, held.given, argument, held.products, held.name, own, not own)
+            given_by = held.released, not held.released
+            return cls(model, held.given, argument, held.products, held.name, *given_by)
         return cls(model, {"others": given}, argument)
 
     def __post_init__(self) -> None:
