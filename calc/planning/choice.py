@@ -11,21 +11,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from calc.catalog import engines, machines
-from calc.core.arguments import whole_number
+from calc.core.arguments import counted, whole_number
 from calc.core.arrays import Number, numpy
 from calc.core.elementwise import largest, smallest, where
 from calc.core.errors import InputError
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning.capacity import device_counts, most_sequences
-from calc.planning.estimate import Estimate
 from calc.planning.setup import Setup, layout as layout_text
 from calc.steps.job import Layout
 
+if TYPE_CHECKING:
+    from calc.planning.estimate import Estimate
+
 S = TypeVar("S", bound=Setup)
-E = TypeVar("E", bound=Estimate)
+E = TypeVar("E", bound="Estimate")
 
 
 def linked_counts(setup: Setup) -> tuple[int, ...]:
@@ -150,7 +152,9 @@ def candidates(
     return sorted(found, key=lambda size: size.devices.magnitude)
 
 
-def choose(sizes: Sequence[E], by: str, limits: Mapping[str, Quantity]) -> E | None:
+def choose(
+    sizes: Sequence[E], by: str, limits: Mapping[str, Quantity], batch_is_said: bool = False
+) -> E | None:
     """Return the best of several deployments, each at its best batch; None where none keeps limits.
 
     Groups beyond a domain of the machine are taken where none within it keeps the limits, and one
@@ -161,10 +165,10 @@ def choose(sizes: Sequence[E], by: str, limits: Mapping[str, Quantity]) -> E | N
             best
             for size in sizes
             if (size.one_copy.devices.magnitude <= size.machine.domain) is near
-            and (best := at_best_batch(size, by, limits)) is not None
+            and (best := at_best_batch(size, by, limits, batch_is_said)) is not None
         ]
         if known := [size for size in tried if size.expected is not None] or tried:
-            return min(known, key=lambda size: place(size, by))
+            return replace(min(known, key=lambda size: place(size, by)), chosen_by=by)
     return None
 
 
@@ -184,14 +188,17 @@ def place(plan: Estimate, by: str, basis: str = "") -> float:
     return float(devices / rate.m_as("token/s"))
 
 
-def at_best_batch(size: E, by: str, limits: Mapping[str, Quantity]) -> E | None:
+def at_best_batch(
+    size: E, by: str, limits: Mapping[str, Quantity], batch_is_said: bool = False
+) -> E | None:
     """Return a deployment at the batch that is best by a rule within limits; None where none is.
 
-    Users are as many as they are. Times are least at a sequence of each copy, and rates at the
-    largest batch, unless those of half of it are better.
+    Users are as many as they are, as is a batch that is said. Times are least at a sequence of each
+    copy, and rates at the largest batch, unless those of half of it are better.
     """
-    if size.users is not None:
-        return size if size.fits and spent(size, limits) <= 1 else None
+    if size.users is not None or batch_is_said:
+        enough = size.users is not None or size.copies <= size.batch
+        return size if enough and size.fits and spent(size, limits) <= 1 else None
     copies, most = int(size.copies.magnitude), most_at_once(size)
     if most < copies:
         return None
@@ -280,6 +287,23 @@ def with_batch(size: E, batch: float) -> E:
     found = {name: vars(size)[name] for name in OF_ANY_BATCH if name in vars(size)}
     vars(other).update(found)
     return other
+
+
+def chosen_by(plan: E, by: str, said: Sequence[QuantityLike | None], experts: int | None) -> E:
+    """Return a plan in the layout that is best by a rule, of all with what is said of it."""
+    counts = [None if count is None else quantity(counted(count)).m_as("") for count in said]
+    if any(getattr(count, "ndim", 0) for count in (*counts, plan.fits)):
+        raise InputError("by chooses the layout of one point: give one number of each, not several")
+    sizes = candidates(plan, *(None if count is None else int(count) for count in counts))
+    asked = [size for size in sizes if experts in (None, size.experts)]
+    best = choose(asked, by, {}, batch_is_said=True)
+    if best is None:
+        raise InputError(
+            f"{plan.model.name} with batch {plan.batch} fits on none of"
+            f" {', '.join(map(layout_text, asked or sizes))} of {plan.device.name}: leave by out to"
+            " be told what would fit"
+        )
+    return best
 
 
 def cut(setup: S, experts: int | None) -> S:

@@ -19,7 +19,7 @@ from calc.core.report import Table
 from calc.core.units import Quantity, quantity
 from calc.networks import transformer
 from calc.planning import drawing
-from calc.planning.choice import on_fewest_devices
+from calc.planning.choice import RULES, on_fewest_devices
 from calc.planning.estimate import COUNTS, RANGES, Bounds, Estimate
 from calc.planning.setup import Setup, devices_text, is_array, layout, memory_text
 from calc.published.power import watts
@@ -148,8 +148,10 @@ def indistinct(around: Sequence[tuple[Quantity, Quantity] | None]) -> Iterator[s
 def chosen(plan: Estimate, alone: bool = True) -> Iterator[str]:
     """What was chosen for who asked: what was left out, and formats."""
     left = plan.left_out
-    if "devices" in left and not (alone and not is_array(plan.devices)):
+    if "devices" in left and not plan.chosen_by and not (alone and not is_array(plan.devices)):
         yield "the fewest devices that hold each batch"
+    elif plan.chosen_by:
+        yield f"{devices_text(plan.devices)} as {layout(plan)}, best by {RULES[plan.chosen_by]}"
     elif "devices" in left:
         yield f"{devices_text(plan.devices.magnitude)}, {_why_so_many(plan)}"
     if "batch" in left:

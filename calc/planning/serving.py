@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
+from calc.core.arguments import one_of
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Answer, Table, common_first, values
 from calc.core.units import QuantityLike
 from calc.planning import advice, drawing, files, report
-from calc.planning.choice import check_devices, cut, on_fewest_devices
+from calc.planning.choice import RULES, check_devices, chosen_by, cut, on_fewest_devices
 from calc.planning.estimate import COUNTS, Estimate, Point
 from calc.planning.nouns import Prices, Server
 from calc.planning.service.loops import Clients
@@ -260,6 +261,7 @@ def plan(
     tensor: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     copies: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     experts: int | None = None,
+    by: str | None = None,
     weights: Annotated[QuantityLike | None, "byte"] = None,
     kv: Annotated[QuantityLike, "byte"] = "bf16",
     dtype: str | None = None,
@@ -287,6 +289,8 @@ def plan(
       `experts`
     - `experts`: devices that whole experts are shared out to (EP); cut as all matrices where it is
       left out
+    - `by`: cost, energy, tpot, ttft or throughput, by which the layout that is not said is chosen,
+      on as many devices as are said; without it one copy is cut, for the fewest devices that hold it
     - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit); one for each
       group of matrices: "experts=mxfp4,others=bf16"; where it is left out "released", if the data
       say in what, or else bf16, and that of `dtype` if this has fewer bits than 16 of either
@@ -317,7 +321,9 @@ def plan(
     if users is not None:
         answer = replace(answer, users=users if isinstance(users, Clients) else Clients(users))
     answer = cut(answer, experts)
-    if "devices" in answer.left_out:
+    if by is not None:
+        answer = chosen_by(answer, one_of("plan(): by", by, RULES), [*shared.values()], experts)
+    elif "devices" in answer.left_out:
         answer = advice.checked_to_fit(on_fewest_devices(answer))
     else:
         check_devices(answer)

@@ -65,6 +65,8 @@ class Setup:
     """Copies of the model, or, where these share out experts, of its attention (DP)."""
     experts: int = 1
     """Devices that whole experts are shared out to (EP)."""
+    chosen_by: str = ""
+    """The rule by which devices were chosen and cut; "" for the fewest, or as they are said."""
     users: Clients | None = None
     """Who asks again as soon as an answer is whole, as many as the batch; None where it is read
     at once."""

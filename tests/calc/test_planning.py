@@ -471,6 +471,9 @@ BAD = [
     ({"devices": 8, "tensor": 3}, "devices are tensor times copies; got devices=8 with tensor=3"),
     ({"devices": 8, "copies": 3}, "devices=8 are no whole number for each of copies=3"),
     ({"copies": 2}, "each of copies=2 needs a sequence of the batch; got batch=1"),
+    ({"by": "beauty"}, r"plan\(\): by must be one of cost, .*; got 'beauty'"),
+    ({"by": "cost", "devices": [1, 2]}, "by chooses the layout of one point"),
+    ({"by": "cost", "tensor": 3}, "allow no layout with tensor=3; groups of devices are TP1, TP2"),
     ({"experts": 2}, "Llama 3 8B has no experts that 2 devices could share out"),
     ({"batch": float("inf")}, "batch must be a whole number from 1 to 1e15; got inf"),
     ({"batch": float("nan")}, "batch must be a whole number from 1; got nan"),
@@ -493,6 +496,20 @@ BAD = [
     ({"dtype": "fp3"}, "has no dense peak for 'fp3'"),
     ({"batch": 10**9}, "does not fit on 32 .* It fits on no number of devices: at most 32 can"),
 ]
+
+
+def test_the_layout_that_is_not_said_is_chosen_by_a_rule() -> None:
+    asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "batch": 64}
+    ways = {
+        (tensor, copies): plan("llama-3-70b", H100, tensor=tensor, copies=copies, **asked)
+        for tensor, copies in ((8, 1), (4, 2), (2, 4))
+    }
+    rates = {way: made.expected.throughput for way, made in ways.items() if made.expected}
+    best = plan("llama-3-70b", H100, devices=8, by="throughput", **asked)
+    assert best.expected is not None
+    assert best.expected.throughput == max(rates.values())
+    assert f"8 devices as TP{best.tensor}" in best.chosen[0]
+    assert best.chosen[0].endswith("best by throughput")
 
 
 def test_several_devices_are_planned_one_by_one() -> None:

@@ -17,7 +17,8 @@ from calc.core.arrays import numpy
 from calc.core.errors import InputError
 from calc.core.units import quantity
 from calc.networks import transformer
-from calc.planning.capacity import device_counts, with_devices
+from calc.planning.capacity import with_devices
+from calc.planning.choice import groups
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.design import Design, Pool, limits_of, made_for, requests_of
 from calc.planning.service.load import Trace
@@ -178,16 +179,12 @@ def _chunks(service: Service) -> tuple[int, ...]:
 
 
 def _groups(setup: Setup) -> list[Group]:
-    """Groups within a domain that cut the model, and a mixture's experts by slices or whole."""
-    machine = setup.machine
-    counts = [count for count in device_counts(setup.model) if count <= machine.domain]
-    if not machine.publishes("bandwidth"):
-        counts = [1]
-    groups = [Group(count) for count in counts]
-    if (experts := setup.model.experts) is not None:
-        shared = [count for count in counts if count > 1 and experts % count == 0]
-        groups += [Group(count, count) for count in shared]
-    return groups
+    """Groups within a domain, whose slices all have the attention of each token."""
+    return [
+        Group(int(layout.tensor), int(layout.experts))
+        for layout in groups(setup)
+        if layout.data == 1 and layout.devices <= setup.machine.domain
+    ]
 
 
 def cache_tokens(jobs: Sequence[Job], length: float) -> int:
