@@ -163,7 +163,7 @@ class ServicePlan(Answer):
         """
         if self.alike is None or self.design.simulated is None:
             return {}
-        paces, asked, load = self._paces, self.service, self.load
+        paces, asked, load = self.paces, self.service, self.load
         ttft, tpot = self.design.simulated
         # What the simulation takes longer than the closed form, it takes longer at any pace.
         as_simulated = replace(
@@ -189,15 +189,23 @@ class ServicePlan(Answer):
         return ranges
 
     @cached_property
-    def _paces(self) -> tuple[float, ...]:
-        """By what factors steps of 80 % of rows differ; none is below the bound of its batch."""
+    def step(self) -> Around | None:
+        """The range of a step of its batch: as 80 % of rows like it, and not below its bound."""
         if self.alike is None:
-            return ()
+            return None
         pool, batch = self.design.pools[-1], self.load.batch
         count = max(1, round(batch)) if batch < pool.replica.slots else pool.replica.slots
         step = count, count * pool.demand.length
-        least = float(pool.answers.lower(*step) / pool.replica.steps.time(*step))
-        return max(self.alike.low, min(1.0, least)), self.alike.high
+        taken = float(pool.replica.steps.time(*step))
+        least = min(taken, float(pool.answers.lower(*step)))
+        return self.alike.around(quantity(taken, "s"), quantity(least, "s"))
+
+    @cached_property
+    def paces(self) -> tuple[float, ...]:
+        """The same ends as factors of the step."""
+        if self.step is None:
+            return ()
+        return tuple(float((end / self.step.expected).m_as("")) for end in self.step.ends)
 
     @cached_property
     def _least(self) -> dict[str, float]:
@@ -230,7 +238,8 @@ class ServicePlan(Answer):
             why = str(answers.expected).partition(": ")[0]
             return f"BOUND ONLY, {intervals.PEAKS}, no overlap: {why}"
         titles = {"devices": "devices", "ttft": "first token", "tpot": "each token"}
-        cut = cuts({title: self.around.get(name) for name, title in titles.items()})
+        ranges = {title: self.around.get(name) for name, title in titles.items()}
+        cut = cuts({"a step": self.step, **ranges})
         return f"{answers.parts.stands_on}{', which are of steps' if self.alike else ''}{cut}"
 
     @property
@@ -311,6 +320,7 @@ class ServicePlan(Answer):
                 self, "most_requests throughput cost_per_token energy_per_token carbon_per_token"
             ),
             "basis": self.basis,
+            "step": None if self.step is None else self.step.facts,
             "interval": {name: found.facts for name, found in self.around.items()},
             **self.headline,
             **values(self, "why_not_others what_would_change assumptions"),
@@ -428,7 +438,7 @@ class ServicePlan(Answer):
         rates = numpy.linspace(0.02, 1.25, POINTS) * max(design.most, service.rate)
         loads, *others = (
             [paced.at_rate(float(rate)).load for rate in rates]
-            for paced in (design, *map(design.at_pace, self._paces))
+            for paced in (design, *map(design.at_pace, self.paces))
         )
         panels = []
         for place, (name, title, scale) in enumerate(

@@ -45,8 +45,10 @@ class BreakEven(Answer):
     @cached_property
     def factors(self) -> tuple[float, float, float]:
         """What is expected of the load of a copy, and the factors of its interval, low and high."""
-        alike = self.plan.alike
-        return (1.0, 1.0, 1.0) if alike is None else (1.0, 1 / alike.high, 1 / alike.low)
+        if not self.plan.paces:
+            return (1.0, 1.0, 1.0)
+        fast, slow = self.plan.paces
+        return 1.0, 1 / slow, 1 / fast
 
     @property
     def cheapest(self) -> tuple[Quantity, ...]:
