@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from calc.catalog.software import Software
@@ -62,6 +63,17 @@ class Demand:
             numpy.maximum(2.0, numpy.quantile(answers, (numpy.arange(SHARES) + 0.5) / SHARES)),
         )
 
+    @cached_property
+    def longest(self) -> dict[float, float]:
+        """Computed tokens of a prompt at a percentile, as far as they were asked for."""
+        return {}
+
+    def computed_at(self, percentile: float) -> float:
+        """Computed tokens of a prompt at a percentile."""
+        if percentile not in self.longest:
+            self.longest[percentile] = float(numpy.quantile(self.prompts, percentile))
+        return self.longest[percentile]
+
     @property
     def length(self) -> float:
         """Tokens that a sequence holds in the middle of its answer."""
@@ -81,27 +93,6 @@ class UnderLoad:
     busy: float
     """Share of the most that the replica can take, in reading or in writing."""
 
-    def keeps(self, ttft: float, tpot: float) -> bool:
-        """Whether both limits are kept."""
-        return self.busy < 1 and self.ttft <= ttft and self.tpot <= tpot
-
-
-@dataclass(frozen=True)
-class _Written:
-    """What the batch of those that write is, in seconds and sequences."""
-
-    tpot: float
-    late: float
-    """Time of a token at the percentile."""
-    batch: float
-    busy: float
-    full: float
-    """Probability that every place is taken."""
-    place: float
-    """Mean time until one is free, when every place is taken."""
-    step: float
-    """Time of a step that only writes."""
-
 
 @dataclass(frozen=True)
 class _Stalled:
@@ -117,7 +108,35 @@ class _Stalled:
     """Share of a burst that is gone after the mean time of an answer, to the first order."""
 
 
-NOTHING_WRITTEN = _Written(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+@dataclass(frozen=True)
+class _Written:
+    """What the batch of those that write is, in seconds and sequences."""
+
+    tpot: float
+    stalled: _Stalled
+    batch: float
+    busy: float
+    full: float
+    """Probability that every place is taken."""
+    place: float
+    """Mean time until one is free, when every place is taken."""
+    step: float
+    """Time of a step that only writes."""
+
+
+@dataclass(frozen=True)
+class _Batches:
+    """Every batch that a replica can have: what its steps take, whatever the rate of requests."""
+
+    count: Counts
+    reading: Floats
+    """What a prompt adds to its steps, in seconds."""
+    alone: Floats
+    """Time of a step that only writes."""
+
+
+NOTHING_STALLED = _Stalled(0.0, 0.0, 0.0, 0.0)
+NOTHING_WRITTEN = _Written(0.0, NOTHING_STALLED, 0.0, 0.0, 0.0, 0.0, 0.0)
 OVERLOADED = UnderLoad(math.inf, math.inf, math.inf, math.inf, math.inf, math.inf)
 
 
@@ -147,16 +166,27 @@ class Replica:
 
     def under(self, rate: float, demand: Demand, percentile: float) -> UnderLoad:
         """What requests at this rate, a second, meet."""
-        written = self._written(rate, demand, percentile) if self.writes else NOTHING_WRITTEN
-        if written is None:
+        written = self._written(rate, demand, self._batches(demand))
+        read = None if written is None else self._read(rate, demand, percentile, written)
+        if written is None or read is None:
             return OVERLOADED
-        return self._read(rate, demand, percentile, written)
+        late = _late(demand, percentile, written.tpot, written.stalled)
+        ttft, mean, busy = read
+        return UnderLoad(ttft, late, mean, written.tpot, written.batch, busy)
 
     def most(self, demand: Demand, percentile: float, ttft: float, tpot: float) -> float:
         """The largest rate at which both limits are kept; 0 where none is."""
 
+        batches = self._batches(demand)
+
         def keeps(rate: float) -> bool:
-            return self.under(rate, demand, percentile).keeps(ttft, tpot)
+            written = self._written(rate, demand, batches)
+            if written is None or written.tpot > tpot:  # later than the mean is none at less
+                return False
+            read = self._read(rate, demand, percentile, written)
+            if read is None or read[0] > ttft or read[2] >= 1:
+                return False
+            return _late(demand, percentile, written.tpot, written.stalled) <= tpot
 
         low, high = 0.0, 1.0
         while keeps(high) and high < FASTEST:
@@ -177,17 +207,24 @@ class Replica:
         first = _share(lambda percentile: load(percentile).ttft <= ttft)
         return first * _share(lambda percentile: load(percentile).tpot <= tpot)
 
-    def _written(self, rate: float, demand: Demand, percentile: float) -> _Written | None:
+    def _batches(self, demand: Demand) -> _Batches | None:
+        """The batches of those that write; None where none do."""
+        if not self.writes:
+            return None
+        most = min(self.slots, self.steps.most_sequences, int(self.memory / demand.length))
+        count: Counts = numpy.arange(1, max(1, most) + 1)
+        alone = self.steps.time(count, numpy.multiply(count, demand.length))
+        return _Batches(count, self._reading(count, alone, demand), alone)
+
+    def _written(self, rate: float, demand: Demand, batches: _Batches | None) -> _Written | None:
         """The batch of those that write, as a birth-death chain; None where it only grows."""
-        steps = self.steps
-        length = demand.length
-        most = max(1, min(self.slots, steps.most_sequences, int(self.memory / length)))
-        count: Counts = numpy.arange(1, most + 1)
-        reading = self._reading(count, demand)
+        if batches is None:
+            return NOTHING_WRITTEN
+        steps, count, reading, alone = self.steps, batches.count, batches.reading, batches.alone
+        most = len(count)
         left = 1 - rate * reading  # of the time, for steps that only write
         if left[-1] <= 0:
             return None
-        alone = steps.time(count, numpy.multiply(count, length))
         step = alone / numpy.maximum(left, 1e-9)
         passes = max(1.0, (demand.answer - 1) / steps.written)
         leaving = count / (passes * step)
@@ -214,23 +251,27 @@ class Replica:
             float((met * (token - tpot) ** 2).sum()),
             _elasticity(count, leaving, at),
         )
-        late = _late(demand, percentile, tpot, stalled)
         full = float((share[-1] + beyond) / total)
         place = 1 / (float(leaving[-1]) - rate)
         busy = max(busy, float(rate * reading[-1]))
-        return _Written(tpot, late, batch, busy, full, place, float(alone[at]))
+        return _Written(tpot, stalled, batch, busy, full, place, float(alone[at]))
 
-    def _read(self, rate: float, demand: Demand, percentile: float, written: _Written) -> UnderLoad:
-        """The wait for a place, for the step under way and for the prompts before; then its own."""
+    def _read(
+        self, rate: float, demand: Demand, percentile: float, written: _Written
+    ) -> tuple[float, float, float] | None:
+        """The wait for a place, for the step under way and for the prompts before; then its own.
+
+        At the percentile and in the mean, and how busy the replica is; None where waits only grow.
+        """
         sequences = round(written.batch)
         service = self._service(demand, sequences)
         load = rate * service
         if load >= 1:
-            return OVERLOADED
+            return None
         variation = 1 + demand.prompt_variation**2
         queue = load * service * variation / (2 * (1 - load))
         own = self._alone(demand.computed, demand, sequences)
-        longest = float(numpy.quantile(demand.prompts, percentile))
+        longest = demand.computed_at(percentile)
         begun = written.step / 2
         waiting = written.full * written.place
         beyond = 1 - percentile
@@ -242,8 +283,7 @@ class Replica:
         )
         mean = self.request + begun + queue + waiting + own
         late = mean + math.sqrt(sum(max(0.0, part) ** 2 for part in above))
-        busy = max(written.busy, load)
-        return UnderLoad(late, written.late, mean, written.tpot, written.batch, busy)
+        return late, mean, max(written.busy, load)
 
     def _pieces(self, tokens: float, sequences: Counts | int) -> tuple[Floats, Counts]:
         """How many steps a prompt takes beside so many sequences, and what each reads."""
@@ -255,16 +295,14 @@ class Replica:
         """Tokens that are checked in a step that reads, which leave the less for prompts."""
         return self.steps.checked * sequences if self.mixes else 0 * sequences
 
-    def _reading(self, count: Counts, demand: Demand) -> Floats:
+    def _reading(self, count: Counts, alone: Floats, demand: Demand) -> Floats:
         """What a prompt adds to the steps of so many sequences."""
         steps = self.steps
         pieces, read = self._pieces(demand.computed, count)
         tokens = self._beside(count)
         more = steps.together[tokens + read] - steps.together[tokens]
         if steps.launched:
-            more = numpy.maximum(
-                more, steps.launched - steps.time(count, numpy.multiply(count, demand.length))
-            )
+            more = numpy.maximum(more, steps.launched - alone)
         added: Floats = pieces * more + steps.attended * demand.looked_at
         return added
 
@@ -293,6 +331,8 @@ def _late(demand: Demand, percentile: float, mean: float, stalled: _Stalled) -> 
     and by the prompts that stall it, of which a short answer may meet none or several. What is
     above the shortest time has a gamma distribution, in the approximation of Wilson and Hilferty.
     """
+    if stalled is NOTHING_STALLED:
+        return mean
     long = demand.answers / demand.answer * stalled.returning
     averaged = 2 * (long - 1 + numpy.exp(-long)) / long**2
     # The same burst of requests stalls an answer and fills its batch, so that both rise together.

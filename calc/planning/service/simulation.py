@@ -112,8 +112,8 @@ def simulate(
     arrivals, first, done, preempted = _served(replica, trace, on_progress, clients, away)
     span = max(done) - arrivals[0]
     in_flight = (sum(done) - float(numpy.sum(arrivals))) / span if span > 0 else 0.0
-    times = map(numpy.array, (arrivals, first, done))
-    return Run(*times, trace.answers, preempted, in_flight)
+    came, begun, ended = map(numpy.array, (arrivals, first, done))
+    return Run(came, begun, ended, trace.answers, preempted, in_flight)
 
 
 def _served(
