@@ -373,7 +373,7 @@ def _elasticity(count: Counts, leaving: Floats, at: int) -> float:
 def _share_below(time: float, mean: float, spread: Floats) -> float:
     """The share of gamma-distributed times below one, over all spreads alike."""
     places = ((time / mean) ** (1 / 3) - 1 + spread) / numpy.sqrt(2 * spread)
-    return sum(math.erfc(-place) for place in places) / (2 * len(places))
+    return sum(map(math.erfc, (-places).tolist())) / (2 * len(places))
 
 
 def _tail(mean: float, some: float, beyond: float) -> float:

@@ -25,7 +25,7 @@ from calc.planning.service.load import Trace
 from calc.planning.service.queue import Demand, Replica
 from calc.planning.service.replicas import of_replica
 from calc.planning.service.simulation import Run, simulate
-from calc.planning.service.steps import Answers, Group, with_draft
+from calc.planning.service.steps import Answers, Group, answers_of, with_draft
 from calc.planning.setup import Setup
 from calc.steps.job import Job, Layout
 
@@ -171,7 +171,7 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
 def _answers(setup: Setup, group: Group, tokens: int, sequences: int) -> Answers:
     layout = Layout(tensor=group.devices, experts=group.experts)
     lengths = float(setup.prompt.magnitude), float(setup.context.magnitude)
-    return Answers(replace(setup.job, layout=layout), lengths, tokens, sequences)
+    return answers_of(replace(setup.job, layout=layout), lengths, tokens, sequences)
 
 
 def _chunks(service: Service) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 from calc.catalog.machines import NotMeasured
@@ -22,6 +22,7 @@ Times: TypeAlias = dict[str, Any]
 """Seconds of the parts of steps, an array each."""
 PER_DOUBLING = 2
 """Points of a table for each doubling of the tokens, between which a line is drawn."""
+KEPT = 32  # answers of groups, whose tables have 100 kB each
 PROMPT = 1024.0  # tokens of the prompts by which attention to prompts is told from the rest
 
 
@@ -209,6 +210,12 @@ class Answers:
             apart = begun[part] - cached * sequences * context - table[sequences]
             tables[part] = Steps(table, _filled(sequences, apart), cached, attended)
         return tables
+
+
+@lru_cache(KEPT)
+def answers_of(job: Job, lengths: tuple[float, float], tokens: int, sequences: int) -> Answers:
+    """The answers for a job, kept: searches ask again for those of each group."""
+    return Answers(job, lengths, tokens, sequences)
 
 
 def with_draft(model: Steps, draft: Steps, drafted: int, written: float) -> Steps:
