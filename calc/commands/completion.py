@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from calc import formats
 from calc.catalog import hardware, models
+from calc.catalog.models import checkpoints
 from calc.commands import command_parser
 from calc.commands.lookup import KINDS, things
 from calc.commands.output import answers
@@ -29,7 +30,11 @@ def _completion(options: argparse.Namespace) -> Report:
     with extra("calc completion", "shtab", "completion"):
         import shtab
     names = {"device": (*hardware.names(), *hardware.announced()), "model": models.names()}
-    names |= {"weights": formats.names(), "kv": formats.names(), "dtype": tuple(hardware.DTYPES)}
+    names |= {
+        "weights": checkpoints.names(),
+        "kv": formats.names(),
+        "dtype": tuple(hardware.DTYPES),
+    }
     names["name"] = tuple(name for kind in KINDS for name, _ in things(kind))
     parser, commands = command_parser()
     for command in commands:

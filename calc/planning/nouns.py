@@ -76,8 +76,8 @@ class Limits(Noun):
 class Server(Noun):
     """How a model is served: in which formats, by which program, up to which length.
 
-    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit); "released"
-      where it is left out and the data say in what, or else bf16
+    - `weights`: what checkpoints of a name hold, "fp8", "awq" or "q4_k_m", or the size of every
+      parameter, "4.5 bit"; "released" where it is left out and the data say in what, or else bf16
     - `kv`: format of keys and values, or the size of one
     - `dtype`: what products are computed in; where it is left out and the device has it, what the
       released weights are made for, or bf16

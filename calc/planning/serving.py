@@ -291,9 +291,10 @@ def plan(
       left out
     - `by`: cost, energy, tpot, ttft or throughput, by which the layout that is not said is chosen,
       on as many devices as are said; without it one copy is cut, for the fewest devices that hold it
-    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit); one for each
-      group of matrices: "experts=mxfp4,others=bf16"; where it is left out "released", if the data
-      say in what, or else bf16, and that of `dtype` if this has fewer bits than 16 of either
+    - `weights`: what checkpoints of a name hold, "fp8", "awq" or "q4_k_m", the size of every
+      parameter, "4.5 bit", or a format for each group of matrices: "experts=mxfp4,others=bf16";
+      where it is left out "released", if the data say in what, or else bf16, and that of `dtype` if
+      this has fewer bits than 16 of either
     - `kv`: format of keys and values, or the size of one
     - `dtype`: what products are computed in; where it is left out and the device has it, what the
       released weights are made for, that of weights in fp8 or nvfp4, or bf16

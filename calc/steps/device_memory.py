@@ -826,7 +826,8 @@ def fit(
       the device
     - `sequences`: sequences of a step at the most (max_num_seqs); the server's own for the device
     - `context`: tokens of each sequence (max_model_len); all that the model can read
-    - `weights`: format of the weights, or of groups of them; as released, or else bf16
+    - `weights`: what checkpoints of a name hold, the size of every parameter, or formats of groups;
+      as released, or else bf16
     - `kv`: format of keys and values
     - `memory`: what programs find of each device's memory, as in "79.19 GiB"; what logs print
 

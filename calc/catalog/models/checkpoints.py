@@ -8,6 +8,7 @@ matrix by rules of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from calc import formats
@@ -76,6 +77,15 @@ class Checkpoint(NamedTuple):
     """Whether it is the model's own release, as the data have it."""
 
 
+def names() -> tuple[str, ...]:
+    """The names of all formats that checkpoints are released in.
+
+    >>> "awq" in names(), "q4_k_m" in names()
+    (True, True)
+    """
+    return ("bf16", "fp16", "fp32", *SCHEMES, *(name.lower() for name in MIXTURES))
+
+
 def named(model: Transformer, given: str, argument: str = "weights") -> Checkpoint | None:
     """The checkpoint of that name; None where it is no name of one, but a format for all.
 
@@ -88,7 +98,7 @@ def named(model: Transformer, given: str, argument: str = "weights") -> Checkpoi
     if (key := _key_of(given)) is not None:
         return _released(model, key) or _of_scheme(model, SCHEMES[key])
     if (file := _FILES.get(squeezed(given))) is not None:
-        return Checkpoint(dict(_of_file(model, file)), "", file)
+        return _of_file(model, file)
     form = formats.key_of(given)
     if form in UNRELEASED or (form is None and given.strip()[:1].isalpha()):
         known = [*SCHEMES, *(file.lower() for file in MIXTURES)]
@@ -214,7 +224,12 @@ EIGHT_EXPERTS = 8  # whose keys and values are kept in 8 bits
 LAYERS_OF_70B = 80  # of the model whose values have a bit more
 
 
-def _of_file(model: Transformer, name: str) -> Iterator[tuple[str, str]]:
+@lru_cache(maxsize=2**8)  # a sweep asks for the same at each of its points
+def _of_file(model: Transformer, name: str) -> Checkpoint:
+    return Checkpoint(dict(_types_of_file(model, name)), "", name)
+
+
+def _types_of_file(model: Transformer, name: str) -> Iterator[tuple[str, str]]:
     """The type of each matrix; of layers that differ, the bits of a weight in their mean."""
     mixture = MIXTURES[name]
     output = "Q8_0" if mixture.rest == "Q8_0" or model.width % SUPERBLOCK else "Q6_K"

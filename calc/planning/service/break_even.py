@@ -196,7 +196,7 @@ def break_even(
     - `percentile`: of the requests that must keep each limit, in per cent
     - `api`: prices to compare with, several by commas; those of the model where it is left out
     - `hit_rate`: share of each prompt that is found in a cache, one's own and the provider's
-    - `weights`: format of the weights, or the size of one
+    - `weights`: what checkpoints of a name hold, or the size of every parameter
     - `kv`: format of keys and values, or the size of one
     - `software`: whose own time the expectation counts
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from calc import formats
 from calc.catalog import engines, models
-from calc.catalog.models.weights import RELEASED, Weights, is_released
+from calc.catalog.models.weights import RELEASED, Weights
 from calc.core.errors import InputError
 from calc.core.report import Reported
 from calc.core.units import Quantity, quantity
@@ -117,7 +117,8 @@ class Deployment(Reported):
         name = formats.key_of(setup.weights) if isinstance(setup.weights, str) else None
         released = setup.model.released
         large = released is None or Weights.of(setup.model, RELEASED).memory == _in_16_bits(setup)
-        if is_released(setup.weights) or (name == UNSTATED and large):
+        own = released is not None and setup.kept.given == released.formats
+        if own or (name == UNSTATED and large):
             return
         if name == "fp8-e4m3" and large and "weights_fp8" in self.engine.options:
             options.append("weights_fp8")
