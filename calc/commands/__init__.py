@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import re
 import signal
@@ -22,8 +23,9 @@ from pint import DimensionalityError
 
 from calc.commands.options import option_of, take_from_file, write_config
 from calc.commands.output import check_files, write
-from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.errors import InputError, abbreviated, did_you_mean, in_python
 
+PLAIN = re.compile(r"[\w.-]+")  # what a shell takes for one word
 INTERRUPTED = 128 + signal.SIGINT  # what a shell expects of a program that Ctrl-C has ended
 
 COMMANDS = {  # each with the module that holds it as `add_…`, and what it does
@@ -181,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = write(options.run(options), options)
         write_config(options)
     except (InputError, DimensionalityError) as error:
-        return _failed(_as_typed(str(error), options))
+        return _failed(_as_typed(error, options))
     except KeyboardInterrupt:
         rows = getattr(options, "resume", None)
         kept = f"; finished rows are kept in {rows}, and the same command goes on from there"
@@ -206,15 +208,16 @@ def _failed(sentence: str) -> int:
     return 1
 
 
-def _as_typed(sentence: str, options: argparse.Namespace) -> str:
-    """What the library refuses, with an option for its argument, and 0 for the float of it."""
+def _as_typed(error: Exception, options: argparse.Namespace) -> str:
+    """What the library refuses, with an option where it has an argument."""
 
-    def option(argument: re.Match[str]) -> str:
-        name, *values = filter(None, argument.groups())
-        return " ".join([option_of(name), *values]) if name in vars(options) else argument[0]
+    def option(law: str, argument: str, value: str) -> str:
+        if argument not in vars(options):
+            return in_python(law, argument, value)
+        quoted = value.startswith('"')
+        text = json.loads(value) if quoted else value
+        needs_quotes = quoted and not PLAIN.fullmatch(text)
+        typed = "" if value in ("", "True") else f" {value if needs_quotes else text}"
+        return f"{option_of(argument)}{typed}"
 
-    sentence = re.sub(r"^(?:\w+\(\): )?(\w+)(?= must | needs |: )", option, sentence)
-    sentence = re.sub(r"\b(\w+)=True\b", option, sentence)
-    quoted, bare = r"\"[^\"]+\"|'[^']+'", r"\d+(?:\.\d+)?\b|FILE\b|None\b"
-    sentence = re.sub(rf"\b(\w+)=(?:[\"']([\w.-]+)[\"']|({quoted}|{bare}))", option, sentence)
-    return re.sub(r"(?<=; got )(-?\d+)\.0$", r"\1", sentence)
+    return error.spelled(option) if isinstance(error, InputError) else str(error)

@@ -121,15 +121,18 @@ def _source_keys(value: Any) -> Iterator[str]:
             yield from _source_keys(part)
 
 
-def refusal(sentence: str) -> dict[str, str]:
-    """A refusal in its parts: the sentence, what was given, and what would mend it.
+def refusal(error: Exception) -> dict[str, Any]:
+    """A refusal in its parts: the sentence, what was refused, what was given, what would mend it.
 
-    >>> refusal("peak needs a quantity in FLOP/s; got 3 GB/s")["mend"]
+    >>> refusal(InputError("peak needs a quantity in FLOP/s; got 3 GB/s"))["mend"]
     'peak needs a quantity in FLOP/s'
     """
+    sentence = str(error)
     before, _, given = sentence.partition("; got ")
     advice = [part for part in sentence.split("; ") if "did you mean" in part]
-    return {"error": sentence, "given": given, "mend": advice[0] if advice else before}
+    told = {"error": sentence, "given": given, "mend": advice[0] if advice else before}
+    parts = {name: getattr(error, name, None) for name in ("argument", "allowed")}
+    return told | {name: plain(part) for name, part in parts.items() if part is not None}
 
 
 def add_mcp(parser: argparse.ArgumentParser) -> None:
@@ -161,7 +164,7 @@ def server() -> Any:
             try:
                 return result(tool(**arguments))
             except (InputError, DimensionalityError) as error:
-                return result(refusal(str(error)), is_error=True)
+                return result(refusal(error), is_error=True)
 
         call.__signature__ = inspect.signature(tool, eval_str=True).replace(  # type: ignore[attr-defined]
             return_annotation=CallToolResult

@@ -31,11 +31,17 @@ def whole(text: str) -> int:
     raise argparse.ArgumentTypeError(f"a whole number is needed here; got {abbreviated(text)}")
 
 
+def typed_number(text: str) -> float:
+    """Return a number as people write it; a whole one is an int, and is told as it was typed."""
+    number = float(counted(text))
+    return int(number) if number.is_integer() else number
+
+
 TYPES: dict[str, Callable[[str], object]] = {
     "int": whole,
     "int | None": whole,
-    "float": float,
-    "float | None": float,
+    "float": typed_number,
+    "float | None": typed_number,
 }
 
 SHORT = {
@@ -135,7 +141,7 @@ def split_at_commas(text: str) -> list[str]:
 def numbers(name: str, text: str, example: str, separator: str = ",") -> list[float]:
     """The numbers between commas, as in `--pruning 0,0.5`."""
     try:
-        return [float(counted(part)) for part in text.split(separator)]
+        return [typed_number(part) for part in text.split(separator)]
     except ValueError:
         raise InputError(
             f"{option_of(name)} needs numbers, as in {example}; got {text!r}"

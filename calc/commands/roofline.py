@@ -16,7 +16,7 @@ from calc.catalog import hardware, machines
 from calc.catalog.intervals import PEAKS
 from calc.commands.options import option_of
 from calc.commands.output import answers
-from calc.core.errors import InputError
+from calc.core.errors import InputError, marked
 from calc.core.report import Answer, Report, Table, fact_rows
 from calc.core.units import Quantity, quantity
 from calc.laws import roofline
@@ -132,7 +132,9 @@ def _amount(name: str, text: str, unit: str) -> Quantity:
     if not amount.unitless:
         return amount
     if re.search(r"%|[^\W\d_eE]", text):
-        raise InputError(f"{name} needs a quantity in {unit}, or a bare number; got {text!r}")
+        raise InputError(
+            f"{marked(name)} needs a quantity in {unit}, or a bare number; got {text!r}"
+        )
     return quantity(amount.magnitude, unit)
 
 

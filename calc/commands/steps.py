@@ -59,6 +59,5 @@ def add_throughput(parser: argparse.ArgumentParser) -> None:
 def _throughput(options: argparse.Namespace) -> throughput.Throughput:
     arguments = chosen(options, throughput.of)
     if isinstance(arguments["pixels"], str):  # as they were typed
-        sides = numbers("pixels", arguments["pixels"], "--pixels 1024,768")
-        arguments["pixels"] = [int(side) if side.is_integer() else side for side in sides]
+        arguments["pixels"] = numbers("pixels", arguments["pixels"], "--pixels 1024,768")
     return throughput.of(**arguments)

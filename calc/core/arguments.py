@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from calc.core.arrays import numpy
 from calc.core.elementwise import floor
-from calc.core.errors import InputError, NumpyNeededError, abbreviated
+from calc.core.errors import InputError, NumpyNeededError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 
 if TYPE_CHECKING:
@@ -38,7 +38,11 @@ def whole_number(name: str, given: Any, at_least: int = 1) -> int:
         count = -math.inf
     if not at_least <= count < LARGEST:
         needed = f"from {at_least}" if count < at_least else "below 2 to the power of 62"
-        raise InputError(f"{name} must be a whole number {needed}; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked(name)} must be a whole number {needed}; got {abbreviated(given)}",
+            given=given,
+            allowed=needed,
+        )
     return int(count)
 
 
@@ -47,7 +51,9 @@ def whole_numbers(name: str, given: Any) -> Any:
     if not getattr(given, "ndim", 0):
         return whole_number(name, int(given) if given == given // 1 else given)
     if not ((given >= 1) & (given < LARGEST) & (given % 1 == 0)).all():
-        raise InputError(f"{name} must be whole numbers from 1; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked(name)} must be whole numbers from 1; got {abbreviated(given)}", given=given
+        )
     return given.astype("int64")
 
 
@@ -59,7 +65,11 @@ def number(name: str, given: Any, at_least: float = 0.0, above: float = -math.in
         value = math.nan
     if not (math.isfinite(value) and value >= at_least and value > above):
         needed = f"above {above:g}" if above >= at_least else f"from {at_least:g}"
-        raise InputError(f"{name} must be a number {needed}; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked(name)} must be a number {needed}; got {abbreviated(given)}",
+            given=given,
+            allowed=needed,
+        )
     return value
 
 
@@ -74,20 +84,30 @@ def _may_be_number(given: object) -> bool:
 def truth(name: str, given: object) -> bool:
     """True or False and nothing that merely counts as one of them, such as 0 or a text."""
     if not isinstance(given, bool):
-        raise InputError(f"{name} must be True or False; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked(name)} must be True or False; got {abbreviated(given)}", given=given
+        )
     return given
 
 
 def check_is(kind: type, name: str, given: object, example: str) -> None:
     """Refuse what is not of the kind that is needed."""
     if not isinstance(given, kind):
-        raise InputError(f"{name} must be {example}; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked(name)} must be {example}; got {abbreviated(given)}",
+            given=given,
+            allowed=example,
+        )
 
 
 def one_of(name: str, given: object, known: Iterable[str]) -> str:
     """A word that is known, such as the name of a mode."""
     if not isinstance(given, str) or given not in known:
-        raise InputError(f"{name} must be one of {', '.join(known)}; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked(name)} must be one of {', '.join(known)}; got {abbreviated(given)}",
+            given=given,
+            allowed=[*known],
+        )
     return given
 
 
@@ -98,7 +118,7 @@ def as_list(name: str, given: Any) -> list[Any]:
     except TypeError:
         items = None
     if items is None:
-        raise InputError(f"{name} must be a list; got {abbreviated(given)}")
+        raise InputError(f"{marked(name)} must be a list; got {abbreviated(given)}", given=given)
     return items
 
 
@@ -110,7 +130,7 @@ def as_array(name: str, given: object) -> NDArray[Any]:
         raise
     except Exception:  # rows of unequal length, or an array that fails at being one
         raise InputError(
-            f"{name} must be a list or an array whose rows are of one length;"
+            f"{marked(name)} must be a list or an array whose rows are of one length;"
             f" got {abbreviated(given)}"
         ) from None
 
@@ -129,10 +149,10 @@ def check_shapes(counts: dict[str, Quantity]) -> None:
 def check_finite(name: str, values: Any) -> None:
     """An array holds numbers, and each is finite."""
     if not values.size:
-        raise InputError(f"{name} must hold at least one number; got none")
+        raise InputError(f"{marked(name)} must hold at least one number; got none")
     finite = abs(values) < math.inf
     if not finite.all():
-        raise InputError(f"{name} must be finite; got {values[~finite].flat[0]}")
+        raise InputError(f"{marked(name)} must be finite; got {values[~finite].flat[0]}")
 
 
 def memory(name: str, given: QuantityLike) -> Quantity:
@@ -145,12 +165,17 @@ def memory(name: str, given: QuantityLike) -> Quantity:
         raise InputError(f'{name} needs a unit, as in "512 MiB"; got {abbreviated(given)}')
     amount = quantity(given)
     if not amount.check("[information]"):
-        raise InputError(f"{name} must be memory, as 512 MiB is; got {amount}")
+        raise InputError(f"{marked(name)} must be memory, as 512 MiB is; got {amount}")
     size = amount.m_as("byte")
     if not isinstance(size, float):
-        raise InputError(f"{name} must be a single amount of memory; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked(name)} must be a single amount of memory; got {abbreviated(given)}",
+            given=given,
+        )
     if not 1 <= size < math.inf:
-        raise InputError(f"{name} must be positive and finite, a byte or more; got {amount}")
+        raise InputError(
+            f"{marked(name)} must be positive and finite, a byte or more; got {amount}"
+        )
     return quantity(float(floor(size)), "byte").to(amount.units)
 
 

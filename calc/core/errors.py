@@ -6,12 +6,64 @@ raise InputError.
 """
 
 import difflib
-from collections.abc import Iterable, Iterator
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+
+# What stands around an argument in a message, and between its parts: no text that is typed has it.
+BEGIN, BETWEEN, END = "\ue000", "\ue001", "\ue002"
+MARKED = re.compile(f"{BEGIN}(.*?){BETWEEN}(.*?){BETWEEN}(.*?){END}", re.DOTALL)
+NOTHING = object()
 
 
 class InputError(ValueError):
-    """Something given to calc cannot be used; the message says what, why, and what is needed."""
+    """Something given to calc cannot be used; the message says what, why, and what is needed.
+
+    `argument` is the name of what was refused, `given` what it was, and `allowed` what it may be,
+    as far as these are known. An argument that a message has as `marked` is told in Python's
+    spelling, `tensor=16`, unless `spelled` is asked for another one.
+    """
+
+    def __init__(
+        self,
+        message: object = "",
+        *,
+        argument: str | None = None,
+        given: object = None,
+        allowed: object = None,
+    ) -> None:
+        self.message = str(message)
+        first = MARKED.search(self.message)
+        of_message = first[2] if first and first[2].isidentifier() else None
+        self.argument = argument or of_message
+        self.given, self.allowed = given, allowed
+        super().__init__(self.spelled(in_python))
+
+    def spelled(self, spelling: Callable[[str, str, str], str]) -> str:
+        """Return the message, with each marked argument as a spelling has it.
+
+        A spelling is a function of the law that takes the argument, of its name and of its value as
+        Python writes it, each "" where there is none.
+        """
+        return MARKED.sub(lambda found: spelling(*found.groups()), self.message)
+
+
+def marked(argument: str, value: object = NOTHING, law: str = "") -> str:
+    """Return an argument, or one with its value, as a message of an InputError holds it.
+
+    >>> print(InputError(f"{marked('tensor', 16)} would hold it"))
+    tensor=16 would hold it
+    """
+    typed = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
+    typed = "" if value is NOTHING else typed
+    return f"{BEGIN}{law}{BETWEEN}{argument}{BETWEEN}{typed}{END}"
+
+
+def in_python(law: str, argument: str, value: str) -> str:
+    """Return an argument as a call in Python has it."""
+    name = f"{law}(): {argument}" if law else argument
+    return f"{name}={value}" if value else name
 
 
 class NumpyNeededError(InputError):

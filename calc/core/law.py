@@ -46,7 +46,7 @@ from calc.core import device
 from calc.core.arrays import Number
 from calc.core.docstrings import docstring
 from calc.core.elementwise import TOO_LARGE, evaluate, scale
-from calc.core.errors import InputError, NumpyNeededError, abbreviated
+from calc.core.errors import InputError, NumpyNeededError, abbreviated, marked
 from calc.core.spelling import COUNTED
 from calc.core.units import (
     Quantity,
@@ -105,6 +105,11 @@ class Argument:
         self.is_count = all(base in COUNTED for base in self.units)  # true of a pure number too
         self.factors: dict[UnitsContainer, float] = {self.units: 1.0}
 
+    @property
+    def _marked(self) -> str:
+        """The argument as a refusal has it."""
+        return marked(self.name, law=self.law_name)
+
     def magnitude(self, given: object) -> Number:
         """The magnitude in this argument's unit, as a float or a float array, checked."""
         if type(given) is Quantity:
@@ -139,7 +144,7 @@ class Argument:
             return self.allowed.read(given)
         except InputError as error:
             self._refuse_device(given)
-            raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
+            raise InputError(f"{self._marked}: {error}") from None
 
     def _refuse_device(self, given: object) -> None:
         """The key of a device is no quantity; of the sentence, only it needs the devices."""
@@ -159,7 +164,7 @@ class Argument:
         try:
             numbers = as_float_or_array(given)
         except NumpyNeededError as error:
-            raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
+            raise InputError(f"{self._marked}: {error}") from None
         except InputError:
             offers = hasattr(given, "instead")  # as a device does
             got = given.instead(self.unit) if offers else abbreviated(given)
@@ -176,7 +181,11 @@ class Argument:
             got = f"an array that holds {'NaN' if math.isnan(low) else f'{outside}{unit}'}"
         elif self.allowed.high == 1 < low <= 100 and "%" not in got:
             got += f" (a percentage is written {low:g}%)"
-        raise InputError(f"{self.law_name}(): {self.name} must be {self.allowed.words}; got {got}")
+        raise InputError(
+            f"{self._marked} must be {self.allowed.words}; got {got}",
+            given=given,
+            allowed=self.allowed.words,
+        )
 
     def _refuse(self, given: object, got: str) -> NoReturn:
         needs = f"a quantity in {self.unit}" if self.unit else "a pure number"
@@ -189,7 +198,9 @@ class Argument:
             or hasattr(given, "instead")
             else f', as in calc.quantity(1, "{self.unit}")'
         )
-        raise InputError(f"{self.law_name}(): {self.name} needs {needs}{example}; {got}")
+        raise InputError(
+            f"{self._marked} needs {needs}{example}; {got}", given=given, allowed=needs
+        )
 
 
 class Result:

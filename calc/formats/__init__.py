@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import TypeGuard
 
 from calc.core.elementwise import largest, smallest
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.law import Range
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -196,13 +196,13 @@ def _size(name: str, given: QuantityLike) -> Quantity:
     try:
         size = format_or_quantity(given)
     except InputError as error:
-        raise InputError(f"{name}: {error}") from None
+        raise InputError(f"{marked(name)}: {error}") from None
     if size.unitless and not size.ndim and size.magnitude > 2:  # 1 and 2 may be meant as bytes
         size = quantity(size.magnitude, "bit")
     fits = size.is_compatible_with("byte") and largest(size.to("byte")) <= LARGEST
     if not fits or not smallest(size) > 0:
         raise InputError(
-            f'{name} must be the size of an element, "2 byte" or "4.25 bit", or the name of its'
+            f'{marked(name)} must be the size of an element, "2 byte" or "4.25 bit", or the name of its'
             f' format, "int8", and at most {LARGEST} byte; got {abbreviated(given)}'
         )
     return size

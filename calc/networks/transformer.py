@@ -21,7 +21,7 @@ from calc.catalog.models.architecture import INDEXED, LATENTS, Heads, Matrix
 from calc.core.arguments import one_of
 from calc.core.arrays import Number
 from calc.core.elementwise import at_least_once, largest, maximum, minimum, where
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE, element_size as size_of
@@ -1017,7 +1017,7 @@ def _check(given: Any, context: QuantityLike = 1, name: str = "context") -> Tran
         raise InputError(
             f"{model.name} reads at most {model.context:.0f} tokens; got a context of"
             f" {longest:.0f}; to take more, say so: model.with_context({longest:.0f}),"
-            f" or context={longest:.0f} of a plan (--context)"
+            f" or {marked('context', int(longest))} of a plan"
         )
     return model
 

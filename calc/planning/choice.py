@@ -17,7 +17,7 @@ from calc.catalog import engines, machines
 from calc.core.arguments import counted, whole_number
 from calc.core.arrays import Number, numpy
 from calc.core.elementwise import largest, smallest, where
-from calc.core.errors import InputError
+from calc.core.errors import InputError, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning.capacity import device_counts, most_sequences
 from calc.planning.setup import Setup, layout as layout_text
@@ -313,7 +313,8 @@ def cut(setup: S, experts: int | None) -> S:
     """
     if setup.users is None and largest(setup.copies) > smallest(setup.batch):
         raise InputError(
-            f"each of copies={setup.copies} needs a sequence of the batch; got batch={setup.batch}"
+            f"each of {marked('copies', setup.copies)} needs a sequence of the batch; got"
+            f" {marked('batch', setup.batch)}"
         )
     if experts is None:
         return setup

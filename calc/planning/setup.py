@@ -18,7 +18,7 @@ from calc.catalog.models.weights import RELEASED, Weights
 from calc.catalog.software import NO_SOFTWARE, Software
 from calc.core.arguments import check_is, check_shapes, counted, whole_numbers
 from calc.core.elementwise import largest, smallest
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import cost
 from calc.networks import transformer
@@ -245,14 +245,20 @@ def _devices_of(
     if tensor is not None:
         found = devices / tensor if copies is None else copies
         if largest(abs(found * tensor - devices)) or largest(found % 1):
-            told = f"tensor={tensor}" + ("" if copies is None else f" and copies={copies}")
+            told = marked("tensor", tensor) + (
+                "" if copies is None else f" and {marked('copies', copies)}"
+            )
             raise InputError(
-                f"devices are tensor times copies; got devices={devices} with {told}: leave one of"
+                f"devices are tensor times copies; got {marked('devices', devices)} with {told}:"
+                " leave one of"
                 " them out"
             )
         return {"devices": devices, "copies": found}
     if largest(devices % shared):
-        raise InputError(f"devices={devices} are no whole number for each of copies={copies}")
+        raise InputError(
+            f"{marked('devices', devices)} are no whole number for each of"
+            f" {marked('copies', copies)}"
+        )
     return {"devices": devices, "copies": shared}
 
 
@@ -290,7 +296,9 @@ def _kept_and_computed(
 
 def _check_one(name: str, size: Quantity, given: QuantityLike) -> None:
     if size.ndim:
-        raise InputError(f"{name} must be one format or size; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked(name)} must be one format or size; got {abbreviated(given)}", given=given
+        )
 
 
 def device_power(machine: Machine, whole: bool = True) -> Quantity | None:
@@ -315,7 +323,8 @@ def price_of_device(given: QuantityLike | Mapping[str, QuantityLike]) -> Quantit
     price = amount("USD/s", "price", given, "3 USD/hour")
     if price.m_as("USD/hour") > MOST_PAID:
         raise InputError(
-            f"price is of one device, at most {MOST_PAID} USD/hour; got {abbreviated(given)}"
+            f"{marked('price')} is of one device, at most {MOST_PAID} USD/hour; got {abbreviated(given)}",
+            given=given,
         )
     return price
 
@@ -324,7 +333,10 @@ def power_usage(given: QuantityLike) -> Quantity:
     """A PUE, which is at least 1."""
     share = amount("", "pue", given, "1.2")
     if share.m_as("") < 1:
-        raise InputError(f"pue is at least 1, all that machines take; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked('pue')} is at least 1, all that machines take; got {abbreviated(given)}",
+            given=given,
+        )
     return share
 
 
@@ -360,7 +372,7 @@ def amount(unit: str, name: str, given: QuantityLike, example: str) -> Quantity:
     if not size.is_compatible_with(unit) or size.ndim or not 0 < size.m_as(unit) < math.inf:
         needed = f"in {unit} " if unit else ""
         raise InputError(
-            f'{name} must be one positive quantity {needed}or the like, as in "{example}";'
+            f'{marked(name)} must be one positive quantity {needed}or the like, as in "{example}";'
             f" got {abbreviated(given)}"
         )
     return size
@@ -370,7 +382,7 @@ def _read(name: str, given: QuantityLike) -> Quantity:
     try:
         return quantity(counted(given))
     except InputError as error:
-        raise InputError(f"{name}: {error}") from None
+        raise InputError(f"{marked(name)}: {error}") from None
 
 
 def time_limit(name: str, given: QuantityLike, example: str) -> Quantity:
@@ -397,5 +409,8 @@ def _whole_number(name: str, given: QuantityLike) -> Quantity:
         or largest(count % 1)
     ):
         most = f" to {quantity(LARGEST_COUNT)}" if largest(count) >= LARGEST_COUNT else ""
-        raise InputError(f"{name} must be a whole number from 1{most}; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked(name)} must be a whole number from 1{most}; got {abbreviated(given)}",
+            given=given,
+        )
     return count

@@ -10,7 +10,7 @@ import numpy
 from calc.core.arguments import LARGEST, as_array, in_bytes, memory, whole_bytes, whole_number
 from calc.core.arrays import Counts
 from calc.core.elementwise import floor
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.precision import arithmetic
 from calc.simulation.sizing import (
@@ -165,7 +165,7 @@ def _whole_numbers(name: str, given: ArrayLike) -> Counts:
     array = as_array(name, given)
     whole = array.dtype.kind in "iu"
     if not whole or (array.size and not 1 <= array.min() <= array.max() < LARGEST):
-        raise InputError(f"{name} must be whole numbers from 1; got {abbreviated(given)}")
+        raise InputError(f"{marked(name)} must be whole numbers from 1; got {abbreviated(given)}")
     return array.astype(numpy.int64)
 
 
@@ -179,7 +179,9 @@ def _budgets(given: QuantityLike) -> Counts | int:
     sizes = numpy.asarray(given.m_as("byte"))
     bad = ~((sizes >= 1) & (sizes < LARGEST))  # NaN, too
     if bad.any():
-        raise InputError(f"budgets must be positive and finite; got {sizes[bad].flat[0]:g} byte")
+        raise InputError(
+            f"{marked('budgets')} must be positive and finite; got {sizes[bad].flat[0]:g} byte"
+        )
     return numpy.asarray(floor(given.m_as("byte"))).astype(numpy.int64)
 
 
@@ -188,7 +190,9 @@ def _element_bytes(precisions: ArrayLike) -> Counts | int:
         return arithmetic(precisions).element_bytes
     names = as_array("precisions", precisions)
     if names.dtype.kind != "U":
-        raise InputError(f"precisions must be names of formats; got {abbreviated(precisions)}")
+        raise InputError(
+            f"{marked('precisions')} must be names of formats; got {abbreviated(precisions)}"
+        )
     size = numpy.zeros(names.shape, dtype=numpy.int64)
     for name in numpy.unique(names):
         size[names == name] = arithmetic(str(name)).element_bytes

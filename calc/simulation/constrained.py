@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from calc.core.arguments import check_is, in_bytes, memory, truth, whole_bytes, whole_number
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.adapters import TrainableModel, trainable
 from calc.simulation.batching import INFEASIBLE, adjust_batch_size_to_memory
@@ -218,7 +218,9 @@ def run_training_with_hardware_constraints(
     ready = trainable(model, samples.shape[1], int(labels.max()) + 1)
     plan = prepare_hardware_constrained_run(ready, batch_size, simulation_config, len(samples))
     if not plan.batch:
-        raise InputError(f"{plan.reason}; run_infeasible=True trains all the same, a batch of 1")
+        raise InputError(
+            f"{plan.reason}; {marked('run_infeasible', True)} trains all the same, a batch of 1"
+        )
     ready = apply_precision_constraint(ready, plan.precision)
     start = time.perf_counter()
     history = ready.fit(samples, labels, epochs, alpha, plan.batch, seed, on_epoch)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy
 
 from calc.core.arguments import as_list, number, one_of, whole_number
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.report import values
 from calc.core.row_file import Row, RowFile
 from calc.core.tasks import Tasks, check_executor
@@ -257,7 +257,8 @@ class _Limits:
         limit = checked_budget(active)
         if limit not in keys.values():
             raise InputError(
-                f"active_budget must be one of the budgets, {', '.join(map(str, budgets))};"
+                f"{marked('active_budget')} must be one of the budgets,"
+                f" {', '.join(map(str, budgets))};"
                 f" got {abbreviated(active)}"
             )
         self.budgets = list(budgets)
@@ -384,5 +385,7 @@ class _RowFileError(InputError):
 def _several(name: str, given: Sequence[T], checked: Callable[[T], T]) -> list[T]:
     several = [checked(value) for value in as_list(name, given)]
     if not several or len(set(several)) < len(several):
-        raise InputError(f"{name} must be at least one, each given once; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked(name)} must be at least one, each given once; got {abbreviated(given)}"
+        )
     return several

@@ -32,7 +32,7 @@ from calc.core import arguments
 from calc.core.arguments import number, whole_number
 from calc.core.arrays import Number
 from calc.core.elementwise import ceiling, floor, largest, minimum
-from calc.core.errors import InputError
+from calc.core.errors import InputError, marked
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
@@ -848,14 +848,17 @@ def fit(
     machine = machines.of(device)
     share = None if utilization is None else number("utilization", utilization, 0.0)
     if share is not None and not 0 < share <= 1:
-        raise InputError(f"utilization must be above 0 and at most 1; got {utilization}")
+        raise InputError(
+            f"{marked('utilization')} must be above 0 and at most 1; got {utilization}"
+        )
     layout = Layout(tensor=slices)
     layout.check(checked)
     longest = checked.context
     length = longest if context is None else whole_number("context", context)
     if length > longest:
         raise InputError(
-            f"context must be at most {longest}, which {checked.name} reads; got {length}"
+            f"{marked('context')} must be at most {longest}, which {checked.name} reads; got"
+            f" {length}"
         )
     stored = Weights.of(checked, _format(checked, weights))
     element = formats.element_size("kv", kv)

@@ -20,7 +20,7 @@ from calc.catalog.models.weights import Weights
 from calc.core.arguments import check_shapes, whole_numbers
 from calc.core.device import Device
 from calc.core.elementwise import floor, maximum, smallest, sum_of_powers
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
@@ -397,6 +397,8 @@ def _counts(devices: QuantityLike, **counts: QuantityLike) -> dict[str, Any]:
     for name, count in read.items():
         if not count.unitless or not smallest(count) >= 1:
             given = {"devices": devices, **counts}[name]
-            raise InputError(f"{name} must be a number from 1; got {abbreviated(given)}")
+            raise InputError(
+                f"{marked(name)} must be a number from 1; got {abbreviated(given)}", given=given
+            )
     numbers = {name: count.m_as("") for name, count in read.items()}
     return numbers | {"devices": whole_numbers("devices", numbers["devices"])}

@@ -25,7 +25,7 @@ from calc.core.arguments import check_is, number, one_of, whole_number
 from calc.core.arrays import Number, Truth
 from calc.core.device import Device
 from calc.core.elementwise import ceiling, largest, maximum, where
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
 from calc.networks import transformer
@@ -112,7 +112,8 @@ class Layout:
             type(self.sharding) is not int or self.sharding not in range(4)
         ):
             raise InputError(
-                f"sharding must be a stage from 0 to 3; got {abbreviated(self.sharding)}"
+                f"{marked('sharding')} must be a stage from 0 to 3; got"
+                f" {abbreviated(self.sharding)}"
             )
 
     @property

@@ -18,7 +18,7 @@ from calc.core.arguments import check_is, one_of
 from calc.core.arrays import Number
 from calc.core.device import Device
 from calc.core.elementwise import largest, maximum, of_each, where
-from calc.core.errors import InputError
+from calc.core.errors import InputError, marked
 from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -120,7 +120,7 @@ class DeviceMemory(Reported):
             raise InputError(
                 f"a device needs {needed.to('GB')} and an {kind.name} has {kind.memory_capacity}:"
                 " use more slices, stages or shards, a smaller microbatch or context, smaller"
-                ' weights, recomputation, loss="fused", or let the host hold more'
+                f" weights, recomputation, {marked('loss', 'fused')}, or let the host hold more"
             )
 
 

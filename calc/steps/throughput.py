@@ -29,7 +29,7 @@ from calc.catalog.models import (
     Transformer,
 )
 from calc.core.arguments import as_list, whole_number
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import roofline
@@ -525,7 +525,8 @@ def _sharers(asked: _Asked, model: Recommender, size: Quantity, networks: Quanti
     fewest = int(recommenders.devices_for_tables(*rows).m_as(""))
     if asked.devices is not None and asked.devices < fewest:
         raise InputError(
-            f"devices must be a whole number from {fewest}, as many as hold the tables of"
+            f"{marked('devices')} must be a whole number from {fewest}, as many as hold the tables"
+            " of"
             f" {model.name}, {tables}; got {asked.devices}"
         )
     count_given = asked.devices or fewest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import pickle
 import re
 import shlex
 import shutil
@@ -20,6 +21,7 @@ from calc import commands, constants, formats, hardware, machines, models, runs,
 from calc.catalog import grids
 from calc.commands.lookup import KINDS, functions
 from calc.commands.options import option_of
+from calc.core.errors import InputError, marked
 from calc.core.nouns import MEANING
 from tests.calc.command import Command, Written
 from tests.calc.unexpected import NO_RATE, UNEXPECTED
@@ -94,14 +96,74 @@ def test_refusals_name_every_option_as_a_shell_writes_it() -> None:
                 continue
             name, typed = action.dest, option_of(action.dest)
             assert typed in action.option_strings, each.prog
-            for told, wanted in {
-                f"{name} must be positive; got 0.0": f"{typed} must be positive; got 0",
-                f"give it as {name}=0.85, or the like": f"give it as {typed} 0.85, or the like",
-                f"{name}=16 would hold it": f"{typed} 16 would hold it",
-                f'take {name}="full", or more': f"take {typed} full, or more",
-                f'as in {name}="3 USD/hour"': f'as in {typed} "3 USD/hour"',
-            }.items():
-                assert commands._as_typed(told, options) == wanted, each.prog
+            for told, in_python, wanted in (
+                (f"{marked(name, law='f')} needs x", f"f(): {name} needs x", f"{typed} needs x"),
+                (f"{marked(name, 16)} would", f"{name}=16 would", f"{typed} 16 would"),
+                (f"{marked(name, True)} is", f"{name}=True is", f"{typed} is"),
+                (f"take {marked(name, 'full')}", f'take {name}="full"', f"take {typed} full"),
+                (f"{marked(name, '3 USD/h')}", f'{name}="3 USD/h"', f'{typed} "3 USD/h"'),
+                (f"{name}=16 would", f"{name}=16 would", f"{name}=16 would"),
+            ):
+                refusal = InputError(told)
+                assert str(refusal) == in_python
+                assert commands._as_typed(refusal, options) == wanted, each.prog
+
+
+def test_a_refusal_says_what_was_refused() -> None:
+    with pytest.raises(InputError) as refused:
+        calc.plan("llama-3-8b", "h100", prompt=1000, generated=200, batch=0)
+    assert (refused.value.argument, refused.value.given) == ("batch", 0)
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert vars(again) == vars(refused.value)
+    assert str(again) == str(refused.value)
+    with pytest.raises(InputError) as refused:
+        calc.roofline.attainable("989 TFLOP/s", "3.35 TB/s", "-1 FLOP/byte")
+    assert refused.value.argument == "intensity"
+    assert refused.value.allowed == "zero or positive, and finite"
+
+
+# Of each command a line that is right, with a wrong value of each option to be drawn.
+WRONG = ("-1", "0", "x", "nan", "1e400", "3 furlong", "", "-", "None", "[1]", "\ue000", "9" * 400)
+LINES = {
+    "plan": "llama-3-8b h100 --prompt 100 --generated 10",
+    "plan-service": "llama-3-8b h100 --rate 1 --prompt 100 --generated 10 --ttft 1s --tpot 50ms",
+    "plan-training": "llama-3-8b dgx-h100 --tokens 1T --devices 64 --sequences 64 --length 4096",
+    "compare": "llama-3-8b --machines h100,dgx-a100 --prompt 100 --generated 10",
+    "fit": "llama-3-8b h100",
+    "roofline": "h100 --flops 1GFLOP --bytes 1GB",
+    "gemm": "16 16 16 h100",
+    "collective": "all-reduce 1MB dgx-h100",
+    "throughput": "vit-b-16 h100",
+    "watts": "h100",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LINES)
+def test_a_wrong_value_is_refused_in_one_sentence_by_the_option_that_was_typed(
+    name: str, command: Command
+) -> None:
+    _, parsers = commands.command_parser()
+    (parser,) = [each for each in parsers if each.prog == f"calc {name}"]
+    parser.add_options()
+    left = {"config", "write_config", "draw", "csv", "trace", "help"}
+    found = []
+    for action in parser._actions:
+        if action.nargs == 0 or not action.option_strings or action.dest in left:
+            continue
+        option, words = action.option_strings[0], LINES[name].split()
+        if option in words:
+            del words[words.index(option) : words.index(option) + 2]
+        for wrong in WRONG:
+            try:
+                code = commands.main([name, *words, f"{option}={wrong}"])
+            except SystemExit as ended:
+                code = ended.code
+            said = command.capsys.readouterr().err
+            in_python = re.match(rf"calc: {action.dest}( must| needs|:)|.*\b{action.dest}=", said)
+            if code not in (0, 1, 2) or said.count("\n") != (code != 0) or in_python:
+                found.append((option, wrong, code, said))
+    assert not found
 
 
 def test_a_device_in_json(command: Command) -> None:

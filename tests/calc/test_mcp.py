@@ -121,7 +121,7 @@ def test_a_refusal_is_structured_and_names_the_mend() -> None:
 def test_what_a_tool_refuses_says_what_is_needed(call: Callable[[], object], mend: str) -> None:
     with pytest.raises(InputError) as refused:
         call()
-    assert mend in tools.refusal(str(refused.value))["mend"]
+    assert mend in tools.refusal(refused.value)["mend"]
 
 
 def test_a_plan_has_its_interval_its_equation_and_its_sources() -> None:

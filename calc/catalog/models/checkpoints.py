@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from calc import formats
 from calc.catalog.models.architecture import Matrix, Transformer
-from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.errors import InputError, abbreviated, did_you_mean, marked
 from calc.core.names import spellings, squeezed
 
 LINEAR = ("experts", "feed-forward", "attention")
@@ -104,7 +104,8 @@ def named(model: Transformer, given: str, argument: str = "weights") -> Checkpoi
         known = [*SCHEMES, *(file.lower() for file in MIXTURES)]
         lacks = "there is no format" if form is None else "no checkpoint is released in"
         raise InputError(
-            f"{argument}: {lacks} {abbreviated(given)}; {did_you_mean(given.lower(), known)}there"
+            f"{marked(argument)}: {lacks} {abbreviated(given)};"
+            f" {did_you_mean(given.lower(), known)}there"
             f" are bf16, fp16, fp32, {', '.join(SCHEMES)} and llama.cpp's q2_k to q8_0, and a size,"
             ' as in "6 bit", is that of every parameter'
         )

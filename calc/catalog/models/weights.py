@@ -16,7 +16,7 @@ from calc.catalog.models import checkpoints
 from calc.catalog.models.architecture import Matrix, Transformer
 from calc.catalog.models.release import GROUPS, told
 from calc.core.arguments import one_of
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 
 RELEASED = "released"
@@ -56,7 +56,8 @@ class Weights:
         if is_released(given):
             if (own := model.released) is None:
                 raise InputError(
-                    f"{argument}: the data do not say in which format {model.name} was released:"
+                    f"{marked(argument)}: the data do not say in which format {model.name} was"
+                    " released:"
                     ' name one, as in "bf16"'
                 )
             return cls(model, own.formats, argument, own.products, as_released=True)
@@ -151,7 +152,8 @@ def _groups(given: str, argument: str) -> dict[str, str]:
         group, _, form = (part.strip() for part in assignment.partition("="))
         if not group or not form or group in by_group:
             raise InputError(
-                f"{argument}: groups have a format each, as in experts=mxfp4,others=bf16; got"
+                f"{marked(argument)}: groups have a format each, as in experts=mxfp4,others=bf16;"
+                " got"
                 f" {abbreviated(given)}"
             )
         by_group[group] = form

@@ -13,7 +13,7 @@ from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.arguments import check_is, counted, number, one_of, whole_number
 from calc.core.arrays import numpy
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import QuantityLike, quantity
 from calc.networks import transformer
 from calc.planning.nouns import Draft, Load, Server, Tiers
@@ -127,7 +127,8 @@ def sessions_of(load: Load, model: Transformer) -> Sessions | None:
     if often > MOST_TURNS or rate * pause > MOST_GOING:
         raise InputError(
             f"sessions may have {MOST_TURNS:,} turns on average, {MOST_GOING:,} be going at once"
-            f" (rate times think); got turns={often:g}, rate={rate:g} and think={pause:g} s"
+            f" (rate times think); got {marked('turns', f'{often:g}')},"
+            f" {marked('rate', f'{rate:g}')} and {marked('think', f'{pause:g} s')}"
         )
     return Sessions(
         rate=rate,
@@ -180,7 +181,10 @@ def rate_of(given: QuantityLike) -> float:
         often = often * quantity(1, "request/s")
     rate = float(amount("request/s", "rate", often, "10 request/s").m_as("request/s"))
     if rate < RAREST:
-        raise InputError(f"rate must be a request in 30 years at least; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked('rate')} must be a request in 30 years at least; got {abbreviated(given)}",
+            given=given,
+        )
     return rate
 
 
@@ -192,7 +196,8 @@ def share_of(name: str, given: float) -> float:
     value = number(name, given, above=0.0)
     if not 1 <= value < 100:
         raise InputError(
-            f"{name} must be in per cent, from 1 to below 100; got {abbreviated(given)}"
+            f"{marked(name)} must be in per cent, from 1 to below 100; got {abbreviated(given)}",
+            given=given,
         )
     return value / 100
 

@@ -16,7 +16,7 @@ from calc.catalog.apis import Api
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.core.errors import InputError
+from calc.core.errors import InputError, marked
 from calc.core.report import Answer, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning.nouns import Limits, Load, Prices, Server
@@ -221,6 +221,6 @@ def break_even(
     if not offers:
         raise InputError(
             f"no price of an API of {network.name} is in the data: name others to compare with,"
-            f' as in api="{apis.names()[0]}"'
+            f" as in {marked('api', apis.names()[0])}"
         )
     return BreakEven(plan, offers)

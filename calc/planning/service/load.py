@@ -17,7 +17,7 @@ from pathlib import Path
 
 from calc.core.arguments import number, whole_number
 from calc.core.arrays import Counts, Floats, numpy
-from calc.core.errors import InputError, abbreviated, extra
+from calc.core.errors import InputError, abbreviated, extra, marked
 from calc.core.files import read_text
 from calc.published.reading import WORDS
 
@@ -119,9 +119,13 @@ def lengths(
     """So many lengths in whole tokens, at least one, with this mean and spread."""
     middle, spread = number(name, mean, 1.0), number(f"{name}_spread", spread)
     if middle > LONGEST:
-        raise InputError(f"{name} must be {LONGEST:,} tokens at most; got {abbreviated(mean)}")
+        raise InputError(
+            f"{marked(name)} must be {LONGEST:,} tokens at most; got {abbreviated(mean)}"
+        )
     if spread > WIDEST:
-        raise InputError(f"{name}_spread must be from 0 to {WIDEST}; got {abbreviated(spread)}")
+        raise InputError(
+            f"{marked(f'{name}_spread')} must be from 0 to {WIDEST}; got {abbreviated(spread)}"
+        )
     if spread < NARROWEST:
         return numpy.full(count, max(1, round(middle)), dtype=numpy.int64)
     shape = spread**-2
@@ -259,7 +263,8 @@ def _seconds(where: str, given: object) -> float:
         return number("arrival", _number(given), at_least=-float("inf"))
     except (TypeError, ValueError):
         raise InputError(
-            f"{where}: arrival must be seconds, or a date with its time; got {abbreviated(given)}"
+            f"{where}: arrival must be seconds, or a date with its time; got {abbreviated(given)}",
+            given=given,
         ) from None
 
 

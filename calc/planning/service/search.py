@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from calc.catalog.machines import Machine
 from calc.core.arrays import numpy
-from calc.core.errors import InputError
+from calc.core.errors import InputError, marked
 from calc.core.units import quantity
 from calc.networks import transformer
 from calc.planning.capacity import with_devices
@@ -74,7 +74,8 @@ def designs(service: Service, on_progress: Progress) -> tuple[list[Design], dict
         could = service.rate * service.most_devices / best.devices
         raise InputError(
             f"{service.limits} at {quantity(service.rate, 'request/s')} take {best.devices}"
-            f" devices, and devices={service.most_devices} allows no more: take as many, longer"
+            f" devices, and {marked('devices', service.most_devices)} allows no more: take as"
+            " many, longer"
             f" limits, or about {quantity(could, 'request/s'):.3g}"
         )
     return [best, *others], refused
@@ -322,7 +323,7 @@ def _no_design(
         return (
             f"{model} does not fit on {group} of {device}: {why}; its weights alone,"
             f" {weights.to('GB'):.3g}, take {least} such devices: take a machine that joins as"
-            ' many, or smaller weights (weights="int4")'
+            f" many, or smaller weights ({marked('weights', 'int4')})"
         )
     loads = {
         str(answers.group): replica.under(ALONE, service.demand, service.percentile)

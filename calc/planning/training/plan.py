@@ -17,7 +17,7 @@ from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core import arrays
 from calc.core.arguments import check_is, counted, number, one_of, whole_number
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.nouns import arguments_of, flat
 from calc.core.row_file import Row
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -91,8 +91,8 @@ def plan_training(
     if (devices is None) + (deadline is None) + (budget is None) != 2:
         raise InputError(
             "plan_training() takes one of devices, deadline and budget; got"
-            f" devices={abbreviated(devices)}, deadline={abbreviated(deadline)},"
-            f" budget={abbreviated(budget)}"
+            f" {marked('devices', devices)}, {marked('deadline', deadline)},"
+            f" {marked('budget', budget)}"
         )
     wanted = (search.recomputation,) if search.recomputation is not None else TRIED
     for word in wanted:
@@ -102,7 +102,8 @@ def plan_training(
     tuned = None if run.fine_tune is None else Adapters(run.fine_tune, run.rank)
     if tuned is not None and run.recipe is not None:
         raise InputError(
-            f"fine_tune={run.fine_tune!r} has states of its own; got recipe={run.recipe!r}"
+            f"{marked('fine_tune', run.fine_tune)} has states of its own; got"
+            f" {marked('recipe', run.recipe)}"
             " besides: leave one out"
         )
     longest = _whole("length", counted(run.length))
@@ -192,11 +193,15 @@ def _planned(run: Task, answer: Answer) -> TrainingPlan:
         if not fitting:
             raise InputError(
                 f"no published row of such a model on {run.job.device.name} has made the choices of"
-                f' any layout that fits on {run.devices}: leave out layout="{PUBLISHED}"'
+                f" any layout that fits on {run.devices}: leave out {marked('layout', PUBLISHED)}"
             )
     if not fitting:
         least, device = min(cuts.held.min() for cuts in alternatives), run.job.device
-        less = 'adapters alone (fine_tune="qlora")' if run.adapters is None else "a smaller rank"
+        less = (
+            f"adapters alone ({marked('fine_tune', 'qlora')})"
+            if run.adapters is None
+            else "a smaller rank"
+        )
         ways = (*_ways_to_fit(run), "more devices", "shorter sequences")
         raise InputError(
             f"no layout of {run.job.model.name} fits on {run.devices} {device.name}: the"
@@ -312,7 +317,10 @@ def _whole(name: str, given: QuantityLike) -> int:
     if count.is_compatible_with("token"):
         count = count / A_TOKEN
     if count.ndim or not count.unitless:
-        raise InputError(f"{name} must be a whole number of tokens; got {abbreviated(given)}")
+        raise InputError(
+            f"{marked(name)} must be a whole number of tokens; got {abbreviated(given)}",
+            given=given,
+        )
     value = count.m_as("")
     return whole_number(name, int(value) if value == value // 1 else value)
 

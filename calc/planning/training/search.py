@@ -10,7 +10,7 @@ from typing import Any
 
 from calc.catalog.machines import Machine
 from calc.core.arrays import Counts, Floats, Truths, numpy
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, quantity
 from calc.laws.training import Recipe
 from calc.networks import transformer
@@ -284,7 +284,8 @@ def _degrees(text: str) -> Iterator[tuple[str, int]]:
         name, equals, degree = part.replace(":", "=").partition("=")
         if not equals or not degree.strip().isdigit():
             raise InputError(
-                f"layout needs degrees by their names, as in TP=8,PP=16, or {PUBLISHED}; got"
+                f"{marked('layout')} needs degrees by their names, as in TP=8,PP=16, or"
+                f" {PUBLISHED}; got"
                 f" {part!r}"
             )
         yield name.strip(" \"'"), int(degree)
