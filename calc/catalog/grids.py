@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 from functools import cache
 
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.provenance import Provenance
 from calc.core.records import DATA, read_rows
@@ -93,7 +93,8 @@ def intensity(given: QuantityLike) -> Quantity:
     emitted = quantity(given)
     if emitted.ndim or not emitted.is_compatible_with("g/J") or not emitted.magnitude >= 0:
         raise InputError(
-            'grid must be a country, "france", or what its electricity emits, "57 g/kWh"; got'
+            f"{marked('grid')} must be a country, as france is, or what its electricity emits, as"
+            ' "57 g/kWh"; got'
             f" {abbreviated(given)}"
         )
     return emitted

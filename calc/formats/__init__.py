@@ -202,8 +202,8 @@ def _size(name: str, given: QuantityLike) -> Quantity:
     fits = size.is_compatible_with("byte") and largest(size.to("byte")) <= LARGEST
     if not fits or not smallest(size) > 0:
         raise InputError(
-            f'{marked(name)} must be the size of an element, "2 byte" or "4.25 bit", or the name of its'
-            f' format, "int8", and at most {LARGEST} byte; got {abbreviated(given)}'
+            f'{marked(name)} must be the size of an element, "2 byte" or "4.25 bit", or the name'
+            f' of its format, "int8", and at most {LARGEST} byte; got {abbreviated(given)}'
         )
     return size
 

@@ -323,7 +323,8 @@ def price_of_device(given: QuantityLike | Mapping[str, QuantityLike]) -> Quantit
     price = amount("USD/s", "price", given, "3 USD/hour")
     if price.m_as("USD/hour") > MOST_PAID:
         raise InputError(
-            f"{marked('price')} is of one device, at most {MOST_PAID} USD/hour; got {abbreviated(given)}",
+            f"{marked('price')} is of one device, at most {MOST_PAID} USD/hour; got"
+            f" {abbreviated(given)}",
             given=given,
         )
     return price
