@@ -1000,6 +1000,19 @@ def least_time(
     return SECOND * seconds
 
 
+def sending(devices: Number, machine: Machine) -> Quantity:
+    """Bandwidth at which a device sends to one other of so many: over the fabric, or its ports.
+
+    >>> print(sending(8, machines.get("dgx-h100")), sending(16, machines.get("dgx-h100")))
+    450 GB/s 400 Gbit/s
+    """
+    inside = devices <= machine.domain
+    if smallest(inside) == largest(inside):
+        return machine.bandwidth if largest(inside) else machine.ports
+    rates = (one.m_as("byte/s") for one in (machine.bandwidth, machine.ports))
+    return quantity(where(inside, *rates), "byte/s")
+
+
 def expert_exchange(machine: Machine, size: Quantity, devices: Number) -> tuple[Quantity, Quantity]:
     """Least and expected time of sending so many bytes of tokens to their experts, or back.
 

@@ -192,7 +192,7 @@ def prefill(
     size = formats.element_size("kv_size", kv_size)
     block = own * model.cache_heads / min(slices, model.cache_heads)
     sent = (block * (model.key_width + model.head_value_width) * size).to("byte")
-    link = machine.bandwidth if devices <= machine.domain else machine.ports
+    link = collectives.sending(devices, machine)
     hop = (sent / link).to("s") if parts_of_context > 1 else NO_TIME
     sums = collectives.least_time("all_reduce", own * model.width * TWO_BYTES, slices, machine)
     hops = model.caching_layers * (parts_of_context - 1)

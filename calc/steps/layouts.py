@@ -487,12 +487,8 @@ class _OnMachine:
 
     def pass_on(self, sent: Quantity) -> Quantity:
         """Time of what a stage passes on: through the ports, unless one domain holds them all."""
-        machine = self.machine
-        inside = links.transfer_time(sent, machine.bandwidth).m_as("s")
-        if largest(self.layout.devices) <= machine.domain:
-            return quantity(inside, "s")
-        outside = links.transfer_time(sent, machine.ports).m_as("s")
-        return quantity(where(self.layout.devices <= machine.domain, inside, outside), "s")
+        bandwidth = collectives.sending(self.layout.devices, self.machine)
+        return links.transfer_time(sent, bandwidth).to("s")
 
     def share(self, held: Held, weights: Passes, gradients: Passes) -> Quantity:
         """At least the time of gathering and reducing among the devices that share a state.

@@ -190,8 +190,7 @@ class Throughput(Answer):
         yield from self.notes
         batch = f"Each device computes a batch of {self.batch}"
         if self.sharers > 1:
-            place = self.machine.bandwidth
-            place = place if self.sharers <= self.machine.domain else self.machine.ports
+            place = collectives.sending(self.sharers, self.machine)
             yield (
                 f"{batch}; {self.sharers} share the tables, and send one another the sums of their"
                 f" rows in an all-to-all, two bytes an element, over {place} each way."

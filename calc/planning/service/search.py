@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from calc.catalog.machines import Machine
 from calc.core.arrays import numpy
 from calc.core.errors import InputError, marked
 from calc.core.units import quantity
@@ -27,6 +26,7 @@ from calc.planning.service.replicas import of_replica
 from calc.planning.service.simulation import Run, simulate
 from calc.planning.service.steps import Answers, Group, answers_of, with_draft
 from calc.planning.setup import Setup
+from calc.steps import collectives
 from calc.steps.job import Job, Layout
 
 CHUNKS = (512, 2048, 8192)
@@ -103,7 +103,7 @@ def frontier(service: Service, tpots: Sequence[float]) -> Iterator[float]:
 def _jobs(service: Service) -> list[str]:
     """What pools may do: both, or, where a cache can be sent, one of the two."""
     jobs = ["both"] if "mixed" in service.pools else []
-    sent = _between_pools(service.setup.machine) is not None and service.trace.answers.max() > 1
+    sent = service.setup.machine.most_joined > 1 and service.trace.answers.max() > 1
     if "disaggregated" in service.pools and sent:
         jobs += ["prefill", "decode"]
     if not jobs:
@@ -205,19 +205,17 @@ def cache_tokens(jobs: Sequence[Job], length: float) -> int:
 
 
 def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> float:
-    """Seconds in which the smallest group sends or gets the cache of a mean prompt."""
-    setup = service.setup
+    """Seconds in which the smallest group sends or gets the cache of a mean prompt.
+
+    It goes out of the machine where it has ports, and else within it.
+    """
+    setup, machine = service.setup, service.setup.machine
+    if machine.most_joined == 1:
+        return 0.0
     cache = transformer.kv_cache(setup.model, service.demand.prompt, setup.kv_size)
     devices = min((answers.group.devices for answers, _ in replicas), default=1)
-    return float(cache.m_as("byte")) / (devices * (_between_pools(setup.machine) or math.inf))
-
-
-def _between_pools(machine: Machine) -> float | None:
-    """Bytes a second at which a device sends caches: out of the machine, or within it."""
-    for name in ("ports", "bandwidth"):
-        if machine.publishes(name):
-            return float(getattr(machine, name).m_as("byte/s"))
-    return None
+    link = collectives.sending(min(machine.domain + 1, machine.most_joined), machine)
+    return float((cache / (devices * link)).m_as("s"))
 
 
 def _enough(pools: list[Pool]) -> list[Pool]:
