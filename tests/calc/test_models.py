@@ -443,6 +443,15 @@ def test_a_released_config_says_what_the_data_do(
     assert Weights.of(read_in, "released").products == own.products
 
 
+@pytest.mark.parametrize("name", ["mamba_ssm_dtype", "mamba_ssm_cache_dtype"])
+def test_states_are_as_a_config_asks(read: Callable[[Any], models.Transformer], name: str) -> None:
+    plain = RELEASED["qwen-3-next-80b-a3b"]
+    assert read(plain).state_bytes is None
+    assert read(plain | {name: "float32"}).state_bytes == 4
+    assert read(plain | {name: "bfloat16"}).state_bytes is None
+    assert read(LLAMA | {name: "float32"}).state_bytes is None  # which has no states
+
+
 def test_modules_that_are_not_counted_are_noted(read: Callable[[Any], models.Transformer]) -> None:
     skipped = ["lm_head", "model.visual.blocks.0.attn", "model.layers.3.adapter.proj"]
     given = {"quant_method": "fp8", "modules_to_not_convert": skipped}

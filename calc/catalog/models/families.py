@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from calc.catalog.models import quantized
-from calc.catalog.models.architecture import Transformer, from_shape
+from calc.catalog.models.architecture import RECURRENT, Transformer, from_shape
 from calc.catalog.models.config import Config, known
 from calc.core.errors import abbreviated
 
 Fields = dict[str, Any]
 WINDOWED = {"full_attention": "full", "sliding_attention": "window"}
+STATES, FP32 = ("mamba_ssm_dtype", "mamba_ssm_cache_dtype"), "float32"
 NEMOTRON = {"M": "state", "*": "full", "-": "dense", "E": "experts"}
 NEMOTRON_BLOCKS = {"mamba": "state", "attention": "full", "mlp": "dense", "moe": "experts"}
 
@@ -47,7 +49,10 @@ def load(path: str | Path) -> Transformer:
     like = families[family].get("like", family)
     numbers |= _numbers(config, families[like], SHAPES.get(like, _dense))
     numbers["notes"] = (*numbers["notes"], *config.notes())
-    return quantized.read(config, from_shape(key=Path(path).stem, name=str(path), **numbers))
+    model = from_shape(key=Path(path).stem, name=str(path), **numbers)
+    if model.layers_with(*RECURRENT) and any(config.get(name) == FP32 for name in STATES):
+        model = replace(model, state_bytes=4)
+    return quantized.read(config, model)
 
 
 def _numbers(config: Config, family: Fields, shape: Callable[[Config, Fields], Fields]) -> Fields:
