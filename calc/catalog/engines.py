@@ -19,7 +19,7 @@ from calc.catalog import hardware
 from calc.catalog.hardware import Accelerator
 from calc.core.errors import InputError, abbreviated
 from calc.core.records import DATA, INHERITED, Entry, Record, check_fields, read_record, read_toml
-from calc.core.units import Quantity
+from calc.core.units import Quantity, quantity
 
 FILE = DATA / "engines.toml"
 TEXTS = ("name", "written", "rule", "fraction", "read_to")
@@ -28,7 +28,9 @@ NUMBERS = (
     *("weights_error", "step_error", "outside_error", "states_error"),
     *("padded_error", "named_error", "recipe_error", "counted_error"),
     *("tokens", "tokens_large", "sequences", "sequences_large"),
+    *("reserved", "reserved_token", "reserved_slice", "reserved_sequence", "reserved_large"),
 )
+TABLES = "versions", "serve", "classes"
 OF_A_VERSION = (
     *("utilization", "sampler", "sampler_rows", "workspace", "stream", "constant"),
     *("alone", "together", "each", "apart", "state_blocks", "groups_printed"),
@@ -40,6 +42,8 @@ OPTIONS = (
     *("length", "weights_fp8", "kv_fp8", "draft", "prefill", "decode"),
 )
 VERSION = re.compile(r"\d+(?:\.\d+)*")
+MANY_SLICES = 4  # from which on SGLang captures graphs of more sequences
+LARGE = quantity("60 GiB")  # beyond which it leaves its `reserved_large` at least
 SMALL = "a100"  # devices that vLLM takes for small whatever their memory, by how keys begin
 
 
@@ -59,6 +63,8 @@ class Engine(Entry):
     records: dict[str, Record] = field(repr=False)
     counted_as: str = ""
     """The first version that the data have, of one that came before it."""
+    classes: tuple[tuple[float, ...], ...] = ()
+    """Of devices, by their memory in GiB: tokens of a step, and sequences of its graphs."""
 
     def __getitem__(self, name: str) -> Quantity:
         return self.records[name].quantity
@@ -78,6 +84,8 @@ class Engine(Entry):
 
     def largest_step(self, device: Accelerator, memory: Quantity) -> tuple[int, int]:
         """Tokens and sequences of its largest step, where nothing is set."""
+        if self.classes:
+            return int(self._class(device)[1]), int(self["sequences"].m_as(""))
         large = "large_memory" in self and memory >= self["large_memory"]
         which = "_large" if large and not device.key.startswith(SMALL) else ""
         tokens, sequences = (
@@ -85,6 +93,28 @@ class Engine(Entry):
             for name in ("tokens", "sequences")
         )
         return int(tokens.m_as("")), int(sequences.m_as(""))
+
+    def share(self, device: Accelerator, slices: int, tokens: int) -> float:
+        """Return its share of the memory where none is set; SGLang leaves what it thinks it needs.
+
+        >>> from calc import hardware
+        >>> sglang = rules("sglang")
+        >>> sglang.share(hardware.get("h100"), 1, 8192), sglang.share(hardware.get("h100"), 8, 8192)
+        (0.836, 0.819)
+        """
+        if "utilization" in self:
+            return float(self["utilization"].m_as(""))
+        all_of_it = float(device.memory_capacity.m_as("MiB"))
+        graphs = self._class(device)[2 if slices < MANY_SLICES else 3]
+        counts = {"": 1, "_token": tokens, "_slice": slices, "_sequence": graphs}
+        left = sum(n * float(self[f"reserved{name}"].m_as("MiB")) for name, n in counts.items())
+        if device.memory_capacity > LARGE:
+            left = max(left, float(self["reserved_large"].m_as("MiB")))
+        return round((all_of_it - left) / all_of_it, 3)
+
+    def _class(self, device: Accelerator) -> tuple[float, ...]:
+        memory = device.memory_capacity.m_as("GiB")
+        return next(each for each in self.classes if memory < each[0])
 
 
 def get(written: str) -> Engine:
@@ -103,6 +133,7 @@ def get(written: str) -> Engine:
     )
 
 
+@cache
 def rules(key: str, version: str = "") -> Engine | None:
     """The rules of a program by its key; None where none follow from a model's shape.
 
@@ -251,7 +282,8 @@ def _of_version(key: str, table: dict[str, Any], version: str) -> Engine:
     }
     name, rule, fraction = (table[name] for name in ("name", "rule", "fraction"))
     older = "" if before else first
-    return Engine(key, name, rule, fraction, version, table["read_to"], records, older)
+    classes = tuple(map(tuple, table.get("classes", ())))
+    return Engine(key, name, rule, fraction, version, table["read_to"], records, older, classes)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -272,7 +304,7 @@ def load(path: Path | str) -> dict[str, dict[str, Any]]:
     """
     tables = {key: table for key, table in read_toml(path).items() if key != "visible"}
     for key, table in tables.items():
-        check_fields(f"{path}: {key}", table, (*TEXTS, *INHERITED, *NUMBERS, "versions", "serve"))
+        check_fields(f"{path}: {key}", table, (*TEXTS, *INHERITED, *NUMBERS, *TABLES))
         check_fields(f"{path}: {key} serve", table["serve"], (*SERVE, *OPTIONS))
         for version, numbers in table["versions"].items():
             check_fields(f"{path}: {key} {version}", numbers, OF_A_VERSION)

@@ -10,8 +10,8 @@ from calc import formats
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
-from calc.planning import time
-from calc.planning.capacity import cache_memory, device_counts, most_sequences
+from calc.planning import capacity, time
+from calc.planning.capacity import device_counts, most_sequences
 from calc.planning.choice import (
     cut_otherwise,
     linked_counts,
@@ -21,8 +21,10 @@ from calc.planning.choice import (
 )
 from calc.planning.estimate import Estimate
 from calc.planning.setup import Setup, devices_text, layout, memory_text
+from calc.steps import device_memory
 
 SMALLER_WEIGHTS = (formats.INT8, formats.INT4)
+OWN_WAYS = ("settings", "kv", "weights")  # beside devices and batches, which are the plan's
 MOST_SEQUENCES = 2**20  # in no server's batch: what binds there binds at any larger one
 ONCE_LINKED = 'once link (--link "32 GB/s") gives the bandwidth between them, which the data lack'
 E = TypeVar("E", bound=Estimate)
@@ -89,10 +91,9 @@ def ways_to_fit(setup: Setup) -> Iterator[str]:
         yield f"It fits on {devices_text(enough[0])}{once}."
     if fewer := most_sequences(setup).magnitude:
         yield f"Batch {fewer:.0f} fits."
-    for form in SMALLER_WEIGHTS:
-        if fits(replace(setup, weights=form.key)):
-            yield f"With {form.name} weights it fits on {devices_text(setup.devices.magnitude)}."
-            return
+    [memory] = capacity.of(setup).memories
+    for way in device_memory.ways(memory, int(setup.batch.magnitude), OWN_WAYS):
+        yield f"It fits with {way.told}."
 
 
 def checked_to_fit(plan: E) -> E:
@@ -106,12 +107,15 @@ def checked_to_fit(plan: E) -> E:
         prompt=quantity(smallest(plan.prompt), ""),
         generated=quantity(smallest(plan.generated), ""),
     )
-    room = plan.device.memory_capacity
+    held, room = least.capacity, least.device.memory_capacity
+    [memory] = held.memories
+    beside = held.beside.magnitude and f"{memory_text(held.beside, room)} besides,"
+    whose = "it has" if memory.start.bare else f"{memory.program} has"
     raise InputError(
-        f"{plan.model.name} does not fit on {least.devices} {plan.device.name}: weights take"
-        f" {memory_text(plan.model_memory, room)}, keys and values"
-        f" {memory_text(cache_memory(least), room)} at batch {least.batch}, and there is"
-        f" {memory_text(room * least.devices, room)}. {' '.join(ways_to_fit(least))}"
+        f"{plan.model.name} does not fit on {least.devices} {plan.device.name}: of each, weights"
+        f" take {memory_text(held.weights, room)}, {beside or 'and'} keys and values"
+        f" {memory_text(least.cache_memory, room)} at batch {least.batch};"
+        f" {whose} {memory_text(held.room, room)} for them. {' '.join(ways_to_fit(least))}"
     )
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TypeVar
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeVar
 
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import check_transformer
-from calc.core.arrays import Number
-from calc.core.units import Quantity, quantity
-from calc.networks import transformer
-from calc.planning.setup import A_TOKEN, Setup
-from calc.steps import inference
-from calc.steps.job import Layout
+from calc.core.arrays import Number, numpy
+from calc.core.elementwise import ceiling, different, largest
+from calc.core.units import Quantity, from_parts, quantity
+from calc.planning.setup import Setup
+from calc.steps import device_memory
+from calc.steps.device_memory import Memory
+from calc.steps.job import BYTE, Layout
 
 S = TypeVar("S", bound=Setup)
+Places: TypeAlias = Any
+"""Where each of different layouts stands in an array of them; None where there is one."""
 
 
 def device_counts(model: Transformer) -> tuple[int, ...]:
@@ -34,18 +39,70 @@ def with_devices(setup: S, count: Number) -> S:
     return replace(setup, devices=quantity(count, ""))
 
 
-def cache_memory(setup: Setup) -> Quantity:
-    """The caches of the batch at full length, on all devices together, each once."""
-    cache = transformer.kv_cache(setup.model, setup.context, setup.kv_size)
-    return (cache * setup.batch).to("byte")
+@dataclass(frozen=True)
+class Capacity:
+    """A frozen record of what each device holds at each point of a setup, and of what fits."""
+
+    memories: tuple[Memory, ...]
+    """Of each different layout, at its longest context."""
+    room: Quantity
+    """What the program may use of a device."""
+    weights: Quantity
+    beside: Quantity
+    """What the program takes besides, as long as it runs."""
+    sequence: Quantity
+    """What a sequence at full length takes of each device of its copy."""
+    copies: Number
+    largest_batch: Quantity
+    """Sequences that all devices hold."""
+
+    def caches(self, batch: Quantity) -> Quantity:
+        """Return what the sequences of a batch take of each device."""
+        return self.sequence * ceiling(batch / quantity(self.copies, ""))
+
+
+def of(setup: Setup) -> Capacity:
+    """Return what the devices of a setup hold, layout by layout, as `calc.device_memory` counts."""
+    memories, places = _memories(setup)
+    context = setup.context.magnitude
+
+    def memory_of(number: Callable[[Memory], Number]) -> Quantity:
+        return from_parts(_at(places, context, [*map(number, memories)]), BYTE._units)
+
+    return Capacity(
+        memories,
+        memory_of(lambda memory: memory.room.m_as("byte")),
+        memory_of(lambda memory: memory.parts[0].memory.m_as("byte")),
+        memory_of(lambda memory: sum(part.memory.m_as("byte") for part in memory.parts[1:])),
+        memory_of(lambda memory: memory.start.taken(context)),
+        setup.job.layout.data,
+        most_sequences(setup),
+    )
 
 
 def most_sequences(setup: Setup) -> Quantity:
-    """The largest batch that its devices hold, each cache once."""
-    return inference.sequences_that_fit(
-        setup.device.memory_capacity * setup.devices,
-        setup.job.weight_memory,
-        transformer.kept_context(setup.model, setup.context) * A_TOKEN,
-        setup.cache_per_token,
-        transformer.state_memory(setup.model),
-    )
+    """Return the largest batch that the devices of a setup hold."""
+    memories, places = _memories(setup)
+    context = setup.context.magnitude
+    return quantity(_at(places, context, [memory.batch_of(context) for memory in memories]), "")
+
+
+def _memories(setup: Setup) -> tuple[tuple[Memory, ...], Places]:
+    """Return the memory of each different layout at the longest context, and where each stands."""
+    job, longest = setup.job, math.ceil(largest(setup.context))
+    degrees, places = different(job.layout.tensor, job.layout.data, job.layout.experts)
+    if places is None:
+        return (device_memory.of(job, longest),), None
+    cuts = zip(*(numpy.asarray(column).tolist() for column in degrees), strict=True)
+    layouts = (Layout(tensor=tensor, data=data, experts=own) for tensor, data, own in cuts)
+    return tuple(device_memory.of(replace(job, layout=cut), longest) for cut in layouts), places
+
+
+def _at(places: Places, context: Number, found: Sequence[Number]) -> Number:
+    """Return the numbers of layouts at their places, for each of the contexts."""
+    if places is None:
+        return found[0]
+    shape = numpy.broadcast_shapes(places.shape, numpy.shape(context))
+    table = numpy.stack([numpy.broadcast_to(each, shape) for each in found])
+    there: Number = numpy.take_along_axis(table, numpy.broadcast_to(places, shape)[None], axis=0)[0]
+    return there

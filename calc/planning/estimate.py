@@ -14,6 +14,7 @@ from calc.core.elementwise import choose, largest, where
 from calc.core.units import Quantity, from_parts, quantity
 from calc.laws.roofline import StepTime
 from calc.planning import capacity, expectation, time, users
+from calc.planning.capacity import Capacity
 from calc.planning.expectation import Expectation
 from calc.planning.service.loops import without_overlap
 from calc.planning.setup import Setup, is_array
@@ -31,7 +32,10 @@ RANGES = {  # what lies between bounds: its title in a table, and its unit
     "energy_per_token": ("energy", "J/token"),
     "carbon_per_token": ("carbon", "g/Mtoken"),
 }
-RESULTS = ("memory", "weight_memory", "cache_memory", "largest_batch", "fits", *RANGES, "binds")
+RESULTS = (
+    *("memory", "weight_memory", "cache_memory", "room", "largest_batch", "fits"),
+    *(*RANGES, "binds"),
+)
 Point: TypeAlias = dict[str, Any]
 """One point of a plan: what was asked and what was found, by the names of a plan."""
 
@@ -52,19 +56,24 @@ class Estimate(Setup):
     """A setup and what follows from it: memory of each device, times of passes, rates and costs."""
 
     @cached_property
-    def weight_memory(self) -> Quantity:
-        """The weights that each device holds."""
-        return self.job.weight_memory / self.devices
+    def capacity(self) -> Capacity:
+        """What each device holds, by layouts and lengths, whatever the batch."""
+        return capacity.of(self)
 
-    @cached_property
+    @property
+    def weight_memory(self) -> Quantity:
+        """The weights that each device holds, with what it has in copies."""
+        return self.capacity.weights
+
+    @property
     def cache_memory(self) -> Quantity:
         """The keys and values that each device holds."""
-        return capacity.cache_memory(self) / self.devices
+        return self.capacity.caches(self.batch)
 
-    @cached_property
+    @property
     def largest_batch(self) -> Quantity:
         """The sequences that the devices hold."""
-        return capacity.most_sequences(self)
+        return self.capacity.largest_batch
 
     @cached_property
     def reading(self) -> StepTime:
@@ -89,8 +98,13 @@ class Estimate(Setup):
 
     @property
     def memory(self) -> Quantity:
-        """What each device holds: its weights and its caches."""
-        return self.weight_memory + self.cache_memory
+        """What each device holds: its weights, its caches, and what the program takes besides."""
+        return self.weight_memory + self.capacity.beside + self.cache_memory
+
+    @property
+    def room(self) -> Quantity:
+        """What the program may use of each device's memory."""
+        return self.capacity.room
 
     @property
     def time_to_first_token(self) -> Bounds:

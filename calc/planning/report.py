@@ -63,8 +63,7 @@ def answer(plan: Estimate) -> str:
     """Whether one point fits, and what is expected of it, or at least of it, in a line."""
     what, asked = title(plan)
     if not plan.fits:
-        room = plan.device.memory_capacity
-        lacking = memory_text(plan.memory - room, room)
+        lacking = memory_text(plan.memory - plan.room, plan.device.memory_capacity)
         return f"{what}: {asked} does not fit, {lacking} too little on each"
     [point] = plan.points
     told = []
@@ -186,14 +185,21 @@ def parts_table(plan: Estimate) -> list[Table]:
     Beside it, for who asks, what no overlap makes of the bounds.
     """
     capacity = plan.device.memory_capacity
-    verdict = f"of {capacity}: {'fits' if plan.fits else 'does not fit'}"
+    [held] = plan.capacity.memories
+    room, verdict = memory_text(plan.room, capacity), "fits" if plan.fits else "does not fit"
+    of_room = (f"of {room}", "", verdict)
+    if plan.expected is None:
+        of_room = ("", "", f"of {room}: {verdict}")
     rows: list[tuple[str, ...]] = [
         (title(plan)[1], "bound", "expected", "80% of rows", "what binds"),
-        ("memory of each", memory_text(plan.memory, capacity), "", "", verdict),
+        ("memory of each", memory_text(plan.memory, capacity), *of_room),
         ("  weights", memory_text(plan.weight_memory, capacity), "", "", ""),
         ("  keys and values", memory_text(plan.cache_memory, capacity), "", "", ""),
         ("batch that fits", str(plan.largest_batch), "", "", ""),
     ]
+    if plan.capacity.beside.magnitude:
+        program = f"  {held.program.split(' ')[0]} besides"
+        rows.insert(3, (program, memory_text(plan.capacity.beside, capacity), "", "", ""))
     overlap: list[tuple[str, ...]] = [("", "perfect overlap", "no overlap")]
     binds = {"time_to_first_token": plan.reading.bound, "time_per_token": plan.writing.bound}
     for name, (words, _) in RANGES.items() if plan.fits else ():
@@ -210,7 +216,8 @@ def parts_table(plan: Estimate) -> list[Table]:
     if plan.expected is None:
         rows = [(*row[:2], row[-1]) for row in rows]
     detail = [Table(overlap, "Bounds at published rates", detail=True)] if plan.fits else []
-    return [Table(rows), *detail]
+    parts = [("", "each device", ""), *held.part_rows]
+    return [Table(rows), *detail, Table(parts, "Memory before caches", detail=True)]
 
 
 def curve(plan: Estimate, points: Sequence[Mapping[str, Any]]) -> drawing.Curve:
@@ -320,23 +327,12 @@ def not_to_be_had(device: Accelerator) -> Iterator[str]:
         )
 
 
-def beyond_engines(plan: Estimate) -> Iterator[str]:
-    """The sentence of a plan whose weights alone take more memory than engines fill."""
-    share, full = (
-        plan.software.memory_share,
-        largest(plan.weight_memory / plan.device.memory_capacity),
-    )
-    if share < full <= 1:
-        yield (
-            f"Engines fill {share:.0%} of a device's memory, and weights alone take {full:.0%}:"
-            " they need more devices or smaller weights; `calc fit` counts what."
-        )
-
-
 def caveats(plan: Estimate) -> Iterator[str]:
     """What may make it another answer for this model on these devices."""
     model, device = plan.model, plan.device
     yield from not_to_be_had(device)
+    start = plan.capacity.memories[-1].start
+    yield from start.caveats() if start.rules is None and not start.bare else ()
     if plan.expected is not None and plan.expected.missing:
         yield f"{_sentence(plan.expected.missing)}."
     if largest(plan.devices) == 1:
@@ -351,9 +347,10 @@ def caveats(plan: Estimate) -> Iterator[str]:
         has = "no heads" if model.kv_latent is not None else f"{model.kv_heads} heads"
         yield (
             f"{model.name} has {has} of keys and values for {largest(plan.tensor):g} slices, so"
-            f" that {largest(shared):g} share the same: bounds read each cache once, as if it were"
-            " shared out; expected are copies, as engines hold them, or where these do not fit,"
-            " shares and the exchange of queries and results; memory is that of caches held once."
+            f" that {largest(shared):g} hold the same: bounds read each cache once, as if it were"
+            f" shared out; memory {'holds it once' if start.bare else 'holds copies'},"
+            " and what is expected is of copies, or where these do not fit, of shares and the"
+            " exchange of queries and results."
         )
 
 
@@ -376,7 +373,7 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     if plan.users is None:
         yield (
             "Prompts are read together and answers generated together; memory holds each sequence"
-            " at its full length, and beside weights and caches nothing."
+            " at its full length."
         )
     else:
         yield (
@@ -388,6 +385,9 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             " token after it that of one sequence, of the rest what all devices do for all users;"
             " the bounds without overlap are those of the same loop."
         )
+    start = plan.capacity.memories[-1].start
+    yield from start.assumptions()
+    yield from () if start.rules is None else start.caveats()
     yield ("Throughput, cost and energy are those of generated tokens, and prefill is in them.")
     if largest(plan.tensor) > 1:
         yield (

@@ -198,7 +198,7 @@ class Plans(Answer):
     @property
     def caveats(self) -> list[str]:
         """What may make it another answer, what is a bound, and devices without a plan."""
-        told = [(name, (*report.beyond_engines(plan), *plan.caveats)) for name, plan in self._named]
+        told = [(name, plan.caveats) for name, plan in self._named]
         shared = common_first(told)
         return [*report.bases(self._named)[1], *shared, *self.left_out]
 
@@ -310,9 +310,9 @@ def plan(
 
     >>> of_two = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
     >>> print(of_two.devices, of_two.memory.to("GB"), of_two.time_per_token.lower, of_two.binds)
-    2 72.13 GB 21.18 ms memory bandwidth
+    2 77.56 GB 21.18 ms memory bandwidth
     >>> print(of_two.what_would_change[0])
-    From batch 1157 on, compute would bind each token, but 2 devices hold 78 sequences.
+    From batch 1157 on, compute would bind each token, but 2 devices hold 11 sequences.
     """
     counts = {"batch": _asked_at_once(batch, users), "prompt": prompt, "generated": generated}
     shared = {"devices": devices, "tensor": tensor, "copies": copies}

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from calc.catalog.machines import Machine
+from calc.catalog.software import UNKNOWN
 from calc.core.citations import citation
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table, values
@@ -348,7 +349,8 @@ def _serving(claim: Claim, machine: Machine) -> Iterator[Held]:
     alone = Tokens(max(running, 1.0), reads + writes / 2)
     steady, seen = alone, (prompt or 0.0) / writes
     if answer or "output" in times:
-        steady = serving.load_of(full, served, 1.0)
+        bare = replace(served, job=replace(served.job, software=UNKNOWN))  # in all of the memory
+        steady = serving.load_of(full, bare)
         steady = replace(steady, reading=0.0) if claim.reuses else steady
     written = float(steady.writing)
     loads = {  # of each figure, and how many of what it counts are in it

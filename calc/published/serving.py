@@ -17,13 +17,13 @@ from functools import lru_cache
 from calc.catalog.machines import NotMeasured
 from calc.catalog.models.weights import Weights
 from calc.catalog.software import software_of
-from calc.networks import transformer
 from calc.published import conditions, datasets
 from calc.published.datasets import DataSet
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import WORDS, Row
+from calc.steps import device_memory
 from calc.steps.expectation import NOT_SUSTAINED, serving_pass
-from calc.steps.job import Formats, Job, Layout, Tokens, reaching
+from calc.steps.job import Formats, Job, Layout, Tokens
 from calc.steps.timing import step
 
 UNSTATED_PROMPT = 400  # tokens where a data set is named and no length; never above the answer
@@ -282,11 +282,8 @@ def _measured(row: Row, served: Served) -> tuple[float, Tokens, float]:
     return 1 / rate, load, float(load.writing)
 
 
-def load_of(row: Row, served: Served, filled: float | None = None) -> Tokens:
-    """The mixed step of steady state: a batch that writes, and its share of prompts.
-
-    `filled` is the share of memory that may be filled; that of the software where it is left out.
-    """
+def load_of(row: Row, served: Served) -> Tokens:
+    """The mixed step of steady state: a batch that writes, and its share of prompts."""
     job, answer, devices = served.job, row.number("output_len"), conditions.devices(row)
     if answer is None:  # the bound holds of prompts and answers as short as can be
         return Tokens(row.number("batch") or DEFAULT_BATCH * devices, 1.0)
@@ -297,24 +294,17 @@ def load_of(row: Row, served: Served, filled: float | None = None) -> Tokens:
             raise UnusableRowError("its batch is not stated")
         if match := re.search(r"concurrency (\d+)", str(row["batch"])):
             batch = float(match[1])
-    return _mixed(job, batch or DEFAULT_BATCH * devices, prompt, answer, filled)
+    return _mixed(job, batch or DEFAULT_BATCH * devices, prompt, answer)
 
 
-def _mixed(
-    job: Job, batch: float, prompt: float, answer: float, filled: float | None = None
-) -> Tokens:
-    """A batch that writes beside its share of prompts, of as many sequences as memory holds."""
+def _mixed(job: Job, batch: float, prompt: float, answer: float) -> Tokens:
+    """A batch that writes beside its share of prompts, of as many sequences as memory holds.
+
+    Rows do not say whether devices have copies of caches or share them out, which holds more.
+    """
     context = prompt + answer / 2
-    capacity = job.device.memory_capacity.m_as("byte") * job.layout.devices
-    room = capacity * (filled or job.software.memory_share) - job.weight_memory.m_as("byte")
-    fits = math.floor(room / cache(job, context)) if room > 0 else 0
+    fits = device_memory.of(job, math.ceil(context), shared=True).batch_of(context)
     if fits < 1:
         raise UnusableRowError("its weights and one sequence do not fit into its devices' memory")
     batch = min(batch, float(fits))
     return Tokens(batch, context, batch * prompt / answer, prompt)
-
-
-def cache(job: Job, tokens: float) -> float:
-    """Bytes of the cache of one sequence of this length."""
-    size = transformer.kv_cache(reaching(job.model, tokens), max(tokens, 1.0), job.formats.kv)
-    return float(size.m_as("byte"))

@@ -16,7 +16,8 @@ from calc.core.elementwise import largest, maximum, minimum
 from calc.core.units import Quantity
 from calc.laws.roofline import StepTime
 from calc.steps import expectation, timing
-from calc.steps.expectation import Parts, Step, copies_fit, serving_pass
+from calc.steps.device_memory import holds_copies
+from calc.steps.expectation import Parts, Step, serving_pass
 from calc.steps.job import SECOND, Job, Tokens
 
 NODES = 0.5 - 3**-0.5 / 2, 0.5 + 3**-0.5 / 2
@@ -111,7 +112,7 @@ def _last_that_fits(job: Job, batch: Any, low: float, high: float) -> float:
     """The context up to which devices hold copies of the caches; the end that is nearest to it."""
 
     def fit(context: float) -> bool:
-        return bool(copies_fit(job.with_context(high), Tokens(writing=batch, context=context)))
+        return bool(holds_copies(job, batch, context))
 
     if fit(low) == fit(high):
         return high

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -30,13 +30,14 @@ from calc.catalog.models.weights import RELEASED, Weights
 from calc.catalog.software import NO_SOFTWARE, UNKNOWN, Software
 from calc.core import arguments
 from calc.core.arguments import number, whole_number
-from calc.core.arrays import Number
-from calc.core.elementwise import ceiling, floor, largest, minimum
+from calc.core.arrays import Number, Truth
+from calc.core.device import Device
+from calc.core.elementwise import ceiling, floor, largest, maximum, minimum
 from calc.core.errors import InputError, marked
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
-from calc.steps.job import Formats, Job, Layout, reaching
+from calc.steps.job import NO_BYTES, Formats, Job, Layout, reaching
 
 TWO_BYTES = 2  # of an activation, and of a position's sine or cosine
 FOUR_BYTES = 4
@@ -51,8 +52,10 @@ MOST_USED = 0.95  # share of a device that engines are told to take where memory
 FEW_SEQUENCES = 16  # and the sequences and tokens of a step that it is then made small to
 SMALL_STEP = 2048
 SHORTEST = 1024  # tokens of a sequence that is of use
-NARROW_CACHES = ("fp8",)
+NARROW_CACHE = "fp8"
 NARROW_WEIGHTS = ("fp8", "int4")
+KINDS = ("settings", "context", "kv", "weights", "tensor")  # of changes, the cheapest first
+MOST_CHANGES = 3  # that are made together
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,8 @@ class Start:
     utilization: float
     step_tokens: int
     step_sequences: int
+    shared: bool = False
+    """Whether devices that would hold the same caches share them out instead."""
 
     @property
     def engine(self) -> Engine:
@@ -170,7 +175,7 @@ class Start:
             weights = self.job.weight_memory / self.layout.devices
             yield Part("weights", weights.to("GiB"), f"as they are kept, in {self.weights}")
             return
-        weights = _gib(self._weights())
+        weights = _gib(self._held())
         off = None if self.rules is None else self._off("weights", weights)
         off = None if off is None else off + self._unlike.to("MiB")
         yield Part("weights", weights, self._weights_told(), off)
@@ -311,7 +316,7 @@ class Start:
             return self.blocks_of(context) * self.block_bytes
         layout, model = self.layout, reaching(self.model, largest(context))
         cache: Number = transformer.kv_cache(model, context, self.job.formats.kv).m_as("byte")
-        copies = 1 if self.bare else self.job.copies_of_caches
+        copies = 1 if self.bare or self.shared else self.job.copies_of_caches
         return cache * copies / (layout.tensor * layout.pipeline * layout.context)
 
     @cached_property
@@ -319,6 +324,7 @@ class Start:
         """What each kind of layer keeps of a token, or of a sequence, on a device."""
         model, size = self.model, self.job.formats.kv
         tensor = int(self.layout.tensor)
+        copies = int(self.job.copies_of_caches) if self.shared else 1
         pages: list[Pages] = []
         for kind in ("full", "window"):
             if layers := self._layers_with(kind):
@@ -326,11 +332,11 @@ class Start:
                 per_token = transformer.kv_bytes_per_token(
                     1, max(1, own.keys // tensor), own.key_width, own.value_width, size
                 )
-                pages.append(Pages(kind, layers, per_token.m_as("byte/token")))
+                pages.append(Pages(kind, layers, per_token.m_as("byte/token") / copies))
         if layers := self._layers_with("latent", "sparse"):
             # Every device has all latents, since no head of theirs can be cut.
             per_token = transformer.kv_cache_per_token(model, size) / model.caching_layers
-            pages.append(Pages("latent", layers, per_token.m_as("byte/token")))
+            pages.append(Pages("latent", layers, per_token.m_as("byte/token") / copies))
         states = (
             Pages(kind, layers, self._state(kind) / tensor)
             for kind in RECURRENT
@@ -356,6 +362,24 @@ class Start:
             widths = (model.linear_key_width or 0) * (model.linear_value_width or 0)
             return float(each * (model.linear_value_heads or 0) * widths + inputs)
         return float(each * model.state_inner * (model.state_width or 0) + inputs)
+
+    def _held(self) -> float:
+        """Bytes of the weights of a device of the fullest stage, with its share of the experts."""
+        layout, model = self.layout, self.model
+        memory, slices = self._weights(), layout.expert_slices * layout.experts
+        for matrix in model.matrices:
+            if matrix.used < matrix.copies and slices != layout.tensor:
+                whole = matrix.parameters * float(self.weights.size(matrix).m_as("byte"))
+                memory += whole * (1 / slices - 1 / layout.tensor)
+        if layout.pipeline == 1:
+            return memory
+        size = float(self.weights.sizes["others"].m_as("byte")) / layout.tensor
+        ends = [
+            model.parts[name].m_as("param") * size
+            for name in ("embedding", "output")
+            if name in model.parts
+        ]
+        return (memory - sum(ends)) * self._stage + max(ends)
 
     def _weights(self) -> float:
         """Bytes of the weights of a device, with an encoder of images and a table of positions."""
@@ -443,7 +467,7 @@ class Start:
         model = self.model
         if not model.layers_with("experts") or self._padded("experts"):
             return 0.0
-        width, narrow = (model.width or 0), (model.expert_width or 0) / int(self.layout.tensor)
+        width, narrow = (model.width or 0), (model.expert_width or 0) / self.layout.expert_slices
         between = 2 * narrow if model.gated else narrow
         chosen = self.step_tokens * (model.active_experts or 0)
         return TWO_BYTES * chosen * (max(narrow, width) + max(between, width))
@@ -619,7 +643,7 @@ class Memory(Answer):
         return tuple(self.start.caveats())
 
     @property
-    def _program(self) -> str:
+    def program(self) -> str:
         """The software with its version, as a sentence names it."""
         rules, software = self.start.rules, self.start.job.software
         return software.title() if rules is None else rules.title
@@ -632,7 +656,7 @@ class Memory(Answer):
         if self.lacks is not None:
             result = f"does not fit, each lacks {self.lacks.missing}"
         count = f"{job.layout.devices} {job.device.name}"
-        return f"{job.model.name} on {count} by {self._program}: {result}"
+        return f"{job.model.name} on {count} by {self.program}: {result}"
 
     @property
     def stands_on(self) -> str:
@@ -655,6 +679,11 @@ class Memory(Answer):
         step = f"steps of {start.step_tokens} tokens and {start.step_sequences} sequences"
         return settings, step
 
+    @property
+    def part_rows(self) -> list[tuple[str, str, str]]:
+        """The parts as rows of a table: name, memory, and what it may be off by."""
+        return [(f"  {part.name}", str(part.memory), _plus_minus(part.off)) for part in self.parts]
+
     @cached_property
     def tables(self) -> Sequence[Table]:
         """The parts of a device's memory, and what its caches hold."""
@@ -663,7 +692,7 @@ class Memory(Answer):
             ("", "each device", ""),
             ("found by programs", str(self.visible), ""),
             ("room of the program", str(self.room), ""),
-            *((f"  {part.name}", str(part.memory), _plus_minus(part.off)) for part in self.parts),
+            *self.part_rows,
             ("keys and values", str(self.caches), _plus_minus(self.error)),
             *([(f"  blocks of {self.block}", str(self.blocks), "")] if self.block else []),
             ("  tokens", str(self.tokens), off),
@@ -695,7 +724,7 @@ class Memory(Answer):
             "model": job.model.key or job.model.name,
             "device": job.device.key,
             **self.headline,
-            "engine": self._program,
+            "engine": self.program,
             "tensor": job.layout.tensor,
             **values(self.start, "utilization step_tokens step_sequences"),
             **values(self, "context fits visible room"),
@@ -717,6 +746,7 @@ def of(
     batched_tokens: int | None = None,
     sequences: int | None = None,
     memory: Quantity | None = None,
+    shared: bool = False,
 ) -> Memory:
     """Return what each device's memory holds of a job that serves sequences of such a length.
 
@@ -725,6 +755,8 @@ def of(
     - `batched_tokens`: tokens of a step at the most; the server's own for the device
     - `sequences`: sequences of a step at the most; the server's own for the device
     - `memory`: what programs find of each device's memory; what logs print
+    - `shared`: whether devices that would hold the same caches share them out, as decode context
+      parallelism and copies of attention alone do
 
     The layout is one, and no array. What does not fit is an answer too, whose `lacks` says so.
 
@@ -734,7 +766,40 @@ def of(
     9920
     """
     Job.check(job)
-    return _counted(_start(job, utilization, batched_tokens, sequences, memory), context)
+    return _found(_Asked.of(job), context, utilization, batched_tokens, sequences, memory, shared)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A frozen record of a job by what its memory follows from, so that each is counted once."""
+
+    key: tuple[object, ...]
+    job: Job = field(compare=False)
+
+    @classmethod
+    def of(cls, job: Job) -> _Asked:
+        weights, software = job.formats.weights, job.software
+        if not isinstance(weights, str):
+            size = formats.element_size("weights", weights)
+            weights = f"{size.m_as('bit')}, {weights}"
+        program = software.key, software.version, software.memory_share
+        kept = weights, float(quantity(job.formats.kv).m_as("byte"))
+        return cls((job.model, job.machine, job.layout, *program, *kept), job)
+
+
+@lru_cache(maxsize=1024)
+def _found(
+    asked: _Asked,
+    context: int,
+    utilization: float | None,
+    batched_tokens: int | None,
+    sequences: int | None,
+    memory: Quantity | None,
+    shared: bool,
+) -> Memory:
+    """Return what was asked for, remembered: a record that nobody changes, in any thread."""
+    start = _start(asked.job, utilization, batched_tokens, sequences, memory)
+    return _counted(replace(start, shared=shared), context)
 
 
 def _counted(start: Start, context: int) -> Memory:
@@ -786,18 +851,16 @@ def _start(
     software = job.software
     ruled = job.device.name.startswith(GPUS) and job.model.vocabulary is not None
     engine = engines.rules(software.key, software.version) if ruled else None
-    steps = (1, 1)
     if engine is None:
         share = software.memory_share if software.key else 1.0
-    else:
-        assert isinstance(job.device, Accelerator)
-        visible = engines.visible(job.device) if memory is None else memory
-        steps = engine.largest_step(job.device, visible)
-        share = software.memory_share
-        if "utilization" in engine:
-            share = float(engine["utilization"].m_as(""))
-    tokens = steps[0] if batched_tokens is None else batched_tokens
-    most = min(steps[1] if sequences is None else sequences, tokens)
+        return Start(job, None, memory, share if utilization is None else utilization, 1, 1)
+    device = job.device
+    assert isinstance(device, Accelerator)
+    visible = engines.visible(device) if memory is None else memory
+    tokens, most = engine.largest_step(device, visible)
+    tokens = tokens if batched_tokens is None else batched_tokens
+    most = min(most if sequences is None else sequences, tokens)
+    share = engine.share(device, int(job.layout.tensor), tokens)
     return Start(job, engine, memory, share if utilization is None else utilization, tokens, most)
 
 
@@ -887,39 +950,46 @@ def advised(memory: Memory) -> Memory:
     """
     if memory.lacks is None:
         return memory
-    return replace(memory, lacks=replace(memory.lacks, ways=tuple(_ways(memory))))
+    return replace(memory, lacks=replace(memory.lacks, ways=tuple(ways(memory))))
 
 
-def _ways(memory: Memory) -> Iterator[Way]:
-    """Yield the cheapest changes of each kind with which a sequence fits, alone or together."""
-    kinds = [list(kind) for kind in _changes(memory)]
-    found = 0
-    for together in (1, 2, 3):
-        for several in combinations(kinds, together):
-            for changes in product(*several):
-                settings = {name: value for change in changes for name, value in change.items()}
+def ways(memory: Memory, sequences: int = 1, kinds: Sequence[str] = KINDS) -> Iterator[Way]:
+    """Yield the smallest change of each kind, or of several together, with which so many fit."""
+    changes = [list(_changes(memory, sequences, kind)) for kind in kinds]
+    for together in range(1, MOST_CHANGES + 1):
+        found = False
+        for several in combinations(changes, together):
+            for change in product(*several):
+                settings = {name: value for each in change for name, value in each.items()}
                 tried = _with(memory, settings)
-                if tried.fits:
+                if tried.largest_batch >= sequences:
+                    found = True
                     yield Way(settings, _told(settings, tried))
-                    found += 1
                     break
         if found:
             return
 
 
-def _changes(memory: Memory) -> Iterator[Iterator[dict[str, Any]]]:
-    """Yield by kind what may be changed, the smallest change first."""
+def _changes(memory: Memory, sequences: int, kind: str) -> Iterator[dict[str, Any]]:
+    """Yield the changes of a kind, the smallest first."""
     start, job = memory.start, memory.start.job
-    yield _settings(start)
-    yield _shorter(memory)
-    yield ({"kv": form} for form in NARROW_CACHES if quantity(1, "byte") < job.formats.kv)
-    yield (
-        {"weights": form}
-        for form in NARROW_WEIGHTS
-        if Weights.of(job.model, form).memory < job.weights.memory
-    )
-    most = largest(job.layout.tensor)
-    yield ({"tensor": count} for count in TENSORS if count > most and _joined(job, count))
+    if kind == "settings":
+        yield from _settings(start)
+    elif kind == "context":
+        yield from _shorter(memory, sequences)
+    elif kind == "kv" and job.formats.kv > quantity(1, "byte"):
+        yield {"kv": NARROW_CACHE}
+    elif kind == "weights":
+        smaller = (form for form in NARROW_WEIGHTS if _less(job, form))
+        yield from ({"weights": form} for form in smaller)
+    elif kind == "tensor":
+        more = (count for count in TENSORS if count > job.layout.tensor and _joined(job, count))
+        yield from ({"tensor": count} for count in more)
+
+
+def _less(job: Job, form: str) -> bool:
+    """Whether weights in a format take less than they do."""
+    return bool(Weights.of(job.model, form).memory < job.weights.memory)
 
 
 def _settings(start: Start) -> Iterator[dict[str, Any]]:
@@ -935,12 +1005,12 @@ def _settings(start: Start) -> Iterator[dict[str, Any]]:
     yield from (change for place, change in enumerate(tried) if change not in [{}, *tried[:place]])
 
 
-def _shorter(memory: Memory) -> Iterator[dict[str, Any]]:
-    """Yield the longest context of which a sequence fits, unless it is too short for use."""
+def _shorter(memory: Memory, sequences: int) -> Iterator[dict[str, Any]]:
+    """Yield the longest context of which so many fit, unless it is too short for use."""
     few, many = 0, memory.context
     while many - few > 1:
         middle = (few + many) // 2
-        few, many = (middle, many) if memory.sequences_of(middle) >= 1 else (few, middle)
+        few, many = (middle, many) if memory.batch_of(middle) >= sequences else (few, middle)
     if few >= SHORTEST:
         yield {"context": few}
 
@@ -976,6 +1046,44 @@ def _told(settings: Mapping[str, Any], tried: Memory) -> str:
     """Return a change in words, with how many sequences then fit."""
     changed = " and ".join(f"{name} {value}" for name, value in settings.items())
     return f"{changed}: {tried.sequences:.2f} sequences of {tried.context} tokens"
+
+
+def room(device: Device, share: float = 1.0, reserve: Quantity = NO_BYTES) -> Quantity:
+    """Return what trained states, or tables, may use of a device: a share, less what is reserved.
+
+    >>> from calc import hardware
+    >>> print(room(hardware.get("h100"), 0.9))
+    72 GiB
+    """
+    return device.memory_capacity * share - reserve
+
+
+def cache_tokens(job: Job, draft: Job | None, length: float) -> int:
+    """Return the tokens of cache that a copy holds in requests of a mean length.
+
+    Beside it lie the weights and caches of a model that drafts, where there is one.
+
+    >>> from calc import Job
+    >>> cache_tokens(Job.of("llama-3-8b", "h100", software="vllm 0.19"), None, 8192)
+    443824
+    """
+    memory = of(job, max(1, math.ceil(length)))
+    tokens = float(memory.sequences_of(length)) * length
+    if draft is not None:
+        beside = of(draft, max(1, math.ceil(length)))
+        left = float((memory.caches - beside.parts[0].memory).m_as("byte"))
+        taken = memory.start.taken(length) + beside.start.taken(length)
+        tokens = left / float(taken) * length
+    return max(0, math.floor(tokens))
+
+
+def holds_copies(job: Job, sequences: Number, context: Number) -> Truth:
+    """Return whether devices hold their caches whole, those that several have the same of too."""
+    model = reaching(job.model, largest(context))
+    cache: Number = transformer.kv_cache(model, maximum(context, 1.0), job.formats.kv).m_as("byte")
+    held = sequences / job.layout.data * job.copies_of_caches * cache / job.layout.tensor
+    fit: Truth = held <= float(of(job, 1).caches.m_as("byte"))
+    return fit
 
 
 def _count(name: str, given: int | None) -> int | None:

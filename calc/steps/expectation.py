@@ -29,6 +29,7 @@ from calc.core.units import Quantity
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import collectives, curves, kernels
+from calc.steps.device_memory import holds_copies
 from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens
 from calc.steps.kernels import Kernel
 from calc.steps.measured import exchange
@@ -382,24 +383,16 @@ def serving_pass(job: Job, tokens: Tokens) -> Parts:
     >>> print(serving_pass(job, Tokens(writing=32, context=1100)).total)
     18.67 ms
     """
+    fit: Any = True
+    if tokens.writes and job.copies_of_caches > 1:
+        fit = holds_copies(job, tokens.writing, tokens.context)
     job = job.with_context(tokens.longest)
-    if job.copies_of_caches == 1 or not tokens.writes:
-        return _serving_pass(job, tokens, shared_caches=False)
-    fit = copies_fit(job, tokens)
     if smallest(fit) == largest(fit):
         return _serving_pass(job, tokens, shared_caches=not largest(fit))
     copied, shared = (_serving_pass(job, tokens, shares) for shares in (False, True))
     for part, time in shared.items():
         shared[part] = where(fit, copied.get(part, NO_TIME).m_as("s"), time.m_as("s")) * SECOND
     return shared
-
-
-def copies_fit(job: Job, tokens: Tokens) -> Any:
-    """Whether slices beyond the heads of keys and values have room for copies of the caches."""
-    cache = transformer.kv_cache(job.model, max(tokens.context, 1.0), job.formats.kv)
-    caches = tokens.writing * job.copies_of_caches * cache.m_as("byte")
-    room = job.device.memory_capacity * job.layout.devices - job.weight_memory
-    return caches <= room.m_as("byte")
 
 
 def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:

@@ -12,21 +12,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from calc import formats
 from calc.catalog import models
 from calc.catalog.machines import Machine, device_of
 from calc.catalog.models import Transformer
 from calc.catalog.models.weights import Weights
 from calc.core.arguments import check_shapes, whole_numbers
 from calc.core.device import Device
-from calc.core.elementwise import floor, maximum, smallest, sum_of_powers
+from calc.core.elementwise import floor, maximum, of_each, smallest, sum_of_powers
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
-from calc.steps import timing
+from calc.steps import device_memory, timing
 from calc.steps.expectation import Step
-from calc.steps.job import TOKEN, Formats, Job, Layout, Tokens
+from calc.steps.job import Formats, Job, Layout, Tokens
 
 
 @law
@@ -330,20 +329,21 @@ def largest_batch(
     65
     """
     model, kind = models.transformer(model), device_of(device)
-    positions = transformer.kept_context(model, context) * TOKEN  # refuses one that is too long
-    weights = weight_memory(model, weight_size)
-    count = quantity(_counts(devices)["devices"], "")
-    memory = kind.memory_capacity * count
-    sequences = sequences_that_fit(
-        memory,
-        weights,
-        positions,
-        transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size)),
-        transformer.state_memory(model),
-    )
+    transformer.kept_context(model, context)  # refuses one that is too long
+    length, counted = quantity(context).m_as(""), _counts(devices)["devices"]
+    sizes = Formats(weights=weight_size, kv=kv_size)
+
+    def held(count: int, length: Any) -> Any:
+        job = Job(model, device, Layout(tensor=count), sizes)
+        return device_memory.of(job, 1).batch_of(length)
+
+    several = getattr(counted, "ndim", 0)  # numbers of devices, each a layout of its own
+    most = of_each(held, counted, length) if several else held(counted, length)
+    sequences = quantity(most, "")
     if not sequences.ndim and sequences.magnitude < 1:
+        weights, memory = weight_memory(model, weight_size), kind.memory_capacity * counted
         raise InputError(
-            f"{model.name} takes {weights.to('GB'):.4g} of weights, and {count} {kind.name}"
+            f"{model.name} takes {weights.to('GB'):.4g} of weights, and {counted} {kind.name}"
             f" hold {memory.to('GB'):.4g}: not one sequence of"
             f" {abbreviated(context)} tokens fits; take"
             " more devices, a shorter context, or smaller weights and caches"

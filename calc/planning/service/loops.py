@@ -14,9 +14,9 @@ from calc.catalog.machines import NotMeasured
 from calc.core.arrays import numpy
 from calc.planning.service.load import Trace
 from calc.planning.service.queue import Replica
-from calc.planning.service.search import cache_tokens
 from calc.planning.service.simulation import Run, simulate
 from calc.planning.service.steps import Answers, Steps
+from calc.steps import device_memory
 from calc.steps.expectation import Missing
 from calc.steps.job import Job
 
@@ -122,7 +122,7 @@ def _answers(
 def _replica(
     job: Job, lengths: tuple[float, float], steps: Steps, chunk: int, slots: int
 ) -> Replica:
-    memory = cache_tokens([job.with_context(lengths[1])], sum(lengths) / 2)
+    memory = device_memory.cache_tokens(job, None, sum(lengths) / 2)
     return Replica(steps, memory, chunk, slots).run_by(job.software)
 
 

@@ -26,7 +26,7 @@ from calc.planning.service.replicas import of_replica
 from calc.planning.service.simulation import Run, simulate
 from calc.planning.service.steps import Answers, Group, answers_of, with_draft
 from calc.planning.setup import Setup
-from calc.steps import collectives
+from calc.steps import collectives, device_memory
 from calc.steps.job import Job, Layout
 
 CHUNKS = (512, 2048, 8192)
@@ -152,8 +152,10 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
     for group in _groups(setup):
         here = with_devices(setup, group.devices)
         draft = None if service.draft is None else with_devices(service.draft, group.devices)
-        jobs = [here.job] if draft is None else [here.job, draft.job]
-        memory = cache_tokens(jobs, float(here.context.magnitude))
+        drafts = None if draft is None else draft.job
+        memory = device_memory.cache_tokens(
+            job_of(here, group), drafts, float(here.context.magnitude)
+        )
         if memory < longest:
             refused[str(group)] = (
                 f"its memory holds {memory} tokens of cache, and a request needs {longest}"
@@ -170,9 +172,13 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
 
 
 def _answers(setup: Setup, group: Group, tokens: int, sequences: int) -> Answers:
-    layout = Layout(tensor=group.devices, experts=group.experts)
     lengths = float(setup.prompt.magnitude), float(setup.context.magnitude)
-    return answers_of(replace(setup.job, layout=layout), lengths, tokens, sequences)
+    return answers_of(job_of(setup, group), lengths, tokens, sequences)
+
+
+def job_of(setup: Setup, group: Group) -> Job:
+    """Return the job of a group of devices, which cuts the model, or shares out whole experts."""
+    return replace(setup.job, layout=Layout(tensor=group.devices, experts=group.experts))
 
 
 def _chunks(service: Service) -> tuple[int, ...]:
@@ -186,22 +192,6 @@ def _groups(setup: Setup) -> list[Group]:
         for layout in groups(setup)
         if layout.data == 1 and layout.devices <= setup.machine.domain
     ]
-
-
-def cache_tokens(jobs: Sequence[Job], length: float) -> int:
-    """Tokens of cache that a copy holds beside the weights of a model, and of one that drafts.
-
-    Of requests of this mean length, windows counted.
-    """
-    whole = jobs[0]
-    memory = whole.device.memory_capacity.m_as("byte") * whole.layout.devices
-    room, tokens = whole.software.memory_share * memory, 0.0
-    for job in jobs:
-        room -= job.weight_memory.m_as("byte")
-        cache = transformer.kv_cache(job.model, length, job.formats.kv)
-        cache = cache + transformer.state_memory(job.model)
-        tokens += job.copies_of_caches * cache.m_as("byte") / length
-    return max(0, math.floor(float(room / tokens / whole.layout.data)))
 
 
 def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> float:

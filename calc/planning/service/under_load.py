@@ -22,6 +22,7 @@ from calc.planning.service.loops import Clients, means, served, uniform
 from calc.planning.service.simulation import Run, simulate
 from calc.published import closed_loops
 from calc.published.reading import FOLDER, Row
+from calc.steps import device_memory
 from calc.steps.job import Formats, Job, Layout
 
 DRAWN = {(1024, 1024), (1024, 8192), (8192, 1024)}  # lengths of InferenceX, drawn from 0.8 on
@@ -217,11 +218,17 @@ def _mlperf_job(row: Mapping[str, str]) -> tuple[Job, int]:
         dtype = "bf16"
     sizes = Formats(dtype, row["format"], "fp8")
     job = Job(models.get(row["model"]), machine, Layout(), sizes, program)
-    memory = machine.device.memory_capacity.m_as("byte")
     slices = 1
-    while job.weight_memory.m_as("byte") > slices * memory / 2 and slices < devices:
+    while slices < devices and _weights_fill_half(job):
         slices *= 2
-    return replace(job, layout=Layout(tensor=slices)), max(1, devices // slices)
+        job = replace(job, layout=Layout(tensor=slices))
+    return job, max(1, devices // slices)
+
+
+def _weights_fill_half(job: Job) -> bool:
+    """Whether weights take more than half of what the program may use of a device."""
+    memory = device_memory.of(job, 1)
+    return bool(memory.parts[0].memory > memory.room / 2)
 
 
 @cache
