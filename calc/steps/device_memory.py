@@ -365,17 +365,17 @@ class Start:
 
     def _held(self) -> float:
         """Bytes of the weights of a device of the fullest stage, with its share of the experts."""
-        layout, model = self.layout, self.model
-        memory, slices = self._weights(), layout.expert_slices * layout.experts
+        layout, model, tensor = self.layout, self.model, int(self.layout.tensor)
+        memory, slices = self._weights(), int(layout.expert_slices * layout.experts)
         for matrix in model.matrices:
-            if matrix.used < matrix.copies and slices != layout.tensor:
+            if matrix.used < matrix.copies and slices != tensor:
                 whole = matrix.parameters * float(self.weights.size(matrix).m_as("byte"))
-                memory += whole * (1 / slices - 1 / layout.tensor)
+                memory += whole * (1 / slices - 1 / tensor)
         if layout.pipeline == 1:
             return memory
-        size = float(self.weights.sizes["others"].m_as("byte")) / layout.tensor
+        size = float(self.weights.sizes["others"].m_as("byte")) / tensor
         ends = [
-            model.parts[name].m_as("param") * size
+            float(model.parts[name].m_as("param")) * size
             for name in ("embedding", "output")
             if name in model.parts
         ]
@@ -467,7 +467,8 @@ class Start:
         model = self.model
         if not model.layers_with("experts") or self._padded("experts"):
             return 0.0
-        width, narrow = (model.width or 0), (model.expert_width or 0) / self.layout.expert_slices
+        slices = int(self.layout.expert_slices)
+        width, narrow = (model.width or 0), (model.expert_width or 0) / slices
         between = 2 * narrow if model.gated else narrow
         chosen = self.step_tokens * (model.active_experts or 0)
         return TWO_BYTES * chosen * (max(narrow, width) + max(between, width))

