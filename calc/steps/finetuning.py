@@ -26,6 +26,7 @@ from calc.laws import quantization, training
 from calc.laws.links import transfer_time
 from calc.networks import transformer
 from calc.networks.transformer import loss_memory as loss_memory
+from calc.steps.device_memory import room
 from calc.steps.expectation import Missing, Step
 from calc.steps.job import ALL, Batch, Job, Layout, Training
 from calc.steps.layouts import (
@@ -368,11 +369,12 @@ def longest_context(
     """
     model = models.transformer(model)
     reserved = number("longest_context(): reserve, in bytes,", quantity(reserve).m_as("byte"))
-    room = float(machines.of(device).device.memory_capacity.m_as("byte")) - reserved
+    place = machines.of(device).device
+    left = float(room(place, reserve=quantity(reserved, "byte")).m_as("byte"))
 
     def beyond(context: int) -> float:
         total = memory(model, trained, replace(ONE_SEQUENCE, length=context), **options).total
-        return float(total.m_as("byte")) - room
+        return float(total.m_as("byte")) - left
 
     longest = model.context
     while longest > 0 and (excess := beyond(longest)) > 0:

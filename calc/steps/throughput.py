@@ -34,7 +34,7 @@ from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import roofline
 from calc.networks import convolution, diffusion, recommenders, transformer
-from calc.steps import collectives, kernels
+from calc.steps import collectives, device_memory, kernels
 from calc.steps.job import NO_BYTES, NO_WORK, TWO_BYTES, input_size
 from calc.steps.kernels import Kernel
 
@@ -146,7 +146,7 @@ class Throughput(Answer):
     @property
     def fits(self) -> bool:
         """Whether weights and tables are within a device's memory; activations are not counted."""
-        return bool(self.memory <= self.machine.device.memory_capacity)
+        return bool(self.memory <= device_memory.room(self.machine.device))
 
     @cached_property
     def facts(self) -> dict[str, object]:
@@ -517,7 +517,7 @@ def _recommender(asked: _Asked, model: Recommender) -> Throughput:
 def _sharers(asked: _Asked, model: Recommender, size: Quantity, networks: Quantity) -> int:
     """Devices that share tables: as few as hold them, and as divide those that there are evenly."""
     machine, tables = asked.machine, recommenders.table_memory(model, size)
-    capacity = machine.device.memory_capacity
+    capacity = device_memory.room(machine.device)
     if networks >= capacity:
         raise InputError(f"{model.name}: its networks alone fill {machine.device.name}")
     rows = sum(model.rows), model.embedding_width, capacity - networks, size

@@ -37,6 +37,7 @@ def answer(
     for count in linked_counts(setup):
         memory = with_tensor(setup, count)
         rows.append(("weights", str(count), HELD.of(memory.weight_memory)))
+        rows.append(("the program besides", str(count), HELD.of(memory.capacity.beside)))
         rows.append(("keys and values", str(count), HELD.of(memory.cache_memory)))
     fewest = on_fewest_devices(setup)
     fits = f"{fewest.devices}" if fewest.fits else "more than can share it"
@@ -45,6 +46,7 @@ def answer(
         "Weights": str(setup.model_memory.to("GB")),
         "Keys and values": str(setup.cache_memory.to("GB")),
         "A device has": str(place.device.memory_capacity.to("GB")),
+        "Of it, for a program": f"{setup.room.to('GB')}, {setup.software.title()}",
     }
     python = (
         f"import calc\n\nprint(calc.plan({model!r}, {machine!r}, prompt={context - 1}, generated=1,"
@@ -54,7 +56,7 @@ def answer(
         f"calc plan {model} {machine} --prompt {context - 1} --generated 1 --batch {sequences}"
         f" --weights {weights} --kv {kv}"
     )
-    levels = [("memory of a device", HELD.of(place.device.memory_capacity))]
+    levels = [("what a program may use", HELD.of(setup.room))]
     caption = (
         f"{models.get(model).name} with {sequences} sequences of {context} tokens, divided among"
         f" devices of {place.name}: {'it fits on ' + fits if fewest.fits else 'it does not fit'}."

@@ -208,10 +208,11 @@ HYBRIDS = ["qwen-3-next-80b-a3b", "granite-4-h-small", "nemotron-nano-9b-v2", "j
 @pytest.mark.parametrize("name", [*HYBRIDS, "deepseek-v3-2", "gpt-oss-120b"])
 def test_a_plan_counts_what_is_kept(name: str) -> None:
     model = models.get(name)
-    made = plan(name, "h200", devices=8, batch=4, prompt=20_000, generated=1000, weights="int4")
+    asked = {"batch": 4, "prompt": 20_000, "generated": 1000, "weights": "int4"}
+    made = plan(name, "h200", devices=8, software="none", **asked)  # type: ignore[arg-type]
     held = 4 * transformer.kv_cache(model, 21_000)
     assert (made.cache_memory * 8).m_as("byte") == pytest.approx(held.m_as("byte"))
-    memory = 8 * made.device.memory_capacity - made.model_memory
+    memory = 8 * made.device.memory_capacity - made.job.weights.memory
     most = memory // transformer.kv_cache(model, 21_000)
     assert made.largest_batch.magnitude == pytest.approx(most.m_as(""), abs=1)
 

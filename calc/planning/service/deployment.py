@@ -10,6 +10,7 @@ from functools import cached_property
 from calc import formats
 from calc.catalog import engines, models
 from calc.catalog.models.weights import RELEASED, Weights
+from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.report import Reported
 from calc.core.units import Quantity, quantity
@@ -64,8 +65,9 @@ class Deployment(Reported):
 
     def _of(self, pool: Pool) -> Iterator[str]:
         service, setup, engine = self.service, self.service.setup, self.engine
-        share = setup.software.memory_share
-        kept = (setup.model_memory / setup.device.memory_capacity).m_as("") / pool.group.devices
+        memory = device_memory.of(pool.answers.job, int(largest(setup.context)))
+        share, found = memory.start.utilization, memory.visible
+        kept = ((memory.room - memory.caches) / found).m_as("")
         longest = int((service.trace.prompts + service.trace.answers).max())
         here = min(pool.count, max(1, setup.machine.domain // pool.group.devices))
         copies = "copies_dense" if setup.model.experts is None else "copies"
@@ -75,7 +77,7 @@ class Deployment(Reported):
             "tensor": pool.group.devices,
             "experts": pool.group.experts,
             "copies": here,
-            "share": f"{share:.2g}",
+            "share": f"{share:.3g}",
             "free": f"{(share - kept) / (1 - kept):.2f}",
             "sequences": min(pool.replica.slots, pool.replica.chunk),  # each writes a token a step
             "tokens": pool.replica.chunk,

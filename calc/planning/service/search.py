@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from calc.core.arrays import numpy
+from calc.core.elementwise import largest
 from calc.core.errors import InputError, marked
 from calc.core.units import quantity
 from calc.networks import transformer
@@ -305,13 +306,16 @@ def _no_design(
     model, device = setup.model.name, setup.machine.device.name
     if not replicas:
         group, why = list(refused.items())[-1]
-        weights = setup.model_memory
-        room = setup.software.memory_share * setup.device.memory_capacity
-        least = math.ceil((weights / room).m_as(""))
+        most = with_devices(setup, max(each.devices for each in _groups(setup)))
+        memory = device_memory.advised(device_memory.of(most.job, int(largest(most.context))))
+        parts = ", ".join(f"{part.name} {part.memory}" for part in memory.parts)
+        ways = [] if memory.lacks is None else memory.lacks.ways
+        told = "".join(
+            f"; it fits with {way.told}" for way in ways if "context" not in way.settings
+        )
         return (
-            f"{model} does not fit on {group} of {device}: {why}; its weights alone,"
-            f" {weights.to('GB'):.3g}, take {least} such devices: take a machine that joins as"
-            f" many, or smaller weights ({marked('weights', 'int4')})"
+            f"{model} does not fit on {group} of {device}: {why}; of each, {memory.program} may use"
+            f" {memory.room}, and takes {parts}{told}"
         )
     loads = {
         str(answers.group): replica.under(ALONE, service.demand, service.percentile)

@@ -15,7 +15,7 @@ from calc.core.units import Quantity, quantity
 from calc.laws.training import Recipe
 from calc.networks import transformer
 from calc.planning.setup import A_TOKEN, is_array
-from calc.steps import layouts
+from calc.steps import device_memory, layouts
 from calc.steps.expectation import Step
 from calc.steps.finetuning import Adapters
 from calc.steps.job import Batch, Job, Layout
@@ -73,7 +73,7 @@ class Task:
     @property
     def room(self) -> Quantity:
         """Memory of a device for states and activations."""
-        return self.usable * self.job.device.memory_capacity
+        return device_memory.room(self.job.device, self.usable)
 
     @property
     def tokens(self) -> Quantity:
