@@ -17,6 +17,7 @@ from calc.core.units import Quantity, quantity
 from calc.planning.nouns import UNSTATED
 from calc.planning.service.design import Design, Pool
 from calc.planning.setup import Setup
+from calc.steps import device_memory
 
 UNNAMED = "MODEL"  # stands for a path where no name on the hub of Hugging Face is known
 TUNED = ("-instruct", "-chat", "-it")  # how the name of a model that answers goes on
