@@ -556,7 +556,7 @@ def test_bad_input(change: dict[str, Any], sentence: str) -> None:
         (
             "llama-3-405b",
             "t4",
-            r"on 1 NVIDIA T4: of each, weights take 756.0 GiB, .* at most 128 can share",
+            r"on 1 NVIDIA T4: of each, weights take 756.0 GiB, .* fits on 128 devices, once link",
         ),
     ],
 )
