@@ -472,6 +472,13 @@ def test_modules_that_are_not_counted_are_noted(read: Callable[[Any], models.Tra
         (
             {
                 "quant_method": "compressed-tensors",
+                "config_groups": {"group_0": PACKED | {"targets": ["FusedMoE"]}},
+            },
+            "targets FusedMoE, where Linear",
+        ),
+        (
+            {
+                "quant_method": "compressed-tensors",
                 "config_groups": {},
                 "sparsity_config": {"format": "sparse-24-bitmask"},
             },

@@ -175,6 +175,8 @@ def _compressed(given: dict[str, Any]) -> Rules:
         products.add(_computed_in(form, computed) if computed else "")
         targets |= dict.fromkeys(group["targets"], form)
     usual = targets.pop("Linear", WIDE)
+    if unknown := [name for name in targets if not name.startswith("re:") and "." not in name]:
+        raise ValueError(f"targets {', '.join(unknown)}, where Linear or names of modules are read")
     of_all = max(products)
     rules = _mixed(usual, given.get("ignore") or (), targets, output=True)
     return Rules(rules.form, of_all, True, False, rules.ignored, _caches(given))
