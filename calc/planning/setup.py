@@ -145,14 +145,18 @@ class Setup:
         """Devices that share each matrix (TP)."""
         return self.devices / self.copies
 
+    @property
+    def layout(self) -> Layout:
+        """How its devices share the model."""
+        tensor = whole_numbers("tensor", self.tensor.magnitude)
+        copies = whole_numbers("copies", self.copies.magnitude)
+        return Layout(tensor=tensor, data=copies, experts=self.experts)
+
     @cached_property
     def job(self) -> Job:
         """The model on this machine, each matrix of a copy in a slice for each of its devices."""
-        tensor = whole_numbers("tensor", self.tensor.magnitude)
-        copies = whole_numbers("copies", self.copies.magnitude)
-        layout = Layout(tensor=tensor, data=copies, experts=self.experts)
         sizes = Formats(self.dtype, self.weights, self.kv_size)
-        return Job(self.model, self.machine, layout, sizes, self.software)
+        return Job(self.model, self.machine, self.layout, sizes, self.software)
 
     @property
     def context(self) -> Quantity:

@@ -538,6 +538,13 @@ class Job:
         """
         return maximum(self.layout.tensor / self.model.cache_heads, 1.0)
 
+    def cut(self, layout: Layout) -> Job:
+        """The same on devices that share the model otherwise, its weights as they were read."""
+        other = replace(self, layout=layout)
+        if "weights" in vars(self):
+            vars(other)["weights"] = self.weights
+        return other
+
     def with_context(self, tokens: float) -> Job:
         """The same with a model made to read so many tokens, whatever it was made for."""
         enough = tokens <= self.model.context

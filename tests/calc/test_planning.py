@@ -220,7 +220,7 @@ def test_bounds_read_the_caches_of_devices_beyond_the_heads_once() -> None:
     for place, prompt in enumerate((10, 1000)):
         alone = plan("llama-3-70b", "dgx-h100", batch=16, prompt=prompt, generated=200, **sixteen)
         assert both.time_per_token.upper[place] == alone.time_per_token.upper
-    assert any("has 8 heads of keys and values for 16 devices" in e for e in made.caveats)
+    assert any("has 8 heads of keys and values for 16 slices" in e for e in made.caveats)
     assert not eight.caveats
 
 
