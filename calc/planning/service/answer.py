@@ -458,7 +458,7 @@ class ServicePlan(Answer):
     def deployment(self, engine: str) -> Deployment:
         """The commands that start these servers with an engine: "vllm", "sglang 0.5.10", "trtllm".
 
-        >>> from calc.planning import Limits, Load, plan_service
+        >>> from calc import Limits, Load, plan_service
         >>> plan = plan_service("llama-3-1-8b", "h100", Load(10, prompt=1000, generated=200),
         ...                     Limits("1 s", "50 ms"), pools="mixed")
         >>> plan.deployment("vllm").commands[0][:43]

@@ -62,7 +62,7 @@ def plan_service(
 
     `on_progress` is told how many designs were simulated, and how many there will be.
 
-    >>> from calc.planning import Limits, Load, Server
+    >>> from calc import Limits, Load, Server
     >>> plan = plan_service("llama-3-8b", "h100", Load("10 request/s", prompt=1000, generated=200),
     ...                     Limits("1 s", "50 ms"), server=Server(software="vllm"), pools="mixed")
     >>> print(plan.design, plan.least_devices)

@@ -43,7 +43,7 @@ class TrainingPlan(Answer):
     for each way to cut, the one that is taken first; whether others have published a layout like
     it is what `best.beyond_published` says.
 
-    >>> from calc.planning import Search, Training, plan_training
+    >>> from calc import Search, Training, plan_training
     >>> plan = plan_training("llama-3-8b", "dgx-h100", Training("100B", sequences=256, length=8192),
     ...                      devices=64, search=Search({"context": 1, "pipeline": 1}))
     >>> print(plan.best, plan.best.recomputation)

@@ -72,7 +72,7 @@ def plan_training(
     Where a deadline or a budget is given, `on_progress` is told how many numbers of devices are
     done, and of how many at most.
 
-    >>> from calc.planning import Training
+    >>> from calc import Training
     >>> plan = plan_training("llama-3-8b", "dgx-h100", Training("100B", sequences=256, length=8192),
     ...                      devices=64)
     >>> print(plan.layout.tensor, plan.layout.pipeline, plan.best.recomputation)
@@ -158,7 +158,7 @@ def plan_training(
 def training_row(**asked: Any) -> Row:
     """A plan as one row of words and plain numbers, for `run_plans`: its best layout, its costs.
 
-    >>> from calc.planning import training_row
+    >>> from calc import training_row
     >>> row = training_row(model="llama-3-8b", hardware="dgx-h100", tokens="1T", length=8192,
     ...                    sequences=64, devices=64, layout={"context": 1, "pipeline": 1})
     >>> row["cut"], row["expected"], row["recomputation"]
