@@ -228,6 +228,9 @@ def of_row(row: Mapping[str, Any]) -> Answer:
                 found[f"{title}, {word}"] = number(row[name][end], unit)
         if row["expected"] is not None and row["expected"].get(name) is not None:
             found[f"{title}, expected"] = number(row["expected"][name], unit)
+    passed = (row["expected"] or {}).get("writing") or {}
+    if "tensor" in passed:
+        found["sums of a token"] = number(passed["tensor"], "s")
     return found
 
 
@@ -329,6 +332,19 @@ def steps(asked: Serving) -> Answer:
     if expected is not None:
         found["each token, expected"] = Value(expected, NEARLY)
     return found
+
+
+def sums(asked: Serving) -> Answer:
+    """The sums of a decode step as messages of a size, of which each block has one."""
+    job = asked.job
+    if job is None or asked.devices == 1 or job.model.layers_with("experts"):
+        return {}
+    size = quantity(2 * job.model.width * asked.batch, "byte")
+    program = None if asked.software == "none" else asked.software
+    time = collectives.time("all_reduce", size, asked.devices, asked.place, program)
+    if time.expected is None:
+        return {}
+    return {"sums of a token": number(time.expected * job.sums, "s")}
 
 
 def old_laws(asked: Serving) -> Answer:
@@ -433,6 +449,7 @@ SERVING: tuple[Callable[[Serving], Answer], ...] = (
     fit,
     fit_of_json,
     steps,
+    sums,
     old_laws,
     live_memory,
 )
