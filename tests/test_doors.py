@@ -10,8 +10,8 @@ import asyncio
 import copy
 import json
 import pickle
+import random
 import re
-import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -27,6 +27,7 @@ import pytest
 import calc
 from calc import InputError, machines, models
 from calc.commands import mcp as tools
+from calc.commands.options import model_of
 from calc.core.report import Reported, plain
 from calc.steps import device_memory
 from tests import doors
@@ -322,9 +323,164 @@ def test_what_is_planned_is_no_impossible_claim() -> None:
 # ---- What a refusal suggests works
 
 
-SUGGESTED = re.compile(r"`(calc [^`]*)`|(--[\w-]+ (?:\"[^\"]+\"|[\w.,=-]*\w))")
+def refusal(ask: Callable[..., object], *about: Any, **options: Any) -> str:
+    """The sentence; "" where there is an answer."""
+    sentence = ""
+    try:
+        ask(*about, **options)
+    except InputError as error:
+        sentence = str(error)
+    assert "\n" not in sentence
+    return sentence
 
 
-def suggestions(sentence: str) -> list[list[str]]:
-    """The commands and the options that a refusal names."""
-    return [shlex.split(whole or part) for whole, part in SUGGESTED.findall(sentence)]
+def offered(sentence: str, words: str) -> list[str]:
+    """What a sentence lists after these words."""
+    found = re.search(rf"{words} ((?:[\w.-]+(?:, | or |, or | and )?)+)", sentence)
+    return re.split(r", or |, | or | and ", found[1]) if found else []
+
+
+def layouts_that_are_offered(chance: random.Random) -> int:
+    """Slices and copies that a model or a machine does not allow: each count that is offered."""
+    question = next(doors.serving(1, str(chance.random())))
+    place, count = question.place, chance.choice([3, 5, 6, 7, 12, 48])
+    lengths = {"prompt": 100, "generated": 10}
+
+    def fit(count: int, **_: Any) -> object:
+        return device_memory.fit(question.model, place, tensor=count)
+
+    def plan(count: int, **more: Any) -> object:
+        return calc.plan(question.model, place, devices=count, **lengths, **more)
+
+    def step(count: int, **_: Any) -> object:
+        job = calc.Job.of(question.model, place, calc.Layout(tensor=count))
+        return calc.step(job, calc.Tokens(writing=1))
+
+    tried = 0
+    for door in (fit, plan, step):
+        sentence = refusal(door, count)
+        more: dict[str, str] = {}
+        if link := re.search(r'--link "([^"]+)"', sentence):
+            more = {"link": link[1]}
+            assert "link" not in (again := refusal(door, count, **more)), (sentence, again)
+            tried += 1
+        for fewer in offered(sentence, "take(?: at most)?"):
+            if fewer.isdigit():
+                again = refusal(door, int(fewer), **more)
+                assert "take" not in again, (sentence, again)
+                tried += 1
+            elif fewer in machines.names():
+                assert machines.get(fewer).most_joined > 1, sentence
+                tried += 1
+    return tried
+
+
+def formats_that_are_offered(chance: random.Random) -> int:
+    """Names that no release has: those that look like them, and some of those that there are."""
+    known = [name for name in doors.WEIGHTS if name and " " not in name]
+    name = chance.choice(known)
+    place = chance.randrange(len(name))
+    wrong = name[:place] + chance.choice("357xz") + name[place + chance.randint(0, 1) :]
+    option = chance.choice(["weights", "kv"])
+    sentence = refusal(device_memory.fit, "llama-3-8b", "h100", **{option: wrong})
+    if "there is no format" not in sentence:
+        return 0
+    assert repr(wrong) in sentence
+    names = offered(sentence, "did you mean")
+    there = [other for other in offered(sentence, "there are") if other != "llama.cpp"]
+    names += chance.sample(there, 3)
+    for other in names:
+        again = refusal(device_memory.fit, "llama-3-8b", "h100", **{option: other})
+        assert "there is no format" not in again, (sentence, again)
+    return len(names)
+
+
+def runs_that_are_offered(chance: random.Random) -> int:
+    """Runs of training that no layout cuts: the devices that are offered, or no degrees."""
+    asked = next(doors.trainings(1, str(chance.random())))
+    wrong = asked.asked | {"devices": chance.choice([7, 13, 48, 96]), "layout": "TP=5"}
+    if chance.random() < 0.5:
+        del wrong["layout"]
+
+    def plan(**changed: Any) -> object:
+        return flatly(calc.plan_training, asked.model, asked.place, **wrong | changed)
+
+    sentence = refusal(plan)
+    if "no layout cuts" not in sentence:
+        return 0
+    if "leave out" in sentence:
+        again = refusal(plan, layout=None)
+    else:
+        [count] = offered(sentence, "take")[:1]
+        again = refusal(plan, devices=int(count), layout=None)
+    assert "no layout cuts" not in again, (sentence, again)
+    return 1
+
+
+def messages_that_are_offered(chance: random.Random) -> int:
+    """Messages beyond the links of a machine: the devices, or the machine, that is offered."""
+    asked = next(doors.messages(1, str(chance.random())))
+    sentence = refusal(doors.time_of_message, asked)
+    if not sentence:
+        return 0
+    others = [replace(asked, devices=1)] if "one device" in sentence else []
+    for other in offered(sentence, "take(?: at most)?"):
+        if other.isdigit():
+            others.append(replace(asked, devices=int(other)))
+        elif other in machines.names():
+            others.append(replace(asked, place=other, devices=machines.get(other).domain))
+    assert others, sentence
+    for other in others:
+        assert not refusal(doors.time_of_message, other), sentence
+    return len(others)
+
+
+OFFERS = (
+    layouts_that_are_offered,
+    formats_that_are_offered,
+    runs_that_are_offered,
+    messages_that_are_offered,
+)
+
+
+@pytest.mark.parametrize("offers", OFFERS, ids=lambda offers: offers.__name__)
+def test_what_a_refusal_offers_works(offers: Callable[[random.Random], int]) -> None:
+    """The first that are drawn, each offer tried."""
+    chance, tried = random.Random("offers"), 0
+    while tried < 2:
+        tried += offers(chance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("offers", OFFERS, ids=lambda offers: offers.__name__)
+def test_what_refusals_offer_works(offers: Callable[[random.Random], int]) -> None:
+    """Many more of them."""
+    chance = random.Random(f"{SEED} {offers.__name__}")
+    with each_row() as row:
+        for turn in range(30):
+            with row(turn):
+                offers(chance)
+
+
+def test_an_unknown_method_of_quantisation_is_named_with_what_works(tmp_path: Path) -> None:
+    config = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_attention_heads": 32,
+        "num_hidden_layers": 32,
+        "num_key_value_heads": 8,
+        "vocab_size": 128256,
+        "max_position_embeddings": 8192,
+    }
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config | {"quantization_config": {"quant_method": "magic"}}))
+    sentence = refusal(model_of, str(file))
+    assert "'magic'" in sentence
+    offer = re.search(r'weights="(\w+)" or "([^"]+)"', sentence)
+    assert offer, sentence
+    file.write_text(json.dumps(config))
+    assert device_memory.fit(model_of(str(file)), "h100", weights=offer[1]).fits
+    for method in offered(sentence, "those of"):
+        assert method.isidentifier() or "-" in method

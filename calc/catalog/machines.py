@@ -257,8 +257,23 @@ class Machine(Recorded):
             rows.append((title, value, record.provenance.cited))
         return html_table([f"{self.name}: {self.domain} × {self.device.name}"], rows)
 
+    def _read(self, name: str) -> Quantity:
+        if name in ("bandwidth", "ports") and not self.publishes(name):
+            raise InputError(self._lacks(name))
+        return super()._read(name)
+
     def _lacks(self, name: str) -> str:
-        return f"{self.name} has no {FIELDS[name]} in its data"
+        """What is missing, and of links what the data have of them."""
+        if name not in ("bandwidth", "ports"):
+            return f"{self.name} has no {FIELDS[name]} in its data"
+        if self.most_joined > 1:
+            return (
+                f"{self.name} has {self.domain} devices, and the data have no port of it to others:"
+                f" take at most {self.domain}"
+            )
+        joined = [key for key in with_several(self.device.key) if get(key).most_joined > 1]
+        known = f"{' or '.join(joined)} in its place, or " if joined else ""
+        return f"the data have no link of {self.device.name} to others: take {known}one device"
 
     def _record(self, name: str) -> Record | None:
         """What the machine's data have; of a card that stands alone, its own link to the host."""

@@ -15,7 +15,7 @@ from calc.core.units import Quantity, from_parts, quantity
 from calc.planning.setup import Setup
 from calc.steps import device_memory
 from calc.steps.device_memory import Memory
-from calc.steps.job import BYTE, Layout
+from calc.steps.job import BYTE, Layout, slices_of
 
 S = TypeVar("S", bound=Setup)
 Places: TypeAlias = Any
@@ -30,9 +30,7 @@ def device_counts(model: Transformer) -> tuple[int, ...]:
     (1, 2, 4, 8, 16, 32, 64)
     """
     check_transformer(model)
-    heads = model.heads
-    counts = (count for count in range(1, heads + 1) if heads % count == 0)
-    return tuple(count for count in counts if Layout(tensor=count).legal(model))
+    return slices_of(model)
 
 
 def with_devices(setup: S, count: Number) -> S:

@@ -21,7 +21,7 @@ from calc.core.errors import InputError, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning.capacity import device_counts, most_sequences
 from calc.planning.setup import Setup, is_array, layout as layout_text
-from calc.steps.job import Layout
+from calc.steps.job import Layout, one_of_counts
 
 if TYPE_CHECKING:
     from calc.planning.estimate import Estimate
@@ -359,12 +359,11 @@ def check_devices(setup: Setup) -> None:
             )
     for count in _different(setup.tensor):
         if not Layout(tensor=int(count)).legal(setup.model):
-            *others, last = device_counts(setup.model)
             heads, groups = setup.model.heads, setup.model.kv_heads
             raise InputError(
                 f"{count:g} devices cannot share the heads of {setup.model.name} evenly,"
                 f" {heads:g} of queries and {groups:g} of keys and values: take"
-                f" {', '.join(map(str, others))} or {last}"
+                f" {one_of_counts(linked_counts(setup))}"
             )
     setup.job.layout.check(setup.model)
 

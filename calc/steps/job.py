@@ -6,7 +6,7 @@ of serving, or a `Batch` of training. `calc.step` takes both and says how long i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -170,20 +170,20 @@ class Layout:
         for heads, groups, *_ in dict.fromkeys(map(model.heads_of, ("full", "window"))):
             yield (
                 heads % self.tensor == 0,
-                f"{model.name} has {heads} heads, which {{tensor}} slices do not divide: choose"
-                " tensor among the divisors",
+                f"{model.name} has {heads} heads, which {{tensor}} slices do not divide: take"
+                " {slices}",
             )
             yield (
                 where(groups % self.tensor == 0, 0, self.tensor % groups) == 0,
                 f"{model.name} has {groups} heads of keys and values, which {{tensor}} slices"
-                " neither divide nor are a multiple of",
+                " neither divide nor are a multiple of: take {slices}",
             )
         for name in ("feed_forward_width", "expert_width", "shared_expert_width"):
             if (width := getattr(model, name)) is not None:
                 yield (
                     width % self.tensor == 0,
                     f"{{tensor}} slices do not divide the {name.replace('_', ' ')} of"
-                    f" {model.name}, {width}: choose tensor among the divisors",
+                    f" {model.name}, {width}: take {{slices}}",
                 )
         yield (
             # The first stage may hold the embedding alone, and the last the output.
@@ -211,7 +211,7 @@ class Layout:
         yield (
             experts % self.experts == 0,
             f"{model.name} has {experts if experts > 1 else 'no'} experts, which {{experts}}"
-            " devices cannot share out evenly",
+            " devices cannot share out evenly: take {shares}",
         )
         yield (
             where(
@@ -242,7 +242,10 @@ class Layout:
         for fits, sentence in self.rules(model):
             if not (fits if isinstance(fits, bool) else fits.all()):
                 own = {part.name: getattr(self, part.name) for part in fields(self)}
-                raise InputError(sentence.format(**own, copies=self.copies))
+                slices, shares = slices_of(model), divisors(model.experts or 1)
+                own |= {"slices": one_of_counts(slices), "shares": one_of_counts(shares)}
+                own["copies"] = self.copies
+                raise InputError(sentence.format(**own))
 
     def parameters(self, model: Transformer) -> Quantity:
         """Parameters of one device: those of the stage with the embedding or with the output.
@@ -325,6 +328,26 @@ def input_size(dtype: str) -> Quantity:
     check_is(str, "dtype", dtype, 'the name of a format, as "bf16" is')
     known = dtype_of(dtype) or dtype
     return formats.element_size("dtype", "fp32" if known == "tf32" else known)
+
+
+def slices_of(model: Transformer) -> tuple[int, ...]:
+    """The numbers of slices that the matrices of a model can be cut into (TP).
+
+    >>> slices_of(models.get("llama-3-70b"))
+    (1, 2, 4, 8, 16, 32, 64)
+    """
+    return tuple(count for count in divisors(model.heads) if Layout(tensor=count).legal(model))
+
+
+def divisors(number: int) -> list[int]:
+    """All whole numbers that divide this one."""
+    return [count for count in range(1, number + 1) if number % count == 0]
+
+
+def one_of_counts(counts: Sequence[int]) -> str:
+    """What a refusal offers, "1, 2 or 4"; of many the first ones and the last."""
+    *others, last = map(str, counts if len(counts) <= 8 else (*counts[:7], counts[-1]))
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 @dataclass(frozen=True)

@@ -159,22 +159,38 @@ class Cuts:
 
 def all_cuts(run: Task) -> list[Cuts]:
     """Every legal layout of a run, whether or not it fits, by what is recomputed."""
-    job = run.job
+    if (cuts := _legal(run)) is None:
+        fixed = ", ".join(f"{name} {degree}" for name, degree in run.fixed.items())
+        raise InputError(
+            f"no layout cuts {run.job.model.name} and {run.sequences} sequences for {run.devices}"
+            f" devices of {run.job.machine.name}{f' with {fixed}' if fixed else ''}:"
+            f" {_what_is_cut(run)}"
+        )
+    return [replace(cuts, recomputation=again) for again in run.recomputations]
+
+
+def _legal(run: Task) -> Cuts | None:
+    """The legal layouts of a run; None where there are none."""
     columns = numpy.array(list(_layouts(run)), dtype=numpy.int64).reshape(-1, 9)
     *degrees, sequences = columns.T
     numbers: dict[str, Any] = dict(zip(("data", *FREE), degrees, strict=True))
     microbatches = run.sequences // numbers["data"] // sequences
     numbers |= {"microbatches": microbatches, "schedule": run.schedule}
     layout = Layout(**numbers) if columns.size else None
-    if layout is None or not (legal := layout.legal(job.model)).any():
-        fixed = ", ".join(f"{name} {degree}" for name, degree in run.fixed.items())
-        raise InputError(
-            f"no layout cuts {job.model.name} and {run.sequences} sequences for {run.devices}"
-            f" devices of {job.machine.name}{f' with {fixed}' if fixed else ''}: take another"
-            " number of devices or sequences"
-        )
-    cuts = Cuts(run, layout, sequences, run.recomputations[0]).where(legal)
-    return [replace(cuts, recomputation=again) for again in run.recomputations]
+    if layout is None or not (legal := layout.legal(run.job.model)).any():
+        return None
+    return Cuts(run, layout, sequences, run.recomputations[0]).where(legal)
+
+
+def _what_is_cut(run: Task) -> str:
+    """The nearest change after which layouts cut a run, tried: free degrees, or other devices."""
+    if run.fixed and _legal(replace(run, fixed={})) is not None:
+        return "leave out some of these degrees"
+    most = int(min(2 * run.devices, run.machine.most_joined))
+    for count in sorted(_powers_of_two(most), key=lambda count: abs(count - run.devices)):
+        if _legal(replace(run, devices=count, fixed={})) is not None:
+            return f"take {count} device{'s' if count > 1 else ''}"
+    return "take another number of devices or sequences"
 
 
 def _layouts(run: Task) -> Iterator[tuple[int, ...]]:
