@@ -392,6 +392,8 @@ def compared(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
     if not found.planned:
         return
     [row] = json.loads(found.json())["rows"]
+    if row["copies"] > 1 or row["experts"] > 1:  # which are no questions of other doors
+        return
     chosen = replace(asked, devices=int(row["devices"]), batch=int(row["batch"]))
     yield chosen, of_row(row)
 

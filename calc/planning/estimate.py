@@ -167,7 +167,7 @@ class Estimate(Setup):
     def points(self) -> tuple[Point, ...]:
         """Each point: what was asked, its bounds, and what is expected, by the names of a plan."""
         named = {"model": self.model.key, "device": self.device.key}
-        values = {name: getattr(self, name) for name in (*COUNTS, *RESULTS)}
+        values = {name: getattr(self, name) for name in (*COUNTS, "experts", *RESULTS)}
         expected = {} if self.expected is None else self._expected_values
         if not is_array(self.fits):
             return (named | values | self._expectation_of_point(values | expected),)

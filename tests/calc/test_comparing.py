@@ -93,11 +93,11 @@ def test_a_mixture_shares_out_its_experts_where_that_is_better() -> None:
         assert mine.expected is not None
         assert mine.expected.time_per_token.m_as("ms") <= 50
         cut = plan("deepseek-r1", entry.machine, devices=8, batch=mine.batch, **ASKED)
-        assert cut.expected is not None
         assert mine.copies > 1
-        energy = mine.expected.energy_per_token
-        assert energy is not None
-        assert energy < cut.expected.energy_per_token
+        if cut.expected is None:  # copies of its caches do not fit
+            assert not cut.fits
+            continue
+        assert mine.expected.throughput > cut.expected.throughput
 
 
 def test_users_are_compared_as_they_are_planned() -> None:
@@ -231,8 +231,10 @@ def test_ranks_that_intervals_cannot_tell_apart_say_so() -> None:
 def test_the_price_that_levels_levels(mixed: Comparison) -> None:
     told = next(each for each in mixed.what_would_change if each.startswith("At "))
     price = told.removeprefix("At ").split(" a device")[0]
-    assert "NVIDIA DGX H100 costs as much" in told  # the second, which costs more
-    level = compare("llama-3-70b", list(PRICES), **BOUNDED, price=PRICES | {"dgx-h100": price})
+    second = mixed.entries[1].machine  # which costs more
+    assert f"{second.name} costs as much" in told
+    key = next(key for key in PRICES if key.endswith(second.key))
+    level = compare("llama-3-70b", list(PRICES), **BOUNDED, price=PRICES | {key: price})
     one, other = (level.value(level.plan_of(each), "cost_per_token") for each in level.entries)
     assert (one / other).m_as("") == pytest.approx(1, rel=1e-3)
 

@@ -25,7 +25,7 @@ from calc.planning.choice import (
     with_tensor,
 )
 from calc.planning.estimate import RANGES
-from calc.planning.report import bases, cell, chosen, heading, in_its_unit, indistinct
+from calc.planning.report import bases, cell, chosen_formats, heading, in_its_unit, indistinct
 from calc.planning.serving import Plan
 from calc.planning.setup import devices_text, layout
 
@@ -165,7 +165,7 @@ class Comparison(Answer):
     @property
     def chosen(self) -> list[str]:
         """Devices and batch of each, and what all have in common."""
-        told = [(name, tuple(chosen(plan))) for name, plan in self._plans]
+        told = [(name, tuple(chosen_formats(plan))) for name, plan in self._plans]
         best = f"of each the layout and the batch that are best by {RULES[self.by]}"
         return [best, *common_first(told)]
 
