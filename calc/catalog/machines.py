@@ -9,6 +9,7 @@ error that names it, and an expectation that needs it is left out, never guessed
 from __future__ import annotations
 
 import math
+import re
 import sys
 from copy import copy
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from calc.catalog.hardware import DTYPES, Accelerator
 from calc.core.arguments import one_of, whole_number
 from calc.core.device import Device, check_device
 from calc.core.docstrings import public_names
-from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.errors import InputError, abbreviated, did_you_mean, marked
 from calc.core.formatting import html_table
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.provenance import Provenance
@@ -396,6 +397,12 @@ def of(given: Machine | Accelerator | Path | str) -> Machine:
     if isinstance(given, str | Path) and hardware.is_file(given):
         return get(given)
     if isinstance(given, str) and hardware.key_of(given) is None:
+        name, count = counted(given)
+        if count is not None:
+            raise InputError(
+                f"a machine is one name, and how many devices it has is {marked('devices', count)}"
+                f" of what takes it; got {given!r}: take {name!r}"
+            )
         asked = given.lower()
         if did_you_mean(asked, names()) and not did_you_mean(asked, hardware.names()):
             return get(given)  # which refuses it, with the machines that are near
@@ -412,6 +419,33 @@ def of(given: Machine | Accelerator | Path | str) -> Machine:
         if usual and _get(key).device == device:  # and not one of its own by that key
             return _get(key)
     return Machine(key=device.key, name=device.name, device=device, domain=1)
+
+
+BEFORE = r"(\d+)\s*[x×*]?\s*"
+"""How many devices there are, before their name: 8xh100, 8 H100."""
+BEHIND = r"\s*[x×*]\s*(\d+)"
+"""The same behind it: h100x8."""
+
+
+def counted(text: str) -> tuple[str, int | None]:
+    """Return the name of a device or a machine, and how many devices a text says there are.
+
+    >>> counted("8xh100"), counted("h100x8"), counted("4 H100"), counted("mi300x-8")
+    (('h100', 8), ('h100', 8), ('H100', 4), ('mi300x-8', None))
+    >>> counted("2xdgx-h100")
+    ('dgx-h100', 16)
+    """
+    if not _is_name(text):
+        for pattern, name, count in ((f"{BEFORE}(.+)", 2, 1), (f"(.+?){BEHIND}", 1, 2)):
+            found = re.fullmatch(pattern, text.strip())
+            if found and _is_name(found[name]):
+                key = key_of(found[name])
+                return found[name], int(found[count]) * (get(key).domain if key else 1)
+    return text, None
+
+
+def _is_name(text: str) -> bool:
+    return key_of(text) is not None or hardware.key_of(text) is not None
 
 
 def with_several(device: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -128,9 +129,14 @@ class CommandParser(argparse.ArgumentParser):
             group, self.group = import_module(f"calc.commands.{self.group}"), None
             command = self.prog.split()[-1].replace("-", "_")
             getattr(group, f"add_{command}")(self)
+            self.set_defaults(command=self)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.add_options()
+        if self.get_default("command") is not None:
+            from calc.commands.spellings import in_our_words
+
+            args = in_our_words(self, args)
         if self.get_default("called") is not None:
             before = CommandParser(prog=self.prog, add_help=False)
             before.add_argument("--config")
@@ -159,6 +165,9 @@ def command_parser() -> tuple[CommandParser, list[CommandParser]]:
         ' is {"value": 3.35, "unit": "TB/s"}, with its source where it has one, and a table'
         " is the list `rows`. A device may be the .toml file of one's own.",
     )
+    parser.add_argument(
+        "--version", action="version", version=f"calc {version('machine-foundations')}"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=CommandParser)
     parsers = []
     for name, (group, purpose) in COMMANDS.items():
@@ -180,6 +189,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         command_parser()[0].parse_args(arguments, options)
         check_files(options)
+        if options.command is not None:
+            from calc.commands.spellings import count_devices
+
+            count_devices(options)
         lines = write(options.run(options), options)
         write_config(options)
     except (InputError, DimensionalityError) as error:

@@ -7,6 +7,7 @@ data"; the reference of the library prints the same list.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from calc.catalog import models
 from calc.catalog.models import Transformer
 from calc.core.arguments import counted
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.nouns import arguments_of, options_of
 
 
@@ -140,12 +141,15 @@ def split_at_commas(text: str) -> list[str]:
 
 def numbers(name: str, text: str, example: str, separator: str = ",") -> list[float]:
     """The numbers between commas, as in `--pruning 0,0.5`."""
+    if re.search(r",0\d", text):
+        digits = text.replace(",", "")
+        raise InputError(
+            f"{marked(name)} has its numbers between commas; got {text}: write {digits}"
+        )
     try:
         return [typed_number(part) for part in text.split(separator)]
     except ValueError:
-        raise InputError(
-            f"{option_of(name)} needs numbers, as in {example}; got {text!r}"
-        ) from None
+        raise InputError(f"{marked(name)} needs numbers, as in {example}; got {text!r}") from None
 
 
 def add_config(parser: argparse.ArgumentParser, called: Callable[..., object]) -> None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+BILLIONS = re.compile(r"(\d[\d.]*)\s*B\b")
+
+
 def add_roofline(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("device", help="a name that `calc list` prints, such as h100, or a .toml")
     for name, unit, example in (("operations", "FLOP", "137 GFLOP"), ("traffic", "byte", "100 MB")):
@@ -158,4 +161,7 @@ def _eval(options: argparse.Namespace) -> Report:
         if not math.isfinite(converted.magnitude):
             raise InputError(f"{result} is too large for a floating-point number of {options.to}")
         result = converted
-    return Report([str(result)], facts={"expression": options.expression, "quantity": result})
+    lines = [str(result)]
+    if result.is_compatible_with("byte**2") and (billions := BILLIONS.search(options.expression)):
+        lines.append(f"{billions[0]} is bytes here; for billions write {billions[1]}e9")
+    return Report(lines, facts={"expression": options.expression, "quantity": result})

@@ -7,8 +7,10 @@ import argparse
 from calc.catalog import machines
 from calc.commands.options import add_options, chosen, numbers, whole
 from calc.commands.output import answers
+from calc.core.names import spellings, squeezed
 from calc.steps import collectives, curves, kernels, throughput
 
+OPERATIONS = spellings(dict.fromkeys(curves.OPERATIONS, ()))  # allreduce is all_reduce
 DEVICE = "a machine or a device that `calc list` prints, or a .toml"
 
 
@@ -40,7 +42,7 @@ def add_collective(parser: argparse.ArgumentParser) -> None:
 
 def _collective(options: argparse.Namespace) -> collectives.CollectiveTime:
     machine = machines.of(options.device)
-    operation = str(options.operation).lower().replace("-", "_")
+    operation = OPERATIONS.get(squeezed(options.operation), options.operation)
     devices = machine.domain if options.devices is None else options.devices
     return collectives.time(operation, options.size, devices, machine, options.software)
 

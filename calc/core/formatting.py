@@ -33,6 +33,7 @@ WORDS = {  # units that prose spells as words, and counts in the plural
     "byte": "byte",
     "day": "day",
     "week": "week",
+    "month": "month",
     "year": "year",
     "param": "parameter",
     "token": "token",

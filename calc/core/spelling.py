@@ -15,7 +15,9 @@ COUNTED = frozenset({"parameter", "token", "request", "sample"})
 SMALL_PREFIXES = frozenset({"femto", "pico", "nano", "micro", "milli", "centi"})
 BINARY_PREFIXES = frozenset({"kibi", "mebi", "gibi", "tebi", "pebi", "exbi"})
 CONTINUOUS = frozenset({"meter", "second", "gram", "watt", "joule", "hertz", "watt_hour"})
-WITHOUT_LARGE_PREFIX = frozenset({"second", "minute", "hour", "day", "week", "year", "percent"})
+WITHOUT_LARGE_PREFIX = frozenset(
+    {"second", "minute", "hour", "day", "week", "month", "year", "percent"}
+)
 
 
 class UnitTable(Protocol):

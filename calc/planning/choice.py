@@ -155,7 +155,7 @@ def candidates(
     ]
     if not found:
         asked = {"devices": devices, "tensor": tensor, "copies": copies}
-        told = ", ".join(f"{name}={count}" for name, count in asked.items() if count is not None)
+        told = ", ".join(marked(name, count) for name, count in asked.items() if count is not None)
         known = ", ".join(map(layout_text, candidates(setup)))
         raise InputError(
             f"{setup.machine.name} and {setup.model.name} allow no layout with {told}; groups of"

@@ -204,9 +204,9 @@ def _take_device(text: str, said: dict[str, Any]) -> str:
     found = next((m for p in WORDS["devices"] if (m := re.search(p, small))), None)
     if found is None:
         return text
-    before = re.search(rf"(?:(\d+)\s*[x×*]?\s*)?({VENDORS})$", small[: found.start()])
+    before = re.search(rf"(?:{machines.BEFORE})?({VENDORS})$", small[: found.start()])
     behind = re.match(
-        r"[^\s,;:]*(?:\s*(?:nvl\s?(\d+)|sxm\d?|pcie))?(?:\s*[x×]\s*(\d+))?", small[found.end() :]
+        rf"[^\s,;:]*(?:\s*(?:nvl\s?(\d+)|sxm\d?|pcie))?(?:{machines.BEHIND})?", small[found.end() :]
     )
     assert before is not None
     assert behind is not None

@@ -1,0 +1,89 @@
+"""What engines and people call options, numbers of devices and numbers, on the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from calc import commands
+from calc.commands.spellings import _ours, in_our_words
+from calc.core.errors import InputError
+from tests.calc.command import Command
+
+
+def parser_of(name: str) -> commands.CommandParser:
+    _, parsers = commands.command_parser()
+    (parser,) = [each for each in parsers if each.prog == f"calc {name}"]
+    parser.add_options()
+    return parser
+
+
+def test_every_spelling_is_of_an_option_and_none_is_ours() -> None:
+    parsers = [parser_of(name) for name in ("plan", "fit", "plan-service", "compare")]
+    taken = {action.dest for parser in parsers for action in parser._actions}
+    assert set(_ours().values()) <= taken
+    strings = {each for parser in parsers for each in parser._option_string_actions}
+    assert not strings & set(_ours())
+
+
+@pytest.mark.parametrize("theirs", ["-tp", "--tp", "--tensor-parallel-size"])
+def test_an_engines_option_is_ours(theirs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert in_our_words(parser_of("fit"), ["llama-3-8b", theirs, "2"]) == [
+        *("llama-3-8b", "--tensor", "2")
+    ]
+    assert capsys.readouterr().err == f"calc: {theirs} is --tensor here\n"
+    assert in_our_words(parser_of("fit"), [f"{theirs}=2"]) == ["--tensor=2"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("roofline h100 --tp 4", "--tp is --tensor here, which calc roofline does not take"),
+        ("fit llama-3-8b h100 --pp 4", "stages of a pipeline are cut by plan-training"),
+    ],
+)
+def test_an_option_that_is_not_there_is_told(
+    line: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        commands.main(line.split())
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("device", ["4xh100", "4×h100", "h100x4", "4 H100", "h100"])
+def test_a_number_of_devices_beside_their_name(device: str, command: Command) -> None:
+    more = () if device != "h100" else ("--devices", "4")
+    facts = command.facts("collective allreduce 1MB", device, *more)
+    assert (facts["devices"], facts["machine"]) == (4, "dgx-h100")
+    assert facts == command.facts("collective all-reduce 1MB dgx-h100 --devices 4")
+
+
+def test_numbers_of_devices_that_differ_are_refused(command: Command) -> None:
+    said = command.refuses("collective all-reduce 1MB 4xh100 --devices 2")
+    assert said == (
+        "calc: --devices is one number for all machines; got '4xh100' and --devices 2\n"
+    )
+    assert "one device is meant here" in command.refuses("roofline 8xh100 --flops 1 --bytes 1")
+
+
+def test_python_is_told_where_a_number_of_devices_goes() -> None:
+    from calc import machines
+
+    with pytest.raises(InputError, match="devices=8 of what takes it; got '8xh100': take 'h100'"):
+        machines.of("8xh100")
+
+
+def test_numbers_as_people_write_them(command: Command) -> None:
+    assert command.prints("eval", "3 month / 1 day").startswith("91.3")
+    assert "for billions write 7e9" in command.prints("eval", "7B * 2 byte")
+    assert "write 7e9" not in command.prints("eval", "7B / 2 byte * 1 byte")
+    plan = "plan llama-3-8b h100 --generated 10 --prompt"
+    assert "got 1,000: write 1000" in command.refuses(plan, "1,000")
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        commands.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("calc 0.")
