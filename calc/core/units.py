@@ -208,8 +208,10 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         canonical = _rounded if root else _cleaned
         if isinstance(value, float):
             return canonical(value), root
-        flat = [canonical(number) for number in value.ravel().tolist()]
-        return numpy.array(flat, dtype=float).reshape(value.shape), root
+        # Arrays of a sweep have few different numbers.
+        numbers, places = numpy.unique(value.ravel(), return_inverse=True)
+        same = numpy.array([canonical(number) for number in numbers.tolist()], dtype=float)
+        return same[places].reshape(value.shape), root
 
     def _comparable_with(self, other: object) -> tuple[Any, Any] | None:
         """This and the other magnitude, to compare; None where their dimensions differ."""
