@@ -15,7 +15,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from calc.core.docstrings import docstring
-from calc.core.errors import InputError, did_you_mean
+from calc.core.errors import InputError, did_you_mean, marked
 
 MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
 
@@ -95,8 +95,9 @@ def arguments_of(called: Callable[..., object], options: Mapping[str, Any]) -> d
         missing = [part for part in needed if given.get(part) is None]
         required = parameters[name].default is inspect.Parameter.empty
         if missing and (required or len(missing) < len(needed)):
-            others = "" if required else f" with {', '.join({*needed} - {*missing})}"
-            raise InputError(f"{called.__name__}() needs {', '.join(missing)}{others}")
+            beside = [] if required else [part for part in needed if part not in missing]
+            others = f" with {', '.join(map(marked, beside))}" if beside else ""
+            raise InputError(f"{called.__name__}() needs {', '.join(map(marked, missing))}{others}")
         if given and not missing:
             arguments[name] = noun(**given)
     return arguments
