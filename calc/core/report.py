@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from importlib import import_module
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from calc.core.errors import InputError
 from calc.core.formatting import columns, html_table, listed
@@ -72,7 +72,8 @@ class Table:
 class Reported:
     """What can be printed: a class has the parts of its report, and here they are rendered.
 
-    The parts are `title`, `tables`, `sentences` and `facts`, each made when something prints it.
+    The parts are `title`, `tables`, `sentences` and `facts`. A planner returns its answer
+    `settled`: all of them are made, and what prints it later formats them and computes no more.
     """
 
     _SENTENCES: ClassVar[Sequence[tuple[str, str]]] = ()
@@ -93,10 +94,15 @@ class Reported:
         """What is said below the tables, under titles; what has the title "" stands alone."""
         return {title: getattr(self, name) for name, title in self._SENTENCES}
 
-    @property
+    @cached_property
     def assumptions(self) -> tuple[str, ...]:
         """What the numbers stand on, a sentence each."""
         return tuple(self._assumptions())
+
+    def settled(self) -> Self:
+        """The same, with all that it says made."""
+        _ = self.title, self.tables, self.sentences, self.facts
+        return self
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:

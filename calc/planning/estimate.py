@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from calc.catalog import intervals
 from calc.catalog.intervals import Around
@@ -15,6 +16,7 @@ from calc.core.units import Quantity, from_parts, quantity
 from calc.laws.roofline import StepTime
 from calc.planning import capacity, expectation, time, users
 from calc.planning.capacity import Capacity
+from calc.planning.choice import on_fewest_devices
 from calc.planning.expectation import Expectation
 from calc.planning.service.loops import without_overlap
 from calc.planning.setup import Setup, is_array
@@ -23,6 +25,7 @@ from calc.steps.expectation import Missing
 
 TOO_SMALL = "memory capacity"
 COUNTS = ("devices", "copies", "batch", "prompt", "generated")
+POINTS = 100  # of a sweep that is printed; a million take minutes as they are expected
 RANGES = {  # what lies between bounds: its title in a table, and its unit
     "time_to_first_token": ("first token", "ms"),
     "time_per_token": ("each token", "ms"),
@@ -95,6 +98,25 @@ class Estimate(Setup):
         """
         needed = self.batch.magnitude if self.users is None else 0 * self.batch.magnitude + 1
         return needed <= self.largest_batch.magnitude
+
+    def settled(self) -> Self:
+        """The same, with all computed that asks how long steps take, and what memory holds.
+
+        Of more than so many points, what is expected is computed when it is asked for by its name.
+        """
+        _ = self.fits, self.memory, self.reading, self.writing, self._rate, self.needed
+        if not is_array(self.fits) or self.fits.size <= POINTS:
+            _ = self.expected
+        return self
+
+    @cached_property
+    def needed(self) -> Quantity | None:
+        """The fewest devices that hold one sequence; None where their number was given."""
+        if "devices" not in self.left_out or is_array(self.devices):
+            return None
+        if self.devices.magnitude == 1:
+            return self.devices
+        return on_fewest_devices(replace(self, batch=quantity(1, ""))).devices
 
     @property
     def memory(self) -> Quantity:

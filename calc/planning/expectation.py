@@ -151,18 +151,14 @@ def of(setup: Setup, fits: Any) -> Expectation | Missing:
     if not is_array(fits):
         return _of_lengths(setup)
     names, counts = users.COUNTS, _counts(setup, fits)
-    # Where copies of caches may not fit, a batch is a calculation of its own, as a plan's is.
-    alone = largest(setup.job.copies_of_caches) > 1
-    alike = counts if alone else counts[:-1]
-    same, places = numpy.unique(alike, axis=1, return_inverse=True)
+    same, places = numpy.unique(counts[:-1], axis=1, return_inverse=True)
     count = counts.shape[1]
     times = {name: numpy.empty(count) for name in ("reading", "writing")}
     parts: dict[str, dict[str, Any]] = {name: {} for name in times}
     made: Expectation | Missing = UNFIT
     for place, lengths in enumerate(same.T):
         here = places.ravel() == place
-        batches = () if alone else (counts[-1][here],)
-        made = _of_lengths(_asked(setup, names, (*lengths, *batches)))
+        made = _of_lengths(_asked(setup, names, (*lengths, counts[-1][here])))
         if isinstance(made, Missing):
             return made
         for name, total in made.times.items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +18,7 @@ from calc.core.report import Table
 from calc.core.units import Quantity, quantity
 from calc.networks import transformer
 from calc.planning import drawing
-from calc.planning.choice import RULES, on_fewest_devices
+from calc.planning.choice import RULES
 from calc.planning.estimate import COUNTS, RANGES, Bounds, Estimate
 from calc.planning.setup import Setup, devices_text, is_array, layout, memory_text
 from calc.published.power import watts
@@ -173,9 +172,8 @@ def chosen_formats(setup: Setup) -> Iterator[str]:
 
 def _why_so_many(plan: Estimate) -> str:
     """Whether the weights or the batch take so many devices."""
-    alone = on_fewest_devices(replace(plan, batch=quantity(1, "")))
-    if alone.devices.magnitude < plan.devices.magnitude:
-        return f"since {devices_text(alone.devices.magnitude)} does not hold batch {plan.batch}"
+    if plan.needed is not None and plan.needed < plan.devices:
+        return f"since {devices_text(plan.needed)} does not hold batch {plan.batch}"
     return "the fewest"
 
 

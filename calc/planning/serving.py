@@ -61,9 +61,12 @@ class Plan(Estimate, Answer):
     def _assumptions(self) -> Iterator[str]:
         return report.assumptions(self)
 
-    @property
+    @cached_property
     def what_would_change(self) -> tuple[str, ...]:
-        """What would make this another answer, a sentence each, planned as the answer was."""
+        """What would make this another answer, a sentence each, planned when it is asked for.
+
+        `explain` and JSON ask; what `print` shows does not, since it takes as long as some plans.
+        """
         if is_array(self.fits):
             raise InputError(
                 f"what would change is told of one point, and this plan has {self.fits.size}:"
@@ -329,8 +332,7 @@ def plan(
     else:
         check_devices(answer)
     # A model that writes no tokens and a format that the device lacks are refused now, not later.
-    _ = answer.reading, answer.writing
-    return answer
+    return answer.settled()
 
 
 def _asked_at_once(

@@ -141,7 +141,7 @@ class Check(Reported):
             return None
         return 100 * sum(row.share < self.hardest.share for row in self.near) / len(self.near)
 
-    @property
+    @cached_property
     def unsaid(self) -> list[str]:
         """What it leaves out, and what stands for it."""
         row, figures = self.claim.row, self.claim.figures
@@ -292,7 +292,7 @@ def check_file(path: Path | str, about: str = "") -> Check | Checks:
     for place, (claim, beside) in enumerate(claims, 2):  # as an editor counts its lines
         name = f"{path}:{place}"
         try:
-            checked[name] = check(claim, f"{beside} {about}".strip())
+            checked[name] = verdict(claim, f"{beside} {about}".strip())
         except InputError as reason:
             refused[name] = str(reason)
     return Checks(checked, refused)
@@ -310,6 +310,11 @@ def check(claim: str | Mapping[str, Any], about: str = "") -> Check:
     >>> print(check("Llama 3.1 70B in bf16 on 4 H100: 200 token/s for each of 64 users").title[0])
     impossible: 2.07 times the bound
     """
+    return verdict(claim, about).settled()
+
+
+def verdict(claim: str | Mapping[str, Any], about: str = "") -> Check:
+    """A claim beside its bounds, of which published rows are not yet asked."""
     understood = read(claim, about)
     machine = conditions.machine(understood.row)
     holds = {"serving": _serving, "training": _training, "collective": _collective}

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calc.catalog.machines import Machine
-from calc.core.arrays import Number
+from calc.catalog.machines import NO_TIME, Machine
+from calc.core.arrays import Number, numpy
 from calc.core.elementwise import largest, maximum, minimum
 from calc.core.units import Quantity
 from calc.laws.roofline import StepTime
@@ -79,28 +79,40 @@ def mean_pass(job: Job, batch: Any, prompt: float, generated: float) -> Parts:
     >>> print(mean_pass(Job.of("llama-3-8b", "dgx-h100"), 8, 1000, 200).total)
     5.830 ms
     """
+    end = prompt + generated
+    bent = _copies_fit(job, batch, prompt, end) != _copies_fit(job, batch, end, end)
+    bends = []
+    if isinstance(bent, bool) and bent:
+        bends = [_last_that_fits(job, batch, prompt, end)]
     shares: list[float] = []
     passes: list[Parts] = []
-    for share, low, high in _stretches(job, prompt, generated, batch):
+    for share, low, high in _stretches(job, prompt, generated, bends):
         for node in NODES:
             context = low + node * (high - low)
             shares.append(share / len(NODES))
             passes.append(serving_pass(job, Tokens(writing=batch, context=context)))
-    return _mean(shares, passes)
+    made = _mean(shares, passes)
+    if not isinstance(bent, bool):
+        for place in numpy.flatnonzero(bent):
+            _put(
+                made,
+                int(place),
+                mean_pass(job, float(batch[place]), prompt, generated),
+                batch.shape,
+            )
+    return made
 
 
 def _stretches(
-    job: Job, prompt: Any, generated: Any, batch: Any = None
+    job: Job, prompt: Any, generated: Any, others: Sequence[float] = ()
 ) -> Iterator[tuple[Any, Any, Any]]:
     """The share of an answer, and the contexts where it begins and ends, between its bends.
 
-    One is where a window or a selection is full, and with a batch of an expectation the other is
-    where copies of its caches no longer fit, so that devices share them out.
+    One is where a window or a selection is full.
     """
     end = prompt + generated
-    bends = [] if job.model.reach is None else [minimum(maximum(job.model.reach, prompt), end)]
-    if batch is not None and job.copies_of_caches > 1:
-        bends = sorted([*bends, _last_that_fits(job, batch, prompt, end)])
+    full = [] if job.model.reach is None else [minimum(maximum(job.model.reach, prompt), end)]
+    bends = sorted([*full, *others]) if others else full
     low = prompt
     for high in (*bends, end):
         if largest(high - low) > 0:
@@ -108,18 +120,29 @@ def _stretches(
         low = high
 
 
-def _last_that_fits(job: Job, batch: Any, low: float, high: float) -> float:
-    """The context up to which devices hold copies of the caches; the end that is nearest to it."""
+def _copies_fit(job: Job, batch: Any, context: float, end: float) -> Any:
+    """Whether devices have room for copies of caches so long, which they else share out."""
+    if job.copies_of_caches == 1:
+        return True
+    fit = holds_copies(job.with_context(end), batch, context)
+    return fit if getattr(fit, "ndim", 0) else bool(fit)
 
-    def fit(context: float) -> bool:
-        return bool(holds_copies(job, batch, context))
 
-    if fit(low) == fit(high):
-        return high
+def _last_that_fits(job: Job, batch: float, low: float, high: float) -> float:
+    """The context up to which there is room for them."""
+    end = high
     while high - low > 1:
         middle = (low + high) / 2
-        low, high = (middle, high) if fit(middle) else (low, middle)
+        low, high = (middle, high) if _copies_fit(job, batch, middle, end) else (low, middle)
     return low
+
+
+def _put(made: Parts, place: int, alone: Parts, shape: tuple[int, ...]) -> None:
+    """Put what is expected of one batch to its place among those of others."""
+    for name in dict.fromkeys((*made, *alone)):
+        seconds = numpy.array(numpy.broadcast_to(made.get(name, NO_TIME).m_as("s"), shape))
+        seconds[place] = alone.get(name, NO_TIME).m_as("s")
+        made[name] = SECOND * seconds
 
 
 def _mean(shares: Sequence[float], passes: Sequence[Parts]) -> Parts:

@@ -396,7 +396,7 @@ def gemm(m: int, n: int, k: int, machine: Machine, dtype: str | None = None) -> 
     )
     dtype = machine.device.usual_dtype if dtype is None else dtype
     machine.device.peak(dtype)  # refuses a format in which the device does not compute
-    return Gemm(m, n, k, machine, dtype_of(dtype))
+    return Gemm(m, n, k, machine, dtype_of(dtype)).settled()
 
 
 def expected(

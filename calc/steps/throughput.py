@@ -332,7 +332,7 @@ class _Asked:
             dtype=self.dtype,
             kernels=tuple(launched),
             **(own | {"devices": self.devices or 1} | more),
-        )
+        ).settled()
 
     def product(self, name: str, m: float, n: float, k: float, launches: float = 1) -> Kernel:
         """A matrix product at the format of the pass; its result has two bytes an element."""

@@ -11,7 +11,7 @@ import pytest
 import calc
 from calc import InputError
 from calc.published import closed_loops, conditions, predict, rows
-from calc.published.checking import Check, Checks, check_file
+from calc.published.checking import Check, Checks, check_file, verdict
 from calc.published.claims import read
 from calc.published.prediction import Comparison
 from calc.published.reading import Row
@@ -149,7 +149,7 @@ def verdicts(claims: list[Any]) -> list[bool]:
     found = []
     for claim in claims:
         try:
-            found.append(calc.check(claim).possible)
+            found.append(verdict(claim).possible)
         except InputError:
             found.append(True)
     return found
@@ -197,7 +197,7 @@ def test_closed_loops_are_possible_by_their_times() -> None:
         )
         device = conditions.machine(row).device.key
         claim = f"{row['model']} on {devices} {device}, {row['format']}, {lengths}"
-        assert calc.check(f"{claim}, {row['clients']} users: {times}").possible, row.id
+        assert verdict(f"{claim}, {row['clients']} users: {times}").possible, row.id
 
 
 @pytest.mark.skipif(not FACTS.is_dir(), reason="needs the results of MLPerf")

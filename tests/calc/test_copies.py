@@ -76,3 +76,24 @@ print(answer, end="")
         asked = [sys.executable, "-c", program]
         found = subprocess.run(asked, capture_output=True, text=True, check=True)
         assert found.stdout == planned()
+
+
+def test_values_survive_copies_with_what_they_answer() -> None:
+    machine = machines.get("dgx-h100")
+    job = calc.Job.of("llama-3-8b", machine, calc.Layout(tensor=2), calc.Formats("fp8", "fp8"))
+    tokens, batch = calc.Tokens(writing=8, context=1000), calc.Batch(8192)
+    training = calc.Job.of("llama-3-8b", machine, trained=calc.finetuning.Adapters())
+    plan = calc.plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200)
+    memory = calc.device_memory.fit("llama-3-8b", "h100", context=8192)
+    for value in (machine.memory_reached, machine.device.tdp, job, training, tokens, batch):
+        for copied in COPIES.values():
+            other = copied(value)
+            assert other == value
+            assert getattr(other, "provenance", None) == getattr(value, "provenance", None)
+    for copied in COPIES.values():
+        asked = calc.step(copied(job), copied(tokens))
+        assert asked == calc.step(job, tokens) == copied(asked)
+        assert str(copied(memory)) == str(memory)
+        assert copied(plan.throughput) == plan.throughput
+        assert copied(plan.job) == plan.job
+        assert calc.step(copied(training), batch) == calc.step(training, batch)

@@ -268,7 +268,7 @@ class Comparison(Answer):
             yield f"On the front nothing compared has both less {paid} and less time per token."
         yield from common_first([(self.label(of), plan.assumptions) for of, plan in plans.items()])
 
-    @property
+    @cached_property
     def what_would_change(self) -> tuple[str, ...]:
         """Prices at which ranks change, what twice the devices do, and what would fit."""
         return tuple(self._changes())

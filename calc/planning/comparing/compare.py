@@ -154,7 +154,7 @@ def compare(
         "by": by,
     }
     unranked = Comparison(tuple(entries), by, basis, limits, given)
-    return replace(unranked, entries=tuple(sorted(entries, key=unranked.rank)))
+    return replace(unranked, entries=tuple(sorted(entries, key=unranked.rank))).settled()
 
 
 def _several(given: Any) -> list[Any]:

@@ -326,7 +326,7 @@ class ServicePlan(Answer):
             **values(self, "why_not_others what_would_change assumptions"),
         }
 
-    @property
+    @cached_property
     def why_not_others(self) -> tuple[str, ...]:
         """Why the other groups and pools lose, a sentence each."""
         refused = (
@@ -352,7 +352,7 @@ class ServicePlan(Answer):
         )
         return f"{design}: {reason}; {rates} within the limits, by the closed form."
 
-    @property
+    @cached_property
     def what_would_change(self) -> tuple[str, ...]:
         """What would make this another answer, a sentence each, by the closed form."""
         return tuple(self._changes())

@@ -223,4 +223,4 @@ def break_even(
             f"no price of an API of {network.name} is in the data: name others to compare with,"
             f" as in {marked('api', apis.names()[0])}"
         )
-    return BreakEven(plan, offers)
+    return BreakEven(plan, offers).settled()

@@ -120,4 +120,4 @@ def plan_service(
         raise InputError(f"on_progress must be a function; got {abbreviated(on_progress)}")
     tell = (lambda done, total: None) if on_progress is None else on_progress
     designs, refused = search.designs(service, tell)
-    return ServicePlan(service, designs[0], tuple(designs), refused, flat(asked))
+    return ServicePlan(service, designs[0], tuple(designs), refused, flat(asked)).settled()

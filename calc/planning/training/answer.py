@@ -395,7 +395,7 @@ class TrainingPlan(Answer):
             **values(self, "searched fitting assumptions why_not_others what_would_change"),
         }
 
-    @property
+    @cached_property
     def why_not_others(self) -> tuple[str, ...]:
         """How many layouts do not fit, and by which part each of the next best is slower."""
         best, sentences = self.best.parts, []
@@ -412,7 +412,7 @@ class TrainingPlan(Answer):
             *sentences,
         )
 
-    @property
+    @cached_property
     def what_would_change(self) -> tuple[str, ...]:
         """What would make this another answer, a sentence each: devices, and how often they fail.
 

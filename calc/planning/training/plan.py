@@ -146,13 +146,14 @@ def plan_training(
         else grids.intensity(prices.grid),
     )
     if devices is not None:
-        return _planned(task, answer)
+        return _planned(task, answer).settled()
     if deadline is not None:
         latest = amount("s", "deadline", deadline, "30 day")
-        return _fewest(task, answer, whole, latest, on_progress)
+        return _fewest(task, answer, whole, latest, on_progress).settled()
     if paid is None or budget is None:
         raise InputError('a budget needs the price of a device, price ("3 USD/hour")')
-    return _most(task, answer, amount("USD", "budget", budget, "2e6 USD"), on_progress)
+    paid = amount("USD", "budget", budget, "2e6 USD")
+    return _most(task, answer, paid, on_progress).settled()
 
 
 def training_row(**asked: Any) -> Row:
