@@ -53,6 +53,13 @@ def test_one_server_is_m_m_1() -> None:
     )
 
 
+def test_more_clients_than_requests_are_as_many_as_requests() -> None:
+    trace = poisson(1, 20, 100, 50, 0.5, 1.0)
+    many, all_ = (simulate(replica(steps(0.01)), trace, None, count) for count in (99, 20))
+    assert many.done.tolist() == all_.done.tolist()
+    assert not many.arrivals.any()
+
+
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.5])
 def test_one_server_is_m_g_1(spread: float) -> None:
     """The queue before one server, by Pollaczek and Khinchine, whatever the lengths are."""
