@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 from calc.catalog import intervals
 from calc.catalog.intervals import Around
 from calc.core.arrays import numpy
-from calc.core.elementwise import choose, largest, where
+from calc.core.elementwise import choose, largest, maximum, minimum, where
 from calc.core.units import Quantity, from_parts, quantity
 from calc.laws.roofline import StepTime
 from calc.planning import capacity, expectation, time, users
@@ -70,8 +70,11 @@ class Estimate(Setup):
 
     @property
     def cache_memory(self) -> Quantity:
-        """The keys and values that each device holds."""
-        return self.capacity.caches(self.batch)
+        """The keys and values that each device holds, of users those that it has room for."""
+        if self.users is None:
+            return self.capacity.caches(self.batch)
+        running = minimum(self.batch.magnitude, maximum(self.largest_batch.magnitude, 1))
+        return self.capacity.caches(quantity(running, ""))
 
     @property
     def largest_batch(self) -> Quantity:

@@ -152,6 +152,9 @@ def test_users_of_a_plan_are_those_of_a_closed_loop() -> None:
     assert first < batch.expected.time_to_first_token  # which waits for all prompts
     assert token > batch.expected.time_per_token  # which waits for none
     assert "32 users" in one.answer
+    crowd = plan("llama-3-70b", "h100", users=64, devices=2, **asked)
+    assert crowd.fits  # since some wait for others
+    assert crowd.memory <= crowd.room
     assert "a batch of 32 read at once" in batch.answer
 
 
