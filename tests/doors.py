@@ -58,6 +58,8 @@ class Serving:
     dtype: str | None = None
     software: str | None = None
     price: str = "2 USD/hour"
+    copies: int = 1
+    experts: int = 1
 
     @property
     def context(self) -> int:
@@ -69,7 +71,9 @@ class Serving:
         names = ["devices", "batch", "prompt", "generated", "kv", "price"]
         said = {name: getattr(self, name) for name in ("weights", "dtype", "software")}
         said = {name: value for name, value in said.items() if value is not None}
-        return {name: getattr(self, name) for name in names} | said
+        cut = {name: getattr(self, name) for name in ("copies", "experts")}
+        cut = {name: count for name, count in cut.items() if count > 1}
+        return {name: getattr(self, name) for name in names} | said | cut
 
     @property
     def job(self) -> Job | None:
@@ -77,8 +81,9 @@ class Serving:
         if self.weights is None or self.dtype is None or self.software is None:
             return None
         software = None if self.software == "none" else self.software
+        layout = Layout(self.copies, self.devices // self.copies, experts=self.experts)
         formats = Formats(self.dtype, self.weights, self.kv)
-        return Job.of(self.model, self.place, Layout(tensor=self.devices), formats, software)
+        return Job.of(self.model, self.place, layout, formats, software)
 
 
 @dataclass(frozen=True)
@@ -284,6 +289,8 @@ def plan_of_text(asked: Serving) -> Answer:
 
 
 def fit(asked: Serving) -> Answer:
+    if asked.copies > 1:
+        return {}
     said = {"tensor": asked.devices, "context": asked.context, "kv": asked.kv}
     said |= {} if asked.weights is None else {"weights": asked.weights}
     found = device_memory.fit(asked.model, asked.place, asked.software, **said)
@@ -292,10 +299,13 @@ def fit(asked: Serving) -> Answer:
         "largest batch": Value(found.largest_batch),
         "fits": Value(float(found.largest_batch >= asked.batch)),
         "tokens": Value(found.tokens),
+        "tokens of whole sequences": Value(found.sequences * asked.context, 1e-5),
     }
 
 
 def fit_of_json(asked: Serving) -> Answer:
+    if asked.copies > 1:
+        return {}
     said = {"tensor": asked.devices, "context": asked.context, "kv": asked.kv}
     said |= {
         name: value
@@ -337,7 +347,7 @@ def steps(asked: Serving) -> Answer:
 def sums(asked: Serving) -> Answer:
     """The sums of a decode step as messages of a size, of which each block has one."""
     job = asked.job
-    if job is None or asked.devices == 1 or job.model.layers_with("experts"):
+    if job is None or asked.devices == 1 or asked.copies > 1 or job.model.layers_with("experts"):
         return {}
     size = quantity(2 * job.model.width * asked.batch, "byte")
     program = None if asked.software == "none" else asked.software
@@ -349,7 +359,7 @@ def sums(asked: Serving) -> Answer:
 
 def old_laws(asked: Serving) -> Answer:
     """`calc.inference`, whose steps are those of no software."""
-    if asked.job is None or asked.software != "none":
+    if asked.job is None or asked.software != "none" or asked.copies > 1:
         return {}
     place, model = machines.of(asked.place), models.get(asked.model)
     sizes = asked.dtype, asked.weights, asked.kv
@@ -362,7 +372,7 @@ def live_memory(asked: Serving) -> Answer:
     """The live figure of what fits, whose settings are those of a plan that is told the formats."""
     if asked.place not in machines.names() or asked.weights is None or asked.software is not None:
         return {}
-    if asked.weights not in memory.FORMATS or asked.kv not in memory.FORMATS:
+    if asked.weights not in memory.FORMATS or asked.kv not in memory.FORMATS or asked.copies > 1:
         return {}
     shown = memory.answer(
         asked.model,
@@ -392,10 +402,8 @@ def compared(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
     if not found.planned:
         return
     [row] = json.loads(found.json())["rows"]
-    if row["copies"] > 1 or row["experts"] > 1:  # which are no questions of other doors
-        return
-    chosen = replace(asked, devices=int(row["devices"]), batch=int(row["batch"]))
-    yield chosen, of_row(row)
+    counts = {name: int(row[name]) for name in ("devices", "batch", "copies", "experts")}
+    yield replace(asked, **counts), of_row(row)
 
 
 def live_decode(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
@@ -440,7 +448,8 @@ def service(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
         # A table of steps has points, between which it is a line.
         assert expected is not None
         assert Value(time, 0.03).agrees(number(expected, "s")), (time, str(expected), batch)
-    yield replace(chosen, batch=batch), {"tokens": Value(pool.replica.memory)}
+    held = Value(pool.replica.memory, 1e-3)  # of sequences of the mean length
+    yield replace(chosen, batch=batch), {"tokens of whole sequences": held}
 
 
 SERVING: tuple[Callable[[Serving], Answer], ...] = (
@@ -684,7 +693,7 @@ def serving(count: int, seed: str) -> Iterator[Serving]:
         tensor = 1
         while tensor * room < need and tensor < machine.domain:
             tensor *= 2
-        if chance.random() < 0.3:
+        if chance.random() < 0.5:
             tensor = chance.choice([1, 2, 4, 8])
         longest = network.context
         prompt = int(min(longest / 2, 10 ** chance.uniform(1.5, 4.3)))
