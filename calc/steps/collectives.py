@@ -1006,11 +1006,12 @@ def sending(devices: Number, machine: Machine) -> Quantity:
     >>> print(sending(8, machines.get("dgx-h100")), sending(16, machines.get("dgx-h100")))
     450 GB/s 400 Gbit/s
     """
-    inside = devices <= machine.domain
-    if smallest(inside) == largest(inside):
-        return machine.bandwidth if largest(inside) else machine.ports
-    rates = (one.m_as("byte/s") for one in (machine.bandwidth, machine.ports))
-    return quantity(where(inside, *rates), "byte/s")
+    if largest(devices) <= machine.domain:
+        return machine.bandwidth
+    if smallest(devices) > machine.domain:
+        return machine.ports
+    inside, outside = (one.m_as("byte/s") for one in (machine.bandwidth, machine.ports))
+    return quantity(where(devices <= machine.domain, inside, outside), "byte/s")
 
 
 def expert_exchange(machine: Machine, size: Quantity, devices: Number) -> tuple[Quantity, Quantity]:
