@@ -1008,7 +1008,7 @@ def sending(devices: Number, machine: Machine) -> Quantity:
     """
     if largest(devices) <= machine.domain:
         return machine.bandwidth
-    if smallest(devices) > machine.domain:
+    if smallest(1.0 * devices) > machine.domain:  # of whole numbers too
         return machine.ports
     inside, outside = (one.m_as("byte/s") for one in (machine.bandwidth, machine.ports))
     return quantity(where(devices <= machine.domain, inside, outside), "byte/s")
