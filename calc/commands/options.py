@@ -32,10 +32,13 @@ def whole(text: str) -> int:
     raise argparse.ArgumentTypeError(f"a whole number is needed here; got {abbreviated(text)}")
 
 
+EXACT = 2**53  # above it a float holds no digit of what was typed
+
+
 def typed_number(text: str) -> float:
     """Return a number as people write it; a whole one is an int, and is told as it was typed."""
     number = float(counted(text))
-    return int(number) if number.is_integer() else number
+    return int(number) if number.is_integer() and abs(number) < EXACT else number
 
 
 TYPES: dict[str, Callable[[str], object]] = {
