@@ -247,7 +247,7 @@ def test_a_file_may_contradict_what_is_typed(
     file = written(flatly(plan_training, "llama-3-8b", "dgx-h100", **TRAINED).to_toml(), "run.toml")
     error = told(capsys, f"plan-training --config {file} --deadline '3 day'", 1)
     assert (
-        "takes one of devices, deadline and budget; got --devices 64, --deadline '3 day'" in error
+        'takes one of devices, deadline and budget; got --devices 64, --deadline "3 day"' in error
     )
 
 
