@@ -16,6 +16,7 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import Matrix
+from calc.catalog.software import Software
 from calc.core.arguments import as_list, check_is, number, one_of, whole_number
 from calc.core.elementwise import floor, maximum
 from calc.core.errors import InputError
@@ -43,6 +44,7 @@ TARGETS = ("linear", "attention")  # matrices with an adapter: all of the layers
 HOST = ("weights", "optimizer", "activations")  # what may wait in the memory of the host
 MATRIXWISE = ("adafactor-mixed", "muon-mixed")  # recipes that see the shape of a matrix
 ON_THE_HOST = Missing("what streams between a host and its device was not measured")
+EAGER = "whole"  # the loss as PyTorch computes it, where no program is named
 HELD_LAYERS = 2  # of streamed weights: one that computes, and one that arrives
 
 
@@ -287,13 +289,24 @@ def states(model: Transformer | str, recipe: str = "adam-mixed") -> dict[str, Qu
     return sizes
 
 
+def loss_by(software: Software, trained: Training) -> str:
+    """Return how a program computes the loss: eagerly where adapters are trained and none is named.
+
+    >>> from calc import software
+    >>> loss_by(software.get("megatron"), LORA), loss_by(software.UNKNOWN, LORA)
+    ('in place', 'whole')
+    """
+    named = software.key or not isinstance(trained, Adapters)
+    return software.loss if named else EAGER
+
+
 def memory(
     model: Transformer | str,
     trained: Training = LORA,
     batch: Batch = ONE_SEQUENCE,
     *,
     recipe: str | None = None,
-    loss: str = "whole",
+    loss: str = EAGER,
     gradients: str = "accumulated",
     host: Iterable[str] = (),
 ) -> DeviceMemory:

@@ -17,7 +17,7 @@ from calc.networks import transformer
 from calc.planning.setup import A_TOKEN, is_array
 from calc.steps import device_memory, layouts
 from calc.steps.expectation import Step
-from calc.steps.finetuning import Adapters
+from calc.steps.finetuning import Adapters, loss_by
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.layouts import DeviceMemory
 from calc.steps.timing import step
@@ -101,7 +101,8 @@ class Cuts:
         """What the fullest device holds."""
         run = self.run
         sizes = run.length, quantity(self.sequences, ""), self.recomputation, run.recipe
-        loss, dtype = run.job.software.loss, run.job.formats.dtype
+        loss = loss_by(run.job.software, run.job.trained)
+        dtype = run.job.formats.dtype
         return layouts.memory_per_device(run.job.model, self.layout, *sizes, loss=loss, dtype=dtype)
 
     @cached_property
