@@ -157,7 +157,13 @@ class Around:
 
 
 def marked(facts: Mapping[str, Any], unit: str, between: str) -> str:
-    """Both ends of a range as numbers of that unit, what is a bound behind its sign."""
+    """Return both ends of a range as numbers of that unit, what is a bound behind its sign.
+
+    >>> from calc import quantity
+    >>> facts = {"low": quantity("8 ms"), "high": quantity("15 ms"), "cut": "low"}
+    >>> print(marked(facts, "ms", " to "))
+    ≥8 to 15
+    """
     return between.join(
         f"{sign if end == facts['cut'] else ''}{three(facts[end], unit)}"
         for end, sign in ENDS.items()
@@ -165,12 +171,22 @@ def marked(facts: Mapping[str, Any], unit: str, between: str) -> str:
 
 
 def three(value: Quantity, unit: str) -> str:
-    """A number in three digits, in that unit."""
+    """Return a number in three digits, in that unit.
+
+    >>> from calc import quantity
+    >>> print(three(quantity("0.0123456 s"), "ms"))
+    12.3
+    """
     return str(quantity(float(f"{value.m_as(unit):.3g}"), ""))
 
 
 def cuts(ranges: Mapping[str, Around | None]) -> str:
-    """The clause that says which ranges end at a bound, by what they are of; "" where none does."""
+    """Return the clause that says which ranges end at a bound, or "" where none does.
+
+    >>> from calc import quantity
+    >>> print(cuts({"token": around(quantity("10 ms"), 0.5, 1.5, quantity("8 ms"))}))
+    ; the bound cuts token at 8 ms (−20%)
+    """
     told = [f"{name} at {each}" for name, each in ranges.items() if each and each.cut]
     return f"; the bound cuts {', '.join(told)}" if told else ""
 

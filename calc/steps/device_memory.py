@@ -955,7 +955,12 @@ def advised(memory: Memory) -> Memory:
 
 
 def ways(memory: Memory, sequences: int = 1, kinds: Sequence[str] = KINDS) -> Iterator[Way]:
-    """Yield the smallest change of each kind, or of several together, with which so many fit."""
+    """Yield the smallest change of each kind, or of several together, with which so many fit.
+
+    >>> tight = fit("llama-3-70b", "h100", software="vllm")
+    >>> print(next(ways(tight, kinds=["tensor"])).settings)
+    {'tensor': 2}
+    """
     changes = [list(_changes(memory, sequences, kind)) for kind in kinds]
     for together in range(1, MOST_CHANGES + 1):
         found = False
@@ -1079,7 +1084,13 @@ def cache_tokens(job: Job, draft: Job | None, length: float) -> int:
 
 
 def holds_copies(job: Job, sequences: Number, context: Number) -> Truth:
-    """Return whether devices hold their caches whole, those that several have the same of too."""
+    """Return whether devices hold their caches whole, those that several have the same of too.
+
+    >>> from calc import Layout
+    >>> job = Job.of("llama-3-8b", "dgx-h100", Layout(tensor=8))
+    >>> print(holds_copies(job, 64, 8192), holds_copies(job, 6400, 8192))
+    True False
+    """
     model = reaching(job.model, largest(context))
     cache: Number = transformer.kv_cache(model, maximum(context, 1.0), job.formats.kv).m_as("byte")
     held = sequences / job.layout.data * job.copies_of_caches * cache / job.layout.tensor

@@ -340,12 +340,20 @@ def slices_of(model: Transformer) -> tuple[int, ...]:
 
 
 def divisors(number: int) -> list[int]:
-    """All whole numbers that divide this one."""
+    """Return all whole numbers that divide this one.
+
+    >>> divisors(12)
+    [1, 2, 3, 4, 6, 12]
+    """
     return [count for count in range(1, number + 1) if number % count == 0]
 
 
 def one_of_counts(counts: Sequence[int]) -> str:
-    """What a refusal offers, "1, 2 or 4"; of many the first ones and the last."""
+    """Return the words in which a refusal offers counts, of many the first ones and the last.
+
+    >>> one_of_counts([1, 2, 4])
+    '1, 2 or 4'
+    """
     *others, last = map(str, counts if len(counts) <= 8 else (*counts[:7], counts[-1]))
     return f"{', '.join(others)} or {last}" if others else last
 

@@ -446,7 +446,12 @@ def rates(
 def different_rates(
     used: Iterable[tuple[str, Quantity | Surface]],
 ) -> dict[str, tuple[Quantity | Surface, ...]]:
-    """Each rate once, by the kind of kernel; no launch that was not measured is among them."""
+    """Return each rate once, by the kind of kernel, without launches that were not measured.
+
+    >>> from calc import quantity
+    >>> different_rates([("gemm", quantity("600 TFLOP/s"))])
+    {}
+    """
     different: dict[str, dict[str, Quantity | Surface]] = {}
     for kind, rate in used:
         if isinstance(rate, Surface):

@@ -316,7 +316,13 @@ def training_bounds(
     inner: Link | None = None,
     outer: Link | None = None,
 ) -> StepTime:
-    """The parts of that time at published rates alone."""
+    """Return the parts of that time at published rates alone.
+
+    >>> from calc import Batch, Job, Layout
+    >>> job = Job.of("llama-3-8b", "dgx-h100", Layout(data=8))
+    >>> print(training_bounds(job, Batch(length=8192)).lower)
+    444.1 ms
+    """
     Job.check(job)
     Batch.check(batch)
     model, layout = job.model, job.layout

@@ -68,7 +68,13 @@ def serving_step(job: Job, tokens: Tokens) -> Step:
 
 
 def expected(job: Job, tokens: Tokens) -> Parts | Missing:
-    """What is expected of a pass of serving, or why nothing is."""
+    """Return what is expected of a pass of serving, or why nothing is.
+
+    >>> parts = expected(Job.of("llama-3-8b", "dgx-h100"), Tokens(writing=1, context=4096))
+    >>> assert parts
+    >>> print(parts.total)
+    5.611 ms
+    """
     if not isinstance(job.machine, Machine):
         return expectation.NO_MACHINE
     given = *vars(tokens).values(), job.layout.tensor
@@ -76,7 +82,12 @@ def expected(job: Job, tokens: Tokens) -> Parts | Missing:
 
 
 def serving_bounds(job: Job, tokens: Tokens) -> StepTime:
-    """The bounds of a pass of serving."""
+    """Return the bounds of a pass of serving.
+
+    >>> job = Job.of("llama-3-8b", "dgx-h100")
+    >>> print(serving_bounds(job, Tokens(writing=1, context=4096)).lower)
+    4.641 ms
+    """
     Job.check(job)
     Tokens.check(tokens)
     roofs = _workload(job, tokens).between(job.peak, job.memory_bandwidth)
