@@ -90,7 +90,7 @@ class ServicePlan(Answer):
         """The largest rate that these devices take within the limits, by the closed form."""
         return quantity(self.design.most, "request/s")
 
-    @property
+    @cached_property
     def least_devices(self) -> int:
         """The fewest devices with which any program could keep the limits, at published rates."""
         return min(
