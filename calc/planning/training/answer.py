@@ -87,8 +87,8 @@ class TrainingPlan(Answer):
         """The best of those that make no choice which no published row has made; None for none."""
         if not self.best.beyond_published:
             return self.best
-        alike = (cuts.where(precedents.within(cuts)) for cuts in self.cuts)
-        return next(iter(best_of([cuts for cuts in alike if cuts.count])), None)
+        alike = [precedents.within(cuts) for cuts in self.cuts]
+        return next(iter(best_of(self.cuts, alike, most=1)), None)
 
     @property
     def layout(self) -> Layout:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from calc.core.arrays import numpy
+from calc.core.arrays import Truths, numpy
 from calc.core.elementwise import different
 from calc.core.units import Quantity
 from calc.laws import parallelism, training
@@ -91,8 +92,12 @@ class Candidate:
         return " ".join(words) or "one device"
 
 
-def best_of(fitting: list[Cuts]) -> list[Candidate]:
-    """The best layouts by what is expected of each, one for each way to cut.
+def best_of(
+    fitting: Sequence[Cuts], wanted: Sequence[Truths] | None = None, most: int = SHOWN
+) -> list[Candidate]:
+    """The best layouts by what is expected of each, one for each way to cut, so many at most.
+
+    Of those that are `wanted` alone, where this is said.
 
     Where messages hide, layouts are equal: then that is taken whose parts are shortest in sum, and
     of such the one that holds least. What was not measured of a rate comes last, by its bound.
@@ -106,8 +111,10 @@ def best_of(fitting: list[Cuts]) -> list[Candidate]:
     places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
     degrees = [numpy.concatenate([getattr(cuts.layout, name) for cuts in fitting]) for name in WAYS]
     order = numpy.lexsort((memory, bounds, times))  # of which NaN is the last
+    if wanted is not None:
+        order = order[numpy.concatenate(wanted)[order]]
     _, way = different(*degrees)
     _, first = numpy.unique(numpy.asarray(way)[order], return_index=True)
-    chosen = order[numpy.sort(first)[:SHOWN]]
+    chosen = order[numpy.sort(first)[:most]]
     best = (fitting[owners[place]].one(int(places[place])) for place in chosen)
     return [Candidate(cuts, cuts.memory, cuts.step) for cuts in best]

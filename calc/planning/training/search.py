@@ -131,7 +131,10 @@ class Cuts:
     def where(self, wanted: Truths) -> Cuts:
         """Those of them that are wanted."""
         layout = _changed(self.layout, lambda values: values[wanted])
-        return replace(self, layout=layout, sequences=self.sequences[wanted])
+        chosen = replace(self, layout=layout, sequences=self.sequences[wanted])
+        if "held" in vars(self):  # each layout holds what it held among the others
+            vars(chosen)["held"] = self.held[wanted]
+        return chosen
 
     def one(self, place: int) -> Cuts:
         """One of them, in plain numbers."""
