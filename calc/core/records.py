@@ -81,7 +81,8 @@ class Entry:
             return True
         if type(other) is not type(self):
             return NotImplemented
-        pairs = zip(_said(self).values(), _said(other).values(), strict=True)
+        names = (field.name for field in fields(type(self)))  # of which the key comes first
+        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
         return all(mine is theirs or mine == theirs for mine, theirs in pairs)
 
     def __hash__(self) -> int:

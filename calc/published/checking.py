@@ -14,10 +14,11 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.software import UNKNOWN
 from calc.core.citations import citation
@@ -488,20 +489,18 @@ def _nearest(claim: Row, machine: Machine) -> Iterator[Near]:
     )
     for _, place in ranked[:ROWS]:
         row = candidates[place]
-        if (share := predict(row).share_of_bound) is not None:
+        if (share := _share(row)) is not None:
             yield Near(row, share)
 
 
 def _distance(row: Row, claim: Row, machine: Machine) -> float:
     """How unlike a published row is: its model and its device count most."""
-    try:
-        device, count = conditions.machine(row).device, conditions.devices(row)
-        sizes = [_parameters(values) for values in (row, claim)]
-    except InputError:
-        return math.inf
     if row["collective"] != claim["collective"]:
         return math.inf
-    pairs = [(count, conditions.devices(claim), 1.0), (*sizes, 4.0)]
+    if (one := _sizes(row)) is None or (other := _sizes(claim)) is None:
+        return math.inf
+    device, count, parameters = one
+    pairs = [(count, other[1], 1.0), (parameters, other[2], 4.0)]
     others = ("batch", "input_len", "output_len")
     pairs += [(row.number(name) or 1e4, claim.number(name) or 1e4, 0.3) for name in others]
     far: float = sum(weight * abs(math.log2(one / other)) for one, other, weight in pairs)
@@ -509,6 +508,20 @@ def _distance(row: Row, claim: Row, machine: Machine) -> float:
 
 
 @cache
+def _share(row: Row) -> float | None:
+    """The share of its bound that a published row reached, kept: many claims are near the same."""
+    return predict(row).share_of_bound
+
+
+@lru_cache(maxsize=8192)  # of which a claim, unlike published rows, need not stay
+def _sizes(row: Row) -> tuple[Accelerator, int, float] | None:
+    """The device of a row, how many there are, and its parameters; None where one is not known."""
+    try:
+        return conditions.machine(row).device, conditions.devices(row), _parameters(row)
+    except InputError:
+        return None
+
+
 def _parameters(row: Row) -> float:
     """Parameters of a row's model; of a collective, which has none, the size of its message."""
     if row.group == "collective":
