@@ -15,7 +15,7 @@ from typing import Any
 
 from calc.catalog import models
 from calc.catalog.models import Transformer
-from calc.core.arguments import counted
+from calc.core.arguments import counted, without_point
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.nouns import arguments_of, options_of
 
@@ -32,13 +32,9 @@ def whole(text: str) -> int:
     raise argparse.ArgumentTypeError(f"a whole number is needed here; got {abbreviated(text)}")
 
 
-EXACT = 2**53  # above it a float holds no digit of what was typed
-
-
 def typed_number(text: str) -> float:
     """Return a number as people write it; a whole one is an int, and is told as it was typed."""
-    number = float(counted(text))
-    return int(number) if number.is_integer() and abs(number) < EXACT else number
+    return without_point(float(counted(text)))
 
 
 TYPES: dict[str, Callable[[str], object]] = {
@@ -78,22 +74,21 @@ def add_options(
     defaults: Mapping[str, object] | None = None,
 ) -> None:
     """An option for each value that docstrings tell of, or for those that are named."""
-    known = options_of(called)
+    known, defaults = options_of(called), defaults or {}
     for name in names or [name for name, told in known.items() if told.meaning]:
         told, option = known[name], option_of(name)
-        default = (defaults or {}).get(name, told.default)
+        default = defaults.get(name, told.default)
         help_ = told.meaning.replace("%", "%%")
         if default is False:
             parser.add_argument(option, dest=name, action="store_true", help=help_)
             continue
-        required = told.required and default is None
         if isinstance(default, tuple):
             default = ",".join(map(str, default))
         parser.add_argument(
             option,
             dest=name,
             metavar=option.removeprefix("--").replace("-", "_").upper(),
-            required=required,
+            required=told.required and name not in defaults,
             default=default,
             type=TYPES.get(told.annotation, str),
             help=help_ if default is None else f"{help_} (default: %(default)s)",

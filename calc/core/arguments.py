@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SUFFIXES = {"K": 1e3, "M": 1e6, "B": 1e9}
+EXACT = 2**53  # above it a float holds no digit of what was typed
 LARGEST = 2**62  # above all counts, so that no integer of an array wraps
 
 
@@ -30,6 +31,15 @@ def counted(given: Any) -> Any:
         return float(given.replace(",", ""))
     match = re.fullmatch(r"\s*(\d[\d.]*)\s*([kKMB])\s*", given) if isinstance(given, str) else None
     return float(match[1]) * SUFFIXES[match[2].upper()] if match else given
+
+
+def without_point(number: float) -> int | float:
+    """Return a whole number as an int, and any other as it is.
+
+    >>> without_point(8.0), without_point(0.5)
+    (8, 0.5)
+    """
+    return int(number) if float(number).is_integer() and abs(number) < EXACT else number
 
 
 def whole_number(name: str, given: Any, at_least: int = 1) -> int:

@@ -18,6 +18,7 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.catalog.software import NO_SOFTWARE, Software
+from calc.core.arguments import without_point
 from calc.core.errors import InputError, abbreviated, did_you_mean, extra
 from calc.core.files import read_text, writable, write_text
 from calc.core.nouns import arguments_of, options_of
@@ -117,14 +118,13 @@ def _plain(value: Any) -> Any:
         return {_plain(name): _plain(part) for name, part in value.items()} or None
     if isinstance(value, list | tuple | range):
         return [_plain(part) for part in value]
-    return value.tolist() if hasattr(value, "tolist") else value
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    return without_point(plain) if isinstance(plain, float) else plain
 
 
 def _whole(number: Any) -> Any:
     """Numbers, or lists of them, without a point where they need none."""
-    if isinstance(number, list):
-        return [_whole(part) for part in number]
-    return int(number) if float(number).is_integer() else number
+    return [_whole(part) for part in number] if isinstance(number, list) else without_point(number)
 
 
 def _of_the_data(value: Transformer | Machine) -> bool:

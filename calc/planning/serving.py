@@ -214,16 +214,19 @@ class Plans(Answer):
         """What one point takes, with its parts where they are asked for, or a line for each."""
         if self._side_by_side:
             return report.points_tables(self.plans)
-        tables, expected = report.parts_table(self.plans[0]), self.plans[0].expected
-        if self.with_parts and expected is not None:
-            passes = expected.passes.items()
-            tables += [Table(parts.rows(title), detail=True) for title, parts in passes]
-        return tables
+        return [*report.parts_table(self.plans[0]), *self._passes]
+
+    @cached_property
+    def _passes(self) -> list[Table]:
+        """The parts of the passes that are expected, where they are asked for."""
+        if not self.with_parts or (expected := self.plans[0].expected) is None:
+            return []
+        return [Table(parts.rows(title), detail=True) for title, parts in expected.passes.items()]
 
     def table(self) -> str:
         """The short answer, and the parts where they are asked for, however many lines they take."""
-        parts = [table for table in self.tables if table.detail and self.with_parts]
-        return "\n\n".join([super().table(), *("\n".join(table.lines) for table in parts[1:])])
+        passes = ("\n".join(table.lines) for table in self._passes)
+        return "\n\n".join([super().table(), *passes])
 
     def draw(self) -> Figure:
         """Throughput against the time per token over the points, what is expected with its band."""

@@ -165,10 +165,11 @@ def test_plan(command: Command) -> None:
         ("What would change it", made.what_would_change),
     ):
         assert "\n".join([f"{title}:", *(f"- {each}" for each in sentences)]) in told
-    small = command.prints(f"{line} --weights INT8 --devices 1")
-    assert re.search("batch that fits +39\n", small)
+    small = command.prints(f"{line} --weights INT8 --devices 1 --software none")
+    # 68.45e9 weights of a byte and twice 128256 × 8192 of two leave 1200 tokens of 327680 byte
+    assert re.search("batch that fits +33\n", small)
     tight = command.prints(f"{line} --devices 1 --explain")
-    assert re.search(r"[\d.]+ GiB +of 80 GiB: does not fit", tight)
+    assert re.search(r"[\d.]+ GiB +of 72.85 GiB: does not fit", tight)
     assert "- It fits on 2 devices." in tight
 
 
@@ -205,6 +206,9 @@ def test_plans_for_several_counts(command: Command) -> None:
         alone = calc.plan(
             "llama-3-70b", "h100", devices=devices, batch=batch, prompt=1000, generated=200
         )
+        if not alone.fits:
+            assert (devices, batch, row[3:5]) == ("2", "64", ["–", "–"])
+            continue
         assert alone.expected is not None
         token, written = alone.expected.time_per_token, alone.expected.throughput
         assert float(row[3]) == pytest.approx(token.m_as("ms"), rel=5e-3)
@@ -348,7 +352,7 @@ def test_show_a_source_as_answers_name_it(command: Command) -> None:
 
 
 def test_a_size_below_zero_is_refused_as_a_size(command: Command) -> None:
-    assert "positive and in byte; got -1 GB" in command.refuses("collective all-reduce -1GB h100")
+    assert "positive and in byte; got -1GB" in command.refuses("collective all-reduce -1GB h100")
 
 
 def test_show_a_recipe(command: Command) -> None:

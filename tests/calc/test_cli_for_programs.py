@@ -479,7 +479,7 @@ def test_validate_takes_a_device_of_ones_own(
         ("mla", "attention.latent_crossover"),
         ("moe", "experts.decode"),
         ("expert parallelism", "experts.decode"),
-        ("ttft", "calc compare"),
+        ("ttft", "calc plan"),
         ("disaggregated", "planning.plan_service"),
         ("multi-token prediction", "serving.drafting_gain"),
         ("acceptance", "inference.speculative_tokens"),

@@ -363,7 +363,7 @@ def test_one_device_of_a_machine_sends_nothing() -> None:
             ("all_reduce", "1 GB", 100, "h100"),
             "100 devices do not fill 13 domains of NVIDIA DGX H100 evenly, each of 8 at most; giv",
         ),
-        (("all_reduce", "1 GB", 16, "mi300x"), "has no bandwidth of a device to the network"),
+        (("all_reduce", "1 GB", 16, "mi300x"), "no port of it to others: take at most 8"),
         (("all_reduce", "1 GB", 17, "tpu-v5e"), "no slice of Google TPU v5e pod, 16 × 16, has 17"),
     ],
 )

@@ -76,4 +76,6 @@ def lighthouse(site: Path, pages: list[str], categories: str) -> dict[str, dict[
     """Lighthouse's scores of each page, 0 to 100 by category, and the audits that failed."""
     chromium = needed("chromium", "judge the pages with Lighthouse")
     with served(site) as address:
-        return run("lighthouse.mjs", chromium, categories, *(f"{address}/{page}" for page in pages))
+        addresses = [f"{address}/{page}" for page in pages]
+        scores: dict[str, dict[str, Any]] = run("lighthouse.mjs", chromium, categories, *addresses)
+    return scores

@@ -78,12 +78,13 @@ class Checkpoint(NamedTuple):
 
 
 def names() -> tuple[str, ...]:
-    """The names of all formats that checkpoints are released in.
+    """The names of all formats that checkpoints are released in, in every one of their spellings.
 
-    >>> "awq" in names(), "q4_k_m" in names()
-    (True, True)
+    >>> "awq" in names(), "int4" in names(), "q4_k_m" in names()
+    (True, True, True)
     """
-    return ("bf16", "fp16", "fp32", *SCHEMES, *(name.lower() for name in MIXTURES))
+    schemes = (name for key, scheme in SCHEMES.items() for name in (key, *scheme.also))
+    return ("bf16", "fp16", "fp32", *schemes, *(name.lower() for name in MIXTURES))
 
 
 def named(model: Transformer, given: str, argument: str = "weights") -> Checkpoint | None:
