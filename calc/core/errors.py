@@ -8,7 +8,7 @@ raise InputError.
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 # What stands around an argument in a message, and between its parts: no text that is typed has it.
@@ -112,3 +112,13 @@ def did_you_mean(given: str, names: Iterable[str]) -> str:
     *others, last = near[:3] or [""]
     joined = f"{', '.join(others)} or {last}" if others else last
     return f"did you mean {joined}? " if joined else ""
+
+
+def one_of_counts(counts: Sequence[int]) -> str:
+    """Return what a refusal offers, of many the first ones and the last.
+
+    >>> one_of_counts((1, 2, 4))
+    '1, 2 or 4'
+    """
+    *others, last = map(str, counts if len(counts) <= 8 else (*counts[:7], counts[-1]))
+    return f"{', '.join(others)} or {last}" if others else last

@@ -17,11 +17,11 @@ from calc.catalog import engines, machines
 from calc.core.arguments import counted, whole_number
 from calc.core.arrays import Number, numpy
 from calc.core.elementwise import largest, smallest, where
-from calc.core.errors import InputError, marked
+from calc.core.errors import InputError, marked, one_of_counts
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning.capacity import device_counts, most_sequences
 from calc.planning.setup import Setup, is_array, layout as layout_text
-from calc.steps.job import Layout, one_of_counts
+from calc.steps.job import Layout
 
 if TYPE_CHECKING:
     from calc.planning.estimate import Estimate

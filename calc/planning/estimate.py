@@ -285,10 +285,19 @@ class Estimate(Setup):
 
     @cached_property
     def _without_overlap(self) -> tuple[Quantity, Quantity]:
-        """Times to first token and per token where the parts of each step follow one another."""
-        if self.users is None:
-            return self.reading.upper, self.writing.upper
-        return users.loops(self, self.fits, without_overlap)
+        """Times to first token and per token where the parts of each step follow one another.
+
+        What does not fit has those of its passes.
+        """
+        passes = self.reading.upper, self.writing.upper
+        if self.users is None or not largest(self.fits):
+            return passes
+        met = users.loops(self, self.fits, without_overlap)
+        first, token = (
+            from_parts(where(self.fits, each.m_as("s"), alone.m_as("s")), each._units)
+            for each, alone in zip(met, passes, strict=True)
+        )
+        return first, token
 
     @cached_property
     def _answer(self) -> Bounds:

@@ -307,7 +307,7 @@ def check(claim: str | Mapping[str, Any], about: str = "") -> Check:
     - `about`: what the claim leaves out, as "on 4 H100, fp8", where a result names no device
 
     >>> print(check("Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users").title[0])
-    possible: 22% of the bound, with what is easiest where it says nothing
+    possible: 20% of the bound, with what is easiest where it says nothing
     >>> print(check("Llama 3.1 70B in bf16 on 4 H100: 200 token/s for each of 64 users").title[0])
     impossible: 2.07 times the bound
     """

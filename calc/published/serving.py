@@ -233,7 +233,8 @@ def served_of(row: Row) -> Served:
     kv = conditions.format_of(row["dtype_kv"]) or (software.kv if small else "bf16")
     stated, devices = conditions.layout(row), conditions.devices(row)
     replicas = stated.get("DP", 1)
-    layout = Layout(replicas, max(1, devices // replicas), experts=stated.get("EP", 1))
+    shares = min(stated.get("EP", 1), devices)  # of experts; `_check_layout` tells of more
+    layout = Layout(replicas, max(1, devices // replicas), experts=shares)
     in_turn = "layer split" in str(row["parallelism"])
     if in_turn:  # one device after another has its layers' turn
         layout = Layout(pipeline=devices)
@@ -248,7 +249,7 @@ def _check_layout(row: Row, job: Job, load: Tokens) -> None:
     if job.layout.pipeline > 1:
         return
     whole = layout.get("TP", devices // replicas) * replicas
-    stated = max(whole, job.layout.experts) * (layout.get("PP", 1) if "TP" in layout else 1)
+    stated = max(whole, layout.get("EP", 1)) * (layout.get("PP", 1) if "TP" in layout else 1)
     if stated != devices:
         raise NotMeasured(f"its layout makes {stated} devices, and {devices} are stated")
     sequences = load.writing + load.prompts

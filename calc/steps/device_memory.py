@@ -314,7 +314,7 @@ class Start:
         """Return the bytes that a sequence of so many tokens takes of each device."""
         if self.divided:
             return self.blocks_of(context) * self.block_bytes
-        layout, model = self.layout, reaching(self.model, largest(context))
+        layout, model = self.layout, reaching(self.model, max(0.0, largest(context)))
         cache: Number = transformer.kv_cache(model, context, self.job.formats.kv).m_as("byte")
         copies = 1 if self.bare or self.shared else self.job.copies_of_caches
         return cache * copies / (layout.tensor * layout.pipeline * layout.context)
@@ -949,6 +949,7 @@ def advised(memory: Memory) -> Memory:
     >>> [way.settings for way in advised(of(job, 8192)).lacks.ways]
     [{'weights': 'fp8'}]
     """
+    arguments.check_is(Memory, "memory", memory, "what calc.device_memory.of returns")
     if memory.lacks is None:
         return memory
     return replace(memory, lacks=replace(memory.lacks, ways=tuple(ways(memory))))

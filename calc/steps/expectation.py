@@ -32,7 +32,7 @@ from calc.steps import collectives, curves, kernels
 from calc.steps.device_memory import holds_copies
 from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens
 from calc.steps.kernels import Kernel
-from calc.steps.measured import exchange
+from calc.steps.measured import different_rates, exchange
 
 PASSES = 3  # of computation, as many as a forward pass: that and a backward pass of twice the work
 STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
@@ -75,7 +75,7 @@ class Parts(dict[str, Quantity], Reported):
 
     @cached_property
     def _rates(self) -> dict[str, tuple[Quantity | Surface, ...]]:
-        return kernels.different_rates(self._used)
+        return different_rates(self._used)
 
     @property
     def origins(self) -> dict[str, tuple[Origin, ...]]:

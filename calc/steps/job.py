@@ -6,7 +6,7 @@ of serving, or a `Batch` of training. `calc.step` takes both and says how long i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,7 @@ from calc.core.arguments import check_is, number, one_of, whole_number
 from calc.core.arrays import Number, Truth
 from calc.core.device import Device
 from calc.core.elementwise import ceiling, largest, maximum, where
-from calc.core.errors import InputError, abbreviated, marked
+from calc.core.errors import InputError, abbreviated, marked, one_of_counts
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
 from calc.networks import transformer
@@ -346,16 +346,6 @@ def divisors(number: int) -> list[int]:
     [1, 2, 3, 4, 6, 12]
     """
     return [count for count in range(1, number + 1) if number % count == 0]
-
-
-def one_of_counts(counts: Sequence[int]) -> str:
-    """Return the words in which a refusal offers counts, of many the first ones and the last.
-
-    >>> one_of_counts([1, 2, 4])
-    '1, 2 or 4'
-    """
-    *others, last = map(str, counts if len(counts) <= 8 else (*counts[:7], counts[-1]))
-    return f"{', '.join(others)} or {last}" if others else last
 
 
 @dataclass(frozen=True)

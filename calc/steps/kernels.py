@@ -10,7 +10,7 @@ that go to memory and back, and the time until a kernel runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Annotated, Any
@@ -45,6 +45,7 @@ from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, Batch, Job, Token
 from calc.steps.measured import (
     OF_CHOSEN,
     Measured,
+    different_rates,
     formats_of_attention,
     formats_of_choosing,
     formats_of_product,
@@ -441,24 +442,6 @@ def rates(
     return different_rates(
         (kernel.kind, rate) for kernel in several for rate in kernel.timed(machine, software)[1]
     )
-
-
-def different_rates(
-    used: Iterable[tuple[str, Quantity | Surface]],
-) -> dict[str, tuple[Quantity | Surface, ...]]:
-    """Return each rate once, by the kind of kernel, without launches that were not measured.
-
-    >>> from calc import quantity
-    >>> different_rates([("gemm", quantity("600 TFLOP/s"))])
-    {}
-    """
-    different: dict[str, dict[str, Quantity | Surface]] = {}
-    for kind, rate in used:
-        if isinstance(rate, Surface):
-            different.setdefault(kind, {})[str(rate)] = rate
-        elif rate.provenance is not None:
-            different.setdefault(kind, {})[rate.provenance.key] = rate
-    return {kind: tuple(by_key.values()) for kind, by_key in different.items()}
 
 
 def _checked(kernels: Sequence[Kernel], machine: Machine) -> Iterator[Kernel]:

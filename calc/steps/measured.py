@@ -12,6 +12,7 @@ too: its own rows of the nearest number of heads count, and no other's.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,6 +23,7 @@ from calc.catalog.kernel_shares import Surface
 from calc.catalog.machines import Machine
 from calc.catalog.software import Software
 from calc.core.arrays import Number
+from calc.core.units import Quantity
 from calc.steps import curves
 from calc.steps.curves import Curve
 
@@ -172,3 +174,21 @@ def exchange(
             if rows is not None and (domains == 1 or machine.ports == there.ports):
                 return rows
     return None
+
+
+def different_rates(
+    used: Iterable[tuple[str, Quantity | Surface]],
+) -> dict[str, tuple[Quantity | Surface, ...]]:
+    """Return each rate once, by the kind of kernel, without launches that were not measured.
+
+    >>> from calc import quantity
+    >>> different_rates([("gemm", quantity("600 TFLOP/s"))])
+    {}
+    """
+    different: dict[str, dict[str, Quantity | Surface]] = {}
+    for kind, rate in used:
+        if isinstance(rate, Surface):
+            different.setdefault(kind, {})[str(rate)] = rate
+        elif rate.provenance is not None:
+            different.setdefault(kind, {})[rate.provenance.key] = rate
+    return {kind: tuple(by_key.values()) for kind, by_key in different.items()}

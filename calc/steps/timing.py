@@ -64,21 +64,7 @@ def serving_step(job: Job, tokens: Tokens) -> Step:
     >>> print(serving_step(job, Tokens(reading=4096, prompt=4096)).lower)
     62.26 ms
     """
-    return Step.of(serving_bounds(job, tokens), expected(job, tokens))
-
-
-def expected(job: Job, tokens: Tokens) -> Parts | Missing:
-    """Return what is expected of a pass of serving, or why nothing is.
-
-    >>> parts = expected(Job.of("llama-3-8b", "dgx-h100"), Tokens(writing=1, context=4096))
-    >>> assert parts
-    >>> print(parts.total)
-    5.611 ms
-    """
-    if not isinstance(job.machine, Machine):
-        return expectation.NO_MACHINE
-    given = *vars(tokens).values(), job.layout.tensor
-    return expectation.if_measured(partial(expectation.serving_pass, job, tokens), *given)
+    return Step.of(serving_bounds(job, tokens), _expected(job, tokens))
 
 
 def serving_bounds(job: Job, tokens: Tokens) -> StepTime:
@@ -96,6 +82,14 @@ def serving_bounds(job: Job, tokens: Tokens) -> StepTime:
         return counted
     parts = roofs.parts | ({"links": _messages(job, tokens)} if job.sends else {})
     return replace(counted, parts=parts)
+
+
+def _expected(job: Job, tokens: Tokens) -> Parts | Missing:
+    """What is expected of a pass of serving, or why nothing is."""
+    if not isinstance(job.machine, Machine):
+        return expectation.NO_MACHINE
+    given = *vars(tokens).values(), job.layout.tensor
+    return expectation.if_measured(partial(expectation.serving_pass, job, tokens), *given)
 
 
 def _workload(job: Job, load: Tokens) -> Workload:

@@ -179,7 +179,7 @@ SIMULATION = (  # what trains nothing
     "prepare_hardware_constrained_run",
     "storage_bytes",
 )
-CHECKED_BY_CALLERS = {"curves", "expectation", "measured"}
+CHECKED_BY_CALLERS = {"answer", "curves", "expectation", "measured"}
 DATA = ("constants", "hardware", "models", "runs", "formats")
 
 

@@ -269,7 +269,7 @@ def test_a_step_says_which_rows_it_is_made_of() -> None:
     found = step(job, Tokens(writing=32, context=4096))
     told = str(found.expected_parts)
     assert "vllm 0.19.0 on h100, product in fp8" in told
-    assert "sums of vllm 0.19.0 among 8 h100" in told
+    assert "a sum of 524.3 kB by vLLM 0.19.0" in told  # 32 tokens of 8192 numbers of two bytes
 
 
 def test_an_upgrade_has_its_price_or_its_gain() -> None:

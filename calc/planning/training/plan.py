@@ -159,7 +159,7 @@ def plan_training(
 def training_row(**asked: Any) -> Row:
     """A plan as one row of words and plain numbers, for `run_plans`: its best layout, its costs.
 
-    >>> from calc import training_row
+    >>> from calc.planning import training_row
     >>> row = training_row(model="llama-3-8b", hardware="dgx-h100", tokens="1T", length=8192,
     ...                    sequences=64, devices=64, layout={"context": 1, "pipeline": 1})
     >>> row["cut"], row["expected"], row["recomputation"]
