@@ -52,9 +52,15 @@ class InputError(ValueError):
 def marked(argument: str, value: object = NOTHING, law: str = "") -> str:
     """Return an argument, or one with its value, as a message of an InputError holds it.
 
+    The law that takes it may stand before it, as in "fit(): epochs".
+
     >>> print(InputError(f"{marked('tensor', 16)} would hold it"))
     tensor=16 would hold it
+    >>> InputError(f"{marked('fit(): epochs')} must be a whole number").argument
+    'epochs'
     """
+    before, _, argument = argument.rpartition("(): ")
+    law = law or before
     typed = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
     typed = "" if value is NOTHING else typed
     return f"{BEGIN}{law}{BETWEEN}{argument}{BETWEEN}{typed}{END}"
