@@ -93,10 +93,13 @@ class ServicePlan(Answer):
     @cached_property
     def least_devices(self) -> int:
         """The fewest devices with which any program could keep the limits, at published rates."""
-        return min(
-            sum(least_copies(pool) * pool.group.devices for pool in design.pools)
-            for design in self.designs
-        )
+        least = math.inf
+        for design in sorted(self.designs, key=_one_of_each):
+            if _one_of_each(design) >= least:
+                break  # nor do designs of larger groups take fewer
+            needed = sum(least_copies(pool) * pool.group.devices for pool in design.pools)
+            least = min(least, needed)
+        return int(least)
 
     @property
     def throughput(self) -> Quantity:
@@ -479,6 +482,11 @@ class ServicePlan(Answer):
 def _around(expected: float, low: float, high: float, bound: float, unit: str = "") -> Around:
     """A range of bare numbers of a unit."""
     return Around(*(quantity(float(number), unit) for number in (expected, low, high, bound)))
+
+
+def _one_of_each(design: Design) -> int:
+    """Devices of one copy in each pool, which no design does without."""
+    return sum(pool.group.devices for pool in design.pools)
 
 
 def _row(design: Design) -> dict[str, object]:
