@@ -81,7 +81,8 @@ class Entry:
             return True
         if type(other) is not type(self):
             return NotImplemented
-        names = (field.name for field in fields(type(self)))  # of which the key comes first
+        kind: Any = type(self)
+        names = (field.name for field in fields(kind))  # of which the key comes first
         pairs = ((getattr(self, name), getattr(other, name)) for name in names)
         return all(mine is theirs or mine == theirs for mine, theirs in pairs)
 
