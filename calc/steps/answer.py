@@ -16,8 +16,7 @@ from calc.core.elementwise import largest, maximum, minimum
 from calc.core.units import Quantity
 from calc.laws.roofline import StepTime
 from calc.steps import expectation, timing
-from calc.steps.device_memory import holds_copies
-from calc.steps.expectation import Parts, Step, serving_pass
+from calc.steps.expectation import Parts, Step, holds_copies, serving_pass
 from calc.steps.job import SECOND, Job, Tokens
 
 NODES = 0.5 - 3**-0.5 / 2, 0.5 + 3**-0.5 / 2

@@ -30,9 +30,9 @@ from calc.catalog.models.weights import RELEASED, Weights
 from calc.catalog.software import NO_SOFTWARE, UNKNOWN, Software
 from calc.core import arguments
 from calc.core.arguments import number, whole_number
-from calc.core.arrays import Number, Truth
+from calc.core.arrays import Number
 from calc.core.device import Device
-from calc.core.elementwise import ceiling, floor, largest, maximum, minimum
+from calc.core.elementwise import ceiling, floor, largest, minimum
 from calc.core.errors import InputError, marked
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -746,7 +746,7 @@ def of(
     utilization: float | None = None,
     batched_tokens: int | None = None,
     sequences: int | None = None,
-    memory: Quantity | None = None,
+    memory: QuantityLike | None = None,
     shared: bool = False,
 ) -> Memory:
     """Return what each device's memory holds of a job that serves sequences of such a length.
@@ -767,7 +767,16 @@ def of(
     9920
     """
     Job.check(job)
-    return _found(_Asked.of(job), context, utilization, batched_tokens, sequences, memory, shared)
+    length = whole_number("context", context)
+    share = None if utilization is None else number("utilization", utilization, 0.0)
+    if share is not None and not 0 < share <= 1:
+        raise InputError(
+            f"{marked('utilization')} must be above 0 and at most 1; got {utilization}"
+        )
+    tokens, most = _count("batched_tokens", batched_tokens), _count("sequences", sequences)
+    found = None if memory is None else arguments.memory("memory", memory)
+    whole = arguments.truth("shared", shared)
+    return _found(_Asked.of(job), length, share, tokens, most, found, whole)
 
 
 @dataclass(frozen=True)
@@ -910,11 +919,6 @@ def fit(
         raise InputError(f"{checked.name} writes no tokens: engines that serve text cannot run it")
     slices = whole_number("tensor", tensor)
     machine = machines.of(device)
-    share = None if utilization is None else number("utilization", utilization, 0.0)
-    if share is not None and not 0 < share <= 1:
-        raise InputError(
-            f"{marked('utilization')} must be above 0 and at most 1; got {utilization}"
-        )
     layout = Layout(tensor=slices)
     layout.check(checked)
     longest = checked.context
@@ -933,10 +937,10 @@ def fit(
     found = of(
         job,
         length,
-        utilization=share,
-        batched_tokens=_count("batched_tokens", batched_tokens),
-        sequences=_count("sequences", sequences),
-        memory=None if memory is None else arguments.memory("memory", memory),
+        utilization=utilization,
+        batched_tokens=batched_tokens,
+        sequences=sequences,
+        memory=memory,
     )
     return advised(found)
 
@@ -1062,7 +1066,9 @@ def room(device: Device, share: float = 1.0, reserve: Quantity = NO_BYTES) -> Qu
     >>> print(room(hardware.get("h100"), 0.9))
     72 GiB
     """
-    return device.memory_capacity * share - reserve
+    device = machines.device_of(device)
+    arguments.check_is(Quantity, "reserve", reserve, 'an amount of memory, as quantity("2 GB")')
+    return device.memory_capacity * number("share", share) - reserve
 
 
 def cache_tokens(job: Job, draft: Job | None, length: float) -> int:
@@ -1074,6 +1080,9 @@ def cache_tokens(job: Job, draft: Job | None, length: float) -> int:
     >>> cache_tokens(Job.of("llama-3-8b", "h100", software="vllm 0.19"), None, 8192)
     443824
     """
+    if draft is not None:
+        Job.check(draft)
+    length = number("length", length)
     memory = of(job, max(1, math.ceil(length)))
     tokens = float(memory.sequences_of(length)) * length
     if draft is not None:
@@ -1084,21 +1093,6 @@ def cache_tokens(job: Job, draft: Job | None, length: float) -> int:
     return max(0, math.floor(tokens))
 
 
-def holds_copies(job: Job, sequences: Number, context: Number) -> Truth:
-    """Return whether devices hold their caches whole, those that several have the same of too.
-
-    >>> from calc import Layout
-    >>> job = Job.of("llama-3-8b", "dgx-h100", Layout(tensor=8))
-    >>> print(holds_copies(job, 64, 8192), holds_copies(job, 6400, 8192))
-    True False
-    """
-    model = reaching(job.model, largest(context))
-    cache: Number = transformer.kv_cache(model, maximum(context, 1.0), job.formats.kv).m_as("byte")
-    held = sequences / job.layout.data * job.copies_of_caches * cache / job.layout.tensor
-    fit: Truth = held <= float(of(job, 1).caches.m_as("byte"))
-    return fit
-
-
 def _count(name: str, given: int | None) -> int | None:
     return None if given is None else whole_number(name, given)
 
@@ -1107,7 +1101,7 @@ def _software(device: Accelerator, given: str | None) -> Software:
     """Return the software that is meant: the usual one where nothing is said."""
     if given is None:
         return programs.usual(device.key, device.measured_as, device.name)
-    return UNKNOWN if given == NO_SOFTWARE else programs.get(given)
+    return UNKNOWN if isinstance(given, str) and given == NO_SOFTWARE else programs.get(given)
 
 
 def _format(model: Transformer, weights: QuantityLike | None) -> QuantityLike:

@@ -21,16 +21,24 @@ from calc.catalog.machines import NO_TIME, Machine, NotMeasured
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import RECURRENT
 from calc.catalog.software import OTHERS, Software
-from calc.core.arrays import Number
-from calc.core.elementwise import ceiling, different, largest, minimum, of_each, smallest, where
+from calc.core.arrays import Number, Truth
+from calc.core.elementwise import (
+    ceiling,
+    different,
+    largest,
+    maximum,
+    minimum,
+    of_each,
+    smallest,
+    where,
+)
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
-from calc.steps import collectives, curves, kernels
-from calc.steps.device_memory import holds_copies
-from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens
+from calc.steps import collectives, curves, device_memory, kernels
+from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens, reaching
 from calc.steps.kernels import Kernel
 from calc.steps.measured import different_rates, exchange
 
@@ -515,3 +523,18 @@ def is_unfused(model: Transformer) -> bool:
 def _shorter(one: Quantity, other: Quantity) -> Quantity:
     seconds: Number = minimum(one.m_as("s"), other.m_as("s"))
     return SECOND * seconds
+
+
+def holds_copies(job: Job, sequences: Number, context: Number) -> Truth:
+    """Return whether devices hold their caches whole, those that several have the same of too.
+
+    >>> from calc import Layout
+    >>> job = Job.of("llama-3-8b", "dgx-h100", Layout(tensor=8))
+    >>> print(holds_copies(job, 64, 8192), holds_copies(job, 6400, 8192))
+    True False
+    """
+    model = reaching(job.model, largest(context))
+    cache: Number = transformer.kv_cache(model, maximum(context, 1.0), job.formats.kv).m_as("byte")
+    held = sequences / job.layout.data * job.copies_of_caches * cache / job.layout.tensor
+    fit: Truth = held <= float(device_memory.of(job, 1).caches.m_as("byte"))
+    return fit

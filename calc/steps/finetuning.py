@@ -296,6 +296,8 @@ def loss_by(software: Software, trained: Training) -> str:
     >>> loss_by(software.get("megatron"), LORA), loss_by(software.UNKNOWN, LORA)
     ('in place', 'whole')
     """
+    check_is(Software, "software", software, "one of calc.software")
+    check_is(Training, "trained", trained, "calc.finetuning.Adapters(…), or calc.job.ALL")
     named = software.key or not isinstance(trained, Adapters)
     return software.loss if named else EAGER
 
