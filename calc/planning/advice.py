@@ -93,7 +93,9 @@ def ways_to_fit(setup: Setup) -> Iterator[str]:
         yield f"Batch {fewer:.0f} fits."
     [memory] = capacity.of(setup).memories
     for way in device_memory.ways(memory, int(setup.batch.magnitude), OWN_WAYS):
-        yield f"It fits with {way.told}."
+        planned = way.settings.keys() <= {"kv", "weights"}  # which are options of a plan too
+        how = "" if planned else f"settings of {memory.program} that calc fit takes: "
+        yield f"It fits with {how}{way.told}."
 
 
 def checked_to_fit(plan: E) -> E:

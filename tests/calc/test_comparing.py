@@ -304,3 +304,25 @@ def test_the_command(command: Command, tmp_path: Path) -> None:
     assert "ends in .svg or .png" in command.refuses(
         "compare llama-3-70b --machines h100 --prompt 1 --generated 1 --draw x.gif"
     )
+
+
+def test_users_leave_out_layouts_that_hold_no_sequence() -> None:
+    """A device of 80 GB holds none of 70B in 16 bits, and is no candidate."""
+    [entry] = compare("llama-3-70b", "h100", users=2, prompt=100, generated=20).entries
+    [chosen] = entry.curve
+    assert chosen.fits
+    assert chosen.devices > 1
+
+
+def test_a_grid_is_compared_as_it_is_planned() -> None:
+    asked = ASKED | {"grid": "france"}
+    compared = compare("llama-3-8b", "h100", **asked)
+    head, row, *_ = compared.tables[0].rows
+    assert "carbon (g/Mtoken)" in head
+    best = compared.best
+    same = plan("llama-3-8b", "h100", batch=best.batch, devices=best.devices, **asked)
+    assert same.expected is not None
+    told = row[head.index("carbon (g/Mtoken)")].split()[0]
+    expected = same.expected.carbon_per_token
+    assert expected is not None
+    assert float(told) == pytest.approx(expected.m_as("g/Mtoken"), rel=0.01)

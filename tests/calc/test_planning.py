@@ -287,6 +287,13 @@ def test_what_would_change_is_true() -> None:
     assert always == "At this length memory bandwidth binds each token, whatever the batch."
 
 
+def test_settings_that_no_plan_takes_are_told_as_those_of_fit() -> None:
+    question: dict[str, Any] = {"prompt": 1000, "generated": 200, "devices": 1}
+    most = plan("llama-3-8b", H100, batch=1, **question).largest_batch.magnitude
+    *_, way = plan("llama-3-8b", H100, batch=most + 1, **question).what_would_change[:3]
+    assert way.startswith("It fits with settings of vLLM 0.24.0 that calc fit takes: utilization ")
+
+
 def test_what_would_make_it_fit() -> None:
     small = plan("llama-3-70b", H100, prompt=1000, generated=200, batch=8, devices=1)
     assert small.what_would_change == (

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHOWN = (  # of each, the most important first
-    *("time_per_token", "cost_per_token", "energy_per_token", "throughput", "time_to_first_token"),
+    *("time_per_token", "cost_per_token", "energy_per_token", "carbon_per_token"),
+    *("throughput", "time_to_first_token"),
 )
 PAID = {"cost_per_token": "Cost", "energy_per_token": "Energy"}
 
