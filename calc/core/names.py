@@ -23,8 +23,11 @@ def squeezed(name: object) -> str:
     return "".join(str(name).lower().translate(SEPARATORS).split())
 
 
-def resolve(what: str, given: object, known: Mapping[str, str], listing: str = "") -> str:
-    """The key that a spelling stands for; one of none is refused with those that are near.
+def resolve(
+    what: str, given: object, known: Mapping[str, str], listing: str = "", also: Iterable[str] = ()
+) -> str:
+    """The key that a spelling stands for; one of none is refused with those that are near, of the
+    keys and what else is offered.
 
     >>> resolve("device", "H-100", spellings({"h100": ["NVIDIA H100"], "t4": []}))
     'h100'
@@ -32,7 +35,7 @@ def resolve(what: str, given: object, known: Mapping[str, str], listing: str = "
     key = known.get(squeezed(given)) if isinstance(given, str) else None
     if key is None:
         keys = list(dict.fromkeys(known.values()))
-        near = did_you_mean(given.lower(), keys) if isinstance(given, str) else ""
+        near = did_you_mean(given.lower(), (*keys, *also)) if isinstance(given, str) else ""
         listing = listing or f"there are {', '.join(keys)}"
         raise InputError(f"there is no {what} {abbreviated(given)}; {near}{listing}")
     return key

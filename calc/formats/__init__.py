@@ -141,6 +141,8 @@ STORED = {
     "IQ4_NL": 4.5,
     "IQ4_XS": 4.25,
 }
+CACHED = "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL"
+"""Those of files of weights that llama.cpp keeps caches in too."""
 _STORED = {squeezed(name): name for name in STORED}
 _BY_KEY = {form.key: form for form in SPELLINGS}
 _KNOWN = spellings({form.key: others for form, others in SPELLINGS.items()})
@@ -161,7 +163,8 @@ def get(name: str) -> Format:
     >>> get("fp8_e4m3").name, get("half").name
     ('FP8 E4M3', 'FP16')
     """
-    return _BY_KEY[resolve("format", name, _KNOWN)]
+    others = (each for spelled in SPELLINGS.values() for each in spelled)
+    return _BY_KEY[resolve("format", name, _KNOWN, also=others)]
 
 
 def key_of(name: str) -> str | None:
@@ -194,7 +197,8 @@ def _named_size(name: str, given: str) -> Quantity:
 
 def _size(name: str, given: QuantityLike) -> Quantity:
     try:
-        size = format_or_quantity(given)
+        empty = isinstance(given, str) and not given.strip()
+        size = quantity(0) if empty else format_or_quantity(given)
     except InputError as error:
         raise InputError(f"{marked(name)}: {error}") from None
     if size.unitless and not size.ndim and size.magnitude > 2:  # 1 and 2 may be meant as bytes
@@ -206,6 +210,21 @@ def _size(name: str, given: QuantityLike) -> Quantity:
             f' of its format, "int8", and at most {LARGEST} byte; got {abbreviated(given)}'
         )
     return size
+
+
+def cache_size(name: str, given: QuantityLike) -> Quantity:
+    """Return what an element of a cache takes; formats of files of weights alone are refused.
+
+    >>> print(cache_size("kv", "fp8"))
+    1 byte
+    """
+    stored = _STORED.get(squeezed(given)) if isinstance(given, str) else None
+    if stored and stored not in CACHED:
+        raise InputError(
+            f"{marked(name)} must be a format that caches are kept in, as bf16, fp8 or int8;"
+            f" {stored} is one of weights in files"
+        )
+    return element_size(name, given)
 
 
 def format_or_quantity(given: QuantityLike) -> Quantity:

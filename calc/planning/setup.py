@@ -188,7 +188,7 @@ class Setup:
 
     @cached_property
     def kv_size(self) -> Quantity:
-        size = formats.element_size("kv", self.kv)
+        size = formats.cache_size("kv", self.kv)
         _check_one("kv", size, self.kv)
         return size
 

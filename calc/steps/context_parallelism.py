@@ -189,7 +189,7 @@ def prefill(
     devices = parts_of_context * slices
     step = inference.prefill(model, machine.device, tokens, 1, devices, dtype, weight_size, kv_size)
     own = tokens / parts_of_context
-    size = formats.element_size("kv_size", kv_size)
+    size = formats.cache_size("kv_size", kv_size)
     block = own * model.cache_heads / min(slices, model.cache_heads)
     sent = (block * (model.key_width + model.head_value_width) * size).to("byte")
     link = collectives.sending(devices, machine)

@@ -929,7 +929,7 @@ def fit(
             f" {length}"
         )
     stored = Weights.of(checked, _format(checked, weights))
-    element = formats.element_size("kv", kv)
+    element = formats.cache_size("kv", kv)
     if stored.memory.ndim or element.ndim:
         raise InputError("weights and kv must each be one format, or one size; got several")
     sizes = Formats(weights=_format(checked, weights), kv=element)

@@ -367,7 +367,7 @@ class Formats:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", dtype_of(self.dtype) or self.dtype)  # in any spelling
-        object.__setattr__(self, "kv", formats.element_size("kv_size", self.kv))
+        object.__setattr__(self, "kv", formats.cache_size("kv_size", self.kv))
         sent = input_size(self.dtype) if self.dispatch is None else self.dispatch
         for name, size in (("dispatch", sent), ("combine", self.combine)):
             object.__setattr__(self, name, formats.element_size(f"{name}_size", size))

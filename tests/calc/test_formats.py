@@ -919,6 +919,12 @@ def test_codes_come_in_the_narrowest_type() -> None:
     ("wrong", "sentence"),
     [
         (lambda: formats.get("fp12"), "there is no format 'fp12'; did you mean fp32"),
+        (lambda: formats.get("fp9"), "there is no format 'fp9'; did you mean fp8"),
+        (lambda: formats.element_size("kv", " "), 'the name of its format, "int8"'),
+        *(
+            (lambda name=name: formats.cache_size("kv", name), "kv must be a format that caches")
+            for name in ("awq", "GPTQ", "nf4", "w4a16", "q4_k", "fp8 in blocks")
+        ),
         (lambda: formats.get("fp8-e"), "did you mean fp8-e5m2 or fp8-e4m3? there are fp64, fp32"),
         (lambda: formats.get(16), "there is no format 16"),
         (lambda: Float(12, 3), "exponent_bits must be a whole number from 2 to 11; got 12"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import fields
@@ -462,12 +463,19 @@ def test_modules_that_are_not_counted_are_noted(read: Callable[[Any], models.Tra
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"quant_method": "hqq"}, r"of the method 'hqq', which is not read: those of fp8, .* are"),
+        ({"quant_method": "hqq"}, r"of the method 'hqq', which is not read; those of fp8, .* are"),
+        ({"quant_method": "hqq"}, r'take it out and say the format, as in weights="awq"$'),
+        ({"quant_method": "fp-8"}, r"did you mean fp8\b"),
+        ({"bits": 4, "group_size": 128}, "has no quant_method; those of fp8, "),
         ({"quant_method": ["fp8"]}, "which is not read"),
-        ("fp8", "quantization_config must be an object"),
+        *((given, "quantization_config must be an object") for given in ("fp8", [], False, 8)),
+        ({}, "has no quant_method"),
         ({"quant_method": "fp8", "odd": 3}, r"has odd, which is not read, and may change"),
-        ({"quant_method": "awq", "bits": "x"}, r"\(awq\) cannot be read: weights of x bit"),
-        ({"quant_method": "gptq", "bits": 4, "dynamic": {"-:(": {}}}, r"\(gptq\) cannot be read"),
+        ({"quant_method": "gptq"}, r"\(gptq\) cannot be read: it has no bits"),
+        (
+            {"quant_method": "gptq", "bits": 4, "dynamic": {"-:(": {}}},
+            r"\(gptq\) cannot be read: '\(' is no regular expression",
+        ),
         ({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}, "quant_algo MIXED_PREC"),
         (
             {
@@ -491,6 +499,70 @@ def test_what_no_method_reads_is_refused_by_name(
 ) -> None:
     with pytest.raises(InputError, match=message):
         read(LLAMA | {"quantization_config": given})
+
+
+def in_a_group(name: str, value: object) -> dict[str, Any]:
+    return {"config_groups": {"group_0": PACKED | {"weights": GROUP | {name: value}}}}
+
+
+@pytest.mark.parametrize(
+    ("method", "field", "value", "said"),
+    [
+        ("awq", "modules_to_not_convert", "self_attn", "a list of names"),
+        ("awq", "modules_to_not_convert", [1, 2], "a list of names"),
+        ("awq", "bits", "4", "2, 3, 4, 5, 6 or 8"),
+        ("awq", "bits", True, "2, 3, 4, 5, 6 or 8"),
+        ("awq", "group_size", 0, "a whole number from 1 to 1048576, or -1 for a whole row"),
+        ("awq", "zero_point", "no", "true or false"),
+        ("gptq", "dynamic", {"-:mlp": None}, "an object of which each value is an object"),
+        ("auto-round", "extra_config", [], "an object of which each value is an object"),
+        ("fp8", "fmt", "banana", "e4m3 or e5m2"),
+        *(
+            ("fp8", "weight_block_size", block, "two whole numbers from 1 to 1048576")
+            for block in ([-128, 128], [0, 128], [128], ["128", "128"], "128x128", 128)
+        ),
+        ("compressed-tensors", "ignore", "lm_head", "a list of names"),
+        ("compressed-tensors", "config_groups", [1], "an object of which each value is an object"),
+        ("compressed-tensors", "config_groups", {"group_0": 1}, "an object of which each value"),
+        ("bitsandbytes", "load_in_4bit", "yes", "true or false"),
+        ("bitsandbytes", "bnb_4bit_quant_type", "banana", "nf4 or fp4"),
+        ("quark", "global_quant_config", "fp8", "an object"),
+    ],
+)
+def test_a_field_of_another_kind_is_refused(
+    read: Callable[[Any], models.Transformer], method: str, field: str, value: object, said: str
+) -> None:
+    message = re.escape(f"({method}) cannot be read: {field} must be {said}")
+    with pytest.raises(InputError, match=f"{message}.*; got {re.escape(repr(value))}$"):
+        read(LLAMA | {"quantization_config": {"quant_method": method, field: value}})
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "message"),
+    [
+        ("compressed-tensors", in_a_group("type", "banana"), "type must be float or int; got 'ban"),
+        ("compressed-tensors", in_a_group("num_bits", 0), "num_bits must be 2, 3, 4, 5, 6 or 8"),
+        ("compressed-tensors", in_a_group("strategy", "odd"), "strategy of weights must be tensor"),
+        ("compressed-tensors", in_a_group("group_size", None), "it has no group_size"),
+        ("compressed-tensors", {"config_groups": {}}, "config_groups must have a group with"),
+        ("compressed-tensors", {"ignore": ["lm_head"]}, "it has no config_groups"),
+        ("bitsandbytes", {"load_in_4bit": True, "load_in_8bit": True}, "must be true; both are"),
+        ("bitsandbytes", {"load_in_4bit": False}, "must be true; neither is"),
+        ("quark", {"global_quant_config": {"weight": []}}, "weight must be an object, or a list"),
+    ],
+)
+def test_fields_that_do_not_go_together_are_refused(
+    read: Callable[[Any], models.Transformer], method: str, given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=rf"\({method}\) cannot be read: .*{message}"):
+        read(LLAMA | {"quantization_config": {"quant_method": method} | given})
+
+
+def test_the_case_of_a_method_does_not_matter(read: Callable[[Any], models.Transformer]) -> None:
+    small, large = (
+        read(LLAMA | {"quantization_config": {"quant_method": method}}) for method in ("fp8", "FP8")
+    )
+    assert Weights.of(small, "released").memory == Weights.of(large, "released").memory
 
 
 def test_a_llama_without_groups(read: Callable[[Any], models.Transformer]) -> None:

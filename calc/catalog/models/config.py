@@ -37,8 +37,15 @@ class Config:
             outer = {name: value for name, value in self._values.items() if name != NESTED}
             self._values = outer | text
 
-    def error(self, said: str) -> InputError:
-        return InputError(f"{self.path}: {said}")
+    def error(
+        self,
+        said: str,
+        *,
+        argument: str | None = None,
+        given: object = None,
+        allowed: object = None,
+    ) -> InputError:
+        return InputError(f"{self.path}: {said}", argument=argument, given=given, allowed=allowed)
 
     def get(self, name: str, default: object = None) -> Any:
         """The value of that name, or the default where it is not there or null."""

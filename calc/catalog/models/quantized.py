@@ -25,7 +25,7 @@ from calc.catalog.models.architecture import (
 from calc.catalog.models.checkpoints import LINEAR, WIDE
 from calc.catalog.models.config import QUANTIZED, Config, known
 from calc.catalog.models.release import Release
-from calc.core.errors import abbreviated
+from calc.core.errors import abbreviated, did_you_mean, marked
 
 PREFIXES = "model.", "model.language_model.", "language_model.model.", "backbone."
 ATTENTION, FEED_FORWARD = ("self_attn", "attention", "mixer"), ("mlp", "block_sparse_moe", "mixer")
@@ -50,7 +50,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {  # what transformers calls a matrix i
     "down": ("down_proj", "w2"),
 }
 SHARED = "shared_expert", "shared_experts"
-BITS, LARGEST_GROUP = (2, 3, 4, 5, 6, 8), 2**20
+BITS, LARGEST = (2, 3, 4, 5, 6, 8), 2**20
 APART = ("visual", "vision", "audio", "mtp", "multi_modal_projector", "conv1d", "norm", "embed")
 """Parts of names that are of no linear layer of the text's blocks."""
 
@@ -71,19 +71,12 @@ class Rules:
 
 def read(config: Config, model: Transformer) -> Transformer:
     """The model with what its `quantization_config` says of its weights, where there is one."""
-    given = next(filter(None, map(config.get, QUANTIZED)), None)
+    given = next((each for each in map(config.get, QUANTIZED) if each is not None), None)
     if given is None:
         return model
     if not isinstance(given, dict):
         raise config.error(f"quantization_config must be an object; got {abbreviated(given)}")
-    method = given.get("quant_method", "modelopt" if "quant_algo" in given else None)
-    table = known()["quantization"]
-    if not isinstance(method, str) or method not in METHODS:
-        raise config.error(
-            f"its quantization_config is of the method {abbreviated(method)}, which is not read:"
-            f" those of {', '.join(METHODS)} are; take it out, and say the format, as in"
-            ' weights="awq" or "experts=mxfp4,others=bf16"'
-        )
+    method, table = _method(config, given), known()["quantization"]
     unread = {
         name
         for name, value in given.items()
@@ -95,20 +88,127 @@ def read(config: Config, model: Transformer) -> Transformer:
             " is not read, and may change what its weights take"
         )
     try:
-        rules = METHODS[method](given)
-    except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
-        raise config.error(f"its quantization_config ({method}) cannot be read: {error}") from None
+        rules = METHODS[method](_checked(method, given))
+    except (KeyError, ValueError) as error:
+        said = f"it has no {error.args[0]}" if isinstance(error, KeyError) else error
+        raise config.error(f"its quantization_config ({method}) cannot be read: {said}") from None
     release = Release(_by_group(model, rules), rules.products)
     notes = (*model.notes, *rules.notes, *_unmatched(model, rules))
     return model.with_release(release, notes)
+
+
+def _method(config: Config, given: Mapping[str, Any]) -> str:
+    """Return the method of a `quantization_config`, in any case of its letters."""
+    method = given.get("quant_method") or ("modelopt" if given.get("quant_algo") else None)
+    name = method.lower() if isinstance(method, str) else ""
+    if name in METHODS:
+        return name
+    said = f"is of the method {abbreviated(method)}, which is not read" if method else ""
+    raise config.error(
+        f"its quantization_config {said or 'has no quant_method'}; {did_you_mean(name, METHODS)}"
+        f"those of {', '.join(METHODS)} are read; for another, take it out and say the format, as"
+        f" in {marked('weights', 'awq')}",
+        argument="quant_method",
+        given=method,
+        allowed=tuple(METHODS),
+    )
+
+
+# --- what fields may be ---
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a field of a `quantization_config` may be, and how a refusal says it."""
+
+    fits: Callable[[Any], bool]
+    said: str
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and 1 <= value <= LARGEST
+
+
+def _one_of(*allowed: object) -> Kind:
+    def fits(value: object) -> bool:
+        return any(type(value) is type(each) and value == each for each in allowed)
+
+    *others, last = map(str, allowed)
+    return Kind(fits, f"{', '.join(others)} or {last}")
+
+
+def _all(kind: type, values: Any) -> bool:
+    return all(isinstance(each, kind) for each in values)
+
+
+FLAG = Kind(lambda value: isinstance(value, bool), "true or false")
+NAMES = Kind(lambda value: isinstance(value, list) and _all(str, value), "a list of names")
+BLOCK = Kind(
+    lambda value: isinstance(value, list) and len(value) == 2 and all(map(_is_size, value)),
+    f"two whole numbers from 1 to {LARGEST}",
+)
+GROUP = Kind(
+    lambda value: _is_size(value) or (type(value) is int and value == -1),
+    f"a whole number from 1 to {LARGEST}, or -1 for a whole row",
+)
+OBJECT = Kind(lambda value: isinstance(value, dict), "an object")
+OBJECTS = Kind(
+    lambda value: isinstance(value, dict) and _all(dict, value.values()),
+    "an object of which each value is an object",
+)
+LISTED = Kind(
+    lambda value: (
+        isinstance(value, dict)
+        or (isinstance(value, list) and len(value) == 1 and _all(dict, value))
+    ),
+    "an object, or a list of one",
+)
+KINDS: Mapping[str, Kind] = {
+    **dict.fromkeys(("modules_to_not_convert", "modules_in_block_to_not_quantize"), NAMES),
+    **dict.fromkeys(("ignored_layers", "ignore", "exclude", "exclude_modules"), NAMES),
+    **dict.fromkeys(("llm_int8_skip_modules", "targets"), NAMES),
+    **dict.fromkeys(("zero_point", "sym", "symmetric", "lm_head"), FLAG),
+    **dict.fromkeys(("load_in_4bit", "_load_in_4bit", "load_in_8bit", "_load_in_8bit"), FLAG),
+    "bnb_4bit_use_double_quant": FLAG,
+    **dict.fromkeys(("bits", "w_bit", "num_bits"), _one_of(*BITS)),
+    "auto-round bits": _one_of(*BITS, 16, 32),  # modules that stay have 16 or 32
+    "group_size": GROUP,
+    "auto-round group_size": Kind(
+        lambda value: GROUP.fits(value) or (type(value) is int and value == 0),
+        f"{GROUP.said}, or 0 for a whole matrix",
+    ),
+    **dict.fromkeys(("weight_block_size", "block_structure"), BLOCK),
+    "fmt": _one_of("e4m3", "e5m2"),
+    "type": _one_of("float", "int"),
+    "bnb_4bit_quant_type": _one_of("nf4", "fp4"),
+    **dict.fromkeys(("weights", "input_activations", "sparsity_config"), OBJECT),
+    **dict.fromkeys(("quantization", "global_quant_config"), OBJECT),
+    **dict.fromkeys(("config_groups", "dynamic", "extra_config"), OBJECTS),
+    **dict.fromkeys(("weight", "input_tensors"), LISTED),
+}
+"""The kind of each field that is read, wherever it stands; of one method before that of all."""
+
+
+def _checked(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields that are of their kinds, without those that are null."""
+    checked = {name: value for name, value in given.items() if value is not None}
+    for name, value in checked.items():
+        kind = KINDS.get(f"{method} {name}") or KINDS.get(name)
+        if kind and not kind.fits(value):
+            raise ValueError(f"{name} must be {kind.said}; got {abbreviated(value)}")
+        if kind is OBJECTS:
+            checked[name] = {key: _checked(method, each) for key, each in value.items()}
+        elif kind is OBJECT or kind is LISTED:
+            (alone,) = value if isinstance(value, list) else (value,)
+            checked[name] = _checked(method, alone)
+    return checked
 
 
 # --- methods ---
 
 
 def _fp8(given: dict[str, Any]) -> Rules:
-    fmt = given.get("fmt") or "e4m3"
-    form = "fp8" if fmt == "e4m3" else str(formats.key_of(str(fmt)))
+    form = "fp8-e5m2" if given.get("fmt") == "e5m2" else "fp8"
     if block := given.get("weight_block_size"):
         rows, columns = block
         form = "FP8 in blocks" if rows * columns == 128**2 else f"{8 + 32 / (rows * columns)} bit"
@@ -140,7 +240,9 @@ def _gptq(given: dict[str, Any]) -> Rules:
             skipped.append(f"re:{pattern[2:]}")
         else:
             own = {"bits": bits, "group_size": group} | change
-            other[f"re:{pattern.removeprefix('+:')}"] = _grouped(*own.values(), True)
+            other[f"re:{pattern.removeprefix('+:')}"] = _grouped(
+                own["bits"], own["group_size"], True
+            )
     return _mixed(form, skipped, other, output=bool(given.get("lm_head")))
 
 
@@ -174,6 +276,8 @@ def _compressed(given: dict[str, Any]) -> Rules:
         computed = group.get("input_activations")
         products.add(_computed_in(form, computed) if computed else "")
         targets |= dict.fromkeys(group["targets"], form)
+    if not targets and "kv_cache_scheme" not in given:
+        raise ValueError("config_groups must have a group with targets and weights")
     usual = targets.pop("Linear", WIDE)
     if unknown := [name for name in targets if not name.startswith("re:") and "." not in name]:
         raise ValueError(f"targets {', '.join(unknown)}, where Linear or names of modules are read")
@@ -185,18 +289,19 @@ def _compressed(given: dict[str, Any]) -> Rules:
 def _scheme(weights: Mapping[str, Any]) -> str:
     """The format of weights as compressed-tensors describes it."""
     bits, kind, strategy = weights["num_bits"], weights["type"], weights["strategy"]
-    group = weights.get("group_size") or 0
     if strategy == "tensor_group":
         return "nvfp4"
-    if kind == "float" and bits == 4 and strategy == "group":
-        return "mxfp4" if group == 32 else _grouped(4, group, False)
     if strategy == "group":
-        return _grouped(bits, group, not weights.get("symmetric", True))
+        group, symmetric = weights["group_size"], weights.get("symmetric", True)
+        if kind == "float" and bits == 4:
+            return "mxfp4" if group == 32 else _grouped(4, group, False)
+        return _grouped(bits, group, not symmetric)
     if strategy == "block":
         rows, columns = weights.get("block_structure") or (128, 128)
         return "FP8 in blocks" if rows * columns == 128**2 else f"{bits + 32 / rows / columns} bit"
     if strategy not in ("tensor", "channel"):
-        raise ValueError(f"strategy {strategy}")
+        read = "tensor, channel, group, tensor_group or block"
+        raise ValueError(f"strategy of weights must be {read}; got {abbreviated(strategy)}")
     return {("float", 8): "fp8", ("int", 8): "int8"}.get((kind, bits), f"{bits} bit")
 
 
@@ -231,17 +336,20 @@ def _modelopt(given: dict[str, Any]) -> Rules:
 
 def _bitsandbytes(given: dict[str, Any]) -> Rules:
     skipped = given.get("llm_int8_skip_modules") or ()
-    if given.get("load_in_8bit") or given.get("_load_in_8bit"):
+    in_4, in_8 = (
+        bool(given.get(f"load_in_{bits}bit") or given.get(f"_load_in_{bits}bit")) for bits in (4, 8)
+    )
+    if in_4 == in_8:
+        both = "both are" if in_4 else "neither is"
+        raise ValueError(f"one of load_in_4bit and load_in_8bit must be true; {both}")
+    if in_8:
         return _all_but("int8", skipped)
-    if not (given.get("load_in_4bit") or given.get("_load_in_4bit")):
-        raise ValueError("neither load_in_4bit nor load_in_8bit is true")
     return _all_but("NF4" if given.get("bnb_4bit_use_double_quant") else "4.5 bit", skipped)
 
 
 def _quark(given: dict[str, Any]) -> Rules:
     """AMD's: one format for all linear layers, and what is left out."""
     weight = given["global_quant_config"]["weight"]
-    weight = weight[0] if isinstance(weight, list) else weight
     dtype, scheme = str(weight["dtype"]), weight.get("qscheme", "per_tensor")
     inputs = given["global_quant_config"].get("input_tensors")
     form = {"fp4": "mxfp4", "fp8_e4m3": "fp8", "int8": "int8"}.get(dtype)
@@ -267,9 +375,9 @@ METHODS: dict[str, Callable[[dict[str, Any]], Rules]] = {
 }
 
 
-def _grouped(bits: float, group: int, zeros: bool, *_: object) -> str:
+def _grouped(bits: int, group: int, zeros: bool) -> str:
     """The bits of a weight with its share of a scale of 16 bit, and of a zero of its own bits."""
-    if bits not in BITS or type(group) is not int or not -1 <= group < LARGEST_GROUP:
+    if bits not in BITS:
         raise ValueError(f"weights of {bits} bit in groups of {group}")
     if group in (-1, 0):  # a scale for a whole row
         return "int8" if bits == 8 else f"{bits} bit"
@@ -314,7 +422,7 @@ def _matching(patterns: Sequence[str]) -> Callable[[Sequence[str]], bool]:
     plain, regexes = set(), []
     for pattern in patterns:
         if pattern.startswith("re:"):
-            regexes.append(re.compile(pattern[3:]))
+            regexes.append(_expression(pattern[3:]))
         elif "*" in pattern:
             regexes.append(re.compile(translate(pattern)))
             regexes.append(re.compile(translate(pattern + ".*")))
@@ -327,6 +435,13 @@ def _matching(patterns: Sequence[str]) -> Callable[[Sequence[str]], bool]:
         )
 
     return matches
+
+
+def _expression(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{abbreviated(pattern)} is no regular expression: {error}") from None
 
 
 def _short(name: str) -> str:
