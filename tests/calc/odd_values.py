@@ -161,6 +161,7 @@ NETWORKS: dict[str, dict[str, Any]] = {  # in the modules of one family
         "layer": models.get("resnet-50").convolutions[0],
     },
     "diffusion": {"model": models.get("flux-1-dev")},
+    "formats": {"name": "weights"},
     "encoder_decoder": {"model": models.get("whisper-large-v3")},
     "recommenders": {"model": models.get("dlrm-dcnv2")},
     "planning": {"rate": "1 request/s", "prompt": 100, "generated": 10, "requests": 100},
