@@ -178,38 +178,20 @@ def software_of(written: str, other: str = "other") -> Software:
     return _all()[other]
 
 
-def usual(device: Device) -> Software:
+def usual(device: str, measured_as: str, name: str) -> Software:
     """What serves on a device where nothing is said, in the newest version measured on it.
 
     >>> from calc import hardware
     >>> h100, mac = hardware.get("h100"), hardware.get("apple-m3-ultra")
-    >>> [usual(each).title() for each in (h100, mac)]
+    >>> [usual(each.key, each.measured_as, each.name).title() for each in (h100, mac)]
     ['vLLM 0.24.0', 'llama.cpp']
     """
     known = [software for software in _all().values() if software.usual_on]
-    return _newest(device, next(one for one in known if re.match(one.usual_on, device.name)))
-
-
-def on(device: Device, given: str | None) -> Software:
-    """What a caller means on a device: the usual one where nothing is said, in that version too.
-
-    A program that is named without a version is the newest that was measured there.
-
-    >>> from calc import hardware
-    >>> h100 = hardware.get("h100")
-    >>> [on(h100, given).title() for given in (None, "vllm", "vllm 0.19", "none")]
-    ['vLLM 0.24.0', 'vLLM 0.24.0', 'vLLM 0.19', "no software's own time"]
-    """
-    if given is None:
-        return usual(device)
-    program = UNKNOWN if given == NO_SOFTWARE else get(given)
-    return program if program.version else _newest(device, program)
-
-
-def _newest(device: Device, program: Software) -> Software:
-    """Return a program in the newest version that was measured on a device, or one like it."""
-    measured = (kernel_shares.newest(key, program.key) for key in (device.key, device.measured_as))
-    return replace(program, version=next(filter(None, measured), ""))
+    program = next(software for software in known if re.match(software.usual_on, name))
+    version = kernel_shares.newest(device, program.key) or kernel_shares.newest(
+        measured_as, program.key
+    )
+    return replace(program, version=version)
 
 
 def names() -> tuple[str, ...]:

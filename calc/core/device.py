@@ -23,10 +23,6 @@ class Device(Protocol):
         """How its vendor calls it."""
 
     @property
-    def measured_as(self) -> str:
-        """The key of the device whose measurements hold for it too; "" for none."""
-
-    @property
     def half_sums(self) -> float:
         """How many times as fast products of FP16 are whose sums are FP16 too."""
 

@@ -15,7 +15,7 @@ from calc.catalog.hardware import USUAL_DTYPES, Accelerator, dtype_of
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.catalog.models.weights import RELEASED, Weights
-from calc.catalog.software import Software
+from calc.catalog.software import NO_SOFTWARE, Software
 from calc.core.arguments import check_is, check_shapes, counted, whole_numbers
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated, marked
@@ -106,7 +106,7 @@ class Setup:
             dtype=dtype,
             link=_link(machine, link),
             price=None if price is None else price_of_device(price),
-            software=software.on(machine.device, program),
+            software=_program(machine.device, program),
             pue=WITHIN if prices.pue is None else power_usage(prices.pue),
             grid=prices.grid,
             left_out=frozenset(
@@ -268,6 +268,14 @@ def _devices_of(
 
 def is_array(value: object) -> bool:
     return getattr(value, "ndim", 0) > 0
+
+
+def _program(device: Accelerator, given: str | None) -> Software:
+    """The software that is meant: the usual one where nothing is said, none's own time for none."""
+    if given is None:
+        return software.usual(device.key, device.measured_as, device.name)
+    none = isinstance(given, str) and given == NO_SOFTWARE
+    return software.UNKNOWN if none else software.get(given)
 
 
 def _kept_and_computed(

@@ -829,7 +829,8 @@ class CollectiveTime(Answer):
         """What an engine's own sums take, where libraries' were asked for."""
         if self.operation != "all_reduce" or self.software is not None:
             return ()
-        usual = programs.usual(self.machine.device)
+        device = self.machine.device
+        usual = programs.usual(device.key, device.measured_as, device.name)
         own = measured.sums(self.machine, usual, self.devices)
         if own is None or own in self.measured:
             return ()
@@ -918,7 +919,7 @@ def time(
     if amount.ndim:
         raise InputError(f"what is expected of a collective is of one size; got {amount}")
     count = whole_number("devices of a collective", devices)
-    program = programs.on(place.device, software) if isinstance(software, str) else software
+    program = programs.get(software) if isinstance(software, str) else software
     lower, algorithm = _lower(operation, amount, count, place)
     asked = operation, amount, count, place, program, lower, algorithm
     try:

@@ -27,6 +27,7 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import CACHING, RECURRENT, Matrix, check_transformer
 from calc.catalog.models.checkpoints import RECURRENCES
 from calc.catalog.models.weights import RELEASED, Weights
+from calc.catalog.software import NO_SOFTWARE, UNKNOWN, Software
 from calc.core import arguments
 from calc.core.arguments import number, whole_number
 from calc.core.arrays import Number
@@ -932,7 +933,7 @@ def fit(
     if stored.memory.ndim or element.ndim:
         raise InputError("weights and kv must each be one format, or one size; got several")
     sizes = Formats(weights=_format(checked, weights), kv=element)
-    job = Job(checked, machine, layout, sizes, programs.on(machine.device, software))
+    job = Job(checked, machine, layout, sizes, _software(machine.device, software))
     found = of(
         job,
         length,
@@ -1094,6 +1095,13 @@ def cache_tokens(job: Job, draft: Job | None, length: float) -> int:
 
 def _count(name: str, given: int | None) -> int | None:
     return None if given is None else whole_number(name, given)
+
+
+def _software(device: Accelerator, given: str | None) -> Software:
+    """Return the software that is meant: the usual one where nothing is said."""
+    if given is None:
+        return programs.usual(device.key, device.measured_as, device.name)
+    return UNKNOWN if isinstance(given, str) and given == NO_SOFTWARE else programs.get(given)
 
 
 def _format(model: Transformer, weights: QuantityLike | None) -> QuantityLike:

@@ -431,11 +431,9 @@ class Job:
         trained: Training = ALL,
     ) -> Job:
         """The job of what a caller wrote: names stand for the model, machine and software."""
-        place = machines.of(machine)
-        if isinstance(software, str):
-            software = programs.on(place.device, software)
-        how = layout or Layout(), formats or Formats(), software or UNKNOWN, trained
-        return cls(models.transformer(model), place, *how)
+        program = programs.get(software) if isinstance(software, str) else software or UNKNOWN
+        how = layout or Layout(), formats or Formats(), program, trained
+        return cls(models.transformer(model), machines.of(machine), *how)
 
     @staticmethod
     def check(job: object) -> None:
