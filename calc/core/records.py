@@ -22,6 +22,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
+from calc.core.fixed import fix_fields
 from calc.core.parsing import read_float
 from calc.core.provenance import Provenance
 from calc.core.units import Quantity, quantity
@@ -75,6 +76,9 @@ class Entry:
     """
 
     key: str
+
+    def __post_init__(self) -> None:
+        fix_fields(self)
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -21,9 +21,10 @@ from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from importlib import import_module
 from itertools import accumulate
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from calc.core.errors import InputError
+from calc.core.fixed import Fixed, fix_fields, returns_fixed
 from calc.core.formatting import columns, html_table, listed
 from calc.core.provenance import Provenance
 from calc.core.records import Count, Record
@@ -74,10 +75,26 @@ class Reported:
 
     The parts are `title`, `tables`, `sentences` and `facts`. A planner returns its answer
     `settled`: all of them are made, and what prints it later formats them and computes no more.
+    It is frozen: no attribute is set, and no item of a mapping that it is made of or keeps.
     """
 
     _SENTENCES: ClassVar[Sequence[tuple[str, str]]] = ()
     """Properties that are sentences, in the order in which they are printed, and their titles."""
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        for name, kept in vars(cls).items():
+            if isinstance(kept, cached_property) and not name.startswith("_"):
+                kept.func = returns_fixed(kept.func)
+
+    def __post_init__(self) -> None:
+        fix_fields(self)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is a result, which does not change: {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is a result, which does not change: {name!r}")
 
     @cached_property
     def title(self) -> Sequence[str]:
@@ -92,7 +109,7 @@ class Reported:
     @cached_property
     def sentences(self) -> Mapping[str, Sequence[str]]:
         """What is said below the tables, under titles; what has the title "" stands alone."""
-        return {title: getattr(self, name) for name, title in self._SENTENCES}
+        return Fixed({title: getattr(self, name) for name, title in self._SENTENCES})
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
@@ -107,7 +124,7 @@ class Reported:
     @cached_property
     def facts(self) -> Mapping[str, Any]:
         """The answer for programs, by names that stay; a table is the list `rows`."""
-        return {}
+        return Fixed()
 
     def _assumptions(self) -> Iterator[str]:
         yield from ()
@@ -272,7 +289,7 @@ class Answer(Reported):
         return self.table()
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Report(Reported):
     """A report whose parts are there already."""
 

@@ -12,6 +12,7 @@ from calc.catalog import intervals
 from calc.catalog.intervals import Around
 from calc.core.arrays import numpy
 from calc.core.elementwise import choose, largest, maximum, minimum, where
+from calc.core.fixed import fixed
 from calc.core.units import Quantity, from_parts, quantity
 from calc.laws.roofline import StepTime
 from calc.planning import capacity, expectation, time, users
@@ -195,13 +196,13 @@ class Estimate(Setup):
         values = {name: getattr(self, name) for name in (*COUNTS, "experts", *RESULTS)}
         expected = {} if self.expected is None else self._expected_values
         if not is_array(self.fits):
-            return (named | values | self._expectation_of_point(values | expected),)
+            return fixed((named | values | self._expectation_of_point(values | expected),))
         points = []
         for index in numpy.ndindex(self.fits.shape):
             point = {name: self._at(value, index) for name, value in values.items()}
             here = {name: self._at(value, index) for name, value in expected.items()}
             points.append(named | point | self._expectation_of_point(point | here))
-        return tuple(points)
+        return fixed(tuple(points))
 
     def _at(self, value: Any, index: tuple[int, ...]) -> Any:
         """What an array, or each array of a tuple, holds of one point."""

@@ -16,6 +16,7 @@ from calc.catalog.intervals import FIRST_TOKENS, TOKENS, Interval
 from calc.catalog.machines import NotMeasured
 from calc.core.arrays import Truths, numpy
 from calc.core.elementwise import largest
+from calc.core.fixed import fix_fields
 from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
 from calc.planning import time, users
@@ -47,6 +48,9 @@ class Expectation:
     """Of these passes, by kind of what they launch."""
     fits: Truths | None = None
     """Of arrays, which points fit, and have an expectation."""
+
+    def __post_init__(self) -> None:
+        fix_fields(self)
 
     @property
     def passes(self) -> dict[str, Parts]:
@@ -194,7 +198,8 @@ def _of_users(setup: Setup, fits: Any) -> Expectation | Missing:
     except NotMeasured as missing:
         return Missing(str(missing))
     mixture = setup.model.experts is not None
-    reading.like, writing.like = (FIRST_TOKENS, mixture), (TOKENS, mixture)
+    reading._say(like=(FIRST_TOKENS, mixture))
+    writing._say(like=(TOKENS, mixture))
     if counts is None:
         return Expectation(setup, reading, writing, "", {"reading": first, "writing": token})
     times = {"reading": first[fits], "writing": token[fits]}

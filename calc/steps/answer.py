@@ -141,7 +141,7 @@ def _put(made: Parts, place: int, alone: Parts, shape: tuple[int, ...]) -> None:
     for name in dict.fromkeys((*made, *alone)):
         seconds = numpy.array(numpy.broadcast_to(made.get(name, NO_TIME).m_as("s"), shape))
         seconds[place] = alone.get(name, NO_TIME).m_as("s")
-        made[name] = SECOND * seconds
+        made._put(name, SECOND * seconds)
 
 
 def _mean(shares: Sequence[float], passes: Sequence[Parts]) -> Parts:
@@ -150,6 +150,7 @@ def _mean(shares: Sequence[float], passes: Sequence[Parts]) -> Parts:
     weighed = list(zip(shares, passes, strict=True))
     for name in dict.fromkeys(name for parts in passes for name in parts):
         seconds = sum(share * parts[name].m_as("s") for share, parts in weighed if name in parts)
-        made[name] = seconds * SECOND
-    made.hidden = SECOND * sum(share * parts.hidden.m_as("s") for share, parts in weighed)
+        made._put(name, seconds * SECOND)
+    hidden = sum(share * parts.hidden.m_as("s") for share, parts in weighed)
+    made._say(hidden=SECOND * hidden)
     return made

@@ -212,7 +212,7 @@ def prefill(
             block = parts["attention"].m_as("s") / model.caching_layers / parts_of_context
             time = hop.m_as("s") * hops
             parts.add("ring", quantity(time, "s"), Origin(f"{link} of a link", (machine.source,)))
-            parts.hidden = parts.hidden + quantity(min(hop.m_as("s"), block) * hops, "s")
+            parts._say(hidden=parts.hidden + quantity(min(hop.m_as("s"), block) * hops, "s"))
         return parts
 
     parts = step.parts | {"links": least.to("s")}

@@ -33,6 +33,7 @@ from calc.core.elementwise import (
     where,
 )
 from calc.core.errors import InputError
+from calc.core.fixed import Fixed
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity
 from calc.laws.roofline import StepTime
@@ -58,28 +59,40 @@ class Origin:
         return f"{self.rate} [{', '.join(self.sources)}]"
 
 
-class Parts(dict[str, Quantity], Reported):
+class Parts(Fixed[str, Quantity], Reported):
     """The times of a pass by kind of what it launches; `print` shows shares and sources."""
 
     hidden: Quantity
     """Time of messages that pass behind other parts."""
     like: tuple[str, bool] | None = None
     """The work, and whether the model is a mixture, of published rows like it."""
+    _machine: Machine
+    _program: Software
+    _used: list[tuple[str, Quantity | Surface]]
+    _as_if_dense: bool
+    _told: dict[str, tuple[Origin, ...]]
+    _elsewhere: dict[str, None]
 
     def __init__(self, launched: Sequence[Kernel], machine: Machine, program: Software) -> None:
         """The kernels of a pass, on a machine, by a program that has attention of its own."""
         super().__init__()
-        self._used: list[tuple[str, Quantity | Surface]] = []
-        self._as_if_dense = False
+        used: list[tuple[str, Quantity | Surface]] = []
+        as_if_dense = False
         for kernel in launched:
             time, rates = kernel.timed(machine, program)
-            self[kernel.kind] = self.get(kernel.kind, NO_TIME) + time
-            self._used += [(kernel.kind, rate) for rate in rates]
-            self._as_if_dense |= kernel.as_if_dense(machine, program)
-        self.hidden = NO_TIME
-        self._machine, self._program = machine, program
-        self._told: dict[str, tuple[Origin, ...]] = {}
-        self._elsewhere: dict[str, None] = {}
+            self._put(kernel.kind, self.get(kernel.kind, NO_TIME) + time)
+            used += [(kernel.kind, rate) for rate in rates]
+            as_if_dense |= kernel.as_if_dense(machine, program)
+        self._say(hidden=NO_TIME, _machine=machine, _program=program, _used=used)
+        self._say(_as_if_dense=as_if_dense, _told={}, _elsewhere={})
+
+    def _put(self, part: str, time: Quantity) -> None:
+        """Set the time of a part, while a pass is made."""
+        dict.__setitem__(self, part, time)
+
+    def _say(self, **said: object) -> None:
+        """Set what is said of all parts, while a pass is made."""
+        vars(self).update(said)
 
     @cached_property
     def _rates(self) -> dict[str, tuple[Quantity | Surface, ...]]:
@@ -177,7 +190,7 @@ class Parts(dict[str, Quantity], Reported):
 
     def add(self, part: str, time: Quantity, told: Origin) -> None:
         """More time of a part, and what this is made of."""
-        self[part] = self.get(part, NO_TIME) + time
+        self._put(part, self.get(part, NO_TIME) + time)
         self._told[part] = (*self._told.get(part, ()), told)
 
     def add_messages(
@@ -200,7 +213,8 @@ class Parts(dict[str, Quantity], Reported):
         machine, program = self._machine, self._program
         if getattr(devices, "ndim", 0):
             one = partial(_message, machine, program, operation, beyond)
-            self[part] = self.get(part, NO_TIME) + count * of_each(one, size, devices) * SECOND
+            times = count * of_each(one, size, devices) * SECOND
+            self._put(part, self.get(part, NO_TIME) + times)
             return
         if devices == 1:
             return
@@ -210,7 +224,7 @@ class Parts(dict[str, Quantity], Reported):
         )
         last = getattr(size, "flat", [size])[-1] * BYTE
         message = collectives.time(operation, last, among, machine, program)
-        self._elsewhere |= dict.fromkeys(message.elsewhere)
+        self._elsewhere.update(dict.fromkeys(message.elsewhere))
         fewer = f" as among {among} devices, not {devices}" if among < devices else ""
         told = f"{message.needed} {MESSAGES[operation]} of {last}{message.by}{fewer}"
         self.add(part, count * of_each(one, size) * SECOND, Origin(told, message.sources))
@@ -414,7 +428,7 @@ def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
         among = max(1, slices // model.cache_heads)
         times, sent = 2 * model.caching_layers, load.writing * job.attended_size / slices
         parts.add_messages("caches", times, "all_to_all", sent, among)
-    parts.like = "serving", model.experts is not None
+    parts._say(like=("serving", model.experts is not None))
     best = parts.total
     parts.add_host(load.writing)
     parts.add_rates_not_sustained(best, model, tokens.reads)
@@ -440,26 +454,28 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     # Of a kernel only slices, experts and parts of a sequence matter.
     one = replace(job, layout=Layout(tensor=tensor, experts=experts, context=context))
     parts = Parts(kernels.training_step(one, replace(batch, sequences=sequences)), machine, program)
-    parts.like = "training", model.experts is not None
+    parts._say(like=("training", model.experts is not None))
     fullest = job.layers_of_a_stage / model.layers
     for kind, time in parts.items():
         alone = time if places is None else time[places]
-        parts[kind] = alone * (microbatches * fullest)
+        parts._put(kind, alone * (microbatches * fullest))
     compute = parts.total
     if largest(layout.pipeline) > 1:
-        parts["bubble"] = compute * bubble
+        parts._put("bubble", compute * bubble)
     vectors = length * batch.sequences / layout.context * 2 * model.width
     layers = model.layers * fullest * microbatches
     blocks = model.blocks * fullest * microbatches
     parts.add_messages("tensor", 2 * blocks, "all_reduce", vectors, layout.tensor)
     if "tensor" in parts:
-        parts.hidden = parts.hidden + _shorter(hides_tensor(job) * parts["tensor"], parts["gemm"])
+        parts._say(
+            hidden=parts.hidden + _shorter(hides_tensor(job) * parts["tensor"], parts["gemm"])
+        )
     if largest(layout.context) > 1:
         # A ring of keys and values, whose steps pass behind those of attention.
         cached = job.with_context(length).cached_of_a_layer(batch).m_as("byte")
         among = where(layout.context > 1, layout.context * layout.tensor, 1)
         parts.add_messages("context", 3 * layers, "all_gather", cached, among)
-        parts.hidden = parts.hidden + _shorter(parts["context"], parts["attention"])
+        parts._say(hidden=parts.hidden + _shorter(parts["context"], parts["attention"]))
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens
         # Across domains a token is sent once to each that it reaches, as dispatchers do.
         domains = ceiling(layout.experts * layout.expert_slices / machine.domain)
@@ -494,8 +510,8 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
         first = _shorter(gathered, room * where(gathers > 1, 1.0, ahead * once))
         reduced = parts["data"] - gathered
         last = _shorter(reduced, room * where(reductions > 1, 1.0, (1 - ahead) * once))
-        parts.hidden = parts.hidden + _shorter(first + last, room)
-    parts["optimizer"] = (STATE_TRAFFIC * updated * BYTE / machine.memory_reached).to("s")
+        parts._say(hidden=parts.hidden + _shorter(first + last, room))
+    parts._put("optimizer", (STATE_TRAFFIC * updated * BYTE / machine.memory_reached).to("s"))
     parts.add_rates_not_sustained(parts.total, model)
     return parts
 

@@ -188,6 +188,7 @@ class Transformer(Entry):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         read_numbers(self)
         usual = ("experts",) if self._has("experts") else ("dense",)
         stated = as_list(f"{self.name}: feed_forward", self.feed_forward)

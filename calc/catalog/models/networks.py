@@ -46,6 +46,7 @@ class Network(Entry):
     """Parameters as published; `parameters` counts them."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         read_numbers(self)
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from calc import formats
+from calc.core.fixed import fix_fields
 from calc.core.provenance import Provenance
 from calc.core.units import QuantityLike
 
@@ -26,6 +27,9 @@ class Release:
     """What products are computed in too, where a device has it; left out where weights alone are
     in these formats."""
     provenance: Provenance | None = None
+
+    def __post_init__(self) -> None:
+        fix_fields(self)
 
     def __str__(self) -> str:
         return told(self.formats)

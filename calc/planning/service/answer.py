@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from calc.catalog import intervals
+from calc.catalog import engines, intervals
 from calc.catalog.hardware import dtype_of
 from calc.catalog.intervals import Around, Interval, cuts
 from calc.core.arrays import numpy
@@ -467,7 +467,7 @@ class ServicePlan(Answer):
         >>> plan.deployment("vllm").commands[0][:43]
         'vllm serve meta-llama/Llama-3.1-8B-Instruct'
         """
-        return Deployment(self.design, self.answer, self.given, engine)
+        return Deployment(self.design, self.answer, self.given, engines.starting(engine))
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""

@@ -7,7 +7,8 @@ that load within the limits. What it can take is expected, and has an interval; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
@@ -28,14 +29,14 @@ A_TOKEN, A_RATE = quantity(1, "token/request"), quantity(1, "request/s")
 THOUSAND = "USD/krequest"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class BreakEven(Answer):
     """A service on devices of one's own beside APIs, a row each; `print` shows it."""
 
     _SENTENCES = (("assumptions", "Assumed"),)
 
-    def __init__(self, plan: ServicePlan, offers: Sequence[Api]) -> None:
-        self.plan = plan
-        self.offers = tuple(offers)
+    plan: ServicePlan
+    offers: tuple[Api, ...]
 
     @cached_property
     def pools(self) -> list[Pool]:
@@ -223,4 +224,4 @@ def break_even(
             f"no price of an API of {network.name} is in the data: name others to compare with,"
             f" as in {marked('api', apis.names()[0])}"
         )
-    return BreakEven(plan, offers).settled()
+    return BreakEven(plan, tuple(offers)).settled()

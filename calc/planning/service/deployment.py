@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 from calc import formats
-from calc.catalog import engines, models
+from calc.catalog import models
+from calc.catalog.engines import Starting
 from calc.catalog.models.weights import RELEASED, Weights
 from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.report import Reported
 from calc.core.units import Quantity, quantity
 from calc.planning.nouns import UNSTATED
+from calc.planning.service.asked import Service
 from calc.planning.service.design import Design, Pool
 from calc.planning.setup import Setup
 from calc.steps import device_memory
@@ -24,17 +27,24 @@ TUNED = ("-instruct", "-chat", "-it")  # how the name of a model that answers go
 SIXTEEN_BITS = quantity(2, "byte")
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Deployment(Reported):
     """The commands that start a plan's servers, a line each; `print` gives a script of a shell."""
 
-    def __init__(
-        self, design: Design, answer: str, given: Mapping[str, object], engine: str
-    ) -> None:
-        """Of a design, the sentence that answers with it, and what was given for it."""
-        self.design, self.answer, self.given = design, answer, given
-        self.service = design.pools[0].service
-        self.engine = engines.starting(engine)
+    design: Design
+    answer: str
+    """The sentence that answers with this design."""
+    given: Mapping[str, object]
+    engine: Starting
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         _ = self.lines  # refuses what has no option
+
+    @property
+    def service(self) -> Service:
+        """What the servers are asked for."""
+        return self.design.pools[0].service
 
     @cached_property
     def lines(self) -> list[str]:

@@ -1,0 +1,73 @@
+"""Mappings that keep what they hold, of which results and entries of the data are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn, Self, TypeVar, cast
+
+K = TypeVar("K")
+V = TypeVar("V")
+T = TypeVar("T")
+
+
+class Fixed(dict[K, V]):
+    """A dictionary that refuses every change; `dict(fixed)` is a copy that takes them."""
+
+    __slots__ = ()
+
+    def _refused(self, *given: Any, **more: Any) -> NoReturn:
+        raise TypeError("what calc returns does not change: change a copy of it, dict(…)")
+
+    __setitem__ = __delitem__ = __ior__ = _refused
+    clear = pop = popitem = setdefault = update = _refused
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), dict(self), getattr(self, "__dict__", {}))
+
+    def __copy__(self) -> Self:
+        made: Self = _again(type(self), dict(self), getattr(self, "__dict__", {}))
+        return made
+
+
+def _again(kind: Any, items: dict[Any, Any], state: dict[str, Any]) -> Any:
+    """A mapping that was copied or pickled, with the attributes that its class gives it."""
+    made = kind.__new__(kind)
+    dict.update(made, items)
+    if state:
+        vars(made).update(state)
+    return made
+
+
+def fixed(value: T) -> T:
+    """A value with every dictionary in it fixed, those in lists and tuples too.
+
+    >>> fixed({"rows": [{"batch": 8}]})["rows"][0]["batch"] = 9
+    Traceback (most recent call last):
+    TypeError: what calc returns does not change: change a copy of it, dict(…)
+    """
+    kind: Any = type(value)
+    given = cast(Any, value)
+    if kind is dict:
+        given = Fixed({name: fixed(part) for name, part in given.items()})
+    elif kind is list or kind is tuple:
+        given = kind(map(fixed, given))
+    return cast(T, given)
+
+
+def fix_fields(thing: object) -> None:
+    """Fix the dictionaries that a frozen record was made of."""
+    fields = vars(thing)
+    for name, value in fields.items():
+        if type(value) is dict:
+            fields[name] = fixed(value)
+
+
+def returns_fixed(compute: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Return a method whose result is fixed."""
+
+    @wraps(compute)
+    def computed(thing: Any) -> T:
+        return fixed(compute(thing))
+
+    return computed
