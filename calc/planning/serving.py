@@ -42,7 +42,7 @@ class Plan(Estimate, Answer):
     Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, a batch of 8 read at once: 6.78 ms a token, 1060 token/s,
       first token 166 ms
     measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 353 published rows (serving by vLLM, dense
-      models, nothing filled in): half within 9.2%, 80% of times in −57.1 … +17.4%; the bound cuts first
+      models, nothing filled in): half within 8.8%, 80% of times in −57.1 … +17.4%; the bound cuts first
       token at 115.0 ms (−30.7%), each token at 4.825 ms (−28.8%)
     chosen: weights, keys, values and products in BF16
     <BLANKLINE>
