@@ -413,7 +413,8 @@ def serving_pass(job: Job, tokens: Tokens) -> Parts:
         return _serving_pass(job, tokens, shared_caches=not largest(fit))
     copied, shared = (_serving_pass(job, tokens, shares) for shares in (False, True))
     for part, time in shared.items():
-        shared[part] = where(fit, copied.get(part, NO_TIME).m_as("s"), time.m_as("s")) * SECOND
+        seconds = where(fit, copied.get(part, NO_TIME).m_as("s"), time.m_as("s"))
+        shared._put(part, seconds * SECOND)
     return shared
 
 

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import numpy
 import pytest
 
 import calc
@@ -94,3 +95,14 @@ def test_printing_a_plan_asks_for_nothing_that_changes_it(monkeypatch: pytest.Mo
     printed(made)
     with pytest.raises(AssertionError, match="while something is printed"):
         _ = made.what_would_change
+
+
+def test_a_pass_of_batches_some_of_whose_caches_fit_is_that_of_each() -> None:
+    """Slices hold copies of caches while they fit, and share them out beyond."""
+    job = Job.of("qwen-3-30b-a3b", "dgx-h100", Layout(tensor=8))
+    batches = [64, 6400]
+    assert [expectation.holds_copies(job, each, 4096) for each in batches] == [True, False]
+    together = expectation.serving_pass(job, Tokens(writing=numpy.array(batches), context=4096))
+    for at, batch in enumerate(batches):
+        alone = expectation.serving_pass(job, Tokens(writing=batch, context=4096))
+        assert together.total.m_as("s")[at] == pytest.approx(alone.total.m_as("s"))
