@@ -45,17 +45,17 @@ def main() -> None:
 def services() -> dict[str, Any]:
     """All that the file holds."""
     plan = planned("dgx-h100")
-    pools = plan.design
-    replicas = next(design for design in plan.designs if design.keeps and len(design.pools) == 1)
+    pools = planned("dgx-h100", pools="disaggregated").design
+    replicas = planned("dgx-h100", pools="mixed").design
     return {
         "devices": {
-            "mixed": replicas.devices,
             "fp8": planned("dgx-h100", weights="fp8", dtype="fp8").devices,
             "cached": planned("dgx-h100", hit_rate=DesignedService.hits).devices,
             "patient": planned("dgx-h100", tpot=DesignedService.patient_tpot).devices,
         },
         "drawn_answer": plan.service.demand.answer,
-        "copies": replicas.pools[0].count,
+        "apart": recorded(pools),
+        "mixed": recorded(replicas),
         "machines": {key: designed(planned(key)) for key in MACHINES},
         "loads": {
             "pools": [under(pools, rate) for rate in GoodputByLoad.rates],
@@ -83,15 +83,20 @@ def designed(plan: ServicePlan) -> dict[str, Any]:
     """The design that a machine's plan chose, and what a token costs there by the limit on it."""
     return {
         "least_devices": plan.least_devices,
-        "ttft": plan.ttft.m_as("s"),
-        "tpot": plan.tpot.m_as("s"),
         "throughput": plan.throughput.m_as("token/s"),
-        "pools": [
-            {"copies": pool.count, "group": str(pool.group), "devices": pool.devices}
-            for pool in plan.design.pools
-        ],
+        **recorded(plan.design),
         "frontier": plan.frontier(ServiceFrontier.limits).m_as("h/Mtoken").tolist(),
     }
+
+
+def recorded(design: Design) -> dict[str, Any]:
+    """Both times of a design as simulated, and the copies of each of its pools."""
+    ttft, tpot = design.simulated or (None, None)
+    pools = [
+        {"copies": pool.count, "group": str(pool.group), "devices": pool.devices}
+        for pool in design.pools
+    ]
+    return {"ttft": ttft, "tpot": tpot, "pools": pools}
 
 
 def under(design: Design, rate: float) -> dict[str, float | None]:

@@ -9,8 +9,8 @@ from calc.derivations.service_under_load import AskedService, GoodputByLoad, Kep
 from figures import style
 
 CURVES = (
-    ("two pools", (21.3, 9.0), style.BLUE, GoodputByLoad.pools),
-    ("replicas", (28.6, 21.5), style.ORANGE, GoodputByLoad.replicas),
+    ("two pools", (28.6, 29.4), style.BLUE, GoodputByLoad.pools),
+    ("replicas", (26.6, 20.5), style.ORANGE, GoodputByLoad.replicas),
 )
 
 
@@ -24,25 +24,27 @@ def draw() -> Figure:
         axes.plot(rates, [load["closed_form"] for load in loads], color=color, linewidth=1.8)
         axes.plot(rates, [load["simulated"] for load in loads], "o", color=color, markersize=4)
         axes.text(*place, words, color=color, ha="right", va="bottom", weight="bold")
-    style.note(axes, 11.3, 21.5, "all of them: dotted", color=style.INK)
+    style.note(axes, 12.3, 22.5, "all of them: dotted", color=style.INK)
     rate = AskedService.rate.m_as("request/s")
     axes.axvline(rate, color=style.INK, alpha=0.35, linewidth=0.8)
     style.note(axes, rate - 0.4, 0.4, "asked for", ha="right", color=style.INK)
     axes.set_xlim(rates[0], rates[-1])
-    axes.set_ylim(0, 28)
+    axes.set_xticks(range(rates[0], rates[-1] + 1, 4))
+    axes.set_ylim(0, 32)
     axes.set_xlabel("Load (requests/s)")
     axes.set_ylabel("Goodput (requests/s)")
     return figure
 
 
 def alt() -> str:
-    two, one = (
-        show(max(load["simulated"] for load in loads), digits=3)
+    best = (
+        max(loads, key=lambda load: load["simulated"])
         for loads in (GoodputByLoad.pools, GoodputByLoad.replicas)
     )
+    two, one = (f"{show(load['simulated'], digits=3)} at a load of {load['rate']}" for load in best)
     return f"""Goodput, the requests a second that keep both limits, against the load, two curves
-    with dots on them. Both follow the diagonal at first. Two pools reach {two} and fall to nothing
-    at once; replicas that prefill and decode reach {one} and fall later, where dots of the
-    simulation last a little longer than the curve of the closed form. Of {show(AskedService.rate)}
-    pools keep {show(KeptWithPools.apart, digits=3)} and replicas
-    {show(KeptWithPools.mixed, digits=3)}."""
+    with dots on them. Both follow the diagonal at first. Replicas that prefill and decode reach
+    {one}, two pools on more GPUs {two}; beyond, both fall to nothing. As replicas fall, dots of the
+    simulation last longer than the curve of the closed form. Of {show(AskedService.rate)}
+    replicas keep {show(KeptWithPools.mixed, digits=3)} and pools
+    {show(KeptWithPools.apart, digits=3)}."""

@@ -38,7 +38,7 @@ def draw() -> Figure:
             annotation_clip=False,
         )
     axes.set_xlim(limits[0], limits[-1])
-    axes.set_ylim(0.2, 6.5)
+    axes.set_ylim(0.15, 6.5)
     return figure
 
 
@@ -53,5 +53,5 @@ def alt() -> str:
 
     return f"""Log-log plot of GPU hours per Mtoken of output against the limit on the time of a
     token, a falling curve for each machine, steep on the left and nearly level on the
-    right: {"; ".join(map(ends, MACHINES))}. Dots a little above the curves are the designs of the
+    right: {"; ".join(map(ends, MACHINES))}. Dots above the curves are the designs of the
     table."""

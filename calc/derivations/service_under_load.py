@@ -268,24 +268,28 @@ class AskedService:
 MACHINES = ("dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200")
 
 
-def devices_of(machine: str) -> int:
-    """Of the design on a machine, in all its pools."""
-    return sum(pool["devices"] for pool in RECORDED["machines"][machine]["pools"])
+def devices_of(pools: list[dict[str, Any]]) -> int:
+    """Devices of a design, in all its pools."""
+    return sum(pool["devices"] for pool in pools)
 
 
 def paid(machine: str) -> Quantity:
-    """Device time of a written token there."""
-    throughput = quantity(RECORDED["machines"][machine]["throughput"], "token/s")
-    return (devices_of(machine) / throughput).to("h/Mtoken")
+    """Device time of a written token by the best design on a machine."""
+    design = RECORDED["machines"][machine]
+    throughput = quantity(design["throughput"], "token/s")
+    return (devices_of(design["pools"]) / throughput).to("h/Mtoken")
 
 
 class DesignedService:
     """A service of Llama 3 70B within limits: machines, pools and what else saves devices."""
 
-    _h100s = RECORDED["machines"]["dgx-h100"]
-    devices = devices_of("dgx-h100")
-    reading, writing = (pool["devices"] for pool in _h100s["pools"])
-    mixed = RECORDED["devices"]["mixed"]
+    devices = devices_of(RECORDED["machines"]["dgx-h100"]["pools"])
+    # The best of each kind on H100s: replicas that do both, and two pools.
+    mixed = devices_of(RECORDED["mixed"]["pools"])
+    reading, writing = (pool["devices"] for pool in RECORDED["apart"]["pools"])
+    apart = reading + writing
+    writing_copies = RECORDED["apart"]["pools"][-1]["copies"]
+    slack_tpot = quantity(RECORDED["apart"]["tpot"], "s").to("ms")
     # Requests that are drawn longer than the model's context are cut to it.
     drawn_answer = quantity(RECORDED["drawn_answer"], "token")
 
@@ -306,7 +310,7 @@ class DesignedService:
         design = RECORDED["machines"][key]
         return (
             machines.get(key).device.key.upper(),
-            devices_of(key),
+            devices_of(design["pools"]),
             ", ".join(f"{pool['copies']}×{pool['group']}" for pool in design["pools"]),
             quantity(design["ttft"], "s"),
             quantity(design["tpot"], "s").to("ms"),
@@ -318,10 +322,10 @@ class DesignedService:
 class GoodputByLoad:
     """The service as two pools, and as replicas that do all, under other loads."""
 
-    rates = (11, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29)
-    until = quantity("21 request/s")
+    rates = (12, 14, 16, *range(18, 33))
+    until = quantity("26 request/s")  # the last before replicas are at their most
 
-    copies = RECORDED["copies"]
+    copies = RECORDED["mixed"]["pools"][0]["copies"]
     pools: ClassVar[list[dict[str, float]]] = RECORDED["loads"]["pools"]
     replicas: ClassVar[list[dict[str, float]]] = RECORDED["loads"]["replicas"]
 
