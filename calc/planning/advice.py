@@ -11,14 +11,14 @@ from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.planning import capacity, time
-from calc.planning.capacity import device_counts, most_sequences
-from calc.planning.choice import (
-    cut_otherwise,
+from calc.planning.capacity import (
+    device_counts,
     linked_counts,
+    most_sequences,
     on_fewest_devices,
-    with_batch,
     with_tensor,
 )
+from calc.planning.choice import cut_otherwise, with_batch
 from calc.planning.estimate import Estimate
 from calc.planning.setup import Setup, devices_text, layout, memory_text
 from calc.steps import device_memory

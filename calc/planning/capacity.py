@@ -10,14 +10,15 @@ from typing import Any, TypeAlias, TypeVar
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import check_transformer
 from calc.core.arrays import Number, numpy
-from calc.core.elementwise import ceiling, different, largest
+from calc.core.elementwise import ceiling, different, largest, where
 from calc.core.units import Quantity, from_parts, quantity
-from calc.planning.setup import Setup
+from calc.planning.setup import Setup, is_array
 from calc.steps import device_memory
 from calc.steps.device_memory import Memory
 from calc.steps.job import BYTE, Layout, slices_of
 
 S = TypeVar("S", bound=Setup)
+OF_ANY_LAYOUT = ("kept", "kv_size", "model_memory", "cache_per_token")
 Places: TypeAlias = Any
 """Where each of different layouts stands in an array of them; None where there is one."""
 
@@ -104,3 +105,49 @@ def _at(places: Places, context: Number, found: Sequence[Number]) -> Number:
     table = numpy.stack([numpy.broadcast_to(each, shape) for each in found])
     there: Number = numpy.take_along_axis(table, numpy.broadcast_to(places, shape)[None], axis=0)[0]
     return there
+
+
+def linked_counts(setup: Setup) -> tuple[int, ...]:
+    """Those of them that the devices' links allow: all, or parts of a domain and whole ones."""
+    counts = device_counts(setup.model)
+    if setup.link is not None:
+        return counts
+    machine = setup.machine
+    most = math.inf if machine.publishes("ports") else machine.domain
+    if not machine.publishes("bandwidth"):  # what joins its devices is not known
+        most = 1
+    domain = machine.domain
+    return tuple(n for n in counts if n <= most and (n <= domain or n % domain == 0))
+
+
+def with_tensor(setup: S, tensor: Number) -> S:
+    """Return the setup with so many devices that share each matrix, in as many copies."""
+    return recut(setup, quantity(tensor, "") * setup.copies, setup.copies, setup.experts)
+
+
+def on_fewest_devices(setup: S) -> S:
+    """Return the setup on the fewest devices that hold its batch, or its users' longest request.
+
+    Where none do it is on the most that the links join.
+    """
+    counts = linked_counts(setup)
+    needed = setup.batch.magnitude if setup.users is None else 1
+    tensor: Number = float(counts[-1])
+    still: Any = True  # the points that none of those before has held
+    for count in counts[:-1]:
+        enough = needed <= most_sequences(with_tensor(setup, count)).magnitude
+        tensor = where(still & enough, float(count), tensor)
+        still = still & ~numpy.asarray(enough) if is_array(enough) else still and not enough
+        if not (still.any() if is_array(still) else still):
+            break
+    return with_tensor(setup, tensor)
+
+
+def recut(setup: S, devices: Quantity, copies: Quantity, experts: int) -> S:
+    """Return the setup on other devices, with what was found of formats that no cut changes."""
+    other = replace(setup, devices=devices, copies=copies, experts=experts)
+    found = {name: vars(setup)[name] for name in OF_ANY_LAYOUT if name in vars(setup)}
+    vars(other).update(found)
+    if "job" in vars(setup):
+        vars(other)["job"] = setup.job.cut(other.layout)
+    return other

@@ -11,16 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from calc.catalog import engines, machines
 from calc.core.arguments import counted, whole_number
-from calc.core.arrays import Number, numpy
-from calc.core.elementwise import largest, smallest, where
+from calc.core.arrays import numpy
+from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, marked, one_of_counts
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.planning.capacity import device_counts, most_sequences
-from calc.planning.setup import Setup, is_array, layout as layout_text
+from calc.planning.capacity import linked_counts, most_sequences, recut
+from calc.planning.setup import Setup, layout as layout_text
 from calc.steps.job import Layout
 
 if TYPE_CHECKING:
@@ -28,52 +28,6 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Setup)
 E = TypeVar("E", bound="Estimate")
-
-
-def linked_counts(setup: Setup) -> tuple[int, ...]:
-    """Those of them that the devices' links allow: all, or parts of a domain and whole ones."""
-    counts = device_counts(setup.model)
-    if setup.link is not None:
-        return counts
-    machine = setup.machine
-    most = math.inf if machine.publishes("ports") else machine.domain
-    if not machine.publishes("bandwidth"):  # what joins its devices is not known
-        most = 1
-    domain = machine.domain
-    return tuple(n for n in counts if n <= most and (n <= domain or n % domain == 0))
-
-
-def with_tensor(setup: S, tensor: Number) -> S:
-    """Return the setup with so many devices that share each matrix, in as many copies."""
-    return _recut(setup, quantity(tensor, "") * setup.copies, setup.copies, setup.experts)
-
-
-def on_fewest_devices(setup: S) -> S:
-    """Return the setup on the fewest devices that hold its batch, or its users' longest request.
-
-    Where none do it is on the most that the links join.
-    """
-    counts = linked_counts(setup)
-    needed = setup.batch.magnitude if setup.users is None else 1
-    tensor: Number = float(counts[-1])
-    still: Any = True  # the points that none of those before has held
-    for count in counts[:-1]:
-        enough = needed <= most_sequences(with_tensor(setup, count)).magnitude
-        tensor = where(still & enough, float(count), tensor)
-        still = still & ~numpy.asarray(enough) if is_array(enough) else still and not enough
-        if not (still.any() if is_array(still) else still):
-            break
-    return with_tensor(setup, tensor)
-
-
-def _recut(setup: S, devices: Quantity, copies: Quantity, experts: int) -> S:
-    """Return the setup on other devices, with what was found of formats that no cut changes."""
-    other = replace(setup, devices=devices, copies=copies, experts=experts)
-    found = {name: vars(setup)[name] for name in OF_ANY_LAYOUT if name in vars(setup)}
-    vars(other).update(found)
-    if "job" in vars(setup):
-        vars(other)["job"] = setup.job.cut(other.layout)
-    return other
 
 
 RULES = {
@@ -114,7 +68,7 @@ def groups(setup: Setup) -> Iterator[Layout]:
 def on_layout(setup: S, layout: Layout, copies: int = 1) -> S:
     """Return the setup cut like this; whole groups are copied where nothing else is."""
     data, tensor, shared = int(layout.data) * copies, int(layout.tensor), int(layout.experts)
-    return _recut(setup, quantity(data * tensor, ""), quantity(data, ""), shared)
+    return recut(setup, quantity(data * tensor, ""), quantity(data, ""), shared)
 
 
 def cut_otherwise(setup: S) -> Iterator[S]:
@@ -288,7 +242,6 @@ def value_of(plan: Estimate, name: str, basis: str) -> Quantity | None:
     return value
 
 
-OF_ANY_LAYOUT = ("kept", "kv_size", "model_memory", "cache_per_token")
 OF_ANY_BATCH = (
     *("job", "kept", "kv_size", "model_memory", "cache_per_token", "largest_batch", "capacity"),
 )

@@ -16,8 +16,7 @@ from calc.core.fixed import fixed
 from calc.core.units import Quantity, from_parts, quantity
 from calc.laws.roofline import StepTime
 from calc.planning import capacity, expectation, time, users
-from calc.planning.capacity import Capacity
-from calc.planning.choice import on_fewest_devices
+from calc.planning.capacity import Capacity, on_fewest_devices
 from calc.planning.expectation import Expectation
 from calc.planning.service.loops import without_overlap
 from calc.planning.setup import Setup, is_array

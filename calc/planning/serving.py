@@ -17,7 +17,8 @@ from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Answer, Table, common_first, values
 from calc.core.units import QuantityLike
 from calc.planning import advice, drawing, files, report
-from calc.planning.choice import RULES, check_devices, chosen_by, cut, on_fewest_devices
+from calc.planning.capacity import on_fewest_devices
+from calc.planning.choice import RULES, check_devices, chosen_by, cut
 from calc.planning.estimate import COUNTS, Estimate, Point
 from calc.planning.nouns import Prices, Server
 from calc.planning.service.loops import Clients

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import machines, models, training
 from calc.core.units import QuantityLike
-from calc.planning.choice import linked_counts, on_fewest_devices, with_tensor
+from calc.planning.capacity import linked_counts, on_fewest_devices, with_tensor
 from calc.planning.estimate import Estimate
 from calc.planning.nouns import Server
 from figures.live.model import Answer, Axis, Choice, Count, Drawing, Model, doubling

@@ -15,15 +15,8 @@ from calc.core.errors import InputError
 from calc.core.report import Answer, Table, common_first, values
 from calc.core.units import Quantity
 from calc.planning import drawing, files
-from calc.planning.choice import (
-    QUANTITIES,
-    RULES,
-    UPPER,
-    linked_counts,
-    place,
-    value_of,
-    with_tensor,
-)
+from calc.planning.capacity import linked_counts, with_tensor
+from calc.planning.choice import QUANTITIES, RULES, UPPER, place, value_of
 from calc.planning.estimate import RANGES
 from calc.planning.report import bases, cell, chosen_formats, heading, in_its_unit, indistinct
 from calc.planning.serving import Plan
