@@ -7,12 +7,14 @@ const { loadPyodide } = require("pyodide");
 const { readFileSync, writeFileSync } = require("node:fs");
 const { dirname, join } = require("node:path");
 
-/* Of the library, what needs a terminal, processes, a screen or servers, or takes programs apart. */
+/* Of the library, what needs a terminal, processes, a screen, servers or another system, takes programs apart, or is
+   the slow copy of a module that is compiled in. */
 const LEFT_OUT = [
-  "_pyio.py", "_pyrepl/", "bdb.py", "cProfile.py", "cmd.py", "curses/", "dbm/", "doctest.py", "ensurepip/", "ftplib.py",
-  "http/", "idlelib/", "imaplib.py", "lib2to3/", "logging/config.py", "logging/handlers.py", "mailbox.py",
-  "multiprocessing/", "optparse.py", "pdb.py", "pickletools.py", "poplib.py", "profile.py", "pstats.py", "pydoc.py",
-  "pydoc_data/", "smtplib.py", "socketserver.py", "sqlite3/", "tarfile.py", "test/", "tkinter/", "trace.py", "turtle.py",
+  "_pydatetime.py", "_pyio.py", "_pyrepl/", "asyncio/proactor_events.py", "asyncio/windows_events.py",
+  "asyncio/windows_utils.py", "bdb.py", "cProfile.py", "cmd.py", "curses/", "dbm/", "doctest.py", "ensurepip/",
+  "ftplib.py", "http/", "idlelib/", "imaplib.py", "lib2to3/", "logging/config.py", "logging/handlers.py", "mailbox.py",
+  "multiprocessing/", "optparse.py", "pdb.py", "pickletools.py", "plistlib.py", "poplib.py", "profile.py", "pstats.py",
+  "pydoc.py", "pydoc_data/", "smtplib.py", "socketserver.py", "sqlite3/", "tarfile.py", "test/", "tkinter/", "trace.py", "turtle.py",
   "turtledemo/", "unittest/", "venv/", "wsgiref/", "xml/", "xmlrpc/",
 ];
 
