@@ -194,6 +194,21 @@ def usual(device: str, measured_as: str, name: str) -> Software:
     return replace(program, version=version)
 
 
+def meant(given: str | None, device: str, measured_as: str, name: str) -> Software:
+    """Return the software that a caller names, or what usually serves on a device; "none" is none.
+
+    >>> from calc import hardware
+    >>> h100 = hardware.get("h100")
+    >>> meant(None, h100.key, h100.measured_as, h100.name).title()
+    'vLLM 0.24.0'
+    >>> meant("none", h100.key, h100.measured_as, h100.name) is UNKNOWN
+    True
+    """
+    if given is None:
+        return usual(device, measured_as, name)
+    return UNKNOWN if isinstance(given, str) and given == NO_SOFTWARE else get(given)
+
+
 def names() -> tuple[str, ...]:
     """The keys of all software.
 

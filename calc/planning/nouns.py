@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Annotated
 
 from calc.catalog.models import Transformer
+from calc.catalog.models.weights import UNSTATED
 from calc.core.law import AT_LEAST_ONE, FRACTION
 from calc.core.nouns import Noun
 from calc.core.units import QuantityLike
-
-UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Limits(Noun):
 
 @dataclass(frozen=True)
 class Server(Noun):
-    """How a model is served: in which formats, by which program, up to which length.
+    """A way to serve a model: in which formats, by which program, up to which length.
 
     - `weights`: what checkpoints of a name hold, "fp8", "awq" or "q4_k_m", or the size of every
       parameter, "4.5 bit"; "released" where it is left out and the data say in what, or else bf16
@@ -109,7 +108,7 @@ class Draft(Noun):
 
 @dataclass(frozen=True)
 class Tiers(Noun):
-    """Where the caches of prefixes are kept beside the memory of devices, and who is sent where.
+    """Places of the caches of prefixes beside the memory of devices, and who is sent where.
 
     - `host`: memory of the host for prefixes, of a device's share: "256 GB"
     - `disk`: space of disks for prefixes, of a device's share: "3.84 TB"
@@ -123,7 +122,7 @@ class Tiers(Noun):
 
 @dataclass(frozen=True)
 class Prices(Noun):
-    """What devices cost, what their building takes besides, and whose electricity that is.
+    """The cost of devices, what their building takes besides, and whose electricity that is.
 
     - `price`: of a device, "3 USD/hour", or of that of each machine by its key; without it, no cost
     - `pue`: energy of the building over that of its machines, 1.2; where it is left out, that of
@@ -181,7 +180,7 @@ class Search(Noun):
 
 @dataclass(frozen=True)
 class Failures(Noun):
-    """What stops a training run, and how it goes on.
+    """Stops of a training run, and how it goes on.
 
     - `device_time_between_failures`: mean time between failures of one device, with its share of
       all that stops a run; that of Llama 3 405B where it is left out

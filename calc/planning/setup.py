@@ -14,15 +14,15 @@ from calc.catalog import grids, machines, models, software
 from calc.catalog.hardware import USUAL_DTYPES, Accelerator, dtype_of
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.catalog.models.weights import RELEASED, Weights
-from calc.catalog.software import NO_SOFTWARE, Software
+from calc.catalog.models.weights import Weights, unless_said
+from calc.catalog.software import Software
 from calc.core.arguments import check_is, check_shapes, counted, whole_numbers
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import cost
 from calc.networks import transformer
-from calc.planning.nouns import UNSTATED, Prices, Server
+from calc.planning.nouns import Prices, Server
 from calc.steps import inference
 from calc.steps.job import Formats, Job, Layout
 
@@ -92,10 +92,11 @@ class Setup:
         model = models.transformer(model)
         model = model if server.context is None else model.with_context(server.context)
         machine = machines.of(device)
+        one = machine.device
         numbers = {name: _whole_number(name, count) for name, count in counts.items()}
         check_shapes(numbers)
         price, program = prices.price, server.software
-        weights, dtype = _kept_and_computed(model, machine.device, server.weights, server.dtype)
+        weights, dtype = _kept_and_computed(model, one, server.weights, server.dtype)
         shared = _devices_of(*(numbers.pop(name, None) for name in ("devices", "tensor", "copies")))
         setup = cls(
             model=model,
@@ -106,7 +107,7 @@ class Setup:
             dtype=dtype,
             link=_link(machine, link),
             price=None if price is None else price_of_device(price),
-            software=_program(machine.device, program),
+            software=software.meant(program, one.key, one.measured_as, one.name),
             pue=WITHIN if prices.pue is None else power_usage(prices.pue),
             grid=prices.grid,
             left_out=frozenset(
@@ -147,7 +148,7 @@ class Setup:
 
     @property
     def layout(self) -> Layout:
-        """How its devices share the model."""
+        """Return how its devices share the model."""
         tensor = whole_numbers("tensor", self.tensor.magnitude)
         copies = whole_numbers("copies", self.copies.magnitude)
         return Layout(tensor=tensor, data=copies, experts=self.experts)
@@ -194,7 +195,7 @@ class Setup:
 
     @property
     def one_copy(self) -> Self:
-        """The same of one copy of the model; of copies that share out experts, of all."""
+        """Return the same of one copy of the model; of copies that share out experts, of all."""
         if self.experts > 1 and largest(self.copies) > 1:
             return self
         return replace(self, devices=self.tensor, copies=ONE)
@@ -270,14 +271,6 @@ def is_array(value: object) -> bool:
     return getattr(value, "ndim", 0) > 0
 
 
-def _program(device: Accelerator, given: str | None) -> Software:
-    """The software that is meant: the usual one where nothing is said, none's own time for none."""
-    if given is None:
-        return software.usual(device.key, device.measured_as, device.name)
-    none = isinstance(given, str) and given == NO_SOFTWARE
-    return software.UNKNOWN if none else software.get(given)
-
-
 def _kept_and_computed(
     model: Transformer, device: Accelerator, weights: QuantityLike | None, dtype: str | None
 ) -> tuple[QuantityLike, str]:
@@ -288,7 +281,7 @@ def _kept_and_computed(
     """
     release = model.released
     if weights is None:
-        weights = UNSTATED if release is None else RELEASED
+        weights = unless_said(model)
         wide = release is None or {*release.formats.values()} <= {*USUAL_DTYPES}
         if wide and dtype is not None and dtype_of(dtype) in NARROW:
             weights = QUANTISED.get(str(formats.key_of(dtype)), dtype)
@@ -354,7 +347,7 @@ def memory_text(amount: Quantity, capacity: Quantity) -> str:
 
 
 def layout(setup: Setup) -> str:
-    """How devices share a model, as engines call it: "TP4 × 2", "DP8 EP8"."""
+    """Return how devices share a model, as engines call it: "TP4 × 2", "DP8 EP8"."""
     copies, tensor, experts = (f"{n:g}" for n in _degrees(setup))
     if setup.experts > 1 and setup.copies > 1:
         return f"DP{copies} EP{experts}" if tensor == "1" else f"DP{copies} TP{tensor} EP{experts}"

@@ -26,8 +26,7 @@ from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import CACHING, RECURRENT, Matrix, check_transformer
 from calc.catalog.models.checkpoints import RECURRENCES
-from calc.catalog.models.weights import RELEASED, Weights
-from calc.catalog.software import NO_SOFTWARE, UNKNOWN, Software
+from calc.catalog.models.weights import Weights, unless_said
 from calc.core import arguments
 from calc.core.arguments import number, whole_number
 from calc.core.arrays import Number
@@ -46,7 +45,6 @@ MANY = 1.5  # times as many layers of one kind as of another: then blocks are as
 PADDED_VOCABULARY = 64  # rows that every device has a multiple of
 PADDED_EXPERTS = 256  # and columns of experts in four bits
 TENSORS = (1, 2, 4, 8, 16, 32, 64)
-UNSTATED = "bf16"
 GPUS = ("NVIDIA", "AMD Instinct")
 MOST_USED = 0.95  # share of a device that engines are told to take where memory is short
 FEW_SEQUENCES = 16  # and the sequences and tokens of a step that it is then made small to
@@ -138,7 +136,7 @@ class Start:
 
     @property
     def layout(self) -> Layout:
-        """How it is cut."""
+        """Return how it is cut."""
         return self.job.layout
 
     @property
@@ -224,7 +222,7 @@ class Start:
 
     @cached_property
     def _unlike(self) -> Quantity:
-        """What weights of other makers, or padded by other kernels, may take more or less."""
+        """Return what weights of other makers, or kernels, may take more or less."""
         off = quantity(0, "GiB")
         if "named_error" not in self.engine:
             return off
@@ -713,7 +711,7 @@ class Memory(Answer):
 
     @property
     def tokens_off(self) -> float:
-        """What the tokens are off by at most, as a share: all of them where they may be none."""
+        """Return what tokens are off by at most, as a share: all where they may be none."""
         assert self.error is not None
         return min(1.0, float((self.error / self.caches).m_as("")))  # none holds fewer than none
 
@@ -928,12 +926,15 @@ def fit(
             f"{marked('context')} must be at most {longest}, which {checked.name} reads; got"
             f" {length}"
         )
-    stored = Weights.of(checked, _format(checked, weights))
+    kept = unless_said(checked) if weights is None else weights
+    stored = Weights.of(checked, kept)
     element = formats.cache_size("kv", kv)
     if stored.memory.ndim or element.ndim:
         raise InputError("weights and kv must each be one format, or one size; got several")
-    sizes = Formats(weights=_format(checked, weights), kv=element)
-    job = Job(checked, machine, layout, sizes, _software(machine.device, software))
+    sizes = Formats(weights=kept, kv=element)
+    one = machine.device
+    program = programs.meant(software, one.key, one.measured_as, one.name)
+    job = Job(checked, machine, layout, sizes, program)
     found = of(
         job,
         length,
@@ -1095,19 +1096,6 @@ def cache_tokens(job: Job, draft: Job | None, length: float) -> int:
 
 def _count(name: str, given: int | None) -> int | None:
     return None if given is None else whole_number(name, given)
-
-
-def _software(device: Accelerator, given: str | None) -> Software:
-    """Return the software that is meant: the usual one where nothing is said."""
-    if given is None:
-        return programs.usual(device.key, device.measured_as, device.name)
-    return UNKNOWN if isinstance(given, str) and given == NO_SOFTWARE else programs.get(given)
-
-
-def _format(model: Transformer, weights: QuantityLike | None) -> QuantityLike:
-    if weights is not None:
-        return weights
-    return UNSTATED if model.released is None else RELEASED
 
 
 def _plus_minus(off: Quantity | None) -> str:

@@ -20,6 +20,7 @@ from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 
 RELEASED = "released"
+UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Weights:
 
     @classmethod
     def of(cls, model: Transformer, given: QuantityLike, argument: str = "weights") -> Weights:
-        """What a caller wrote: the name of a checkpoint, a size, formats of groups, or "released".
+        """Read what a caller wrote: a checkpoint's name, a size, formats of groups, or "released".
 
         >>> from calc import models
         >>> for given in ("fp8", "1 byte", "experts=mxfp4,others=bf16", "q4_k_m"):
@@ -92,7 +93,7 @@ class Weights:
 
     @cached_property
     def sizes(self) -> dict[str, Quantity]:
-        """What an element takes, by group or matrix."""
+        """Return what an element takes, by group or matrix."""
         return {
             group: formats.element_size(self.argument, given) for group, given in self.given.items()
         }
@@ -112,7 +113,7 @@ class Weights:
 
     @cached_property
     def memory(self) -> Quantity:
-        """Of all parameters: matrices, the embedding, and the others with biases and norms."""
+        """Sum all parameters: matrices, the embedding, and the others with biases and norms."""
         model = self.model
         left: float = model.parameters.m_as("param")
         counts = dict.fromkeys(self.sizes, 0.0)
@@ -134,6 +135,16 @@ class Weights:
             return told(self.given)
         bits = (self.memory / self.model.parameters.m_as("param")).to("bit")
         return f"{self.name}, {bits} in the mean"
+
+
+def unless_said(model: Transformer) -> str:
+    """Return what a model's weights are taken to be in where a caller says nothing.
+
+    >>> from calc import models
+    >>> unless_said(models.get("gpt-oss-120b")), unless_said(models.get("llama-3-8b"))
+    ('released', 'bf16')
+    """
+    return UNSTATED if model.released is None else RELEASED
 
 
 def is_released(given: object) -> bool:

@@ -11,12 +11,11 @@ from functools import cached_property
 from calc import formats
 from calc.catalog import models
 from calc.catalog.engines import Starting
-from calc.catalog.models.weights import RELEASED, Weights
+from calc.catalog.models.weights import RELEASED, UNSTATED, Weights
 from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.report import Reported
 from calc.core.units import Quantity, quantity
-from calc.planning.nouns import UNSTATED
 from calc.planning.service.asked import Service
 from calc.planning.service.design import Design, Pool
 from calc.planning.setup import Setup
@@ -43,7 +42,7 @@ class Deployment(Reported):
 
     @property
     def service(self) -> Service:
-        """What the servers are asked for."""
+        """Return what the servers are asked for."""
         return self.design.pools[0].service
 
     @cached_property
