@@ -91,7 +91,7 @@ class Interval:
 
     @property
     def spread(self) -> str:
-        """How far off half of the rows were, and between what 80 % of their times lie."""
+        """Return how far off half of the rows were, and between what 80 % of times lie."""
         return f"{self.median_error:.1%}, 80% of times in {signed(self.low)} … {signed(self.high)}%"
 
 
@@ -146,7 +146,7 @@ class Around:
         return f"{marked(self.facts, unit, ' to ')} {unit}".rstrip()
 
     def __str__(self) -> str:
-        """Where the bound cuts it, and how far that is from what is expected.
+        """Return where the bound cuts it, and how far that is from what is expected.
 
         >>> from calc import quantity
         >>> print(around(quantity("10 ms"), 0.5, 1.5, quantity("8 ms")))

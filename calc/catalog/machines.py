@@ -264,7 +264,7 @@ class Machine(Recorded):
         return super()._read(name)
 
     def _lacks(self, name: str) -> str:
-        """What is missing, and of links what the data have of them."""
+        """Return what is missing, and of links what the data have of them."""
         if name not in ("bandwidth", "ports"):
             return f"{self.name} has no {FIELDS[name]} in its data"
         if self.most_joined > 1:

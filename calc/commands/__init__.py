@@ -222,7 +222,7 @@ def _failed(sentence: str) -> int:
 
 
 def _as_typed(error: Exception, options: argparse.Namespace) -> str:
-    """What the library refuses, with an option where it has an argument."""
+    """Return what the library refuses, with an option where it has an argument."""
 
     def option(law: str, argument: str, value: str) -> str:
         if argument not in vars(options):

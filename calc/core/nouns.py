@@ -104,7 +104,7 @@ def arguments_of(called: Callable[..., object], options: Mapping[str, Any]) -> d
 
 
 def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The same arguments by their flat names: fields in the place of each noun."""
+    """Return the same arguments by their flat names: fields in the place of each noun."""
     options: dict[str, Any] = {}
     for name, value in arguments.items():
         options |= vars(value) if isinstance(value, Noun) else {name: value}

@@ -117,7 +117,7 @@ class Reported:
         return tuple(self._assumptions())
 
     def settled(self) -> Self:
-        """The same, with all that it says made."""
+        """Return the same, with all that it says made."""
         _ = self.title, self.tables, self.sentences, self.facts
         return self
 

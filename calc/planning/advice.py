@@ -31,7 +31,7 @@ E = TypeVar("E", bound=Estimate)
 
 
 def changes(plan: Estimate) -> Iterator[str]:
-    """Of a plan that fits: its batch, its devices, how they share the model, its weights."""
+    """Yield what would change a plan that fits: batch, devices, how they share it, weights."""
     most, count = plan.largest_batch.magnitude, plan.devices.magnitude
     if plan.users is None:
         yield _where_another_roof_binds(plan)

@@ -60,7 +60,7 @@ class Estimate(Setup):
 
     @cached_property
     def capacity(self) -> Capacity:
-        """What each device holds, by layouts and lengths, whatever the batch."""
+        """Return what each device holds, by layouts and lengths, whatever the batch."""
         return capacity.of(self)
 
     @property
@@ -103,7 +103,7 @@ class Estimate(Setup):
         return needed <= self.largest_batch.magnitude
 
     def settled(self) -> Self:
-        """The same, with all computed that asks how long steps take, and what memory holds.
+        """Return the same, with all computed that asks how long steps take, and what memory holds.
 
         Of more than so many points, what is expected is computed when it is asked for by its name.
         """
@@ -123,12 +123,12 @@ class Estimate(Setup):
 
     @property
     def memory(self) -> Quantity:
-        """What each device holds: its weights, its caches, and what the program takes besides."""
+        """Return what each device holds: weights, caches, and what the program takes besides."""
         return self.weight_memory + self.capacity.beside + self.cache_memory
 
     @property
     def room(self) -> Quantity:
-        """What the program may use of each device's memory."""
+        """Return what the program may use of each device's memory."""
         return self.capacity.room
 
     @property

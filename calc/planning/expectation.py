@@ -74,7 +74,7 @@ class Expectation:
         return parts
 
     def alike(self, name: str) -> Interval | None:
-        """How far rows like it are off, of one of the quantities by its name."""
+        """Return how far rows like it are off, of one of the quantities by its name."""
         first = name == "time_to_first_token" and self.reading is not None
         return self.reading.alike if first and self.reading is not None else self.main.alike
 
@@ -188,7 +188,7 @@ def _counts(setup: Setup, fits: Any) -> Any:
 
 
 def _of_users(setup: Setup, fits: Any) -> Expectation | Missing:
-    """What users are expected to meet; the passes are those of a prompt alone and of all users."""
+    """Return what users are expected to meet, by passes of a prompt alone and of all users."""
     counts = _counts(setup, fits) if is_array(fits) else None
     one = setup if counts is None else _asked(setup, users.COUNTS, counts[:, 0])
     try:

@@ -27,7 +27,7 @@ from calc.core.units import Quantity
 
 
 def option_names(called: Callable[..., object]) -> tuple[str, ...]:
-    """What a file may hold: what a function must be told, and what its docstrings explain.
+    """Name what a file may hold: what a function must be told, and what docstrings explain.
 
     >>> from calc import plan
     >>> option_names(plan)[:4]
@@ -57,7 +57,7 @@ def read_options(path: Path | str, called: Callable[..., object]) -> dict[str, A
 
 
 def read_flat(path: Path | str, called: Callable[..., object]) -> dict[str, Any]:
-    """The same by the flat names that the file has."""
+    """Return the same by the flat names that the file has."""
     text = read_text(path)
     options = parse_toml(text, path)
     names = option_names(called)

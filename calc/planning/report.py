@@ -42,7 +42,7 @@ def title(plan: Estimate) -> tuple[str, str]:
 
 
 def _cut(plan: Estimate) -> str:
-    """How devices share the model, in brackets, where they are not one copy cut for all."""
+    """Tell how devices share the model, in brackets, where they are not one copy cut for all."""
     alike = not is_array(plan.copies) and plan.copies == 1 == plan.experts
     return "" if alike else f" ({layout(plan)})"
 
@@ -98,7 +98,7 @@ def stands_on(plan: Estimate) -> str:
 
 
 def _rows(plan: Estimate) -> str:
-    """The same without the bounds: of first tokens apart, where other rows are like them."""
+    """Tell the same without bounds: of first tokens apart, where other rows are like them."""
     if (expected := plan.expected) is None:
         return stands_on(plan)
     first = expected.alike("time_to_first_token")

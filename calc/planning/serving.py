@@ -65,7 +65,7 @@ class Plan(Estimate, Answer):
 
     @cached_property
     def what_would_change(self) -> tuple[str, ...]:
-        """What would make this another answer, a sentence each, planned when it is asked for.
+        """Plan what would make this another answer, a sentence each, when it is asked for.
 
         `explain` and JSON ask; what `print` shows does not, since it takes as long as some plans.
         """

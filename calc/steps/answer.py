@@ -73,7 +73,7 @@ def mean_bounds(job: Job, batch: Number, prompt: Number, generated: Number) -> S
 
 
 def mean_pass(job: Job, batch: Any, prompt: float, generated: float) -> Parts:
-    """What is expected of that step; of arrays of batches an array of it.
+    """Return what is expected of that step; of arrays of batches an array of it.
 
     >>> print(mean_pass(Job.of("llama-3-8b", "dgx-h100"), 8, 1000, 200).total)
     5.830 ms

@@ -732,7 +732,7 @@ class CollectiveTime(Answer):
 
     @property
     def around(self) -> Around | None:
-        """Where four of five curves lie that were left out and predicted from the others."""
+        """Return where four of five curves lie that were left out and predicted from the others."""
         if self.expected is None or not self.measured:
             return None
         off = 1 + curves.off(self.measured[0])
@@ -752,7 +752,7 @@ class CollectiveTime(Answer):
 
     @property
     def elsewhere(self) -> list[str]:
-        """What its times are of, as far as it is not this machine: others, and their network."""
+        """Say what its times are of where it is not this machine: others, and their network."""
         if self.expected is not None and self.devices > 1 and not self.measured:
             return [f"published bandwidths, and {constants.latency_ici_hop} a hop as TPUs have"]
         others = {curve.machine: curve.place for curve in self.measured}
@@ -781,7 +781,7 @@ class CollectiveTime(Answer):
         return tuple(dict.fromkeys(c.source for c in self.measured)) or (hop.source,)
 
     def _network(self, place: Machine) -> str:
-        """That a curve of another machine is of another network, where it is."""
+        """Say that a curve of another machine is of another network, where it is."""
         theirs, own = place.network, self.machine.network
         inside = self.devices <= self.machine.domain
         if inside or not theirs or not own or set(theirs) & set(own):
@@ -805,7 +805,7 @@ class CollectiveTime(Answer):
 
     @property
     def stands_on(self) -> str:
-        """Whose curves it stands on, and how far off such curves were that were left out."""
+        """Return whose curves it stands on, and how far off such curves were that were left out."""
         if self.expected is None:
             return f"BOUND ONLY, {intervals.PEAKS}: {self.missing.partition(': ')[0]}"
         software = " and ".join(dict.fromkeys(curve.software for curve in self.measured))
@@ -826,7 +826,7 @@ class CollectiveTime(Answer):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What an engine's own sums take, where libraries' were asked for."""
+        """Return what an engine's own sums take, where libraries' were asked for."""
         if self.operation != "all_reduce" or self.software is not None:
             return ()
         device = self.machine.device
@@ -932,7 +932,7 @@ def time(
 def seconds(
     operation: str, size: float, devices: int, machine: Machine, software: Software | None = None
 ) -> float:
-    """What is expected of `time`, as bare seconds for bare bytes.
+    """Return what is expected of `time`, as bare seconds for bare bytes.
 
     >>> f"{seconds('all_reduce', 2**30, 8, machines.get('dgx-h100')):.6f}"
     '0.004029'

@@ -377,7 +377,7 @@ class Step(StepTime):
 
 
 def if_measured(make: Callable[[], Parts], *given: object) -> Parts | Missing:
-    """What is made, or why not: a rate that was not measured, or arrays of what is given.
+    """Make it, or say why not: a rate that was not measured, or arrays of what is given.
 
     >>> job = Job.of("llama-3-8b", "dgx-spark", Layout(tensor=2))
     >>> made = if_measured(lambda: serving_pass(job, Tokens(writing=1, context=1000)))

@@ -560,7 +560,7 @@ class Job:
         return maximum(self.layout.tensor / self.model.cache_heads, 1.0)
 
     def cut(self, layout: Layout) -> Job:
-        """The same on devices that share the model otherwise, its weights as they were read."""
+        """Return the same on devices that share the model otherwise, with weights as read."""
         other = replace(self, layout=layout)
         if "weights" in vars(self):
             vars(other)["weights"] = self.weights

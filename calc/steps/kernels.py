@@ -163,7 +163,7 @@ class Kernel:
     def timed(
         self, machine: Machine, software: Software = UNKNOWN
     ) -> tuple[Quantity, tuple[Quantity | Surface, ...]]:
-        """That time, and the measured rates, or the rows of the software, that it stands on."""
+        """Return that time with the measured rates, or the software's rows, that it stands on."""
         if (surface := self.surface(machine, software)) is not None:
             assert self.measured is not None
             each = of_each(surface.time, self.measured.length, self.roof(machine, surface))

@@ -85,7 +85,7 @@ def serving_bounds(job: Job, tokens: Tokens) -> StepTime:
 
 
 def _expected(job: Job, tokens: Tokens) -> Parts | Missing:
-    """What is expected of a pass of serving, or why nothing is."""
+    """Return what is expected of a pass of serving, or why nothing is."""
     if not isinstance(job.machine, Machine):
         return expectation.NO_MACHINE
     given = *vars(tokens).values(), job.layout.tensor

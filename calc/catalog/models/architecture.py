@@ -322,7 +322,7 @@ class Transformer(Entry):
         return replace(self, context=longest, notes=(*self.notes, note))
 
     def with_release(self, released: Release, notes: tuple[str, ...]) -> Self:
-        """The same model with the formats in which its weights are released."""
+        """Return the same model with the formats in which its weights are released."""
         return replace(self, released=released, notes=notes)
 
     @property

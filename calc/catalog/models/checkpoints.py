@@ -25,7 +25,7 @@ those by llm-compressor's recipes in 16 bits [llm-compressor-recipes]."""
 
 
 class Scheme(NamedTuple):
-    """How linear layers are kept, and what is multiplied by them."""
+    """A way in which linear layers are kept, and what is multiplied by them."""
 
     form: str
     """The format of their weights, scales included."""
@@ -67,7 +67,7 @@ UNRELEASED = (
 
 
 class Checkpoint(NamedTuple):
-    """What a checkpoint of a name keeps each group of matrices, or each matrix, in."""
+    """The formats in which a checkpoint of a name keeps each group of matrices, or each one."""
 
     given: Mapping[str, str]
     products: str = ""

@@ -119,7 +119,7 @@ def _method(config: Config, given: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a field of a `quantization_config` may be, and how a refusal says it."""
+    """A kind of field of a `quantization_config`, and how a refusal says it."""
 
     fits: Callable[[Any], bool]
     said: str
@@ -386,7 +386,7 @@ def _grouped(bits: int, group: int, zeros: bool) -> str:
 
 
 def _skipped(given: dict[str, Any]) -> Sequence[str]:
-    """What stays as it was trained, by the names that methods have for it."""
+    """Return what stays as it was trained, by the names that methods have for it."""
     names = ("modules_to_not_convert", "ignored_layers", "modules_in_block_to_not_quantize")
     return next((given[name] for name in names if given.get(name)), ())
 
@@ -540,7 +540,7 @@ def _layers(model: Transformer, matrix: Matrix) -> list[int]:
 
 
 def _unmatched(model: Transformer, rules: Rules) -> Iterator[str]:
-    """What the configuration leaves in 16 bits and is not a matrix that is counted."""
+    """Return what the configuration leaves in 16 bits and is not a matrix that is counted."""
     names = [
         f"{prefix}layers.{layer}.{module}"
         for matrix in model.matrices

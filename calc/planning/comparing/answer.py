@@ -90,7 +90,7 @@ class Comparison(Answer):
 
     @property
     def paid(self) -> str:
-        """What the front holds against latency: cost, or energy where no price was given; "" where
+        """Name what the front holds against latency: cost, or energy without a price; "" where
         no power is published either."""
         return next(filter(self.has, PAID), "")
 
@@ -338,7 +338,7 @@ class Comparison(Answer):
 
 
 def _devices(plan: Plan) -> str:
-    """How many devices, and how they share the model where they are not one copy cut for all."""
+    """Tell how many devices, and how they share the model where not as one copy cut for all."""
     told = layout(plan)
     alone = told == f"TP{plan.devices}"
     return str(plan.devices) if alone else f"{plan.devices}, {told}"

@@ -205,7 +205,7 @@ class ServicePlan(Answer):
 
     @cached_property
     def paces(self) -> tuple[float, ...]:
-        """The same ends as factors of the step."""
+        """Return the same ends as factors of the step."""
         if self.step is None:
             return ()
         return tuple(float((end / self.step.expected).m_as("")) for end in self.step.ends)

@@ -145,7 +145,7 @@ def sessions_of(load: Load, model: Transformer) -> Sessions | None:
 
 
 def sizes_of(tiers: Tiers, machine: Machine, content: bool) -> Sizes:
-    """Where prefixes are kept, which needs requests whose content is known."""
+    """Return where prefixes are kept, which needs requests whose content is known."""
     sizes = {
         name: 0.0 if size is None else float(amount("byte", name, size, "256 GB").m_as("byte"))
         for name, size in (("host", tiers.host), ("disk", tiers.disk))

@@ -50,7 +50,7 @@ class Clients:
 
 @dataclass(frozen=True)
 class Loop:
-    """What the clients of a loop meet, in seconds, the means of all requests."""
+    """Times that the clients of a loop meet, in seconds, the means of all requests."""
 
     ttft: float
     tpot: float
@@ -73,7 +73,7 @@ def served(job: Job, lengths: tuple[float, float], sequences: int, chunk: int = 
 
 
 def closed_loop(job: Job, clients: Clients, prompt: float, generated: float) -> Loop:
-    """What so many clients of a job's servers meet, by the simulation of one copy and its share.
+    """Simulate what so many clients of a job's servers meet, by one copy and its share.
 
     >>> job = Job.of("llama-3-8b", "dgx-h100", software="vllm")
     >>> loop = closed_loop(job, Clients(32), 1000, 200)
@@ -86,7 +86,7 @@ def closed_loop(job: Job, clients: Clients, prompt: float, generated: float) -> 
 
 
 def without_overlap(job: Job, clients: Clients, prompt: float, generated: float) -> Loop:
-    """The same at published rates, the parts of each step one after the other."""
+    """Return the same at published rates, the parts of each step one after the other."""
     lengths, count = clients.lengths(prompt, generated), clients.of_copy(job)
     answers, chunk, slots = _answers(job, lengths, count, clients.chunk)
     replica = _replica(job, lengths, answers.upper, chunk, slots)

@@ -95,7 +95,7 @@ class Sessions:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Where prefixes are kept beside the memory of the devices: bytes of a device's share."""
+    """Places of prefixes beside the memory of the devices: bytes of a device's share."""
 
     host: float = 0.0
     disk: float = 0.0

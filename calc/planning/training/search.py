@@ -43,7 +43,7 @@ THIN = 8
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be trained, on how many devices: a job whose layout is the one thing to find."""
+    """A task of training on so many devices: a job whose layout is the one thing to find."""
 
     job: Job
     """In no layout yet."""
