@@ -35,6 +35,7 @@ from calc.laws import (
     attention as attention,
     parallelism as parallelism,
     cost as cost,
+    collectives as collectives,
 )
 from calc.networks import (
     transformer as transformer,
@@ -47,7 +48,7 @@ from calc.steps import (
     job as job,
     kernels as kernels,
     curves as curves,
-    collectives as collectives,
+    communication as communication,
     measured as measured,
     expectation as expectation,
     timing as timing,

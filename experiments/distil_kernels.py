@@ -47,7 +47,7 @@ from calc.catalog.kernel_shares import (
 from calc.catalog.software import Software
 from calc.core.arrays import Number
 from calc.laws import attention
-from calc.steps.collectives import crossings
+from calc.steps.communication import crossings
 from calc.steps.job import Formats, Job, Layout, Tokens
 from calc.steps.kernels import START, Slice
 from calc.steps.measured import HEADS

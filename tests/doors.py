@@ -21,7 +21,7 @@ import calc
 from calc import InputError, hardware, inference, machines, models, quantity
 from calc.commands import main
 from calc.core.units import Quantity
-from calc.steps import collectives, curves, device_memory, finetuning, layouts
+from calc.steps import communication, curves, device_memory, finetuning, layouts
 from calc.steps.job import Batch, Formats, Job, Layout, Tokens
 from figures.live import all_reduce, decode, memory, training
 from tests.calc.flatly import flatly
@@ -351,7 +351,7 @@ def sums(asked: Serving) -> Answer:
         return {}
     size = quantity(2 * job.model.width * asked.batch, "byte")
     program = None if asked.software == "none" else asked.software
-    time = collectives.time("all_reduce", size, asked.devices, asked.place, program)
+    time = communication.time("all_reduce", size, asked.devices, asked.place, program)
     if time.expected is None:
         return {}
     return {"sums of a token": number(time.expected * job.sums, "s")}
@@ -555,7 +555,7 @@ TRAINING: tuple[Callable[[Training], Answer], ...] = (
 
 
 def time_of_message(asked: Message) -> Answer:
-    found = collectives.time(
+    found = communication.time(
         asked.operation, quantity(asked.size, "byte"), asked.devices, asked.place
     )
     answer = {"message, least": number(found.lower, "s")}

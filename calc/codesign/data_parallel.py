@@ -7,8 +7,8 @@ from typing import Annotated
 
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.laws.collectives import ring_all_reduce, scaling_efficiency, step_time
 from calc.laws.scaling import amdahl
-from calc.steps.collectives import ring_all_reduce, scaling_efficiency, step_time
 
 
 @dataclass(frozen=True)

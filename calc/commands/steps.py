@@ -8,7 +8,7 @@ from calc.catalog import machines
 from calc.commands.options import add_options, chosen, numbers, whole
 from calc.commands.output import answers
 from calc.core.names import spellings, squeezed
-from calc.steps import collectives, curves, kernels, throughput
+from calc.steps import communication, curves, kernels, throughput
 
 OPERATIONS = spellings(dict.fromkeys(curves.OPERATIONS, ()))  # allreduce is all_reduce
 DEVICE = "a machine or a device that `calc list` prints, or a .toml"
@@ -36,15 +36,15 @@ def add_collective(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("size", help='of the whole array, "16 MB"; of an all-to-all, of a device')
     parser.add_argument("device", help=DEVICE)
     parser.add_argument("--devices", type=whole, help="those of the machine where it is left out")
-    add_options(parser, collectives.time)
+    add_options(parser, communication.time)
     answers(parser, _collective, explained=True)
 
 
-def _collective(options: argparse.Namespace) -> collectives.CollectiveTime:
+def _collective(options: argparse.Namespace) -> communication.CollectiveTime:
     machine = machines.of(options.device)
     operation = OPERATIONS.get(squeezed(options.operation), options.operation)
     devices = machine.domain if options.devices is None else options.devices
-    return collectives.time(operation, options.size, devices, machine, options.software)
+    return communication.time(operation, options.size, devices, machine, options.software)
 
 
 def add_throughput(parser: argparse.ArgumentParser) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from calc import (
     collectives,
+    communication,
     constants,
     curves,
     hardware,
@@ -143,7 +144,7 @@ class SumsOfEngines:
     @classmethod
     def by_nccl(cls, machine: Machine, size: Quantity) -> Quantity:
         """By NCCL's curve."""
-        return collectives.time("all_reduce", size, cls.devices, machine).needed.to("µs")
+        return communication.time("all_reduce", size, cls.devices, machine).needed.to("µs")
 
     @classmethod
     def by_engine(cls, engine: str, machine: Machine, size: Quantity) -> Quantity:
@@ -276,7 +277,7 @@ class TwoNetworks:
     )
     rounds = 2 * (devices - 1)
     fewer_rounds = 2 * (per_node - 1) + 2 * (nodes - 1)
-    found = collectives.time("all_reduce", size, devices, machine)
+    found = communication.time("all_reduce", size, devices, machine)
     expected = found.expected.to("ms")  # type: ignore[union-attr]
     measured_devices = found.measured[0].devices
     reached = collectives.bus_bandwidth(size, expected, devices).to("GB/s")
@@ -311,7 +312,7 @@ class Thresholds:
     def row(cls, machine: Machine) -> Row:
         """The machine, its rates, the tokens of a dense model and of a mixture, and sums of TP."""
         rate = cls.utilization * machine.device.peak("bf16")
-        expected = collectives.time("all_reduce", cls.size, cls.devices, machine).needed
+        expected = communication.time("all_reduce", cls.size, cls.devices, machine).needed
         busbw = collectives.bus_bandwidth(cls.size, expected, cls.devices).to("GB/s")
         dense = parallelism.data_parallel_tokens(cls.devices, rate, busbw).to("token")
         mixture = dense * (MIXTURE.parameters / MIXTURE.active_parameters)

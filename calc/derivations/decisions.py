@@ -9,7 +9,7 @@ from statistics import median, quantiles
 
 import calc
 from calc import (
-    collectives,
+    communication,
     constants,
     context_parallelism,
     cost,
@@ -47,7 +47,7 @@ def rounded(value: Quantity | float | None, digits: int = 2) -> Quoted:
 def summed(size: Quantity, devices: int, machine: Machine) -> Quantity | None:
     """Time of an all-reduce; None across ports that are not published."""
     try:
-        return collectives.time("all_reduce", size, devices, machine).needed
+        return communication.time("all_reduce", size, devices, machine).needed
     except InputError:
         return None
 
@@ -485,7 +485,7 @@ class Buckets:
         while high / low > 1.05:
             middle = (low * high) ** 0.5
             array = quantity(middle, "byte")
-            time = collectives.time("all_reduce", array, devices, machine).needed
+            time = communication.time("all_reduce", array, devices, machine).needed
             low, high = (low, middle) if middle / time.m_as("s") >= wanted else (middle, high)
         return quantity(high, "byte").to("MB")
 
@@ -499,7 +499,7 @@ class Buckets:
                     cls.size(machine, devices, share) for share in (0.5, cls.most.m_as(""))
                 )
                 if half is not None and most is not None:
-                    start = collectives.time("all_reduce", cls.smallest, devices, machine).needed
+                    start = communication.time("all_reduce", cls.smallest, devices, machine).needed
                     cells = (rounded(start.to("µs")), rounded(half), rounded(most))
                     lines.append((NAMES[machine.key], devices, *cells))
         return lines

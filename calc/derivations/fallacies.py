@@ -7,6 +7,7 @@ from statistics import median
 
 from calc import (
     collectives,
+    communication,
     constants,
     cost,
     engine_sums,
@@ -225,7 +226,7 @@ class EngineKernel:
 
     devices = 8
     size = quantity("512 KiB")
-    nccl = collectives.time("all_reduce", size, devices, "dgx-b200").needed.to("µs")
+    nccl = communication.time("all_reduce", size, devices, "dgx-b200").needed.to("µs")
     sums = engine_sums.of("b200", "vllm", devices)
     assert sums is not None
     engine = quantity(sums.time(size.m_as("byte")), "s").to("µs")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calc import collectives, constants, formats, hardware, links, machines, training, transformer
+from calc import communication, constants, formats, hardware, links, machines, training, transformer
 from calc.catalog.hardware import Accelerator
 from calc.core.units import quantity
 from calc.derivations import examples
@@ -124,7 +124,7 @@ class OnePage:
         for key, name in (("dgx-h200", "DGX H200"), ("dgx-b200", "DGX B200")):
             machine = machines.get(key)
             for devices in (8, 512):
-                start = collectives.time("all_reduce", Buckets.smallest, devices, machine).needed
+                start = communication.time("all_reduce", Buckets.smallest, devices, machine).needed
                 half = Buckets.size(machine, devices, 0.5)
                 tokens = TokensThatHide.tokens(machine, devices)
                 assert half is not None

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from calc import collectives, constants, energy, hardware, machines, published, runs, training
+from calc import (
+    collectives,
+    communication,
+    constants,
+    energy,
+    hardware,
+    machines,
+    published,
+    runs,
+    training,
+)
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.collectives import Overlap, TwoNetworks
 from calc.derivations.examples import DENSE, MIXTURE
@@ -101,7 +111,9 @@ class Cluster:
     gradients = (parameters * constants.size_gradient_fp16).to("GB")
     one_device = training.training_time(parameters, batch, 1, peak, mfu)
     one_device_run = training.training_time(parameters, tokens, 1, peak, mfu)
-    measured_devices = collectives.time("all_reduce", gradients, after, machine).measured[0].devices
+    measured_devices = (
+        communication.time("all_reduce", gradients, after, machine).measured[0].devices
+    )
     most_exchange = (2 * gradients / network).to("ms")
     knee = behind * one_device / most_exchange
     tokens_per_device = batch / knee
@@ -115,7 +127,7 @@ class Cluster:
     @classmethod
     def all_reduce(cls, devices: int) -> Quantity:
         """Time of a step's sum of gradients, as measured curves let one expect it."""
-        exchange = collectives.time("all_reduce", cls.gradients, devices, cls.machine)
+        exchange = communication.time("all_reduce", cls.gradients, devices, cls.machine)
         return exchange.expected  # type: ignore[return-value]
 
     @classmethod
@@ -251,7 +263,7 @@ class TokensToHide:
         """Tokens whose backward pass takes as long as the sum at published bandwidth."""
         machine = machines.get(key)
         gradients = (cls.parameters * constants.size_gradient_fp16).to("GB")
-        exchange = collectives.time("all_reduce", gradients, cls.many, machine).lower
+        exchange = communication.time("all_reduce", gradients, cls.many, machine).lower
         mfu = cls.mfu if dtype == "bf16" else cls.mfu_fp8
         one_token = training.training_time(
             cls.parameters, "1 token", 1, machine.device.peak(dtype), mfu

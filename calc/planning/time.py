@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from calc.core.units import quantity
+from calc.laws import collectives
 from calc.laws.roofline import StepTime
 from calc.planning.setup import Setup
-from calc.steps import answer, collectives
+from calc.steps import answer
 from calc.steps.expectation import Parts, serving_pass
 from calc.steps.job import TWO_BYTES, Job, Tokens
 from calc.steps.timing import serving_bounds

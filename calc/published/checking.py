@@ -29,7 +29,7 @@ from calc.published import closed_loops, collectives, conditions, predict, servi
 from calc.published.claims import FIGURES, TIMES, Claim, load, read
 from calc.published.prediction import ROUNDING
 from calc.published.reading import Row, rows
-from calc.steps.collectives import least_time
+from calc.steps.communication import least_time
 from calc.steps.curves import traffic
 from calc.steps.job import Batch, Job, Layout, Tokens
 from calc.steps.timing import step

@@ -11,7 +11,7 @@ from calc.core.units import quantity
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
-from calc.steps import collectives, curves
+from calc.steps import communication, curves
 
 OPERATIONS = {
     "all_reduce": "all_reduce",
@@ -41,7 +41,7 @@ def predict(row: Row) -> Comparison:
         if rate is None:
             raise UnusableRowError("it gives no time and no bus bandwidth of one size")
         time = curves.traffic(operation, count) * size / (rate * GIGABYTE)
-    lower = collectives.least_time(operation, quantity(size, "byte"), count, machine).m_as("s")
+    lower = communication.least_time(operation, quantity(size, "byte"), count, machine).m_as("s")
 
     def parts() -> tuple[dict[str, float], float]:
         if size < curves.COMPARED_FROM:

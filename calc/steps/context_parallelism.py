@@ -23,7 +23,7 @@ from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
 from calc.networks import transformer
-from calc.steps import collectives, expectation, inference, kernels
+from calc.steps import communication, expectation, inference, kernels
 from calc.steps.expectation import Origin, Parts, Step
 from calc.steps.job import TWO_BYTES, Formats, Job, Layout, Tokens, reaching
 
@@ -192,9 +192,9 @@ def prefill(
     size = formats.cache_size("kv_size", kv_size)
     block = own * model.cache_heads / min(slices, model.cache_heads)
     sent = (block * (model.key_width + model.head_value_width) * size).to("byte")
-    link = collectives.sending(devices, machine)
+    link = communication.sending(devices, machine)
     hop = (sent / link).to("s") if parts_of_context > 1 else NO_TIME
-    sums = collectives.least_time("all_reduce", own * model.width * TWO_BYTES, slices, machine)
+    sums = communication.least_time("all_reduce", own * model.width * TWO_BYTES, slices, machine)
     hops = model.caching_layers * (parts_of_context - 1)
     least = model.blocks * sums + hops * hop
 

@@ -1,11 +1,11 @@
 """Curves of collectives: times that were measured, by size, and what is expected between them.
 
-The rows are `data/measured/collectives.csv`; `calc.collectives.time` asks here for what it expects.
-Between two measured sizes time is interpolated in the logarithms of both, and above the largest it
-is in proportion to the size. Below the smallest it is that of the smallest, if the curve is flat
-there and that size is short; else the next best curve goes on. Where a source prints bus bandwidths
-alone, times were computed from them. A source counts whose devices, nodes and sizes are stated; a
-curve has at least four sizes, and single points are there to be held against bounds.
+The rows are `data/measured/collectives.csv`, and `calc.communication.time` asks here for what it
+expects. Between two measured sizes time is interpolated in the logarithms of both, and above the
+largest it is in proportion to the size. Below the smallest it is that of the smallest, if the curve
+is flat there and that size is short; else the next best curve goes on. Where a source prints bus
+bandwidths alone, times were computed from them. A source counts whose devices, nodes and sizes are
+stated; a curve has at least four sizes, and single points are there to be held against bounds.
 
 A curve tells of links of its kind alone: in a domain, one of a switch says nothing of PCIe, of a
 torus, or of another vendor's switch. Of PCIe no library was measured, so that what engines' own
@@ -299,7 +299,7 @@ def _like(
             f"{operation} {SPANS[span]} of {machine.name} was not measured:"
             " calc/data/measured/collectives.csv has no curve of it, nor one of a machine with"
             f" links of its kind, {_kind_of(machine)}, so nothing is expected of it beyond the"
-            " bound of `collectives.least_time`"
+            " bound of `communication.least_time`"
         )
     most = _most_measured(operation)
     if span == "across" and devices > FARTHEST * most:

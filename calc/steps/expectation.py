@@ -38,7 +38,7 @@ from calc.core.report import Reported, Table
 from calc.core.units import Quantity
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
-from calc.steps import collectives, curves, device_memory, kernels
+from calc.steps import communication, curves, device_memory, kernels
 from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens, reaching
 from calc.steps.kernels import Kernel
 from calc.steps.measured import different_rates, exchange
@@ -220,10 +220,10 @@ class Parts(Fixed[str, Quantity], Reported):
             return
         among = _reached(machine, operation, devices) if beyond else devices
         one = partial(
-            collectives.seconds, operation, devices=among, machine=machine, software=program
+            communication.seconds, operation, devices=among, machine=machine, software=program
         )
         last = getattr(size, "flat", [size])[-1] * BYTE
-        message = collectives.time(operation, last, among, machine, program)
+        message = communication.time(operation, last, among, machine, program)
         self._elsewhere.update(dict.fromkeys(message.elsewhere))
         fewer = f" as among {among} devices, not {devices}" if among < devices else ""
         told = f"{message.needed} {MESSAGES[operation]} of {last}{message.by}{fewer}"
@@ -239,7 +239,7 @@ class Parts(Fixed[str, Quantity], Reported):
         for way, vectors in zip(WAYS, job.sent_to_experts(load.computed), strict=True):
             if (own := exchange(machine, self._program, way, among, load.reads)) is not None:
                 domains = curves.domains_of(among, machine)
-                copies = collectives.crossings(chosen, among, domains, own.each)
+                copies = communication.crossings(chosen, among, domains, own.each)
                 each: Number = of_each(own.time, vectors.m_as("byte") * copies)
                 self.add("experts", SECOND * (layers * each), Origin(f"{layers} {own}", (SOURCE,)))
                 if own.device != machine.device.key:
@@ -248,7 +248,7 @@ class Parts(Fixed[str, Quantity], Reported):
             start = constants.latency_expert_exchange
             assert start.provenance is not None
             made_of = Origin(f"{start} of start-up", (start.provenance.source,))
-            _, time = collectives.expert_exchange(machine, vectors * chosen, among)
+            _, time = communication.expert_exchange(machine, vectors * chosen, among)
             self.add("experts", layers * time, made_of)
 
     def add_host(self, sequences: Any) -> None:
@@ -296,7 +296,7 @@ def _message(
     count = int(devices)
     among = _reached(machine, operation, count) if beyond else count
     try:
-        return collectives.seconds(operation, size, among, machine, program)
+        return communication.seconds(operation, size, among, machine, program)
     except InputError:  # of devices that do not fill their domains too
         return math.nan
 

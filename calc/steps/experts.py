@@ -25,7 +25,7 @@ from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
 from calc.networks import transformer
-from calc.steps import collectives
+from calc.steps import communication
 from calc.steps.expectation import Step
 from calc.steps.job import Formats, Job, Layout, Tokens
 from calc.steps.timing import serving_step
@@ -175,9 +175,9 @@ def exchange(
 
     Equation: T = L + T_lower
 
-    T_lower is that of an all-to-all by published bandwidths, `collectives.least_time`. To be
+    T_lower is that of an all-to-all by published bandwidths, `communication.least_time`. To be
     expected is the start-up L of kernels made for it, `constants.latency_expert_exchange`, on top:
-    libraries' all-to-alls, `collectives.time`, take some times as long for messages as short.
+    libraries' all-to-alls, `communication.time`, take some times as long for messages as short.
 
     >>> from calc import machines
     >>> for time in exchange(machines.get("dgx-h100"), 128, 7168, 8, 64, "2 byte"):
@@ -191,7 +191,7 @@ def exchange(
     factors = {"tokens": quantity(tokens), "width": quantity(width), "copies": quantity(copies)}
     check_shapes(factors | {"element_size": size})
     sent = factors["tokens"] * factors["copies"] * factors["width"] * size
-    return collectives.expert_exchange(machine, sent, count)
+    return communication.expert_exchange(machine, sent, count)
 
 
 def decode(

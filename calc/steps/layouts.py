@@ -22,7 +22,7 @@ from calc.core.errors import InputError, marked
 from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.laws import links, training
+from calc.laws import collectives, links, training
 from calc.laws.parallelism import (
     activations_in_flight,
     stage_activations,
@@ -33,7 +33,7 @@ from calc.laws.roofline import StepTime, compute_time
 from calc.laws.training import Recipe
 from calc.networks import transformer
 from calc.networks.transformer import loss_memory
-from calc.steps import collectives, expectation
+from calc.steps import communication, expectation
 from calc.steps.expectation import Parts, Step
 from calc.steps.job import (
     PARTS,
@@ -270,7 +270,7 @@ def training_step(
     No program beats T_lower, where all parts overlap. T_upper overlaps none, and real programs may
     be slower than that: both take published rates, and `efficiency` as the share of the peak that
     the matrix products reach. On a machine of `calc.machines` slices fill its domains first, then
-    parts of sequences, copies and stages, and each message takes what `collectives.time` says at
+    parts of sequences, copies and stages, and each message takes what `communication.time` says at
     least, without latency. `expected` is made of measured rates, and of what the software hides. Of
     a device alone slices talk over `inner`, all else over `outer`, and in no time where neither is
     given. Where adapters alone are trained, weights are frozen: their gradients are neither
@@ -488,12 +488,12 @@ class _OnMachine:
         A token goes once to each device that it reaches, and across domains once to each of these.
         """
         experts, slices = self.layout.experts, self.layout.expert_slices
-        copies = collectives.copies_of_a_token(self.machine, chosen, experts, slices)
+        copies = communication.copies_of_a_token(self.machine, chosen, experts, slices)
         return self._least("all_to_all", sent * copies, experts, slices)
 
     def pass_on(self, sent: Quantity) -> Quantity:
         """Time of what a stage passes on: through the ports, unless one domain holds them all."""
-        bandwidth = collectives.sending(self.layout.devices, self.machine)
+        bandwidth = communication.sending(self.layout.devices, self.machine)
         return links.transfer_time(sent, bandwidth).to("s")
 
     def share(self, held: Held, weights: Passes, gradients: Passes) -> Quantity:
@@ -525,7 +525,7 @@ class _OnMachine:
         """Seconds a byte."""
         machine = replace(self.machine, domain=int(room))
         try:
-            return float(collectives.seconds_per_byte(operation, members, machine))
+            return float(communication.seconds_per_byte(operation, members, machine))
         except InputError:
             if must_fit:
                 raise

@@ -34,7 +34,7 @@ from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import roofline
 from calc.networks import convolution, diffusion, recommenders, transformer
-from calc.steps import collectives, device_memory, kernels
+from calc.steps import communication, device_memory, kernels
 from calc.steps.job import NO_BYTES, NO_WORK, TWO_BYTES, input_size
 from calc.steps.kernels import Kernel
 
@@ -79,7 +79,7 @@ class Throughput(Answer):
             bound, time = self._least(kernel)
             parts[bound] = parts[bound] + time
         if self.sharers > 1:
-            parts["links"] = collectives.least_time(
+            parts["links"] = communication.least_time(
                 "all_to_all", self.exchanged, self.sharers, self.machine
             )
         return parts
@@ -131,7 +131,7 @@ class Throughput(Answer):
             parts = kernels.expected([*self.kernels, *self.vectors], self.machine)
             if self.sharers > 1:
                 sent = self.exchanged, self.sharers, self.machine
-                parts["links"] = collectives.time("all_to_all", *sent).needed
+                parts["links"] = communication.time("all_to_all", *sent).needed
         except NotMeasured as missing:
             return str(missing)
         return (sum(parts.values(), quantity(0, "s")) * self.passes).to("s")
@@ -190,7 +190,7 @@ class Throughput(Answer):
         yield from self.notes
         batch = f"Each device computes a batch of {self.batch}"
         if self.sharers > 1:
-            place = collectives.sending(self.sharers, self.machine)
+            place = communication.sending(self.sharers, self.machine)
             yield (
                 f"{batch}; {self.sharers} share the tables, and send one another the sums of their"
                 f" rows in an all-to-all, two bytes an element, over {place} each way."

@@ -16,7 +16,7 @@ from calc.core.elementwise import largest, maximum, where
 from calc.core.units import Quantity
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
-from calc.steps import collectives, expectation, layouts
+from calc.steps import communication, expectation, layouts
 from calc.steps.expectation import Missing, Parts, Step
 from calc.steps.job import FLOP, NO_WORK, SECOND, TOKEN, TWO_BYTES, Batch, Job, Tokens
 
@@ -119,13 +119,13 @@ def _workload(job: Job, load: Tokens) -> Workload:
 def _messages(job: Job, load: Tokens) -> Quantity:
     """The least time of the sums of slices, and of sending a copy's tokens to experts and back."""
     machine, tokens = job.measured_on, load.computed / job.layout.data
-    pace = collectives.seconds_per_byte("all_reduce", job.layout.tensor, machine)
+    pace = communication.seconds_per_byte("all_reduce", job.layout.tensor, machine)
     vectors: Number = (TWO_BYTES * (job.model.width * tokens)).m_as("byte")
     time = SECOND * (job.sums * pace * vectors)
     if layers := job.layers_that_exchange:
         among = job.layout.experts
-        copies = collectives.copies_of_a_token(machine, job.chosen_experts, among)
-        pace = layers * collectives.seconds_per_byte("all_to_all", among, machine)
+        copies = communication.copies_of_a_token(machine, job.chosen_experts, among)
+        pace = layers * communication.seconds_per_byte("all_to_all", among, machine)
         for sent in job.sent_to_experts(tokens):
             vectors = sent.m_as("byte")
             time = time + SECOND * (pace * copies * vectors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calc import collectives, curves, machines, quantity
+from calc import collectives, communication, curves, machines, quantity
 from calc.core.units import Quantity
 from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, band, geometric
 
@@ -21,7 +21,7 @@ def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer
     place = machines.get(machine)
     at = SIZE.of(size)
     sizes = sorted({*geometric(min(at, 1e3), max(at, 1e10), 22), at})
-    times = [collectives.time(operation, quantity(x, "byte"), devices, place) for x in sizes]
+    times = [communication.time(operation, quantity(x, "byte"), devices, place) for x in sizes]
     rows = [("lower bound", x, TIME.of(time.lower)) for x, time in zip(sizes, times, strict=True)]
     rows += [
         ("expected", x, TIME.of(time.expected))
@@ -32,7 +32,7 @@ def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer
         time.interval and tuple((x, TIME.of(end)) for end in time.interval)
         for x, time in zip(sizes, times, strict=True)
     ]
-    here = collectives.time(operation, size, devices, place)
+    here = communication.time(operation, size, devices, place)
     measured = [
         (f"measured, {curve.software}", x, TIME.of(quantity(seconds, "s")))
         for curve in here.measured
@@ -51,7 +51,7 @@ def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer
     if here.measured:
         facts["Measured"] = here.stands_on
     call = f"{operation!r}, {str(size)!r}, {devices}, {machine!r}"
-    python = f"from calc import collectives\n\nprint(collectives.time({call}))"
+    python = f"from calc import communication\n\nprint(communication.time({call}))"
     caption = (
         f"{size} among {devices} devices of {place.name}: the bound, what is expected where it was"
         f" measured, and at the dot {drawn}."

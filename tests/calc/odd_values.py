@@ -203,6 +203,7 @@ def functions() -> dict[str, Callable[..., Any]]:
             ):
                 found.setdefault(f"{name}.{member}", value)
     del found["planning.training_row"]  # which hands all that it is given to plan_training
+    del found["communication.seconds"]  # of what `communication.time` checks, for those who did
     found |= {"quantity": calc.quantity, "source": calc.source}
     found |= {f"simulation.{name}": getattr(simulation, name) for name in SIMULATION}
     found["models.with_context"] = models.get("llama-3-8b").with_context

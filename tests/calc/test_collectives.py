@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, Quantity, collectives, curves, links, quantity
+from calc import InputError, Quantity, collectives, communication, curves, links, quantity
 
 COUNTS = range(1, 18)
 CHUNK = 40.0  # bytes
@@ -309,7 +309,7 @@ def test_fourteen_gigabytes_on_64_gpus() -> None:
 def test_bounds_by_hand(
     operation: str, size: str, devices: int, machine: str, milliseconds: float, algorithm: str
 ) -> None:
-    found = collectives.time(operation, size, devices, machine)
+    found = communication.time(operation, size, devices, machine)
     assert found.lower.m_as("ms") == pytest.approx(milliseconds)
     assert found.algorithm == algorithm
 
@@ -319,7 +319,7 @@ def test_nothing_published_is_faster_than_the_bound() -> None:
     for curve in curves.load():
         for size, measured in zip(curve.sizes, curve.times, strict=True):
             of = quantity(size, "byte"), curve.devices, curve.machine
-            found = collectives.time(curve.operation, *of)
+            found = communication.time(curve.operation, *of)
             if measured < found.lower.m_as("s"):
                 faster.append((curve.name, size))
     assert not faster
@@ -329,7 +329,7 @@ def test_sums_in_the_switch_exceed_what_any_ring_reaches() -> None:
     """480 GB/s of bus bandwidth on links of 450: above the ring's bound, below the switch's."""
     [row] = [each for each in curves.load() if each.name == "h200-16gib-all_reduce"]
     ring = collectives.ring_all_reduce(quantity(row.sizes[0], "byte"), 8, "450 GB/s").m_as("s")
-    switch = collectives.time("all_reduce", quantity(row.sizes[0], "byte"), 8, row.machine)
+    switch = communication.time("all_reduce", quantity(row.sizes[0], "byte"), 8, row.machine)
     assert switch.lower.m_as("s") < row.times[0] < ring
 
 
@@ -339,7 +339,7 @@ def test_what_is_expected_lies_within_the_bounds(machine: str, devices: int) -> 
     for operation, size in itertools.product(curves.OPERATIONS, ("1 byte", "1 MB", "100 GB")):
         if devices > 8 and machine == "mi300x-8":
             continue  # whose ports are not published
-        found = collectives.time(operation, size, devices, machine)
+        found = communication.time(operation, size, devices, machine)
         if found.expected is None or found.upper is None:
             assert f"{operation} " in found.missing
         else:
@@ -347,7 +347,7 @@ def test_what_is_expected_lies_within_the_bounds(machine: str, devices: int) -> 
 
 
 def test_one_device_of_a_machine_sends_nothing() -> None:
-    found = collectives.time("all_reduce", "1 GB", 1, "dgx-h100")
+    found = communication.time("all_reduce", "1 GB", 1, "dgx-h100")
     assert found.lower == found.expected == found.upper == quantity("0 s")
 
 
@@ -369,7 +369,7 @@ def test_one_device_of_a_machine_sends_nothing() -> None:
 )
 def test_what_cannot_be_asked_of_a_machine_is_told(arguments: Any, sentence: str) -> None:
     with pytest.raises(InputError) as refusal:
-        collectives.time(*arguments)
+        communication.time(*arguments)
     assert sentence in str(refusal.value)
 
 

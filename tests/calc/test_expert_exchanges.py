@@ -10,7 +10,7 @@ from calc import Formats, Job, Layout, Tokens, experts, machines, published, ste
 from calc.catalog import expert_exchanges
 from calc.catalog.expert_exchanges import COLUMNS
 from calc.core.errors import InputError
-from calc.steps import collectives, expectation
+from calc.steps import communication, expectation
 
 CELLS = [
     *["decode", "dispatch", "h100", "sglang", "1.0", "8", "1", "60"],
@@ -42,7 +42,7 @@ def test_what_others_measured_between_servers_is_near() -> None:
             curve = expert_exchanges.of("h100", "sglang", "decode", way, devices, domains)
             assert curve is not None
             assert (curve.devices, curve.domains) == (devices, domains)
-            left = 128 * 7168 * size * collectives.crossings(8, devices, domains, each=True)
+            left = 128 * 7168 * size * communication.crossings(8, devices, domains, each=True)
             measured = rows[devices][f"{way}_latency"] * 1e-6
             assert curve.time(float(left)) == pytest.approx(measured, rel=0.2)
 
@@ -62,9 +62,9 @@ def test_no_measured_exchange_is_faster_than_its_bound() -> None:
 def test_copies_are_those_of_devices_or_servers_that_are_reached(devices: int) -> None:
     machine = machines.get("dgx-h100")
     places = devices if devices <= machine.domain else devices // machine.domain
-    copies = collectives.copies_of_a_token(machine, 8, devices)
+    copies = communication.copies_of_a_token(machine, 8, devices)
     assert copies == pytest.approx(experts.devices_reached(8, places).magnitude)
-    left = collectives.crossings(8, devices, max(1, devices // machine.domain), each=False)
+    left = communication.crossings(8, devices, max(1, devices // machine.domain), each=False)
     assert left == pytest.approx(copies * (1 - 1 / places))
 
 

@@ -95,7 +95,7 @@ def test_a_machine_of_ones_own_stands_in_a_file_beside_its_device(tmp_path: Path
     made = calc.plan("llama-3-8b", f"{both}:made-up", prompt=100, generated=10, devices=8)
     vectors = 2 * 4096
     assert made.writing.parts["links"].m_as("s") == pytest.approx(64 * 2 * vectors * 7 / 8 / 100e9)
-    found = calc.collectives.time("all_reduce", "1 GB", 8, machine)
+    found = calc.communication.time("all_reduce", "1 GB", 8, machine)
     assert found.lower.m_as("s") == pytest.approx(2 * 7 / 8 * 0.01)
     with pytest.raises(InputError, match="not one machine alone; it holds made-up, sibling: ask"):
         machines.get(both)

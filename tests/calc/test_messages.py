@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from calc import collectives, curves, machines, plan, software
+from calc import communication, curves, machines, plan, software
 from calc.catalog.machines import NotMeasured
 from calc.core.errors import InputError
 from tests.calc.command import Command
@@ -27,8 +27,8 @@ def test_every_sum_of_a_plan_is_what_the_one_function_says() -> None:
         size = f"{2 * batch * 4096} byte"
         asked = "all_reduce", size, devices, made.machine, made.software
         taken = made.expected.writing["tensor"].m_as("s")
-        assert taken == pytest.approx(64 * collectives.time(*asked).needed.m_as("s")), place
-        assert collectives.seconds(asked[0], 2 * batch * 4096, *asked[2:]) * 64 == pytest.approx(
+        assert taken == pytest.approx(64 * communication.time(*asked).needed.m_as("s")), place
+        assert communication.seconds(asked[0], 2 * batch * 4096, *asked[2:]) * 64 == pytest.approx(
             taken
         )
 
@@ -56,7 +56,7 @@ def test_no_curve_is_of_links_of_another_kind() -> None:
         if machine.domain == 1:
             continue
         try:
-            found = collectives.time(operation, "1 MB", machine.domain, machine)
+            found = communication.time(operation, "1 MB", machine.domain, machine)
         except InputError:  # of a domain that a slice or an operation does not have
             continue
         if found.expected is None:
@@ -72,7 +72,7 @@ def test_no_curve_is_of_links_of_another_kind() -> None:
 def test_a_torus_takes_published_bandwidths_and_its_hops() -> None:
     """On 4 × 4: the way to the farthest along both axes, there and back, a microsecond a hop."""
     v5e = machines.get("tpu-v5e")
-    found = collectives.time("all_reduce", "1 MB", 16, v5e)
+    found = communication.time("all_reduce", "1 MB", 16, v5e)
     ways = 2 if v5e.wraparound else 1
     hops = 2 * 2 * (4 // ways)
     assert (found.needed - found.lower).m_as("us") == pytest.approx(hops)
@@ -80,7 +80,7 @@ def test_a_torus_takes_published_bandwidths_and_its_hops() -> None:
     assert found.interval is None
     assert "1 µs a hop" in found.stands_on
     with pytest.raises(NotMeasured, match="links of its kind, AWS's switch"):
-        assert collectives.time("all_reduce", "1 MB", 8, "trn3").needed
+        assert communication.time("all_reduce", "1 MB", 8, "trn3").needed
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_a_torus_takes_published_bandwidths_and_its_hops() -> None:
     ],
 )
 def test_a_curve_of_another_network_is_said_to_be(machine: str, told: str) -> None:
-    found = collectives.time("all_reduce", "1 GB", 16, machine)
+    found = communication.time("all_reduce", "1 GB", 16, machine)
     assert told in found.stands_on
-    inside = collectives.time("all_reduce", "1 GB", 8, machine)
+    inside = communication.time("all_reduce", "1 GB", 8, machine)
     assert "over" not in inside.stands_on
 
 
@@ -102,7 +102,7 @@ def test_sums_of_engines_are_never_faster_than_bounds() -> None:
     for place, devices, key in product(PLACES, (2, 4, 8), ("vllm", "sglang", "tensorrt-llm")):
         for size in ("256 byte", "1 MB", "1 GB"):
             try:
-                found = collectives.time("all_reduce", size, devices, place, software.get(key))
+                found = communication.time("all_reduce", size, devices, place, software.get(key))
             except InputError:
                 continue
             if found.expected is not None:
@@ -111,7 +111,7 @@ def test_sums_of_engines_are_never_faster_than_bounds() -> None:
 
 def test_another_count_over_pcie_is_that_of_the_nearest_count() -> None:
     """Six L40S send 5 / 3 of what two do over two links, 10 / 6 · 4 / 7 of eight's."""
-    six, eight = (collectives.time("all_reduce", "1 GB", n, "l40s") for n in (6, 8))
+    six, eight = (communication.time("all_reduce", "1 GB", n, "l40s") for n in (6, 8))
     assert [curve.devices for curve in six.measured] == [8]
     share = (six.needed / eight.needed).m_as("")
     assert share == pytest.approx((5 / 6) / (7 / 8), rel=0.01)

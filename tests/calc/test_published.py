@@ -10,7 +10,7 @@ from statistics import mean, median
 
 import pytest
 
-from calc import collectives, machines, published, quantity
+from calc import communication, machines, published, quantity
 from calc.core.errors import InputError
 from calc.published import Comparison, Row, conditions, kernels, reading, reporting, serving
 from tests.calc.command import Written
@@ -346,7 +346,7 @@ def test_experts_beside_tensor_parallelism_are_summed_and_not_sent() -> None:
     assert together["tensor"] == apart["tensor"]
     # One step in five writes alone; four read a prompt of 1000 tokens beside what they write.
     alone, both = (
-        collectives.time("all_reduce", quantity(tokens * 7168 * 2, "byte"), 8, "dgx-h200")
+        communication.time("all_reduce", quantity(tokens * 7168 * 2, "byte"), 8, "dgx-h200")
         for tokens in (800, 800 + 1000)
     )
     mean = 0.2 * alone.needed.m_as("s") + 0.8 * both.needed.m_as("s")
@@ -472,7 +472,7 @@ def test_a_device_is_read_in_its_machine(
 
 def test_a_network_of_half_the_bandwidth_takes_twice_as_long() -> None:
     near, far = (
-        collectives.least_time("all_gather", quantity("1 GiB"), 16, machines.get(key))
+        communication.least_time("all_gather", quantity("1 GiB"), 16, machines.get(key))
         for key in ("gcp-a3-mega", "gcp-a3-high")
     )
     assert far.m_as("s") == pytest.approx(2 * near.m_as("s"))

@@ -13,7 +13,7 @@ import calc
 from calc import Batch, Job, Layout, Tokens, kernels, throughput
 from calc.core.report import Reported
 from calc.published.checking import check
-from calc.steps import answer, collectives, expectation, layouts, timing
+from calc.steps import answer, communication, expectation, layouts, timing
 from tests.calc.flatly import flatly
 
 LENGTHS = {"prompt": 1000, "generated": 200}
@@ -51,7 +51,7 @@ STEPS = {  # whatever says how long something takes
     answer: ("mean_step", "mean_bounds", "mean_pass", "serving_pass"),
     layouts: ("training_step", "training_bounds", "memory_per_device"),
     kernels: ("step", "training_step", "expected", "rates"),
-    collectives: ("time", "least_time"),
+    communication: ("time", "least_time"),
 }
 
 

@@ -16,7 +16,7 @@ from calc import (
     Batch,
     Job,
     Layout,
-    collectives,
+    communication,
     cost,
     curves,
     hardware,
@@ -218,7 +218,7 @@ def test_figures_open_with_what_the_book_draws() -> None:
 @pytest.mark.parametrize(("machine", "devices"), [("dgx-h100", 8), ("tpu-v5p-pod", 64)])
 def test_rows_of_a_collective_are_its_times(machine: str, devices: int) -> None:
     for name, x, y in answered("all-reduce", machine=machine, devices=str(devices))["rows"]:
-        time = collectives.time("all_reduce", f"{x!r} byte", devices, machine)
+        time = communication.time("all_reduce", f"{x!r} byte", devices, machine)
         law = time.lower if name == "lower bound" else time.needed
         assert y == law.m_as("us")
 

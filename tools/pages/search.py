@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 import calc
-from calc import collectives, constants, formats, hardware, machines, models, runs, training
+from calc import communication, constants, formats, hardware, machines, models, runs, training
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.core.synonyms import SYNONYMS
@@ -248,7 +248,7 @@ def _of_plan(model: str, device: str) -> dict[str, Any]:
 def _of_collective(name: str, machine: Machine) -> Iterator[Fact]:
     """How long it takes among the devices of one box, at usual sizes."""
     for size in ("1 MB", "16 MB", "1 GB"):
-        time = collectives.time(name.replace("-", "_"), size, machine.domain, machine).expected
+        time = communication.time(name.replace("-", "_"), size, machine.domain, machine).expected
         assert time is not None  # of a machine whose collectives were measured
         title = f"{name} of {size}, {machine.domain} devices"
         yield Fact.computed(title, time, f"collective NCCL time {name.replace('-', '')}")

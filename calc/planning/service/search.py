@@ -27,7 +27,7 @@ from calc.planning.service.replicas import of_replica
 from calc.planning.service.simulation import Run, simulate
 from calc.planning.service.steps import Answers, Group, answers_of, with_draft
 from calc.planning.setup import Setup
-from calc.steps import collectives, device_memory
+from calc.steps import communication, device_memory
 from calc.steps.job import Job, Layout
 
 CHUNKS = (512, 2048, 8192)
@@ -205,7 +205,7 @@ def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> floa
         return 0.0
     cache = transformer.kv_cache(setup.model, service.demand.prompt, setup.kv_size)
     devices = min((answers.group.devices for answers, _ in replicas), default=1)
-    link = collectives.sending(min(machine.domain + 1, machine.most_joined), machine)
+    link = communication.sending(min(machine.domain + 1, machine.most_joined), machine)
     return float((cache / (devices * link)).m_as("s"))
 
 
