@@ -27,6 +27,7 @@ from figures.live import all_reduce, decode, memory, training
 from tests.calc.flatly import flatly
 
 POINTS = 21  # of an answer, at which a mean is held to steps
+UNLINKED = re.compile("the data have no (link|port) of .* to others")
 NEARLY = 0.01  # a mean of steps at points against one that knows where it bends
 
 
@@ -620,13 +621,18 @@ def ask(asked: Any) -> dict[str, Answer | str]:
 
 
 def differences(answers: Mapping[str, Answer | str]) -> list[str]:
-    """The quantities on which doors differ, with what each of them says."""
+    """The quantities on which doors differ, with what each of them says.
+
+    Where one finds no link between devices none has an answer.
+    """
     said: dict[str, dict[str, Value]] = {}
+    told = []
+    unlinked = [told for told in answers.values() if isinstance(told, str) and UNLINKED.match(told)]
     for door, answer in answers.items():
         if not isinstance(answer, str):
             for name, value in answer.items():
                 said.setdefault(name, {})[door] = value
-    told = []
+            told += [f"{door} has an answer: {refused}" for refused in unlinked if answer]
     for name, by in said.items():
         sharpest = min(by.values(), key=lambda value: value.off)
         if not all(value.agrees(sharpest) for value in by.values()):

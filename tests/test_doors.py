@@ -121,6 +121,9 @@ def test_doors_that_differ_are_told() -> None:
     assert doors.differences({"a": {"time": exact}, "b": {"time": doors.Value(1.2346e-3)}})
     assert doors.differences({"a": {"time": exact}, "b": {"time": doors.printed("1.3 ms", "s")}})
     assert not doors.differences({"a": {"time": exact}, "b": "a refusal"})
+    unlinked = "the data have no link of NVIDIA T4 to others: take one device"
+    assert doors.differences({"a": {"time": exact}, "b": unlinked})
+    assert not doors.differences({"a": {}, "b": unlinked})
 
 
 # ---- One planner, in every way to ask it
@@ -380,6 +383,30 @@ def layouts_that_are_offered(chance: random.Random) -> int:
     return tried
 
 
+def devices_that_are_offered(chance: random.Random) -> int:
+    """Batches that are too large for a group of devices: the devices, and the batch, that hold."""
+    question = next(doors.serving(1, str(chance.random())))
+    lengths = {name: question.asked[name] for name in ("prompt", "generated")}
+
+    def plan(**options: Any) -> str:
+        return refusal(calc.plan, question.model, question.place, **lengths, **options)
+
+    batch = int(10 ** chance.uniform(4, 7))
+    sentence, tried = plan(batch=batch), 0
+    if found := re.search(r"It fits on (\d+) devices? as TP(\d+) × (\d+)\.", sentence):
+        count, tensor, copies = map(int, found.groups())
+        assert count == tensor * copies
+        ways = {"tensor": tensor, "copies": copies, "batch": batch}
+        assert not plan(**ways), sentence
+        assert calc.plan(question.model, question.place, **lengths, **ways).fits, sentence
+        tried += 1
+    if found := re.search(r"on (\d+) .*Batch (\d+) fits\.", sentence):
+        ways = {"devices": int(found[1]), "batch": int(found[2])}
+        assert calc.plan(question.model, question.place, **lengths, **ways).fits, sentence
+        tried += 1
+    return tried
+
+
 def formats_that_are_offered(chance: random.Random) -> int:
     """Names that no release has: those that look like them, and some of those that there are."""
     known = [name for name in doors.WEIGHTS if name and " " not in name]
@@ -442,6 +469,7 @@ def messages_that_are_offered(chance: random.Random) -> int:
 
 OFFERS = (
     layouts_that_are_offered,
+    devices_that_are_offered,
     formats_that_are_offered,
     runs_that_are_offered,
     messages_that_are_offered,
@@ -465,6 +493,59 @@ def test_what_refusals_offer_works(offers: Callable[[random.Random], int]) -> No
         for turn in range(30):
             with row(turn):
                 offers(chance)
+
+
+@pytest.mark.parametrize(
+    ("line", "told", "instead"),
+    [
+        (
+            "fit llama-3.1-8b 2xh100 --tensor 1",
+            "write 'h100' with --tensor 1, or leave --tensor out",
+            "fit llama-3.1-8b h100 --tensor 1",
+        ),
+        (
+            "plan llama-3.1-8b 8xh100 --devices 4 --prompt 100 --generated 9",
+            "write 'h100' with --devices 4, or leave --devices out",
+            "plan llama-3.1-8b 8xh100 --prompt 100 --generated 9",
+        ),
+        (
+            "plan llama-3.1-8b 8xh100,4xh200 --prompt 100 --generated 9",
+            "--devices is one number for all machines",
+            "compare llama-3.1-8b --machines 8xh100,4xh200 --prompt 100 --generated 9",
+        ),
+        (
+            "plan llama-3.1-8b h100 --users 1e9 --prompt 100 --generated 9",
+            "--users must be a whole number from 1 to 100000; got 1000000000",
+            "plan llama-3.1-8b h100 --users 1e2 --prompt 100 --generated 9",
+        ),
+        (
+            "plan llama-3.1-8b h100 --users 0 --prompt 100 --generated 9",
+            "--users must be a whole number from 1; got 0",
+            "plan llama-3.1-8b h100 --users 1 --prompt 100 --generated 9",
+        ),
+        (
+            "plan-training llama-3.1-8b dgx-h100 --tokens 1B --sequences 8 --length 64",
+            "takes one of devices, deadline and budget; got none",
+            "plan-training llama-3.1-8b dgx-h100 --tokens 1B --sequences 8 --length 64 --devices 8",
+        ),
+    ],
+)
+def test_a_line_that_is_refused_is_told_what_works(line: str, told: str, instead: str) -> None:
+    with pytest.raises(InputError) as refused:
+        doors.run(*line.split())
+    assert told in str(refused.value)
+    assert "None" not in str(refused.value)
+    assert doors.run(*instead.split())
+
+
+def test_what_other_programs_call_it_is_answered_as_ours() -> None:
+    """A machine where `compare` has an option, and the devices of what is fitted."""
+    lengths = ["--prompt", 100, "--generated", 9]
+    told = doors.run("compare", "llama-3.1-8b", "--machines", "h100", *lengths)
+    assert doors.run("compare", "llama-3.1-8b", "h100", *lengths) == told
+    fitted = doors.run("fit", "llama-3.1-8b", "h100", "--tensor", 2)
+    for words in (["h100", "--devices", 2], ["h100", "--gpus", 2], ["2xh100"]):
+        assert doors.run("fit", "llama-3.1-8b", *words) == fitted
 
 
 def test_an_unknown_method_of_quantisation_is_named_with_what_works(tmp_path: Path) -> None:

@@ -127,6 +127,11 @@ class Machine(Recorded):
             return math.inf
         return self.domain if self.publishes("bandwidth") else 1
 
+    def check_joins(self, count: float, instead: str = "") -> None:
+        """Refuse more devices than work together; `instead` names what else would do."""
+        if count > self.most_joined:
+            raise InputError(f"{self._lacks('ports')}{instead}")
+
     ports = Published()
     """Bandwidth of a device to the network beyond the fabric, each way."""
     host_link = Published()

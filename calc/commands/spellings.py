@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from calc.catalog import machines
@@ -22,14 +22,17 @@ def _ours() -> dict[str, str]:
 
 def in_our_words(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
     """Return the words of a command line with our options, and say on stderr which these are."""
-    found = []
+    found: list[str] = []
     known = {action.dest: action for action in parser._actions if action.option_strings}
-    for word in words:
+    for place, word in enumerate(words):
         theirs, equals, value = word.partition("=")
-        if theirs in parser._option_string_actions or not theirs.startswith("-"):
+        if place == 1 and "machines" in known and not any(each[0] == "-" for each in words[:2]):
+            _tell(word, option := option_of("machines"))
+            found += [option, word]
+        elif theirs in parser._option_string_actions or not theirs.startswith("-"):
             found.append(word)
-        elif (ours := _ours().get(theirs)) in known:
-            print(f"calc: {theirs} is {option_of(ours)} here", file=sys.stderr)
+        elif (ours := _argument(theirs, known)) in known:
+            _tell(theirs, option_of(ours))
             found.append(f"{option_of(ours)}{equals}{value}")
         elif ours is not None:
             parser.error(f"{theirs} is {option_of(ours)} here, which {parser.prog} does not take")
@@ -40,11 +43,15 @@ def in_our_words(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[
     return found
 
 
+def _tell(theirs: str, ours: str) -> None:
+    print(f"calc: {theirs} is {ours} here", file=sys.stderr)
+
+
 def count_devices(options: argparse.Namespace) -> None:
     """Take the number of devices out of `8xh100`, and let `--devices` be it.
 
     An engine that is fitted is cut over all of them, `--tensor`. Several machines by commas have
-    one number, or none.
+    one number, or none; those that are compared each their own.
     """
     for name in {"device", "hardware", "machines"} & vars(options).keys():
         given = getattr(options, name)
@@ -53,17 +60,33 @@ def count_devices(options: argparse.Namespace) -> None:
         if counts == {None}:
             continue
         known = {action.dest: action for action in options.command._actions}
-        argument = next((each for each in ("devices", "tensor") if each in known), None)
+        argument = _argument("--devices", known)
+        alone = ",".join(key for key, _ in pairs)
         if argument is None:
-            raise InputError(f"one device is meant here; got {given!r}: leave its number out")
+            raise InputError(f"one device is meant here; got {given!r}: write {alone!r}")
         action, asked = known[argument], getattr(options, argument)
-        if asked != action.default:
-            counts.add(int(asked) if str(asked).isdigit() else asked)
-        if len(counts) > 1:
-            beside = f" and {marked(argument, asked)}" if asked != action.default else ""
+        told = marked(argument, asked)
+        if asked != action.default and counts != {int(asked) if str(asked).isdigit() else asked}:
             raise InputError(
-                f"{marked(argument)} is one number for all machines; got {given!r}{beside}"
+                f"{given!r} says how many devices there are, and {told} is given beside it: write"
+                f" {alone!r} with {told}, or leave {marked(argument)} out"
             )
-        (count,) = counts
-        setattr(options, name, ",".join(key for key, _ in pairs))
-        setattr(options, argument, str(count) if action.type is str else count)
+        if len(counts) > 1 and name != "machines":
+            raise InputError(
+                f"{marked(argument)} is one number for all machines; got {given!r}: ask for each"
+                " of them alone"
+            )
+        several = ",".join(f"{key}={count}" for key, count in pairs if count is not None)
+        count = counts.pop()
+        setattr(options, name, alone)
+        setattr(
+            options, argument, several if counts else str(count) if action.type is str else count
+        )
+
+
+def _argument(theirs: str, known: Mapping[str, argparse.Action]) -> str | None:
+    """Return the argument that an option is here: what is fitted shares all of its devices."""
+    ours = "devices" if theirs == "--devices" else _ours().get(theirs)
+    if ours == "devices" and ours not in known:
+        return "tensor" if "tensor" in known else _ours().get(theirs)
+    return ours

@@ -8,7 +8,7 @@ raise InputError.
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 # What stands around an argument in a message, and between its parts: no text that is typed has it.
@@ -64,6 +64,15 @@ def marked(argument: str, value: object = NOTHING, law: str = "") -> str:
     typed = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
     typed = "" if value is NOTHING else typed
     return f"{BEGIN}{law}{BETWEEN}{argument}{BETWEEN}{typed}{END}"
+
+
+def marked_all(values: Mapping[str, object]) -> str:
+    """Return arguments with their values in one text, those that are left out, None, not.
+
+    >>> print(InputError(marked_all({"tensor": 16, "copies": None, "experts": 8})))
+    tensor=16, experts=8
+    """
+    return ", ".join(marked(name, value) for name, value in values.items() if value is not None)
 
 
 def in_python(law: str, argument: str, value: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
@@ -18,10 +19,11 @@ from calc.planning.capacity import (
     on_fewest_devices,
     with_tensor,
 )
-from calc.planning.choice import cut_otherwise, with_batch
+from calc.planning.choice import cut_otherwise, groups, on_layout, with_batch
 from calc.planning.estimate import Estimate
 from calc.planning.setup import Setup, devices_text, layout, memory_text
 from calc.steps import device_memory
+from calc.steps.job import Layout
 
 SMALLER_WEIGHTS = (formats.INT8, formats.INT4)
 OWN_WAYS = ("settings", "kv", "weights")  # beside devices and batches, which are the plan's
@@ -78,24 +80,40 @@ def changes(plan: Estimate) -> Iterator[str]:
 
 def ways_to_fit(setup: Setup) -> Iterator[str]:
     """Of a point that does not fit: devices, batch, weights."""
-
-    def fits(changed: Setup) -> bool:
-        return bool(changed.batch.magnitude <= most_sequences(changed).magnitude)
-
-    counts, linked = device_counts(setup.model), linked_counts(setup)
-    enough = [count for count in (*linked, *counts) if fits(with_tensor(setup, count))]
-    if not enough:
-        yield f"It fits on no number of devices: at most {counts[-1]} can share its heads."
-    else:
-        once = "" if enough[0] in linked else f", {ONCE_LINKED}"
-        yield f"It fits on {devices_text(enough[0])}{once}."
+    yield _enough_devices(setup)
     if fewer := most_sequences(setup).magnitude:
         yield f"Batch {fewer:.0f} fits."
     [memory] = capacity.of(setup).memories
-    for way in device_memory.ways(memory, int(setup.batch.magnitude), OWN_WAYS):
+    for way in device_memory.ways(memory, int(_needed(setup)), OWN_WAYS):
         planned = way.settings.keys() <= {"kv", "weights"}  # which are options of a plan too
         how = "" if planned else f"settings of {memory.program} that calc fit takes: "
         yield f"It fits with {how}{way.told}."
+
+
+def _needed(setup: Setup) -> float:
+    """The sequences that memory must hold at once: of users those of one."""
+    return float(setup.batch.magnitude) if setup.users is None else 1.0
+
+
+def _enough_devices(setup: Setup) -> str:
+    """The fewest devices that hold it, in groups that the links join, or else in others."""
+    needed, counts, linked = _needed(setup), device_counts(setup.model), linked_counts(setup)
+    for once, layouts in (
+        ("", groups(setup)),
+        (f", {ONCE_LINKED}", (Layout(tensor=count) for count in counts if count not in linked)),
+    ):
+        ways = []
+        for shared in layouts:
+            if held := most_sequences(on_layout(setup, shared)).magnitude:
+                copies = math.ceil(needed / held)
+                if copies == 1 or shared.experts == 1:
+                    ways.append(on_layout(setup, shared, copies))
+        if ways:
+            found = min(ways, key=lambda way: way.devices.magnitude)
+            whole = found.devices == found.tensor and found.experts == 1
+            cut = "" if whole else f" as {layout(found)}"
+            return f"It fits on {devices_text(found.devices)}{cut}{once}."
+    return f"It fits on no number of devices: at most {counts[-1]} can share its heads."
 
 
 def checked_to_fit(plan: E) -> E:

@@ -109,15 +109,7 @@ def _at(places: Places, context: Number, found: Sequence[Number]) -> Number:
 
 def linked_counts(setup: Setup) -> tuple[int, ...]:
     """Those of them that the devices' links allow: all, or parts of a domain and whole ones."""
-    counts = device_counts(setup.model)
-    if setup.link is not None:
-        return counts
-    machine = setup.machine
-    most = math.inf if machine.publishes("ports") else machine.domain
-    if not machine.publishes("bandwidth"):  # what joins its devices is not known
-        most = 1
-    domain = machine.domain
-    return tuple(n for n in counts if n <= most and (n <= domain or n % domain == 0))
+    return slices_of(setup.model, None if setup.link is not None else setup.machine)
 
 
 def with_tensor(setup: S, tensor: Number) -> S:

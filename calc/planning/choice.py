@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from calc.catalog import engines, machines
+from calc.catalog import engines
 from calc.core.arguments import counted, whole_number
 from calc.core.arrays import numpy
 from calc.core.elementwise import largest, smallest
-from calc.core.errors import InputError, marked, one_of_counts
+from calc.core.errors import InputError, marked, marked_all
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning.capacity import linked_counts, most_sequences, recut
 from calc.planning.setup import Setup, layout as layout_text
@@ -46,6 +46,7 @@ QUANTITIES = {
     "throughput": "throughput",
 }
 """The field of a plan that each of them is."""
+OR_LINK = ', or give its bandwidth each way, link (--link "32 GB/s")'
 EXPECTED, UPPER = "what is expected", "the bounds without overlap"
 
 
@@ -109,10 +110,10 @@ def candidates(
     ]
     if not found:
         asked = {"devices": devices, "tensor": tensor, "copies": copies}
-        told = ", ".join(marked(name, count) for name, count in asked.items() if count is not None)
         known = ", ".join(map(layout_text, candidates(setup)))
         raise InputError(
-            f"{setup.machine.name} and {setup.model.name} allow no layout with {told}; groups of"
+            f"{setup.machine.name} and {setup.model.name} allow no layout with"
+            f" {marked_all(asked)}; groups of"
             f" devices are {known}, and copies of them"
         )
     return sorted(found, key=lambda size: size.devices.magnitude)
@@ -296,28 +297,11 @@ def cut(setup: S, experts: int | None) -> S:
 
 def check_devices(setup: Setup) -> None:
     """Refuse devices that the model cannot be cut for, and several of a copy without a link."""
-    machine, most = setup.machine, largest(setup.one_copy.devices)
-    if setup.link is None and most > 1:
-        if machine.domain == 1 or not machine.publishes("bandwidth"):
-            joined = machines.with_several(setup.device.key)
-            known = f"take {' or '.join(joined)} in its place, or " if joined else ""
-            raise InputError(
-                f"the data have no link of {setup.device.name} to others: {known}give its bandwidth"
-                ' each way, link (--link "32 GB/s")'
-            )
-        if most > machine.domain and not machine.publishes("ports"):
-            raise InputError(
-                f"{machine.name} has {machine.domain} devices, and the data have no port of it to"
-                f' others: take at most {machine.domain}, or give link (--link "50 GB/s")'
-            )
+    linked = None if setup.link is not None else setup.machine
+    if linked is not None:
+        linked.check_joins(largest(setup.one_copy.devices), OR_LINK)
     for count in _different(setup.tensor):
-        if not Layout(tensor=int(count)).legal(setup.model):
-            heads, groups = setup.model.heads, setup.model.kv_heads
-            raise InputError(
-                f"{count:g} devices cannot share the heads of {setup.model.name} evenly,"
-                f" {heads:g} of queries and {groups:g} of keys and values: take"
-                f" {one_of_counts(linked_counts(setup))}"
-            )
+        Layout(tensor=int(count)).check(setup.model, linked)
     setup.job.layout.check(setup.model)
 
 

@@ -308,6 +308,8 @@ def _place(plan: Estimate) -> str:
     if plan.link is not None:
         return f"in rings of {plan.link} each way"
     machine, most = plan.machine, largest(plan.one_copy.devices)
+    if machine.domain == 1:
+        return f"over the ports of {machine.name}, {machine.ports} each way"
     inside = f"on {machine.name}, where {machine.domain} devices have {machine.bandwidth} each way"
     return inside if most <= machine.domain else f"{inside}, and beyond {machine.ports}"
 

@@ -22,7 +22,7 @@ from calc.planning.choice import RULES, check_devices, chosen_by, cut
 from calc.planning.estimate import COUNTS, Estimate, Point
 from calc.planning.nouns import Prices, Server
 from calc.planning.service.loops import Clients
-from calc.planning.setup import is_array
+from calc.planning.setup import is_array, whole_count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -350,5 +350,4 @@ def _asked_at_once(
         raise InputError(
             "plan() takes batch, which is read at once, or users, who ask one by one; got both"
         )
-    count: QuantityLike = users.count if isinstance(users, Clients) else users
-    return count
+    return whole_count("users", users.count if isinstance(users, Clients) else users)

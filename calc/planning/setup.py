@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 NARROW = "fp8", "fp4", "int8"  # that weights are quantised to for products in as few bits
 QUANTISED = {"int8": "w8a8"}  # what the weights are called of products in as few bits
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
+MOST_USERS = 1e5  # whose loop is simulated in seconds
 MOST_PAID = 100_000  # USD/hour of a device, so that what is computed from it stays a number
 A_TOKEN = quantity(1, "token")
 ONE = quantity(1, "")
@@ -93,7 +94,7 @@ class Setup:
         model = model if server.context is None else model.with_context(server.context)
         machine = machines.of(device)
         one = machine.device
-        numbers = {name: _whole_number(name, count) for name, count in counts.items()}
+        numbers = {name: whole_count(name, count) for name, count in counts.items()}
         check_shapes(numbers)
         price, program = prices.price, server.software
         weights, dtype = _kept_and_computed(model, one, server.weights, server.dtype)
@@ -393,8 +394,9 @@ def time_limit(name: str, given: QuantityLike, example: str) -> Quantity:
     return amount("s", name, given, example)
 
 
-def _whole_number(name: str, given: QuantityLike) -> Quantity:
-    count = _read(name, given)
+def whole_count(name: str, given: QuantityLike) -> Quantity:
+    """A count, or several, from 1 to what can be computed with."""
+    count, allowed = _read(name, given), MOST_USERS if name == "users" else LARGEST_COUNT
     if name in ("prompt", "generated") and count.is_compatible_with("token"):
         count = count / A_TOKEN
     if name == "generated" and not count.ndim and count == 0:
@@ -403,10 +405,10 @@ def _whole_number(name: str, given: QuantityLike) -> Quantity:
     if (
         empty
         or not count.unitless
-        or not 1 <= smallest(count) <= largest(count) < LARGEST_COUNT
+        or not 1 <= smallest(count) <= largest(count) <= allowed
         or largest(count % 1)
     ):
-        most = f" to {quantity(LARGEST_COUNT)}" if largest(count) >= LARGEST_COUNT else ""
+        most = f" to {quantity(allowed)}" if largest(count) > allowed else ""
         raise InputError(
             f"{marked(name)} must be a whole number from 1{most}; got {abbreviated(given)}",
             given=given,

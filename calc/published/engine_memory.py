@@ -8,12 +8,14 @@ from functools import cache, cached_property
 from typing import Any
 
 from calc.catalog import models
+from calc.catalog.models.weights import unless_said
 from calc.core.records import DATA, read_toml
 from calc.steps import device_memory
 from calc.steps.device_memory import Memory
+from calc.steps.job import Formats, Job, Layout
 
 FILE = DATA / "published" / "engine_memory.toml"
-SETTINGS = ("tensor", "utilization", "context", "batched_tokens", "sequences", "weights", "kv")
+SETTINGS = ("utilization", "batched_tokens", "sequences")
 PARTS = {"weights": ("weights",), "step": ("largest step", "experts' buffers")}
 
 
@@ -38,20 +40,20 @@ class Logged:
 
     @cached_property
     def predicted(self) -> Memory:
-        """What calc says of the same start."""
-        shape = self.conditions.get("shape")
+        """What calc says of the same start, however its devices were joined."""
+        told = self.conditions
         model = (
-            models.get(self.conditions["model"])
-            if shape is None
-            else models.from_shape(name=self.conditions["name"], **shape)
+            models.from_shape(name=told["name"], **told["shape"])
+            if "shape" in told
+            else models.transformer(told["model"])
         )
-        visible = self.conditions.get("visible")
-        return device_memory.fit(
-            model,
-            self.conditions["device"],
-            self.conditions["software"],
-            memory=None if visible is None else f"{visible} GiB",
-            **{name: self.conditions[name] for name in SETTINGS if name in self.conditions},
+        sizes = Formats(weights=told.get("weights", unless_said(model)), kv=told.get("kv", "bf16"))
+        layout = Layout(tensor=told.get("tensor", 1))
+        return device_memory.of(
+            Job.of(model, told["device"], layout, sizes, told["software"]),
+            told.get("context", model.context),
+            memory=f"{told['visible']} GiB" if "visible" in told else None,
+            **{name: told[name] for name in SETTINGS if name in told},
         )
 
     def expected(self, name: str) -> float:

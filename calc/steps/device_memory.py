@@ -877,7 +877,7 @@ def fit(
     device: Machine | Accelerator | Path | str,
     software: str | None = None,
     *,
-    tensor: int = 1,
+    tensor: int | None = None,
     utilization: float | None = None,
     batched_tokens: int | None = None,
     sequences: int | None = None,
@@ -890,7 +890,7 @@ def fit(
 
     - `software`: vllm or sglang, with a version as in "vllm 0.19"; the one that usually serves on
       the device, in the newest version that was measured there; "none" counts bytes alone
-    - `tensor`: devices that share each matrix (TP)
+    - `tensor`: devices that share each matrix (TP); one where it is left out
     - `utilization`: share of the memory that the program may take (gpu_memory_utilization of vLLM,
       mem_fraction_static of SGLang); its own where it has one
     - `batched_tokens`: tokens of a step at the most (max_num_batched_tokens); the server's own for
@@ -915,10 +915,11 @@ def fit(
     check_transformer(checked)
     if checked.vocabulary is None:
         raise InputError(f"{checked.name} writes no tokens: engines that serve text cannot run it")
-    slices = whole_number("tensor", tensor)
+    slices = 1 if tensor is None else whole_number("tensor", tensor)
     machine = machines.of(device)
     layout = Layout(tensor=slices)
-    layout.check(checked)
+    machine.check_joins(slices)
+    layout.check(checked, machine)
     longest = checked.context
     length = longest if context is None else whole_number("context", context)
     if length > longest:
@@ -1030,9 +1031,8 @@ def _shorter(memory: Memory, sequences: int) -> Iterator[dict[str, Any]]:
 def _joined(job: Job, count: int) -> bool:
     """Whether so many of the machine's devices are joined, and the model can be cut for them."""
     machine = job.machine
-    if not Layout(tensor=count).legal(job.model) or not isinstance(machine, Machine):
-        return False
-    return count <= machine.domain or machine.publishes("ports")
+    joined = isinstance(machine, Machine) and count <= machine.most_joined
+    return joined and Layout(tensor=count).legal(job.model)
 
 
 def _with(memory: Memory, changes: Mapping[str, Any]) -> Memory:

@@ -236,13 +236,13 @@ class Layout:
             legal = legal & fits
         return legal
 
-    def check(self, model: Any) -> None:
-        """Refuse a model that cannot be cut like this."""
+    def check(self, model: Any, machine: Machine | None = None) -> None:
+        """Refuse a model that cannot be cut like this, with slices that its machine joins."""
         check_transformer(model)
         for fits, sentence in self.rules(model):
             if not (fits if isinstance(fits, bool) else fits.all()):
                 own = {part.name: getattr(self, part.name) for part in fields(self)}
-                slices, shares = slices_of(model), divisors(model.experts or 1)
+                slices, shares = slices_of(model, machine), divisors(model.experts or 1)
                 own |= {"slices": one_of_counts(slices), "shares": one_of_counts(shares)}
                 own["copies"] = self.copies
                 raise InputError(sentence.format(**own))
@@ -330,13 +330,21 @@ def input_size(dtype: str) -> Quantity:
     return formats.element_size("dtype", "fp32" if known == "tf32" else known)
 
 
-def slices_of(model: Transformer) -> tuple[int, ...]:
+def slices_of(model: Transformer, machine: Machine | None = None) -> tuple[int, ...]:
     """The numbers of slices that the matrices of a model can be cut into (TP).
+
+    Of a machine those that its links join: parts of a domain, and whole ones.
 
     >>> slices_of(models.get("llama-3-70b"))
     (1, 2, 4, 8, 16, 32, 64)
+    >>> slices_of(models.get("llama-3-70b"), machines.get("mi300x-8"))
+    (1, 2, 4, 8)
     """
-    return tuple(count for count in divisors(model.heads) if Layout(tensor=count).legal(model))
+    counts = tuple(count for count in divisors(model.heads) if Layout(tensor=count).legal(model))
+    if machine is None:
+        return counts
+    most, domain = machine.most_joined, machine.domain
+    return tuple(n for n in counts if n <= most and (n <= domain or n % domain == 0))
 
 
 def divisors(number: int) -> list[int]:

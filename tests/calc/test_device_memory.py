@@ -179,7 +179,7 @@ def test_heads_of_windows_are_their_own() -> None:
 
 
 def test_no_interval_goes_below_zero() -> None:
-    answer = fitted("qwen-3-5-27b", device="rtx-3090", tensor=2, weights="fp8", context=131_072)
+    answer = fitted("qwen-3-5-27b", device="rtx-4090-8", tensor=2, weights="fp8", context=131_072)
     assert answer.error is not None
     assert 0 < answer.tokens_off <= 1
     tight = fitted("gpt-oss-120b", device="h100", utilization=0.87, context=1024)

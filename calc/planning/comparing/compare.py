@@ -37,7 +37,7 @@ from calc.planning.choice import (
 )
 from calc.planning.comparing.answer import Comparison, Entry
 from calc.planning.serving import Plan, plan
-from calc.planning.setup import devices_text, memory_text, time_limit
+from calc.planning.setup import devices_text, layout, memory_text, time_limit
 
 
 def compare(
@@ -196,7 +196,8 @@ def _entry(start: Plan, sizes: list[Plan], by: str, limits: Mapping[str, Quantit
     fitting = [size for size in sizes if size.fits]
     if not fitting:
         ways = [way for way in advice.ways_to_fit(start) if advice.ONCE_LINKED not in way]
-        return replace(entry, reason=_lack(sizes[-1]), ways=tuple(ways))
+        nearest = min(sizes, key=lambda size: size.memory - size.room)
+        return replace(entry, reason=_lack(nearest), ways=tuple(ways))
     best = choose(fitting, by, limits)
     if best is None:
         return replace(entry, reason=_unkept(fitting, limits))
@@ -213,14 +214,14 @@ def _entry(start: Plan, sizes: list[Plan], by: str, limits: Mapping[str, Quantit
 
 
 def _lack(plan: Plan) -> str:
-    """By how much a model does not fit on the most devices that the machine's links join."""
+    """By how much a model does not fit in the layout that lacks least."""
     lacking, room = (
         memory_text(amount, plan.device.memory_capacity)
         for amount in (plan.memory - plan.room, plan.room)
     )
-    each = "each of " if plan.devices > 1 else ""
+    cut = f"each of {devices_text(plan.devices)} as {layout(plan)}"
     return (
-        f"does not fit: {lacking} too little on {each}{devices_text(plan.devices)}, where"
+        f"does not fit: {lacking} too little on {cut if plan.devices > 1 else '1 device'}, where"
         f" {plan.software.name} may use {room}"
     )
 

@@ -17,7 +17,7 @@ from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core import arrays
 from calc.core.arguments import check_is, counted, number, one_of, whole_number
-from calc.core.errors import InputError, abbreviated, marked
+from calc.core.errors import InputError, abbreviated, marked, marked_all
 from calc.core.nouns import arguments_of, flat
 from calc.core.row_file import Row
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -88,11 +88,11 @@ def plan_training(
     given |= {"search": search, "failures": failures, "prices": prices}
     network = models.transformer(model)
     devices = None if devices is None else _plain_count(devices)
-    if (devices is None) + (deadline is None) + (budget is None) != 2:
+    limits = {"devices": devices, "deadline": deadline, "budget": budget}
+    if sum(limit is not None for limit in limits.values()) != 1:
         raise InputError(
             "plan_training() takes one of devices, deadline and budget; got"
-            f" {marked('devices', devices)}, {marked('deadline', deadline)},"
-            f" {marked('budget', budget)}"
+            f" {marked_all(limits) or 'none'}"
         )
     wanted = (search.recomputation,) if search.recomputation is not None else TRIED
     for word in wanted:
