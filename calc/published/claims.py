@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from calc.catalog import machines, models, software
+from calc.catalog import hardware, machines, models, software
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
 from calc.core.units import quantity
@@ -26,7 +26,7 @@ from calc.published.reading import MOST, NUMBERS, TEXTS, WORDS, Row
 from calc.published.serving import PREFILL
 
 FIGURES = WORDS["figures"]  # by name: what it is, and its unit
-LONGEST = 2000  # characters of a sentence
+LONGEST, LONGEST_NAME = 2000, 8  # characters of a sentence, and words of a name
 TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
 OF_TRAINING = ("tokens", "flops", "mfu", "step")
 SCALE = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
@@ -152,7 +152,10 @@ def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float]]:
     plain = re.sub(r"(?<=\d)[,'\u202f\u00a0\u2009 ](?=\d{3}(?![\d.]*\w))", "", text)
     plain = re.sub(r"\((\d+[BM])\)", r"\1", plain)  # as in Llama 3 (70B)
     plain = re.sub(
-        r"\b(one|single|two|four|eight)\b", lambda word: COUNTS[word[1].lower()], plain, flags=re.I
+        r"\b(one|single|two|four|eight)\b(?! gpu of)",  # as some names of devices end
+        lambda word: COUNTS[word[1].lower()],
+        plain,
+        flags=re.I,
     )
     said: dict[str, Any] = {}
     plain = _take_model(plain, said)
@@ -170,16 +173,23 @@ def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float]]:
 
 def _take_model(text: str, said: dict[str, Any]) -> str:
     """The longest row of words that names a model, cut out of the text."""
-    words = list(re.finditer(r"[^\s,;:()]+", text))
-    for size in range(min(6, len(words)), 0, -1):
+    for start, end in _rows_of_words(text):
+        name = text[start:end].removesuffix(".")
+        with_letters = re.search(r"[A-Za-z]{2}", name) and not name[0].isdigit()
+        if with_letters and (known := _model_named(name)):
+            said["model"] = known
+            return f"{text[:start]} {text[end:]}"
+    return text
+
+
+def _rows_of_words(text: str) -> Iterator[tuple[int, int]]:
+    """Where each row of words begins and ends, the longest rows first."""
+    words = list(re.finditer(r"[^\s,;:()]+\)?", text))
+    for size in range(min(LONGEST_NAME, len(words)), 0, -1):
         for first in range(len(words) - size + 1):
             start, end = words[first].start(), words[first + size - 1].end()
-            name = text[start:end].removesuffix(".")
-            with_letters = re.search(r"[A-Za-z]{2}", name) and not name[0].isdigit()
-            if with_letters and (known := _model_named(name)):
-                said["model"] = known
-                return f"{text[:start]} {text[end:]}"
-    return text
+            row = text[start:end]
+            yield start, end - (row.endswith(")") and "(" not in row)
 
 
 def _model_named(name: str) -> str | None:
@@ -196,29 +206,44 @@ def _model_named(name: str) -> str | None:
 def _take_device(text: str, said: dict[str, Any]) -> str:
     """The device with the number before or behind it, cut out of the text."""
     small = text.lower()
-    for word in re.findall(r"[\w.-]+", small):  # a machine by its own name, such as aws-p5
-        if (key := machines.key_of(word)) is not None and word.count("-"):
-            machine, at = machines.get(key), small.index(word)
-            said |= {"device": machine.device.name, "num_devices": machine.domain}
-            return f"{text[:at]} {text[at + len(word) :]}"
-    found = next((m for p in WORDS["devices"] if (m := re.search(p, small))), None)
-    if found is None:
+    for start, end in _rows_of_words(small):  # a machine by its own name, such as aws-p5
+        name, devices = machines.counted(small[start:end])
+        if (key := machines.key_of(name)) is not None and "-" in name:
+            machine = machines.get(key)
+            said |= {"device": machine.device.name, "num_devices": devices or machine.domain}
+            return f"{text[:start]} {text[end:]}"
+    if (span := _device_named(small)) is None:
         return text
-    before = re.search(rf"(?:{machines.BEFORE})?({VENDORS})$", small[: found.start()])
+    before = re.search(rf"(?:{machines.BEFORE})?({VENDORS})$", small[: span[0]])
     behind = re.match(
-        rf"[^\s,;:]*(?:\s*(?:nvl\s?(\d+)|sxm\d?|pcie))?(?:{machines.BEHIND})?", small[found.end() :]
+        rf"[^\s,;:]*(?:\s*(?:nvl\s?(\d+)|sxm\d?|pcie))?(?:{machines.BEHIND})?", small[span[1] :]
     )
     assert before is not None
     assert behind is not None
-    end = found.end() + behind.end()
-    said["device"] = small[found.start() : end].split(" x")[0]
-    rest = f"{text[: found.start() - len(before[0])]} {text[end:]}"
+    end = span[1] + behind.end()
+    said["device"] = small[slice(*span)]
+    rest = f"{text[: span[0] - len(before[0])]} {text[end:]}"
     apart = re.search(rf"(\d+)\s*(?:{DEVICES})s?\b", rest, re.I)  # as in H100 … on 8 GPUs
     count = before[1] or behind[2] or (apart and apart[1])
     boxes = int(behind[1] or 0) or (8 if re.search("dgx|hgx", before[2]) else 1)
-    if count or boxes > 1 or not small[:end].endswith("s"):
+    if count or boxes > 1 or not behind[0].endswith("s"):
         said["num_devices"] = int(count or 1) * boxes
     return rest.replace(apart[0], " ") if apart else rest
+
+
+def _device_named(text: str) -> tuple[int, int] | None:
+    """Where a device is named, as published rows do or by a name of the data, whichever goes on."""
+    found = next((m.span() for p in WORDS["devices"] if (m := re.search(p, text))), None)
+    for start, end in _rows_of_words(text):
+        row = text[start:end]
+        names = (machines.counted(each)[0] for each in (row, row.removesuffix("s")))
+        if (name := next(filter(hardware.key_of, names), None)) is not None:
+            start += row.index(name)
+            end = start + len(name)
+            if found and found[0] < end <= found[1]:
+                return min(start, found[0]), found[1]
+            return start, end
+    return found
 
 
 def _take_words(text: str, said: dict[str, Any]) -> str:

@@ -48,9 +48,11 @@ def _usual(row: Row, text: str) -> Machine:
 def device_key(text: str) -> str:
     """The key of the device that a text in small letters names; "" where it names none.
 
-    >>> device_key("nvidia h100 80 gb")
-    'h100'
+    >>> device_key("nvidia h100 80 gb"), device_key("aws trainium2")
+    ('h100', 'trainium2')
     """
+    if (own := hardware.key_of(text)) is not None:
+        return own
     for pattern, key in WORDS["devices"].items():
         if match := re.search(pattern, text):
             return match.expand(key).replace(" ", "-")

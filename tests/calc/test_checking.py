@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 import calc
-from calc import InputError
+from calc import InputError, hardware
 from calc.published import closed_loops, conditions, predict, rows
 from calc.published.checking import Check, Checks, check_file, verdict
 from calc.published.claims import read
 from calc.published.prediction import Comparison
 from calc.published.reading import Row
 from tests.calc.command import Command
+from tests.rows import each_row
 
 FACTS = Path(__file__).parents[3] / "shared" / "facts" / "2026"
 TWOFOLD = 2.0
@@ -59,6 +60,18 @@ def test_a_sentence_is_understood(
     claim = read(text)
     assert claim.figures == pytest.approx(figures)
     assert {name: claim.row[name] for name in said} == said
+
+
+def test_each_device_is_read_by_its_key_and_its_name() -> None:
+    with each_row() as row:
+        for key in (*hardware.names(), *hardware.announced()):
+            for name in (key, hardware.get(key).name):
+                said = (f"on {name}", 1), (f"on 4 {name}", 4), (f"on 4x{name}s", 4)
+                for words, count in (*said, (f"in bf16, {name} x4", 4)):
+                    with row(words):
+                        claim = read(f"Llama 3.1 8B {words}: 100 token/s").row
+                        assert conditions.machine(claim).device.key == key
+                        assert claim["num_devices"] == count
 
 
 @pytest.mark.parametrize(
