@@ -36,6 +36,14 @@ from calc.laws import (
     parallelism as parallelism,
     cost as cost,
     collectives as collectives,
+    layers as layers,
+    caches as caches,
+    serving as serving,
+    speculation as speculation,
+    experts as experts,
+    context_parallelism as context_parallelism,
+    adapters as adapters,
+    rollouts as rollouts,
 )
 from calc.networks import (
     transformer as transformer,
@@ -54,13 +62,10 @@ from calc.steps import (
     timing as timing,
     answer as answer,
     inference as inference,
-    serving as serving,
     device_memory as device_memory,
-    experts as experts,
-    context_parallelism as context_parallelism,
     layouts as layouts,
     finetuning as finetuning,
-    rollouts as rollouts,
+    reinforcement as reinforcement,
     throughput as throughput,
 )
 from calc import (

@@ -47,9 +47,10 @@ from calc.catalog.kernel_shares import (
 from calc.catalog.software import Software
 from calc.core.arrays import Number
 from calc.laws import attention
+from calc.laws.gemms import START
 from calc.steps.communication import crossings
 from calc.steps.job import Formats, Job, Layout, Tokens
-from calc.steps.kernels import START, Slice
+from calc.steps.kernels import Slice
 from calc.steps.measured import HEADS
 from experiments.tables import write_rows
 

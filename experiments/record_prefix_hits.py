@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from calc import serving
+from calc import caches
 from calc.core.records import DATA
 from calc.planning.service import read_trace
 from calc.planning.service.prefixes import routed
@@ -40,7 +40,7 @@ def main(*paths: str) -> None:
     first = next(iter(traces.values()))
     assert first.blocks is not None
     size = first.block
-    found = ((size * blocks, serving.prefix_hit_rate(first.blocks, blocks)) for blocks in SIZES)
+    found = ((size * blocks, caches.prefix_hit_rate(first.blocks, blocks)) for blocks in SIZES)
     lines = ((tokens, f"{share:.4f}", len(first)) for tokens, share in found)
     write_rows(FOLDER / "prefix_hits.csv", ("tokens", "hit_rate", "requests"), lines)
     compared = []

@@ -24,7 +24,7 @@ def percent(share: float) -> Quoted:
 
 def _exponentials(device: Accelerator, dtype: str = "bf16", width: int = 128) -> Quantity:
     """Time of the exponentials of heads so wide over that of their products."""
-    return transformer.exponentials_over_products(
+    return attention.exponentials_over_products(
         device.peak(dtype), device.special_functions, width
     ).to("%")
 
@@ -45,8 +45,8 @@ class Intensities:
     rotary = MIXTURE.rotary_width
     header = ("Attention", "Queries that share what is read", "Intensity")
 
-    prefill = transformer.fused_attention_intensity(context, context, 8)
-    grouped = transformer.fused_attention_intensity(1, context, 8)
+    prefill = attention.fused_attention_intensity(context, context, 8)
+    grouped = attention.fused_attention_intensity(1, context, 8)
     absorbed = attention.latent_intensity(1, context, heads, latent, rotary)
     drafted = attention.latent_intensity(2, context, heads, latent, rotary)
     of_one_in_eight = attention.latent_intensity(1, context, heads // 8, latent, rotary)
@@ -55,7 +55,7 @@ class Intensities:
     ridge_h200 = hardware.get("h200").ridge_point("bf16")
     rows = (
         ("Prefill of 8 192 tokens, 8 heads share keys", 8 * context, prefill),
-        ("Decode, each head its own keys", 1, transformer.fused_attention_intensity(1, context)),
+        ("Decode, each head its own keys", 1, attention.fused_attention_intensity(1, context)),
         ("Decode, 8 heads share keys", 8, grouped),
         ("Decode, latents, 128 heads", heads, absorbed),
         ("the same, checking one draft", 2 * heads, drafted),
@@ -73,10 +73,10 @@ class FusedAttention:
     high_claim = 12
     published = 7.6
 
-    a100_more_bound = transformer.attention_fusion_gain(
+    a100_more_bound = attention.attention_fusion_gain(
         hardware.get("a100").ridge_point("fp16"), width, more_crossings
     )
-    h100_wide_bound = transformer.attention_fusion_gain(H100.ridge_point("fp16"), wide, crossings)
+    h100_wide_bound = attention.attention_fusion_gain(H100.ridge_point("fp16"), wide, crossings)
     quarter = quantity(25, "%")
     step = 1 / (1 - quarter.m_as("") + quarter.m_as("") / h100_wide_bound)
 
@@ -97,7 +97,7 @@ class Exponentials:
     b200 = _exponentials(B200)
     b300 = _exponentials(B300)
     by_clock = hardware.peak_from_clock(B200.clock, B200.units, quantity(special, "FLOP/cycle"))
-    b200_by_clock = transformer.exponentials_over_products(B200.peak("bf16"), by_clock, 128).to("%")
+    b200_by_clock = attention.exponentials_over_products(B200.peak("bf16"), by_clock, 128).to("%")
     b200_fp8 = _exponentials(B200, "fp8")
 
     @classmethod

@@ -16,6 +16,7 @@ from calc import (
     published,
     quantity,
     runs,
+    serving,
     transformer,
 )
 from calc.core.units import Quantity, QuantityLike
@@ -75,15 +76,13 @@ class TokenPrice:
     time_alone = alone.lower.to("ms")
     slower = (together.lower / alone.lower).to("")
     # A prefill's throughput counts answers; its tokens are those that it reads.
-    rate_read = inference.tokens_per_second(context, reading.lower)
+    rate_read = serving.tokens_per_second(context, reading.lower)
     price_read = cost.cost_per_token(1, rent, rate_read).to("USD/Mtoken")
     apart = (price_together / price_read).to("")
     # However large the batch, each token waits for its own cache.
     cache = transformer.kv_cache_per_token(model) * quantity("4096 token")
     cache_read = (cache / device.memory_bandwidth).to("ms")
-    floor = cost.cost_per_token(1, rent, inference.tokens_per_second(1, cache_read)).to(
-        "USD/Mtoken"
-    )
+    floor = cost.cost_per_token(1, rent, serving.tokens_per_second(1, cache_read)).to("USD/Mtoken")
     cache_share = (floor / price_together).to("%")
     # A memory that is full of weights and caches is read once for each token.
     whole_memory = (device.memory_capacity / device.memory_bandwidth).to("ms")

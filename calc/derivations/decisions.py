@@ -17,6 +17,7 @@ from calc import (
     parallelism,
     published,
     software,
+    speculation,
     transformer,
 )
 from calc.catalog import intervals
@@ -514,7 +515,7 @@ class DraftsOrNot:
     batches = (1, 32, 128, 512)
     contexts = (1024, 8192, 32768)
 
-    tokens = inference.speculative_tokens(acceptance, drafted)
+    tokens = speculation.speculative_tokens(acceptance, drafted)
 
     @classmethod
     def gain(cls, batch: int, context: int) -> Quoted:

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import Any
 
-from calc import hardware, inference, machines, models, serving, transformer
+from calc import hardware, inference, machines, models, serving, speculation, transformer
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.examples import MIXTURE
@@ -25,7 +25,7 @@ NODE = Job(OneNode.model, SERVER, Layout(tensor=OneNode.devices))
 
 def mixed(chunk: int, sequences: int = 64) -> Step:
     """A step of Llama 3 70B on eight H100s that writes, and reads a chunk of a prompt."""
-    return serving.mixed_step(NODE, sequences, OneNode.context, chunk)
+    return inference.mixed_step(NODE, sequences, OneNode.context, chunk)
 
 
 def checked(step: Step, drafted: int) -> Quantity:
@@ -45,7 +45,7 @@ class Chunks:
 
     calm = expected(mixed(0))
     stall = expected(mixed(prompt))
-    most, most_expected = serving.largest_chunk(NODE, limit, sequences, OneNode.context)
+    most, most_expected = inference.largest_chunk(NODE, limit, sequences, OneNode.context)
     rereads = serving.chunk_rereads(prompt, small)
     reread_share = (rereads / quantity(prompt, "token")).to("")
 
@@ -132,11 +132,11 @@ class Speculation:
     acceptance = quantity("70%")
 
     cost = (step(draft, devices, 1).lower / step(large, devices, 1).lower).to("")
-    tokens = inference.speculative_tokens(acceptance, drafted)
+    tokens = speculation.speculative_tokens(acceptance, drafted)
     smaller = draft.multiplied_parameters / large.multiplied_parameters
-    operations = inference.speculative_operations(acceptance, drafted, smaller)
+    operations = speculation.speculative_operations(acceptance, drafted, smaller)
     expected_cost = (expected_token(draft, devices, 1) / expected_token(large, devices, 1)).to("")
-    expected_gain = inference.speculative_speedup(acceptance, drafted, expected_cost)
+    expected_gain = speculation.speculative_speedup(acceptance, drafted, expected_cost)
 
     @classmethod
     def speedup(cls, sequences: QuantityLike) -> Any:
@@ -232,16 +232,16 @@ class CheckOfAMixture:
 
     job = Job(MIXTURE, machines.get("dgx-h200"), Layout(tensor=8), Formats("fp8", "1 byte"))
     acceptance = quantity("85%")
-    tokens = inference.speculative_tokens(acceptance, 1)
+    tokens = speculation.speculative_tokens(acceptance, 1)
 
     @classmethod
     def gain(cls, sequences: int) -> Quantity:
         """With one drafted token of no cost."""
         plain, check = (
-            expected(serving.mixed_step(cls.job, sequences, 2048, 0, drafted=ahead))
+            expected(inference.mixed_step(cls.job, sequences, 2048, 0, drafted=ahead))
             for ahead in (0, 1)
         )
-        return serving.drafting_gain(cls.tokens, plain, check)
+        return speculation.drafting_gain(cls.tokens, plain, check)
 
 
 class ChecksOfAMixture:
@@ -260,10 +260,11 @@ class DraftLength:
     cost = quantity("0.11")
 
     best = quantity(
-        max(range(1, 20), key=lambda drafted: inference.speculative_speedup(0.7, drafted, 0.11)), ""
+        max(range(1, 20), key=lambda drafted: speculation.speculative_speedup(0.7, drafted, 0.11)),
+        "",
     )
-    best_gain = inference.speculative_speedup(acceptance, best, cost)
-    eight = inference.speculative_speedup(acceptance, 8, cost)
+    best_gain = speculation.speculative_speedup(acceptance, best, cost)
+    eight = speculation.speculative_speedup(acceptance, 8, cost)
 
 
 class MeasuredDrafts:
@@ -280,8 +281,8 @@ class MeasuredDrafts:
     depth = 4
     acceptance = quantity("70%")
 
-    chain = inference.speculative_tokens(acceptance, depth)
-    tree = serving.tree_tokens(acceptance, branches, depth)
+    chain = speculation.speculative_tokens(acceptance, depth)
+    tree = speculation.tree_tokens(acceptance, branches, depth)
 
     @classmethod
     def row(cls, place: int) -> Row:
@@ -328,9 +329,9 @@ class DraftsByBatch:
         """Of a step without drafts, of one that checks them, and of a pass of the head."""
         layer = replace(cls.model, layers=quantity(1, ""), vocabulary=quantity(head.vocabulary, ""))
         whole, load = Job(cls.model, SERVER), (sequences, cls.context, 0)
-        plain = serving.mixed_step(whole, *load)
-        check = serving.mixed_step(whole, *load, drafted=cls.drafted)
-        return plain, check, serving.mixed_step(Job(layer, SERVER), *load)
+        plain = inference.mixed_step(whole, *load)
+        check = inference.mixed_step(whole, *load, drafted=cls.drafted)
+        return plain, check, inference.mixed_step(Job(layer, SERVER), *load)
 
     @classmethod
     def gain(cls, head: Head, sequences: int) -> tuple[float, float]:
@@ -339,7 +340,7 @@ class DraftsByBatch:
         least = [step.lower for step in steps]
         times = [expected(step) for step in steps]
         bound, kernels = (
-            serving.drafting_gain(head.tokens, plain, check, cls.drafted, draft).m_as("")
+            speculation.drafting_gain(head.tokens, plain, check, cls.drafted, draft).m_as("")
             for plain, check, draft in (least, times)
         )
         return bound, kernels

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from calc import constants, curves, experts, machines, models, parallelism, published, training
+from calc import (
+    communication,
+    constants,
+    curves,
+    experts,
+    machines,
+    models,
+    parallelism,
+    published,
+    training,
+)
 from calc.catalog.machines import Machine
 from calc.core.units import Quantity, quantity
 from calc.derivations.designing_runs import cuts, rates
@@ -65,10 +75,8 @@ class TwoFabrics:
     def exchanges(cls, machine: Machine, tokens: int) -> tuple[Quantity, Quantity]:
         """Least and expected time of dispatch in FP8 and combine in BF16, one after the other."""
         sizes = (
-            experts.exchange(
-                machine, tokens, TokenBytes.width, TokenBytes.chosen, cls.devices, size
-            )
-            for size in (FP8, BF16)
+            communication.expert_exchange(machine, tokens * each, cls.devices)
+            for each in (TokenBytes.there, TokenBytes.back)
         )
         least, expected = (sum(times) for times in zip(*sizes, strict=True))
         return least, expected
@@ -201,10 +209,10 @@ class Kernels:
             for row in published.rows("collective")
             if row.id.startswith("deepep-v1-lowlat") and row.number("num_devices") == devices
         ]
-        for way, size in (("dispatch", FP8), ("combine", BF16)):
-            sent = machine, TwoFabrics.few, TokenBytes.width, TokenBytes.chosen, devices, size
+        for way, each in (("dispatch", TokenBytes.there), ("combine", TokenBytes.back)):
             measured = quantity(row.measured[f"{way}_latency"], "us").to("µs")
-            expected = experts.exchange(*sent)[1].to("µs")
+            sent = TwoFabrics.few * each
+            expected = communication.expert_exchange(machine, sent, devices)[1].to("µs")
             error = quantity(round((measured / expected - 1).m_as("%")), "%")
             cells += [measured, expected, error]
         return tuple(cells)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from calc import (
+    caches,
     compare,
     experts as experts_of,
     hardware,
@@ -31,7 +32,7 @@ def decode(
     devices: int, sequences: QuantityLike, context: int = 4096, machine: str = "dgx-h100"
 ) -> Step:
     """A decode step of DeepSeek-V3 whose experts so many devices share out."""
-    return experts_of.decode(
+    return inference.expert_decode(
         Mixture.model, machines.get(machine), context, sequences, devices, SIZES
     )
 
@@ -59,7 +60,7 @@ class Mixture:
     some = 64
 
     share = (model.multiplied_parameters / model.parameters).to("%")
-    woken = transformer.experts_used(experts, chosen / experts, some)
+    woken = experts_of.experts_used(experts, chosen / experts, some)
     read_alone = inference.weights_read(model, 1, "1 byte").to("GB")
     read_some = inference.weights_read(model, some, "1 byte").to("GB")
     dense_batch = roofline.critical_batch_by_weights(h100.ridge_point("fp8"), "1 byte")
@@ -87,7 +88,7 @@ class Width:
         memory = machines.get(machine).device.memory_capacity
         cache = transformer.kv_cache_per_token(cls.model)
         weights = weights_held(cls.model, devices)
-        fit = inference.sequences_that_fit(memory, weights, f"{cls.context} token", cache)
+        fit = caches.sequences_that_fit(memory, weights, f"{cls.context} token", cache)
         return min(int(fit.magnitude), cls.most)
 
     @classmethod

@@ -19,6 +19,7 @@ from calc import (
     queueing,
     scaling,
     sparsity,
+    speculation,
     training,
     transformer,
 )
@@ -306,8 +307,8 @@ class EasyDrafts:
     drafted = 3
     easy = 0.8
     hard = 0.5
-    easy_tokens = inference.speculative_tokens(easy, drafted)
-    hard_tokens = inference.speculative_tokens(hard, drafted)
+    easy_tokens = speculation.speculative_tokens(easy, drafted)
+    hard_tokens = speculation.speculative_tokens(hard, drafted)
     ratio = (easy_tokens / hard_tokens).to("")
 
 

@@ -7,14 +7,24 @@ from typing import Any, ClassVar
 
 import numpy
 
-from calc import finetuning, hardware, links, models, plan_training, rollouts, training
+from calc import (
+    finetuning,
+    hardware,
+    layers,
+    links,
+    models,
+    plan_training,
+    reinforcement,
+    rollouts,
+    training,
+)
 from calc.core.units import Quantity, quantity
 from calc.derivations.examples import MIXTURE
 from calc.derivations.quoting import Row, Rows
+from calc.laws.rollouts import Lengths
 from calc.planning.nouns import Prices, Training
 from calc.published import finetuning as measured_tuning, rollouts as measured_rollouts
 from calc.steps.job import Batch, Job, Layout
-from calc.steps.rollouts import Lengths
 
 SMALL = models.get("llama-3-1-8b")
 LARGE = models.get("llama-3-1-70b")
@@ -135,7 +145,7 @@ class DoesItFit:
     held = finetuning.memory(LARGE, adapters, batch)
     total = held.total.to("GB")
     logits = held.loss.to("GB")
-    entry = finetuning.loss_memory(1, 1)
+    entry = layers.loss_memory(1, 1)
     fused = finetuning.memory(LARGE, adapters, batch, loss="fused").total.to("GB")
     free = (1 - total / middle_card).to("%")
     free_fused = (1 - fused / middle_card).to("%")
@@ -296,7 +306,7 @@ class Rollouts:
     longest = quantity(lengths.longest(answers), "token")
     times_average = (longest / average).to("")
     job = Job.of(model, machine, Layout(data=devices))
-    step = rollouts.step(job, lengths, answers, mfu=mfu, measured=False)
+    step = reinforcement.step(job, lengths, answers, mfu=mfu, measured=False)
     generation = step.generation
     even = step.even
     tail = step.tail
@@ -322,7 +332,7 @@ class Rollouts:
     def drawn(cls, bars: int) -> list[float]:
         """Seconds until an answer is complete, for so many at even quantiles, and the longest."""
         engine = Job.of(cls.model, cls.machine)
-        tokens, seconds = rollouts.writing_times(
+        tokens, seconds = reinforcement.writing_times(
             engine, cls.lengths, cls.engine_answers, measured=False, among=cls.answers
         )
         shares = [(bar + 0.5) / bars for bar in range(bars - 1)]

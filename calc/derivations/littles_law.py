@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calc import constants, hardware, queueing, training, transformer
+from calc import caches, constants, hardware, queueing, training
 from calc.core.units import quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
 from calc.derivations.quoting import Rows
@@ -131,9 +131,9 @@ class Conversations:
         parameters, training.recipe("inference-fp16").bytes_per_parameter
     )
     left = (used * hardware.get("h100").memory_capacity - weights).to("GB")
-    per_token = transformer.kv_bytes_per_token(
-        layers, heads, head_width, head_width, element_size
-    ).to("KiB/token")
+    per_token = caches.kv_bytes_per_token(layers, heads, head_width, head_width, element_size).to(
+        "KiB/token"
+    )
     per_conversation = (per_token * context).to("MB")
     held = queueing.max_requests_in_flight(left, per_conversation / quantity("1 request"))
     rate = queueing.arrival_rate(held, answer_time)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calc import (
+    attention,
     constants,
     convolution,
     diffusion,
@@ -195,7 +196,7 @@ class PictureAndText:
     tokens = patches // merged**2
     encoding = work_of_reading(encoder.with_context(patches), patches).to("TFLOP")
     reading = (
-        transformer.forward_flops(model, transformer.causal_context(tokens))
+        transformer.forward_flops(model, attention.causal_context(tokens))
         * quantity(tokens, "token")
     ).to("TFLOP")
     encoder_share = share(encoding, encoding + reading)

@@ -11,7 +11,7 @@ from math import inf, log
 from statistics import median
 from typing import Any, ClassVar, TypeAlias
 
-from calc import curves, hardware, inference, kernels, machines, models, published, software
+from calc import curves, gemms, hardware, inference, machines, models, published, software
 from calc.catalog import kernel_shares
 from calc.catalog.software import OTHERS
 from calc.core.units import Quantity, quantity
@@ -429,7 +429,7 @@ class FittedSoftware:
     numbers = sum(row[2] for row in rows)
     own = sum(row[3] for row in rows)
     others = sum(row[5] for row in rows)
-    start = kernels.START
+    start = gemms.START
     of_a_sequence = software.get("vllm").records["sequence"].quantity
     of_full_mixtures = quantity(100 * FULL_EXPERTS, "%")
     peer = quantity(9, "%")

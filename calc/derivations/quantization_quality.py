@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from calc import (
+    caches,
     calibration,
     formats,
     hardware,
@@ -175,7 +176,7 @@ class ForgottenCache:
     weights = inference.weights_read(model, requests, two_bytes).to("GB")
     weights_in_four = inference.weights_read(model, requests, in_four).to("GB")
     per_token = transformer.kv_cache_per_token(model)
-    cache = inference.kv_cache_memory(requests, context, per_token).to("GB")
+    cache = caches.kv_cache_memory(requests, context, per_token).to("GB")
     before = weights + cache
     gain = before / (weights_in_four + cache)
     gain_with_cache = before / (weights_in_four + cache / 2)

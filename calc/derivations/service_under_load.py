@@ -8,7 +8,7 @@ from __future__ import annotations
 from statistics import median
 from typing import Any, ClassVar
 
-from calc import machines, published, queueing, serving, transformer
+from calc import caches, machines, published, queueing, transformer
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
@@ -122,7 +122,7 @@ class Prefixes:
     small = quantity(100 * points[2][0] / points[-1][0], "%")
     found_small = quantity(100 * points[2][1] / points[-1][1], "%")
     read_rate = (quantity(OneNode.prompt, "token") / OneNode.first).to("token/s")
-    made = serving.cache_rate(per_token, read_rate).to("GB/s")
+    made = caches.cache_rate(per_token, read_rate).to("GB/s")
     carried = (links * port).to("GB/s")
 
 

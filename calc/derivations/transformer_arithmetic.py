@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from calc import (
+    caches,
     constants,
-    finetuning,
     hardware,
+    layers,
     models,
     quantization,
     roofline,
@@ -15,6 +16,7 @@ from calc import (
 )
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.quoting import Row, Rows
+from calc.laws.attention import attention_flops, causal_context
 
 
 class ModelParts:
@@ -55,15 +57,15 @@ class LlamaToken:
     length = llama.context
     long_length = 131072
 
-    context = transformer.causal_context(length)
+    context = causal_context(length)
     multiplied = llama.multiplied_parameters
     forward = transformer.forward_flops(llama)
     step = forward + transformer.backward_flops(llama)
     passes = (step / forward).to("")
     attention = transformer.forward_flops(llama, context) - forward
     share = (attention / forward).to("%")
-    long_attention = transformer.attention_flops(
-        transformer.causal_context(long_length),
+    long_attention = attention_flops(
+        causal_context(long_length),
         llama.layers,
         llama.heads,
         llama.key_width,
@@ -89,7 +91,7 @@ class OtherCounts:
     length = 4096
     printed = quantity("250 GFLOP/token")
 
-    half = transformer.causal_context(length)
+    half = causal_context(length)
     causal = transformer.forward_flops(model, half) + transformer.backward_flops(model, half)
     full = transformer.forward_flops(model, length) + transformer.backward_flops(model, length)
     active = training.training_flops(model.active_parameters, 1) / quantity("1 token")
@@ -193,14 +195,12 @@ class Caches:
 
     quantized = quantization.bytes_per_parameter("4 bit/param", group) * quantity("1 param")
     llama = transformer.kv_cache_per_token(models.get("llama-3-8b"))
-    llama_of_all_heads = transformer.kv_bytes_per_token(
+    llama_of_all_heads = caches.kv_bytes_per_token(
         LlamaToken.llama.layers, LlamaToken.llama.heads, 128, 128, "2 byte"
     )
-    llama_of_one_head = transformer.kv_bytes_per_token(
-        LlamaToken.llama.layers, 1, 128, 128, "2 byte"
-    )
+    llama_of_one_head = caches.kv_bytes_per_token(LlamaToken.llama.layers, 1, 128, 128, "2 byte")
     deepseek = transformer.kv_cache_per_token(models.get("deepseek-v3"))
-    deepseek_of_all_heads = transformer.kv_bytes_per_token(61, 128, 192, 128, "2 byte")
+    deepseek_of_all_heads = caches.kv_bytes_per_token(61, 128, 192, 128, "2 byte")
     deepseek_saving = (deepseek_of_all_heads / deepseek).to("")
     ratio = (transformer.kv_cache_per_token(models.get("llama-3-405b")) / deepseek).to("")
 
@@ -234,7 +234,7 @@ class Activations:
     )
     kept = transformer.activation_memory(model, length, recomputation="selective").to("GB")
     inputs = transformer.activation_memory(model, length, recomputation="full").to("GB")
-    logits = finetuning.loss_memory(length, model.vocabulary).to("GB")
+    logits = layers.loss_memory(length, model.vocabulary).to("GB")
     numbers = quantity("2 byte") * length * model.layers
     # Outputs of both norms, and the product of gate and up: made again without a GEMM.
     cheap = (numbers * (2 * model.width + model.feed_forward_width)).to("GB")
@@ -268,7 +268,7 @@ class TrainingBudget:
     reported = run.work
     length = 8192
 
-    context = transformer.causal_context(length)
+    context = causal_context(length)
     step = 3 * transformer.forward_flops(model, context)
     work = (step * tokens).to("FLOP")
     without = (3 * transformer.forward_flops(model) * tokens).to("FLOP")

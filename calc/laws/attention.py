@@ -1,4 +1,4 @@
-"""Attention that is not full: states in place of a cache, selected tokens, latents in two forms.
+"""Attention: over all positions, by windows, fused; states in place of a cache; latents.
 
 The laws take numbers, and so do for any model; `calc.transformer` puts them together for a model of
 `calc.models`. Products are counted alone: decays, gates, norms and softmax are left out.
@@ -8,10 +8,187 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from calc.core.elementwise import divide_or_infinity, maximum
-from calc.core.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, law
+from calc.core.elementwise import divide_or_infinity, maximum, minimum
+from calc.core.law import AT_LEAST_ONE, FRACTION, MAY_BE_INFINITE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike
 from calc.formats import ELEMENT_SIZE
+
+
+@law
+def attention_flops(
+    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h"],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    _per_term: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token's forward pass in scores and weighted values, over its context.
+
+    Equation: F = 2 · c · l · h · (d_k + d_v)
+
+    Assumes that the token looks at c positions; under a causal mask that is `causal_context` on
+    average. Query heads count, whether or not they share keys and values.
+
+    Source: chowdhery2023palm
+
+    >>> print(attention_flops(4096, 32, 32, 128, 128))
+    2.147 GFLOP/token
+    """
+    return _per_term * context * layers * heads * (key_width + value_width)
+
+
+@law
+def causal_context(
+    length: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Positions that a token looks at under a causal mask, itself included, on average.
+
+    Equation: c = (n + 1) / 2
+
+    Source: vaswani2017attention
+
+    >>> print(causal_context(4095))
+    2048
+    """
+    return (length + 1) / 2
+
+
+@law
+def causal_window(
+    length: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    window: Annotated[QuantityLike, "", "w", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Positions that a token looks at under a causal mask through a window, on average.
+
+    Equation: c = m − m · (m − 1) / (2 · n), m = min(n, w)
+
+    The first m tokens look at 1, 2, … m positions, itself included, and all others at w. A window
+    that holds the whole sequence is none: `causal_context`.
+
+    Source: jiang2023mistral
+
+    >>> print(causal_window(4095, 8192), causal_window(8192, 4096))
+    2048 3072
+    """
+    seen = minimum(length, window)
+    return seen - seen * (seen - 1) / (2 * length)
+
+
+@law
+def windowed_context(
+    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
+    window: Annotated[QuantityLike, "", "w", AT_LEAST_ONE],
+    share: Annotated[QuantityLike, "", "s", FRACTION],
+) -> Annotated[Quantity, ""]:
+    """Positions that a layer looks at and keeps, where a share of the layers has a window.
+
+    Equation: n = (1 − s) · c + s · min(c, w)
+
+    The average of all layers, by which all that grows with the context of a model without windows
+    is multiplied: operations of attention, the cache, what is read of it.
+
+    Source: gemma2024gemma2
+
+    >>> print(windowed_context(8192, 4096, 0.5))
+    6144
+    """
+    return (1 - share) * context + share * minimum(context, window)
+
+
+@law
+def attention_crossover(
+    projections: Annotated[QuantityLike, "FLOP/token", "F"],
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h"],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    _per_term: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
+) -> Annotated[Quantity, ""]:
+    """Context at which a token's attention takes as many operations as its projections.
+
+    Equation: c = F / (2 · l · h · (d_k + d_v))
+
+    Under a causal mask a sequence reaches it on average when it is twice as long.
+
+    Source: chowdhery2023palm
+
+    >>> print(attention_crossover("13.2 GFLOP/token", 32, 32, 128, 128))
+    25177
+    """
+    return projections / (_per_term * layers * heads * (key_width + value_width))
+
+
+@law
+def fused_attention_intensity(
+    queries: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    context: Annotated[QuantityLike, "", "c", AT_LEAST_ONE],
+    heads_per_group: Annotated[QuantityLike, "", "g", AT_LEAST_ONE] = 1,
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """Operations for each byte of an attention kernel whose scores never leave the chip.
+
+    Equation: I = 2 · g · n · c / ((g · n + c) · s)
+
+    Queries of n tokens, in g heads that share keys and values, look at c positions. Assumes that
+    queries, keys, values and results cross the memory interface once each, which makes it an upper
+    bound, and no mask: under a causal one about half is needed. The width of a head cancels.
+
+    Source: dao2022flashattention
+
+    >>> print(fused_attention_intensity(1, 8192, 8), fused_attention_intensity(8192, 8192, 8))
+    7.992 FLOP/byte 7282 FLOP/byte
+    """
+    rows = heads_per_group * queries
+    return _per_term * rows * context / ((rows + context) * element_size)
+
+
+@law
+def attention_fusion_gain(
+    ridge_point: Annotated[QuantityLike, "FLOP/byte", "I*"],
+    key_width: Annotated[QuantityLike, "", "w"],
+    crossings: Annotated[QuantityLike, "", "c", AT_LEAST_ONE] = 4,
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "4 FLOP",
+) -> Annotated[Quantity, ""]:
+    """The most that fusing an attention can gain: its scores no longer cross to memory.
+
+    Equation: G = c · s · I* / (4 · w)
+
+    Each pass between the products reads and writes the scores: 4 crossings with a softmax alone, 8
+    with a mask and dropout too. Assumes long inputs, forward passes, heads of one width, memory as
+    the roof before and the peak of the products after.
+
+    Source: dao2022flashattention
+
+    >>> print(attention_fusion_gain("153 FLOP/byte", 64, crossings=8))
+    9.562
+    """
+    return crossings * element_size * ridge_point / (_per_term * key_width)
+
+
+@law
+def exponentials_over_products(
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    exponential_rate: Annotated[QuantityLike, "FLOP/s", "R_exp"],
+    key_width: Annotated[QuantityLike, "", "w"],
+    _per_term: Annotated[QuantityLike, ""] = 4,
+) -> Annotated[Quantity, ""]:
+    """Time of attention's exponentials over that of its products: one more roof.
+
+    Equation: r = R_peak / (4 · w · R_exp)
+
+    Each score takes 4 · w operations in two products and one exponential, which runs on units of
+    its own. Assumes that keys and values have one width. Where the two follow one another, the
+    products reach 1 / (1 + r) of their peak.
+
+    Source: shah2024flashattention
+
+    >>> print(exponentials_over_products("989 TFLOP/s", "3.9 TFLOP/s", 128))
+    0.4953
+    """
+    return peak / (_per_term * key_width * exponential_rate)
 
 
 @law
@@ -166,7 +343,7 @@ def index_flops(
     Equation: F = 2 · c · l · h_i · d_i
 
     Each of h_i queries meets a key of d_i numbers, which all of them share. Sparse attention itself
-    then looks at a fixed number of positions, by `calc.transformer.attention_flops`.
+    then looks at a fixed number of positions, by `calc.attention.attention_flops`.
 
     Source: deepseek2025v32
 

@@ -3,7 +3,8 @@
 A GEMM's output is cut into tiles, each of which a processor (a streaming multiprocessor, SM, of a
 GPU) computes step by step along k, with its sums in registers. The laws count tiles, what they
 waste and what they fetch, and `fastest_time` takes the best of the tiles and splits that libraries
-have. None of their numbers is fitted; `calc.published.products` holds them to measured ones.
+have: none of their numbers is fitted, and `calc.published.products` holds them to measured ones.
+What is expected of a product in a pass is `gemm_time`, by measured rates and two fitted numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Annotated
 from calc.core.arrays import Number
 from calc.core.elementwise import ceiling, floor, maximum, minimum, where
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
-from calc.core.units import Quantity, QuantityLike
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
 
 TILES = (  # of the output, that libraries' kernels give to a processor at once
@@ -23,6 +24,11 @@ TILES = (  # of the output, that libraries' kernels give to a processor at once
 )
 SPLITS = (1, 2, 4, 8, 16)
 LEAST_PART = 256  # elements of k in a part: fewer do not fill a tile's pipeline
+LARGEST_TILE = 256 * 128  # elements
+
+# Two numbers are fitted to the published products of data/published/kernels.toml, and to no others:
+START = quantity(4, "us")  # until the tiles of a product run and its results are out
+SMALLER_TILE = 0.1  # exponent of the rate that smaller tiles lose
 
 
 @law
@@ -342,7 +348,7 @@ def fastest_time(
 
     Source: nvidia2023matmul
 
-    See also: kernels.gemm_time
+    See also: gemms.gemm_time
 
     >>> print(fastest_time(64, 1024, 16384, "794.5 TFLOP/s", "3.18 TB/s", 132))
     11.58 µs
@@ -376,3 +382,45 @@ def _in_tiles(
     waves = ceiling(products * ceiling(m / rows) * ceiling(n / columns) * splits / units)
     compute = waves * units * rows * columns * work / splits
     return maximum(compute, moved) + where(splits > 1, 2 * splits, 0 * splits) * sums
+
+
+@law
+def gemm_time(
+    m: Annotated[QuantityLike, "", "m"],
+    n: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    k: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    rate: Annotated[QuantityLike, "FLOP/s", "R"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    units: Annotated[QuantityLike, "", "u", AT_LEAST_ONE],
+    input_size: Annotated[QuantityLike, "byte", "s_A", ELEMENT_SIZE] = "2 byte",
+    weight_size: Annotated[QuantityLike, "byte", "s_B", ELEMENT_SIZE] = "2 byte",
+    output_size: Annotated[QuantityLike, "byte", "s_C", ELEMENT_SIZE] = "2 byte",
+    products: Annotated[QuantityLike, "", "g"] = 1,
+    start: Annotated[QuantityLike, "s", "T_0", NON_NEGATIVE] = START,
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "s"]:
+    """Time that g products (m × k) · (k × n) in one kernel are expected to take at measured rates.
+
+    Equation: T = g · (max(2·m·n·k / (R · η), k · (m·s_A + n·s_B) / BW) + m·n·s_C / BW) + T_0
+
+    R is the best measured rate of large products in the format, BW a measured bandwidth of memory,
+    η the best share of u processors' time that tiles of `calc.gemms` make use of, the product of
+    `gemms.tile_efficiency` and `gemms.wave_efficiency`, smaller tiles at (a · b / 32768)^0.1 of the
+    rate. Assumes that inputs stream while tiles are computed, that results are written afterwards,
+    and that k is not split. T_0 and the exponent are fitted to published products;
+    `gemms.fastest_time` has nothing fitted.
+
+    Source: nvidia2023matmul
+
+    >>> print(gemm_time(4096, 4096, 7168, "1402.6 TFLOP/s", "3 TB/s", 132, "1 byte", "1 byte"))
+    192.0 µs
+    """
+    share = 0.0 * (m * n)
+    for a, b in TILES:
+        tiles = products * ceiling(m / a) * ceiling(n / b)
+        rate_left = (a * b / LARGEST_TILE) ** SMALLER_TILE
+        waves = ceiling(tiles / units)
+        share = maximum(share, rate_left * products * m * n / (waves * units * a * b))
+    compute = products * _per_term * m * n * k / (rate * share)
+    reads = products * (m * k * input_size + k * n * weight_size) / bandwidth
+    return maximum(compute, reads) + products * m * n * output_size / bandwidth + start

@@ -51,7 +51,7 @@ def inference_flops(
 
     Source: kaplan2020scaling
 
-    See also: training.training_flops, transformer.projection_flops
+    See also: training.training_flops, layers.projection_flops
 
     >>> print(inference_flops("7B param"))
     14 GFLOP

@@ -1,10 +1,10 @@
 """Transformer arithmetic: operations, matrix products, caches and activations of a model.
 
-The laws take numbers, and so do for any model; what takes a model of `calc.models` puts them
-together from its architecture. Matrix products are counted alone: norms, activations, softmax and
-rotary positions add under one percent of the operations in a large model. Layers that look back
-through a window (Mistral 7B, Gemma 2) look at it and keep it, and no more; what other layers than
-those of full attention do is in the laws of `calc.attention`.
+The laws of `calc.attention`, `calc.layers`, `calc.caches` and `calc.experts` take numbers, and so
+do for any model; here they are put together from the architecture of a model of `calc.models`.
+Matrix products are counted alone: norms, activations, softmax and rotary positions add under one
+percent of the operations in a large model. Layers that look back through a window (Mistral 7B,
+Gemma 2) look at it and keep it, and no more.
 """
 
 from __future__ import annotations
@@ -15,403 +15,25 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from calc import formats
-from calc.catalog import constants, models
+from calc.catalog import models
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, LATENTS, Heads, Matrix
 from calc.core.arguments import one_of
 from calc.core.arrays import Number
-from calc.core.elementwise import at_least_once, largest, maximum, minimum, where
+from calc.core.elementwise import largest, maximum, minimum
 from calc.core.errors import InputError, abbreviated, marked
-from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.formats import ELEMENT_SIZE, element_size as size_of
+from calc.formats import element_size as size_of
 from calc.laws import attention, roofline
+from calc.laws.attention import attention_flops, causal_context, causal_window, windowed_context
+from calc.laws.caches import kv_bytes_per_token, latent_bytes_per_token
+from calc.laws.experts import experts_used
+from calc.laws.layers import batch_tokens, layer_activations, projection_flops, score_activations
 
 SELECTING = ("sparse", "following", "blocks")  # kinds that attend to positions of their choice
 RECOMPUTATIONS = ("none", "selective", "alternate", "full")
 LONGEST = 10**9  # positions, more than any model reads
-
-
-@law
-def projection_flops(
-    parameters: Annotated[QuantityLike, "param", "P"],
-    work: Annotated[QuantityLike, "FLOP/(param·token)", "2"] = constants.get("work_inference"),
-) -> Annotated[Quantity, "FLOP/token"]:
-    """Operations of a token's forward pass in matrices of weights: a multiply and an add for each.
-
-    Equation: F = 2 · P
-
-    Assumes that `parameters` counts what a token is multiplied by: no embedding that is looked up,
-    and of a mixture of experts those that it is sent to.
-
-    Source: kaplan2020scaling
-
-    >>> print(projection_flops("7B param"))
-    14 GFLOP/token
-    """
-    return work * parameters
-
-
-@law
-def attention_flops(
-    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
-    layers: Annotated[QuantityLike, "", "l"],
-    heads: Annotated[QuantityLike, "", "h"],
-    key_width: Annotated[QuantityLike, "", "d_k"],
-    value_width: Annotated[QuantityLike, "", "d_v"],
-    _per_term: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
-) -> Annotated[Quantity, "FLOP/token"]:
-    """Operations of a token's forward pass in scores and weighted values, over its context.
-
-    Equation: F = 2 · c · l · h · (d_k + d_v)
-
-    Assumes that the token looks at c positions; under a causal mask that is `causal_context` on
-    average. Query heads count, whether or not they share keys and values.
-
-    Source: chowdhery2023palm
-
-    >>> print(attention_flops(4096, 32, 32, 128, 128))
-    2.147 GFLOP/token
-    """
-    return _per_term * context * layers * heads * (key_width + value_width)
-
-
-@law
-def causal_context(
-    length: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
-) -> Annotated[Quantity, ""]:
-    """Positions that a token looks at under a causal mask, itself included, on average.
-
-    Equation: c = (n + 1) / 2
-
-    Source: vaswani2017attention
-
-    >>> print(causal_context(4095))
-    2048
-    """
-    return (length + 1) / 2
-
-
-@law
-def causal_window(
-    length: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
-    window: Annotated[QuantityLike, "", "w", AT_LEAST_ONE],
-) -> Annotated[Quantity, ""]:
-    """Positions that a token looks at under a causal mask through a window, on average.
-
-    Equation: c = m − m · (m − 1) / (2 · n), m = min(n, w)
-
-    The first m tokens look at 1, 2, … m positions, itself included, and all others at w. A window
-    that holds the whole sequence is none: `causal_context`.
-
-    Source: jiang2023mistral
-
-    >>> print(causal_window(4095, 8192), causal_window(8192, 4096))
-    2048 3072
-    """
-    seen = minimum(length, window)
-    return seen - seen * (seen - 1) / (2 * length)
-
-
-@law
-def windowed_context(
-    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
-    window: Annotated[QuantityLike, "", "w", AT_LEAST_ONE],
-    share: Annotated[QuantityLike, "", "s", FRACTION],
-) -> Annotated[Quantity, ""]:
-    """Positions that a layer looks at and keeps, where a share of the layers has a window.
-
-    Equation: n = (1 − s) · c + s · min(c, w)
-
-    The average of all layers, by which all that grows with the context of a model without windows
-    is multiplied: operations of attention, the cache, what is read of it.
-
-    Source: gemma2024gemma2
-
-    >>> print(windowed_context(8192, 4096, 0.5))
-    6144
-    """
-    return (1 - share) * context + share * minimum(context, window)
-
-
-@law
-def batch_tokens(
-    length: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
-    sequences: Annotated[QuantityLike, "", "b", AT_LEAST_ONE] = 1,
-) -> Annotated[Quantity, ""]:
-    """Tokens that pass through a model at once: the rows of its matrix products.
-
-    Equation: T = b · n
-
-    Assumes sequences of one length, without padding.
-
-    Source: korthikanti2023reducing
-
-    >>> print(batch_tokens(2048, 8))
-    16384
-    """
-    return sequences * length
-
-
-@law
-def attention_crossover(
-    projections: Annotated[QuantityLike, "FLOP/token", "F"],
-    layers: Annotated[QuantityLike, "", "l"],
-    heads: Annotated[QuantityLike, "", "h"],
-    key_width: Annotated[QuantityLike, "", "d_k"],
-    value_width: Annotated[QuantityLike, "", "d_v"],
-    _per_term: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
-) -> Annotated[Quantity, ""]:
-    """Context at which a token's attention takes as many operations as its projections.
-
-    Equation: c = F / (2 · l · h · (d_k + d_v))
-
-    Under a causal mask a sequence reaches it on average when it is twice as long.
-
-    Source: chowdhery2023palm
-
-    >>> print(attention_crossover("13.2 GFLOP/token", 32, 32, 128, 128))
-    25177
-    """
-    return projections / (_per_term * layers * heads * (key_width + value_width))
-
-
-@law
-def kv_bytes_per_token(
-    layers: Annotated[QuantityLike, "", "l"],
-    heads: Annotated[QuantityLike, "", "h"],
-    key_width: Annotated[QuantityLike, "", "d_k"],
-    value_width: Annotated[QuantityLike, "", "d_v"],
-    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE],
-    _per_token: Annotated[QuantityLike, "1/token"] = 1,
-) -> Annotated[Quantity, "byte/token"]:
-    """Memory of a token's keys and values, one of each in every layer and head that has its own.
-
-    Equation: m = l · h · (d_k + d_v) · s
-
-    Assumes that `heads` counts those of keys and values: all in multi-head attention, the groups in
-    grouped-query attention, one in multi-query attention. A quantised cache counts its scales in
-    the size of an element.
-
-    Source: ainslie2023gqa
-
-    See also: transformer.latent_bytes_per_token, inference.kv_cache_memory
-
-    >>> print(kv_bytes_per_token(32, 8, 128, 128, "2 byte").to("KiB/token"))
-    128 KiB/token
-    """
-    return _per_token * layers * heads * (key_width + value_width) * element_size
-
-
-@law
-def latent_bytes_per_token(
-    layers: Annotated[QuantityLike, "", "l"],
-    latent: Annotated[QuantityLike, "", "r"],
-    rotary_width: Annotated[QuantityLike, "", "d_r", NON_NEGATIVE],
-    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE],
-    _per_token: Annotated[QuantityLike, "1/token"] = 1,
-) -> Annotated[Quantity, "byte/token"]:
-    """Memory of a token in latent attention: what its keys and values are made from in every layer.
-
-    Equation: m = l · (r + d_r) · s
-
-    Source: deepseek2024v2
-
-    See also: transformer.kv_bytes_per_token
-
-    >>> print(latent_bytes_per_token(61, 512, 64, "2 byte").to("KiB/token"))
-    68.62 KiB/token
-    """
-    return _per_token * layers * (latent + rotary_width) * element_size
-
-
-@law
-def layer_activations(
-    width: Annotated[QuantityLike, "", "d"],
-    attention_width: Annotated[QuantityLike, "", "a"],
-    feed_forward_width: Annotated[QuantityLike, "", "f"],
-    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
-    mask_size: Annotated[QuantityLike, "byte", "m_mask", NON_NEGATIVE] = "0 byte",
-    norms: Annotated[QuantityLike, "", "n", NON_NEGATIVE] = 2,
-) -> Annotated[Quantity, "byte"]:
-    """What a layer keeps of one token for the way back, attention scores left out.
-
-    Equation: m = s · ((2 + n) · d + a + f) + 2 · m_mask · d
-
-    The inputs of n norms and of two blocks, each d wide; queries, keys, values and the input of the
-    attention's output, together a; the hidden activations of the feed-forward network on both sides
-    of its nonlinearity, together f; two masks of dropout, where there is any.
-
-    Source: korthikanti2023reducing
-
-    See also: transformer.score_activations, parallelism.activations_in_flight
-
-    >>> print(layer_activations(1024, 4 * 1024, 8 * 1024, mask_size="1 byte") / 1024)
-    34 byte
-    """
-    return element_size * ((2 + norms) * width + attention_width + feed_forward_width) + (
-        2 * mask_size * width
-    )
-
-
-@law
-def score_activations(
-    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
-    heads: Annotated[QuantityLike, "", "h"],
-    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
-    mask_size: Annotated[QuantityLike, "byte", "m_mask", NON_NEGATIVE] = "0 byte",
-) -> Annotated[Quantity, "byte"]:
-    """What a layer keeps of one token's attention scores where nothing is recomputed.
-
-    Equation: m = c · h · s where m_mask = 0, else c · h · (2 · s + m_mask)
-
-    The output of the softmax, which its own gradient and that of the values need. Where there is
-    dropout, the values meet the output of that instead, which is kept as well, with its mask. A
-    fused kernel recomputes them and keeps none.
-
-    Source: korthikanti2023reducing
-
-    >>> print(score_activations(2048, 96, mask_size="1 byte"))
-    983.0 kB
-    """
-    dropped = where(mask_size > 0, element_size + mask_size, 0)
-    return context * heads * (element_size + dropped)
-
-
-@law
-def logits_memory(
-    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
-    vocabulary: Annotated[QuantityLike, "", "V", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "4 byte",
-) -> Annotated[Quantity, "byte"]:
-    """Memory of the scores that a model gives each entry of its vocabulary, at each position.
-
-    Equation: M = T · V · s
-
-    A loss is taken of all positions at once, usually in FP32; the gradient of the logits takes as
-    much again, unless it is written over them. Kernels that compute the loss in parts keep less.
-
-    Source: korthikanti2023reducing
-
-    >>> print(logits_memory(8192, 128256).to("GiB"))
-    3.914 GiB
-    """
-    return tokens * vocabulary * element_size
-
-
-@law
-def loss_memory(
-    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
-    vocabulary: Annotated[QuantityLike, "", "V", AT_LEAST_ONE],
-    parts: Annotated[QuantityLike, "", "c", AT_LEAST_ONE] = 1,
-    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
-    _single: Annotated[QuantityLike, "byte"] = "8 byte",
-) -> Annotated[Quantity, "byte"]:
-    """Memory of the logits of a batch while their loss is computed in so many parts.
-
-    Equation: M = T · V · (s + 8 / c)
-
-    All logits in the model's format, and of one part an FP32 copy and its gradient, four bytes
-    each. A fused kernel, which keeps none of them, needs next to nothing.
-
-    Source: torchtune2026
-
-    >>> print(loss_memory(8192, 128256), loss_memory(8192, 128256, parts=8))
-    10.51 GB 3.152 GB
-    """
-    return tokens * vocabulary * (element_size + _single / parts)
-
-
-@law
-def fused_attention_intensity(
-    queries: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
-    context: Annotated[QuantityLike, "", "c", AT_LEAST_ONE],
-    heads_per_group: Annotated[QuantityLike, "", "g", AT_LEAST_ONE] = 1,
-    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
-    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
-) -> Annotated[Quantity, "FLOP/byte"]:
-    """Operations for each byte of an attention kernel whose scores never leave the chip.
-
-    Equation: I = 2 · g · n · c / ((g · n + c) · s)
-
-    Queries of n tokens, in g heads that share keys and values, look at c positions. Assumes that
-    queries, keys, values and results cross the memory interface once each, which makes it an upper
-    bound, and no mask: under a causal one about half is needed. The width of a head cancels.
-
-    Source: dao2022flashattention
-
-    >>> print(fused_attention_intensity(1, 8192, 8), fused_attention_intensity(8192, 8192, 8))
-    7.992 FLOP/byte 7282 FLOP/byte
-    """
-    rows = heads_per_group * queries
-    return _per_term * rows * context / ((rows + context) * element_size)
-
-
-@law
-def attention_fusion_gain(
-    ridge_point: Annotated[QuantityLike, "FLOP/byte", "I*"],
-    key_width: Annotated[QuantityLike, "", "w"],
-    crossings: Annotated[QuantityLike, "", "c", AT_LEAST_ONE] = 4,
-    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
-    _per_term: Annotated[QuantityLike, "FLOP"] = "4 FLOP",
-) -> Annotated[Quantity, ""]:
-    """The most that fusing an attention can gain: its scores no longer cross to memory.
-
-    Equation: G = c · s · I* / (4 · w)
-
-    Each pass between the products reads and writes the scores: 4 crossings with a softmax alone, 8
-    with a mask and dropout too. Assumes long inputs, forward passes, heads of one width, memory as
-    the roof before and the peak of the products after.
-
-    Source: dao2022flashattention
-
-    >>> print(attention_fusion_gain("153 FLOP/byte", 64, crossings=8))
-    9.562
-    """
-    return crossings * element_size * ridge_point / (_per_term * key_width)
-
-
-@law
-def exponentials_over_products(
-    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
-    exponential_rate: Annotated[QuantityLike, "FLOP/s", "R_exp"],
-    key_width: Annotated[QuantityLike, "", "w"],
-    _per_term: Annotated[QuantityLike, ""] = 4,
-) -> Annotated[Quantity, ""]:
-    """Time of attention's exponentials over that of its products: one more roof.
-
-    Equation: r = R_peak / (4 · w · R_exp)
-
-    Each score takes 4 · w operations in two products and one exponential, which runs on units of
-    its own. Assumes that keys and values have one width. Where the two follow one another, the
-    products reach 1 / (1 + r) of their peak.
-
-    Source: shah2024flashattention
-
-    >>> print(exponentials_over_products("989 TFLOP/s", "3.9 TFLOP/s", 128))
-    0.4953
-    """
-    return peak / (_per_term * key_width * exponential_rate)
-
-
-@law
-def experts_used(
-    experts: Annotated[QuantityLike, "", "E", AT_LEAST_ONE],
-    share: Annotated[QuantityLike, "", "s", FRACTION],
-    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
-) -> Annotated[Quantity, ""]:
-    """Experts that at least one token of a batch is sent to, on average.
-
-    Equation: n = E · (1 − (1 − s)^T)
-
-    Assumes that each token chooses its share s of the experts by itself, and none is preferred.
-
-    Source: shazeer2017moe
-
-    >>> print(experts_used(256, 8 / 256, 1), experts_used(256, 8 / 256, 64))
-    8 222.4
-    """
-    return experts * at_least_once(share, tokens)
 
 
 @dataclass(frozen=True)
@@ -561,9 +183,10 @@ def causal_flops(
 
     Equation: F = 2 · P_mul + 2 · l · h · (d_k + d_v) · c
 
-    Symbols are those of `forward_flops`; c is `causal_context` in layers that look at all, and
-    `causal_window` in those that look at no more than a window or a selection. States are read in
-    chunks, where the model has a `chunk`. Latents are expanded, as in `forward_flops`.
+    Symbols are those of `forward_flops`; c is `attention.causal_context` in layers that look at
+    all, and `attention.causal_window` in those that look at no more than a window or a selection.
+    States are read in chunks, where the model has a `chunk`. Latents are expanded, as in
+    `forward_flops`.
 
     Source: chowdhery2023palm
 
@@ -711,8 +334,8 @@ def kv_cache_per_token(
     Equation: m = l · g · (d_k + d_v) · s
 
     In each of l layers g heads have a key and a value of their own, d_k and d_v wide, in elements
-    of s bytes. Latent attention keeps a vector in their place, `latent_bytes_per_token`, and where
-    it selects positions the keys for that too, `calc.attention.index_bytes_per_token`. Layers with
+    of s bytes. Latent attention keeps a vector in their place, `caches.latent_bytes_per_token`, and
+    where it selects positions the keys for that too, `attention.index_bytes_per_token`. Layers with
     a state add nothing.
 
     Source: ainslie2023gqa
@@ -771,7 +394,7 @@ def kept_context(
     Equation: n = (1 − s) · c + s · min(c, w)
 
     A share s of the layers with a cache, by the keys and values that they have, has a window of w
-    positions, by `windowed_context`. Without one it is the context c.
+    positions, by `attention.windowed_context`. Without one it is the context c.
 
     >>> from calc import models
     >>> print(kept_context(models.get("gemma-2-27b"), 8192))
@@ -924,8 +547,8 @@ def activation_memory(
     Equation: A = B · n · l · (m_layer + m_score)
 
     B sequences of n tokens pass l layers; m_layer and m_score are the bytes of a token in one of
-    them, by `layer_activations` and `score_activations`. In GPT's shape, with 16 bits and dropout,
-    they are 34 · d and 5 · h · n, for a width d and h heads.
+    them, by `layers.layer_activations` and `layers.score_activations`. In GPT's shape, with 16 bits
+    and dropout, they are 34 · d and 5 · h · n, for a width d and h heads.
 
     Recomputation is "none"; "selective", where the attention scores are computed again, as fused
     kernels do, and m_score is zero; "alternate", where each layer keeps its input, the output of

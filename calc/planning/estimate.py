@@ -14,13 +14,13 @@ from calc.core.arrays import numpy
 from calc.core.elementwise import choose, largest, maximum, minimum, where
 from calc.core.fixed import fixed
 from calc.core.units import Quantity, from_parts, quantity
+from calc.laws import serving
 from calc.laws.roofline import StepTime
 from calc.planning import capacity, expectation, time, users
 from calc.planning.capacity import Capacity, on_fewest_devices
 from calc.planning.expectation import Expectation
 from calc.planning.service.loops import without_overlap
 from calc.planning.setup import Setup, is_array
-from calc.steps import inference
 from calc.steps.expectation import Missing
 
 TOO_SMALL = "memory capacity"
@@ -302,10 +302,10 @@ class Estimate(Setup):
     @cached_property
     def _answer(self) -> Bounds:
         first, token, count = self._first, self._token, self.generated
-        lower = inference.answer_time(first.lower, count, token.lower)
+        lower = serving.answer_time(first.lower, count, token.lower)
         if self.users is not None:
             lower = users.least_answer(self, lower, self.writing)
-        return Bounds(lower, inference.answer_time(first.upper, count, token.upper))
+        return Bounds(lower, serving.answer_time(first.upper, count, token.upper))
 
     @cached_property
     def _rate(self) -> Bounds:

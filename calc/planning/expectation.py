@@ -19,10 +19,10 @@ from calc.core.elementwise import largest
 from calc.core.fixed import fix_fields
 from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
+from calc.laws import serving
 from calc.planning import time, users
 from calc.planning.service.loops import closed_loop
 from calc.planning.setup import Setup, is_array
-from calc.steps import inference
 from calc.steps.expectation import Missing, Parts, if_measured
 from calc.steps.job import SECOND
 
@@ -124,7 +124,7 @@ class Expectation:
     @cached_property
     def _answer(self) -> Quantity:
         first, token = self._time("reading"), self._time("writing")
-        return inference.answer_time(first, self.setup.generated, token)
+        return serving.answer_time(first, self.setup.generated, token)
 
     def _time(self, name: str) -> Quantity:
         """The time of a pass, which was measured."""

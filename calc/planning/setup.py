@@ -20,10 +20,9 @@ from calc.core.arguments import check_is, check_shapes, counted, whole_numbers
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.laws import cost
+from calc.laws import cost, serving
 from calc.networks import transformer
 from calc.planning.nouns import Prices, Server
-from calc.steps import inference
 from calc.steps.job import Formats, Job, Layout
 
 if TYPE_CHECKING:
@@ -203,7 +202,7 @@ class Setup:
 
     def throughput_of(self, answer_time: Quantity) -> Quantity:
         """Tokens that all sequences together write in a second, in answers that take so long."""
-        return inference.tokens_per_second(self.batch, answer_time, self.generated * A_TOKEN)
+        return serving.tokens_per_second(self.batch, answer_time, self.generated * A_TOKEN)
 
     def cost_of_token(self, throughput: Quantity) -> Quantity | None:
         """Cost of a token that is written, devices always busy; None where no price was given."""

@@ -11,10 +11,10 @@ from functools import cache
 
 from calc.catalog.machines import Machine, NotMeasured
 from calc.core.units import Quantity, quantity
+from calc.laws import gemms
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row, rows
-from calc.steps import kernels
 from calc.steps.job import input_size
 
 RATES = ("mean_tflops", "tflops", "tflops_fa3", "tflops_forward", "tflops_per_device")
@@ -54,7 +54,7 @@ def _gemm(row: Row) -> Comparison:
 
     def parts() -> tuple[dict[str, float], float]:
         best = _best(row, machine, dtype)
-        time = kernels.gemm_time(
+        time = gemms.gemm_time(
             m, n, k, best, machine.memory_reached, machine.processors, size, size
         )
         return {"gemm": time.m_as("s")}, 0.0

@@ -23,7 +23,6 @@ from calc.laws import gemms, roofline
 from calc.published import conditions
 from calc.published.kernels import measured_rate
 from calc.published.reading import Row, rows
-from calc.steps import kernels
 from calc.steps.job import TWO_BYTES, input_size
 
 FILE = DATA / "measured" / "gemms.csv"
@@ -161,7 +160,7 @@ def predictions(product: Product) -> dict[str, Quantity]:
         reached + begin,
         gemms.time_in_tiles(*shape, rate, bandwidth, units, *TILE, 1, *how),
         gemms.fastest_time(*shape, rate, bandwidth, units, *how),
-        kernels.gemm_time(*shape, rate, bandwidth, units, size, size, products=product.products),
+        gemms.gemm_time(*shape, rate, bandwidth, units, size, size, products=product.products),
     )
     return {way: time.to("us") for way, time in zip(WAYS, times, strict=True)}
 

@@ -1,4 +1,4 @@
-"""Reinforcement learning as others measured it, beside what `calc.rollouts` says of it."""
+"""Reinforcement learning as others measured it, beside what `calc.reinforcement` says of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 from calc.core.records import DATA, read_toml
 from calc.core.units import Quantity, quantity
-from calc.steps import rollouts
+from calc.laws import rollouts
+from calc.steps import reinforcement
 from calc.steps.job import Job, Layout
 
 FILE = DATA / "published" / "rollouts.toml"
@@ -24,12 +25,12 @@ class Step:
     time: Quantity
 
     @cached_property
-    def expected(self) -> rollouts.RolloutStep:
+    def expected(self) -> reinforcement.RolloutStep:
         """The step by measured rates of kernels."""
         return self._predicted(True)
 
     @cached_property
-    def bound(self) -> rollouts.RolloutStep:
+    def bound(self) -> reinforcement.RolloutStep:
         """The step by published peaks, which no program beats."""
         return self._predicted(False)
 
@@ -40,11 +41,13 @@ class Step:
         layout = Layout(data=row["devices"] // row["engine"], tensor=row["engine"])
         return Job.of(row["model"], row["machine"], layout)
 
-    def _predicted(self, measured: bool) -> rollouts.RolloutStep:
+    def _predicted(self, measured: bool) -> reinforcement.RolloutStep:
         """A step whose prompts are counted with the answers."""
         lengths = rollouts.Lengths(self.row["average"], self.row["limit"], prompt=1)
         mfu = 0.3 if measured else 1.0
-        return rollouts.step(self.job, lengths, self.row["answers"], mfu=mfu, measured=measured)
+        return reinforcement.step(
+            self.job, lengths, self.row["answers"], mfu=mfu, measured=measured
+        )
 
     @property
     def error(self) -> Quantity:

@@ -28,7 +28,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import collectives
-from calc.networks import transformer
+from calc.laws.experts import experts_used
 from calc.steps import curves, measured
 from calc.steps.curves import Curve
 from calc.steps.job import BYTE, SECOND
@@ -383,7 +383,7 @@ def copies_of_a_token(machine: Machine, chosen: int, devices: Number, slices: Nu
     )
     domains = ceiling(count * parts / domain)
     places = where(domains > 1, domains, count)
-    copies: Number = transformer.experts_used(places, 1 / places, chosen).m_as("")
+    copies: Number = experts_used(places, 1 / places, chosen).m_as("")
     return copies
 
 
@@ -400,7 +400,7 @@ def crossings(chosen: Number, devices: int, domains: int, each: bool, most: int 
     parts = whole_number("domains of an exchange", domains)
     limit = whole_number("domains of a token", most, at_least=0)
     places, open_to = (parts, min(parts, limit or parts)) if parts > 1 else (count, count)
-    reached = transformer.experts_used(open_to, 1 / open_to, chosen).m_as("")
+    reached = experts_used(open_to, 1 / open_to, chosen).m_as("")
     copies: Number = quantity(chosen).m_as("") if truth("each", each) else reached
     return copies * (1 - 1 / places)
 

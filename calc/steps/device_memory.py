@@ -35,6 +35,7 @@ from calc.core.elementwise import ceiling, floor, largest, minimum
 from calc.core.errors import InputError, marked
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.laws.caches import kv_bytes_per_token
 from calc.networks import transformer
 from calc.steps.job import NO_BYTES, Formats, Job, Layout, reaching
 
@@ -327,7 +328,7 @@ class Start:
         for kind in ("full", "window"):
             if layers := self._layers_with(kind):
                 own = model.heads_of(kind)
-                per_token = transformer.kv_bytes_per_token(
+                per_token = kv_bytes_per_token(
                     1, max(1, own.keys // tensor), own.key_width, own.value_width, size
                 )
                 pages.append(Pages(kind, layers, per_token.m_as("byte/token") / copies))

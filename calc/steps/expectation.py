@@ -36,6 +36,7 @@ from calc.core.errors import InputError
 from calc.core.fixed import Fixed
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity
+from calc.laws.experts import experts_used
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import communication, curves, device_memory, kernels
@@ -480,7 +481,7 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens
         # Across domains a token is sent once to each that it reaches, as dispatchers do.
         domains = ceiling(layout.experts * layout.expert_slices / machine.domain)
-        reached = transformer.experts_used(domains, 1 / domains, model.active_experts).m_as("")
+        reached = experts_used(domains, 1 / domains, model.active_experts).m_as("")
         copies = where(domains > 1, reached, float(model.active_experts))
         sent = vectors / layout.tensor * copies
         sent = sent * (model.expert_inputs / model.width)

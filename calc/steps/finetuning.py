@@ -1,6 +1,6 @@
 """Fine-tuning on few devices: what weights, adapters, states and activations take of their memory.
 
-The laws take numbers. `states`, `memory` and `longest_context` put them together for a model of
+`states`, `memory` and `longest_context` put the laws of `calc.adapters` together for a model of
 `calc.models`, matrix by matrix; `step` is the time of a step.
 """
 
@@ -18,15 +18,13 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import Matrix
 from calc.catalog.software import Software
 from calc.core.arguments import as_list, check_is, number, one_of, whole_number
-from calc.core.elementwise import floor, maximum
 from calc.core.errors import InputError
-from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
+from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.formats import ELEMENT_SIZE
 from calc.laws import quantization, training
+from calc.laws.adapters import adapter_parameters, factored_variance, frozen_training_flops
 from calc.laws.links import transfer_time
 from calc.networks import transformer
-from calc.networks.transformer import loss_memory as loss_memory
 from calc.steps.device_memory import room
 from calc.steps.expectation import Missing, Step
 from calc.steps.job import ALL, Batch, Job, Layout, Training
@@ -46,88 +44,6 @@ MATRIXWISE = ("adafactor-mixed", "muon-mixed")  # recipes that see the shape of 
 ON_THE_HOST = Missing("what streams between a host and its device was not measured")
 EAGER = "whole"  # the loss as PyTorch computes it, where no program is named
 HELD_LAYERS = 2  # of streamed weights: one that computes, and one that arrives
-
-
-@law
-def adapter_parameters(
-    inputs: Annotated[QuantityLike, "", "d_in", AT_LEAST_ONE],
-    outputs: Annotated[QuantityLike, "", "d_out", AT_LEAST_ONE],
-    rank: Annotated[QuantityLike, "", "r", AT_LEAST_ONE],
-    _parameter: Annotated[QuantityLike, "param"] = 1,
-) -> Annotated[Quantity, "param"]:
-    """Parameters of the two thin matrices that LoRA adds beside a matrix of weights.
-
-    Equation: A = r · (d_in + d_out)
-
-    Source: hu2021lora
-
-    >>> print(adapter_parameters(4096, 14336, 16))
-    294.9K param
-    """
-    return rank * (inputs + outputs) * _parameter
-
-
-@law
-def factored_variance(
-    rows: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
-    columns: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "4 byte",
-) -> Annotated[Quantity, "byte"]:
-    """Memory of Adafactor's second moment of a matrix: a mean for each row and for each column.
-
-    Equation: M = s · (n + m)
-
-    Adam keeps s · n · m. Assumes that Adafactor keeps no momentum.
-
-    Source: shazeer2018adafactor
-
-    >>> print(factored_variance(4096, 14336))
-    73.73 kB
-    """
-    return element_size * (rows + columns)
-
-
-@law
-def frozen_training_flops(
-    frozen: Annotated[QuantityLike, "param", "P"],
-    adapters: Annotated[QuantityLike, "param", "A", NON_NEGATIVE],
-    tokens: Annotated[QuantityLike, "token", "D"],
-    work_frozen: Annotated[QuantityLike, "FLOP/(param·token)", "4"] = constants.get(
-        "work_training_frozen"
-    ),
-    work: Annotated[QuantityLike, "FLOP/(param·token)", "6"] = constants.get("work_training"),
-) -> Annotated[Quantity, "FLOP"]:
-    """Operations to train adapters: 2 forward and 2 backward through what is frozen, 6 for them.
-
-    Equation: C = (4 · P + 6 · A) · D
-
-    The gradient passes through a frozen weight to what stands before it; its own gradient is not
-    computed. Layers that are recomputed add 2 · P. Attention over long contexts comes on top.
-
-    Source: hu2021lora
-
-    >>> print(frozen_training_flops("8.03B param", "42M param", "1M token"))
-    32.37 PFLOP
-    """
-    return (work_frozen * frozen + work * adapters) * tokens
-
-
-@law
-def context_that_fits(
-    capacity: Annotated[QuantityLike, "byte", "C"],
-    held: Annotated[QuantityLike, "byte", "M", NON_NEGATIVE],
-    per_token: Annotated[QuantityLike, "byte", "m"],
-) -> Annotated[Quantity, ""]:
-    """Tokens of a batch whose activations fit beside what is held; none where that is too much.
-
-    Equation: T = ⌊max(0, C − M) / m⌋
-
-    Source: korthikanti2023reducing
-
-    >>> print(context_that_fits("48 GB", "40 GB", "3 MB"))
-    2666
-    """
-    return maximum(floor((capacity - held) / per_token), 0.0)
 
 
 def nf4_size() -> Quantity:
@@ -256,7 +172,8 @@ def states(model: Transformer | str, recipe: str = "adam-mixed") -> dict[str, Qu
 
     `recipe` is one of `calc.training.RECIPES`, of b bytes for each of P parameters, or one that
     sees each matrix: "muon-mixed" has one momentum for the matrices of the layers, and Adam for
-    embedding, output and vectors; "adafactor-mixed" has `factored_variance` in place of moments.
+    embedding, output and vectors; "adafactor-mixed" has `adapters.factored_variance` in place of
+    moments.
 
     Source: rajbhandari2020zero, jordan2024muon, shazeer2018adafactor
 

@@ -1,202 +1,40 @@
-"""Serving a language model: least and expected time of prefill and decode, batches, their price.
+"""Passes of serving a language model, by name: prefill, decode, both at once, and largest batches.
 
-The laws take numbers. `prefill`, `decode` and `largest_batch` put them together for a model of
-`calc.models` on devices of one kind that share the model evenly: roofs that no server exceeds, and
-not a forecast. Devices of a machine of `calc.machines` add up their results twice a layer; those of
-`calc.hardware` alone talk in no time. Caches are shared evenly, as if each were held once. Lengths
-and batches may be arrays. The size of an element may be given by the name of its format, "INT8",
-and that of weights by group of matrices too: "experts=mxfp4,others=bf16", or as "released".
+`prefill`, `decode` and `largest_batch` are of a model of `calc.models` on devices of one kind that
+share the model evenly: roofs that no server exceeds, and not a forecast. Devices of a machine of
+`calc.machines` add up their results twice a layer; those of `calc.hardware` alone talk in no time.
+Caches are shared evenly, as if each were held once. Lengths and batches may be arrays. The size of
+an element may be given by the name of its format, "INT8", and that of weights by group of matrices
+too: "experts=mxfp4,others=bf16", or as "released". `mixed_step` and `largest_chunk` are of a
+`calc.Job`, `expert_decode` of expert parallelism, `ring_prefill` of context parallelism.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
+from calc import formats
 from calc.catalog import models
-from calc.catalog.machines import Machine, device_of
+from calc.catalog.machines import NO_TIME, Machine, device_of
 from calc.catalog.models import Transformer
 from calc.catalog.models.weights import Weights
-from calc.core.arguments import check_shapes, whole_numbers
+from calc.catalog.software import UNKNOWN
+from calc.core.arguments import check_is, check_shapes, number, whole_number, whole_numbers
 from calc.core.device import Device
-from calc.core.elementwise import floor, maximum, of_each, smallest, sum_of_powers
+from calc.core.elementwise import largest, of_each, smallest
 from calc.core.errors import InputError, abbreviated, marked
-from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.laws.layers import batch_tokens
 from calc.networks import transformer
-from calc.steps import device_memory, timing
-from calc.steps.expectation import Step
-from calc.steps.job import Formats, Job, Layout, Tokens
+from calc.steps import communication, device_memory, expectation, kernels, timing
+from calc.steps.expectation import Origin, Parts, Step
+from calc.steps.job import TWO_BYTES, Formats, Job, Layout, Tokens, reaching
 
-
-@law
-def decode_traffic(
-    weights: Annotated[QuantityLike, "byte", "W"],
-    sequences: Annotated[QuantityLike, "", "B", AT_LEAST_ONE],
-    context: Annotated[QuantityLike, "token", "c", NON_NEGATIVE],
-    kv_per_token: Annotated[QuantityLike, "byte/token", "m", NON_NEGATIVE],
-) -> Annotated[Quantity, "byte"]:
-    """Bytes that a decode step must read: the weights once, and each sequence's keys and values.
-
-    Equation: D_vol = W + B · c · m
-
-    The weights serve the whole batch; a cache serves its own sequence. Without a context only the
-    weights are left. Activations weigh nothing beside either.
-
-    Source: pope2023efficiently
-
-    See also: inference.kv_cache_memory
-
-    >>> print(decode_traffic("16 GB", 32, 4096, "128 KiB/token"))
-    33.18 GB
-    """
-    return weights + sequences * context * kv_per_token
-
-
-@law
-def kv_cache_memory(
-    sequences: Annotated[QuantityLike, "", "B", AT_LEAST_ONE],
-    context: Annotated[QuantityLike, "token", "c", NON_NEGATIVE],
-    kv_per_token: Annotated[QuantityLike, "byte/token", "m", NON_NEGATIVE],
-) -> Annotated[Quantity, "byte"]:
-    """Memory of the keys and values of all sequences, without the weights: the cache alone.
-
-    Equation: M = B · c · m
-
-    Source: pope2023efficiently
-
-    See also: inference.decode_traffic, inference.sequences_that_fit
-
-    >>> print(kv_cache_memory(32, 4096, "128 KiB/token").to("GiB"))
-    16 GiB
-    """
-    return sequences * context * kv_per_token
-
-
-@law
-def sequences_that_fit(
-    memory: Annotated[QuantityLike, "byte", "M"],
-    weights: Annotated[QuantityLike, "byte", "W"],
-    context: Annotated[QuantityLike, "token", "c", AT_LEAST_ONE],
-    kv_per_token: Annotated[QuantityLike, "byte/token", "m"],
-    state: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE] = "0 byte",
-) -> Annotated[Quantity, ""]:
-    """Whole sequences whose keys and values, and states, fit into memory beside the weights.
-
-    Equation: B = ⌊max(0, M − W) / (c · m + S)⌋
-
-    None where the weights alone are too large. Assumes a cache without gaps, as pages make it. The
-    states S of linear attention and state spaces do not grow with the context.
-
-    Source: kwon2023efficient
-
-    >>> print(sequences_that_fit("80 GB", "16 GB", 8192, "128 KiB/token"))
-    59
-    """
-    left = memory - weights
-    return floor(maximum(left, 0 * left) / (context * kv_per_token + state))
-
-
-@law
-def tokens_per_second(
-    sequences: Annotated[QuantityLike, "", "B", AT_LEAST_ONE],
-    step_time: Annotated[QuantityLike, "s", "T"],
-    tokens_each: Annotated[QuantityLike, "token", "n"] = 1,
-) -> Annotated[Quantity, "token/s"]:
-    """Rate at which a batch writes, all of its sequences together.
-
-    Equation: R = B · n / T
-
-    Source: pope2023efficiently
-
-    >>> print(tokens_per_second(32, "10 ms"))
-    3200 token/s
-    """
-    return sequences * tokens_each / step_time
-
-
-@law
-def answer_time(
-    time_to_first_token: Annotated[QuantityLike, "s", "T_first", NON_NEGATIVE],
-    tokens: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
-    time_per_token: Annotated[QuantityLike, "s", "T_token", NON_NEGATIVE],
-) -> Annotated[Quantity, "s"]:
-    """Time from a request's arrival to the last token of its answer.
-
-    Equation: T = T_first + (n − 1) · T_token
-
-    The first token comes of the prefill, with what it waited in a queue.
-
-    Source: pope2023efficiently
-
-    >>> print(answer_time("300 ms", 500, "20 ms"))
-    10.28 s
-    """
-    return time_to_first_token + (tokens - 1) * time_per_token
-
-
-@law
-def speculative_tokens(
-    acceptance: Annotated[QuantityLike, "", "α", FRACTION],
-    drafted: Annotated[QuantityLike, "", "γ", NON_NEGATIVE],
-) -> Annotated[Quantity, ""]:
-    """Tokens that one pass of the large model yields when a small one drafts, on average.
-
-    Equation: n = (1 − α^(γ + 1)) / (1 − α) where α < 1, else γ + 1
-
-    Assumes that each of γ drafted tokens is accepted with probability α, on its own; the large
-    model adds one of its own after the last.
-
-    Source: leviathan2023fast
-
-    See also: serving.tree_tokens
-
-    >>> print(speculative_tokens(0.8, 5))
-    3.689
-    """
-    return sum_of_powers(acceptance, drafted)
-
-
-@law
-def speculative_speedup(
-    acceptance: Annotated[QuantityLike, "", "α", FRACTION],
-    drafted: Annotated[QuantityLike, "", "γ", NON_NEGATIVE],
-    draft_cost: Annotated[QuantityLike, "", "c", NON_NEGATIVE] = 0,
-) -> Annotated[Quantity, ""]:
-    """How many times faster a model writes with a draft than by itself; below 1, slower.
-
-    Equation: S = n / (γ · c + 1)
-
-    n are the speculative_tokens, and c is the time of a draft model's pass over one of the large
-    model. Assumes that checking γ + 1 tokens takes as long as one, which holds while decode is far
-    below the compute roof; for a batch `serving.drafting_gain` takes the time of checking.
-
-    Source: leviathan2023fast
-
-    >>> print(speculative_speedup(0.8, 5, 0.05))
-    2.951
-    """
-    return sum_of_powers(acceptance, drafted) / (drafted * draft_cost + 1)
-
-
-@law
-def speculative_operations(
-    acceptance: Annotated[QuantityLike, "", "α", FRACTION],
-    drafted: Annotated[QuantityLike, "", "γ", NON_NEGATIVE],
-    draft_operations: Annotated[QuantityLike, "", "c", NON_NEGATIVE] = 0,
-) -> Annotated[Quantity, ""]:
-    """Operations with a draft, for each one without: what the speed is paid with.
-
-    Equation: F = (γ · c + γ + 1) / n
-
-    n are the speculative_tokens, and c is the operations of a draft model's token over those of the
-    large model.
-
-    Source: leviathan2023fast
-
-    >>> print(speculative_operations(0.8, 5))
-    1.626
-    """
-    return (drafted * draft_operations + drafted + 1) / sum_of_powers(acceptance, drafted)
+EIGHT_BITS = Formats("fp8", "1 byte")
+LONGEST_CHUNK = 65536  # tokens: beyond what any engine reads in a step
+OF_MACHINES = "a machine of calc.machines"
 
 
 def weight_memory(
@@ -236,7 +74,7 @@ def weights_read(
     """
     model = models.transformer(model)
     weights = Weights.of(model, element_size, "weight_size")
-    return Layout().weights_read(weights, transformer.batch_tokens(tokens).m_as(""))
+    return Layout().weights_read(weights, batch_tokens(tokens).m_as(""))
 
 
 def decode(
@@ -307,6 +145,200 @@ def prefill(
     load = Tokens(reading=counts["length"] * counts["sequences"], prompt=counts["length"])
     job = _job(model, device, counts["devices"], Formats(dtype, weight_size, kv_size))
     return timing.serving_step(job, load)
+
+
+def mixed_step(
+    job: Job,
+    sequences: Annotated[QuantityLike, "", NON_NEGATIVE],
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    chunk: Annotated[QuantityLike, "", NON_NEGATIVE],
+    done: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
+    drafted: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
+) -> Step:
+    """A step that writes a token for each of so many sequences and reads a chunk of a prompt.
+
+    `done` tokens of the prompt were read before, and are looked at. Weights are read once for both,
+    which is what chunked prefill gains; everybody waits for the arithmetic of the chunk. Of each
+    sequence so many `drafted` tokens are checked too: their caches are read once, and more of a
+    mixture's experts are woken. `lower` takes published rates and overlaps all; `expected` those
+    measured on the machine, and a program's own time. A context beyond what the model was made for
+    is taken as it is.
+
+    Source: agrawal2024taming
+
+    >>> from calc import Job, Layout
+    >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=8))
+    >>> for chunk in (0, 512, 2048):
+    ...     step = mixed_step(job, 64, 2048, chunk)
+    ...     print(chunk, step.lower, step.bound, step.expected)
+    0 6.789 ms memory 15.31 ms
+    512 10.07 ms compute 36.60 ms
+    2048 37.30 ms compute 97.94 ms
+    >>> print(mixed_step(job, 64, 2048, 0, drafted=3).expected)
+    20.88 ms
+    """
+    return timing.serving_step(*_mixed(job, sequences, context, chunk, done, drafted))
+
+
+def _mixed(
+    job: Job,
+    sequences: QuantityLike,
+    context: QuantityLike,
+    chunk: QuantityLike,
+    done: QuantityLike,
+    drafted: QuantityLike = 0,
+) -> tuple[Job, Tokens]:
+    """The job, made to read that far, and the load of such a step."""
+    Job.check(job)
+    load = Tokens(
+        number("sequences", sequences),
+        number("context", context, 1),
+        number("chunk", chunk),
+        max(number("chunk", chunk), 1.0),
+        number("done", done),
+        number("drafted", drafted),
+    )
+    if not load.writing + load.reading:
+        raise InputError("a step has sequences to write for, or a chunk to read; got 0 of both")
+    return job.with_context(load.longest), load
+
+
+def largest_chunk(
+    job: Job,
+    limit: Annotated[QuantityLike, "s"],
+    sequences: Annotated[QuantityLike, "", NON_NEGATIVE],
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    done: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
+) -> tuple[int, int]:
+    """The longest chunk whose step keeps a limit on the time of a token: by bound, as expected.
+
+    Found by halving, to the token. None at all, 0, where the step breaks the limit without one;
+    the second is 0 too where nothing is expected.
+
+    >>> from calc import Job, Layout
+    >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=8))
+    >>> print(largest_chunk(job, "50 ms", 64, 2048))
+    (2749, 832)
+    """
+    most = quantity(limit).to("s")
+
+    def keeps(chunk: int, expected: bool) -> bool:
+        mixed = _mixed(job, sequences, context, chunk, done)
+        time = timing.serving_step(*mixed).expected if expected else timing.bounds(*mixed).lower
+        return time is not None and bool(time <= most)
+
+    def longest(expected: bool) -> int:
+        low, high = 0, LONGEST_CHUNK
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if keeps(middle, expected) else (low, middle - 1)
+        return low
+
+    return longest(expected=False), longest(expected=True)
+
+
+def expert_decode(
+    model: Transformer | str,
+    machine: Machine,
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    devices: int,
+    sizes: Formats = EIGHT_BITS,
+) -> Step:
+    """A decode step of a mixture whose experts so many devices share out, as one of them sees it.
+
+    Each device writes a token for its own `sequences` and reads all matrices but the experts, its
+    share of the experts that all tokens wake, and its own caches. In each layer of experts it
+    dispatches its tokens and combines their results. `lower` hides messages behind the rest, as two
+    batches in turn do; `expected` has one after the other, at the rates that the machine was
+    measured to reach. Experts are taken to be chosen evenly, in this expert parallelism (EP): it is
+    `calc.step` of the layout that has as many copies (DP) as devices.
+
+    Source: deepseek-open-infra-day6
+
+    >>> from calc import machines
+    >>> step = expert_decode("deepseek-v3", machines.get("dgx-h100"), 2000, 256, 72)
+    >>> print(step.lower, step.bound, step.expected)
+    31.18 ms links 87.67 ms
+    """
+    check_is(Machine, "machine", machine, OF_MACHINES)
+    mixture = models.transformer(model)
+    if mixture.experts is None:
+        raise InputError(f"{mixture.name} has no experts to share out: decode is for it")
+    count = whole_number("devices that share out the experts", devices)
+    counts = {"context": quantity(context), "sequences": quantity(sequences)}
+    check_shapes(counts)
+    batch = batch_tokens(counts["sequences"]).m_as("")
+    layout = Layout(data=count, experts=count)
+    load = Tokens(writing=batch * count, context=counts["context"].m_as(""))
+    step = timing.serving_step(Job(mixture, machine, layout, sizes), load)
+    amounts = ("operations", "peak", "traffic", "tokens")
+    return replace(step, **{name: getattr(step, name) / count for name in amounts})
+
+
+def ring_prefill(
+    model: Transformer | str,
+    machine: Machine,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    contexts: int,
+    tensor: int = 1,
+    dtype: str = "bf16",
+    weight_size: Annotated[QuantityLike, "byte"] = TWO_BYTES,
+    kv_size: Annotated[QuantityLike, "byte"] = TWO_BYTES,
+) -> Step:
+    """The pass that reads one long prompt on `contexts` times `tensor` devices, by ring attention.
+
+    Each of the `contexts` (CP) has its part of the tokens, dealt out so that all have equal work,
+    and cuts matrices for its `tensor` devices (TP), which add up results twice a layer. `lower`
+    takes published rates and hides all messages; `expected` takes what was measured on the machine,
+    and hides of each step on the ring what its attention covers. A context beyond what the model
+    was made for is taken as it is.
+
+    Source: liu2023ring
+
+    >>> from calc import machines, models
+    >>> model, dgx = models.get("llama-3-405b"), machines.get("dgx-h100")
+    >>> found = ring_prefill(model, dgx, 131072, 16, 8)
+    >>> print(found.lower, found.bound, found.expected)
+    1.392 s compute 2.304 s
+    """
+    model = models.transformer(model)
+    check_is(Machine, "machine", machine, OF_MACHINES)
+    parts_of_context = whole_number("contexts", contexts)
+    slices = whole_number("tensor", tensor)
+    tokens = batch_tokens(length)
+    model = reaching(model, largest(tokens))
+    devices = parts_of_context * slices
+    step = prefill(model, machine.device, tokens, 1, devices, dtype, weight_size, kv_size)
+    own = tokens / parts_of_context
+    size = formats.cache_size("kv_size", kv_size)
+    block = own * model.cache_heads / min(slices, model.cache_heads)
+    sent = (block * (model.key_width + model.head_value_width) * size).to("byte")
+    link = communication.sending(devices, machine)
+    hop = (sent / link).to("s") if parts_of_context > 1 else NO_TIME
+    sums = communication.least_time("all_reduce", own * model.width * TWO_BYTES, slices, machine)
+    hops = model.caching_layers * (parts_of_context - 1)
+    least = model.blocks * sums + hops * hop
+
+    def made() -> Parts:
+        count = float(tokens.m_as(""))
+        job = Job(model, machine, Layout(tensor=slices), Formats(dtype, weight_size, size))
+        whole = kernels.step(job, Tokens(reading=count, prompt=count))
+        launched = [
+            replace(kernel, launches=kernel.launches / parts_of_context) for kernel in whole
+        ]
+        parts = Parts(launched, machine, UNKNOWN)
+        vectors = own.m_as("") * 2 * model.width
+        parts.add_messages("tensor", model.blocks, "all_reduce", vectors, slices)
+        if parts_of_context > 1:
+            block = parts["attention"].m_as("s") / model.caching_layers / parts_of_context
+            time = hop.m_as("s") * hops
+            parts.add("ring", quantity(time, "s"), Origin(f"{link} of a link", (machine.source,)))
+            parts._say(hidden=parts.hidden + quantity(min(hop.m_as("s"), block) * hops, "s"))
+        return parts
+
+    parts = step.parts | {"links": least.to("s")}
+    return Step.of(replace(step, parts=parts), expectation.if_measured(made, tokens))
 
 
 def largest_batch(

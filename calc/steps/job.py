@@ -28,6 +28,7 @@ from calc.core.elementwise import ceiling, largest, maximum, where
 from calc.core.errors import InputError, abbreviated, marked, one_of_counts
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
+from calc.laws.experts import experts_used
 from calc.networks import transformer
 
 SECOND, TOKEN, FLOP = quantity(1, "s"), quantity(1, "token"), quantity(1, "FLOP")
@@ -304,7 +305,7 @@ class Layout:
         for (copies, used, group), count in elements.items():
             times: Number = copies * self.data
             if used < copies:
-                woken = transformer.experts_used(copies, used / copies, seen).m_as("")
+                woken = experts_used(copies, used / copies, seen).m_as("")
                 times = woken * self.devices / sharers
             read = read + times * count * weights.sizes[group]
         return read

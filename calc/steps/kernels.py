@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Annotated, Any
+from typing import Any
 
 from calc.catalog import intervals
 from calc.catalog.hardware import dtype_of
@@ -31,14 +31,14 @@ from calc.catalog.models.weights import Weights
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
 from calc.core.arrays import Number
-from calc.core.elementwise import ceiling, maximum, of_each, smallest, where
+from calc.core.elementwise import maximum, of_each, smallest, where
 from calc.core.errors import InputError, abbreviated
-from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.report import Answer, Table, values
-from calc.core.units import Quantity, QuantityLike, quantity
-from calc.formats import ELEMENT_SIZE
+from calc.core.units import Quantity, quantity
 from calc.laws import attention, gemms
-from calc.laws.gemms import TILES
+from calc.laws.experts import experts_used
+from calc.laws.gemms import LARGEST_TILE, SMALLER_TILE, START, TILES, gemm_time
+from calc.laws.layers import projection_flops
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
 from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, Batch, Job, Tokens, input_size
@@ -52,7 +52,7 @@ from calc.steps.measured import (
     surface,
 )
 
-LARGEST_TILE, LEAST_ROWS = 256 * 128, min(rows for rows, _ in TILES)
+LEAST_ROWS = min(rows for rows, _ in TILES)
 FUSED = (  # matrices that one product multiplies with, since they have the same input
     ("query", "key", "value"),
     ("windowed query", "windowed key", "windowed value"),
@@ -68,52 +68,6 @@ EXPERTS = (  # what the experts of a layer do
     *("expert gate+expert up", "expert up", "expert down"),
     *("activation of experts", "sorting by experts"),
 )
-
-# Two numbers are fitted to the published products of data/published/kernels.toml, and to no others:
-START = quantity(4, "us")  # until the tiles of a product run and its results are out
-SMALLER_TILE = 0.1  # exponent of the rate that smaller tiles lose
-
-
-@law
-def gemm_time(
-    m: Annotated[QuantityLike, "", "m"],
-    n: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
-    k: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
-    rate: Annotated[QuantityLike, "FLOP/s", "R"],
-    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
-    units: Annotated[QuantityLike, "", "u", AT_LEAST_ONE],
-    input_size: Annotated[QuantityLike, "byte", "s_A", ELEMENT_SIZE] = "2 byte",
-    weight_size: Annotated[QuantityLike, "byte", "s_B", ELEMENT_SIZE] = "2 byte",
-    output_size: Annotated[QuantityLike, "byte", "s_C", ELEMENT_SIZE] = "2 byte",
-    products: Annotated[QuantityLike, "", "g"] = 1,
-    start: Annotated[QuantityLike, "s", "T_0", NON_NEGATIVE] = START,
-    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
-) -> Annotated[Quantity, "s"]:
-    """Time that g products (m × k) · (k × n) in one kernel are expected to take at measured rates.
-
-    Equation: T = g · (max(2·m·n·k / (R · η), k · (m·s_A + n·s_B) / BW) + m·n·s_C / BW) + T_0
-
-    R is the best measured rate of large products in the format, BW a measured bandwidth of memory,
-    η the best share of u processors' time that tiles of `calc.gemms` make use of, the product of
-    `gemms.tile_efficiency` and `gemms.wave_efficiency`, smaller tiles at (a · b / 32768)^0.1 of the
-    rate. Assumes that inputs stream while tiles are computed, that results are written afterwards,
-    and that k is not split. T_0 and the exponent are fitted to published products;
-    `gemms.fastest_time` has nothing fitted.
-
-    Source: nvidia2023matmul
-
-    >>> print(gemm_time(4096, 4096, 7168, "1402.6 TFLOP/s", "3 TB/s", 132, "1 byte", "1 byte"))
-    192.0 µs
-    """
-    share = 0.0 * (m * n)
-    for a, b in TILES:
-        tiles = products * ceiling(m / a) * ceiling(n / b)
-        rate_left = (a * b / LARGEST_TILE) ** SMALLER_TILE
-        waves = ceiling(tiles / units)
-        share = maximum(share, rate_left * products * m * n / (waves * units * a * b))
-    compute = products * _per_term * m * n * k / (rate * share)
-    reads = products * (m * k * input_size + k * n * weight_size) / bandwidth
-    return maximum(compute, reads) + products * m * n * output_size / bandwidth + start
 
 
 @dataclass(frozen=True)
@@ -266,7 +220,7 @@ class Gemm(Answer):
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of the tile of which the most is left, as `gemm_time` takes it."""
+        """Rows and columns of the tile of which the most is left, as `gemms.gemm_time` takes it."""
         return max(TILES, key=self._kept)
 
     @property
@@ -636,7 +590,7 @@ class Slice:
             tokens = tokens * maximum(1.0, self.experts / slices)
             slices = maximum(1.0, slices / self.experts)
             share = first.used / first.copies
-            met = transformer.experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
+            met = experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
             rows = tokens * first.used / met
             met = met / self.experts
         if first.part == "router" or first.name in WHOLE:  # which every device has whole
@@ -794,7 +748,7 @@ class Slice:
         work = load.prompts * _attention_of_prompt(model, load.prompt, load.before)
         scored: Number = 0.0
         if sparse := model.layers_with(*INDEXED):  # which every device does whole
-            context = load.before + transformer.causal_context(load.prompt).magnitude
+            context = load.before + attention.causal_context(load.prompt).magnitude
             each = attention.index_flops(
                 context, sparse, model.index_heads or 1, model.index_head_width or 1
             )
@@ -840,7 +794,7 @@ def _attention_of_prompt(model: Transformer, tokens: Number, before: Number = 0)
     """Operations of attention in which so many tokens look at those before them, and themselves."""
 
     def whole(length: Number) -> Number:
-        others = transformer.projection_flops(model.multiplied_parameters)
+        others = projection_flops(model.multiplied_parameters)
         others = others + transformer.state_flops(model, length)
         of_a_token: Number = (transformer.causal_flops(model, length) - others).m_as("FLOP/token")
         return length * of_a_token

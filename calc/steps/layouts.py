@@ -23,6 +23,7 @@ from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import collectives, links, training
+from calc.laws.layers import batch_tokens, logits_memory, loss_memory
 from calc.laws.parallelism import (
     activations_in_flight,
     stage_activations,
@@ -32,7 +33,6 @@ from calc.laws.parallelism import (
 from calc.laws.roofline import StepTime, compute_time
 from calc.laws.training import Recipe
 from calc.networks import transformer
-from calc.networks.transformer import loss_memory
 from calc.steps import communication, expectation
 from calc.steps.expectation import Parts, Step
 from calc.steps.job import (
@@ -157,7 +157,7 @@ def memory_per_device(
     `sequences` are those of one microbatch; `recipe` is one of `calc.training.RECIPES`, or that of
     `calc.finetuning.Adapters`, which are taken to be spread evenly. The `loss` of logits is
     computed "in place" as by Megatron-LM, in FP32 and with their gradient written over them; or
-    as `transformer.loss_memory` counts it, "whole" or "chunked"; or "fused", which keeps none.
+    as `layers.loss_memory` counts it, "whole" or "chunked"; or "fused", which keeps none.
     The `lifetime` of gradients is one of `GRADIENTS`. Inputs of products are kept in the `dtype`
     that these are computed in, as Transformer Engine does.
 
@@ -248,9 +248,9 @@ def _logits(
     """Logits of the last stage, and what their loss needs."""
     if model.vocabulary is None or loss == "fused":
         return NOTHING
-    tokens = transformer.batch_tokens(length, sequences)
+    tokens = batch_tokens(length, sequences)
     if loss == "in place":
-        logits = transformer.logits_memory(tokens, model.vocabulary)
+        logits = logits_memory(tokens, model.vocabulary)
     else:
         logits = loss_memory(tokens, model.vocabulary, LOSSES[loss])
     return (logits / (layout.tensor * layout.context)).to("byte")
@@ -329,7 +329,7 @@ def training_bounds(
     length, sequences, recomputation = batch.length, batch.sequences, batch.recomputation
     talk = _messages_of(job, inner, outer)
     layout.check(model)
-    tokens = transformer.batch_tokens(length, sequences)
+    tokens = batch_tokens(length, sequences)
     work = job.trained.work(model, length)
     again = transformer.recomputed_flops(model, length, recomputation)
     all_tokens = TOKEN * tokens * layout.data * layout.microbatches

@@ -70,5 +70,5 @@ def fastest_time(**arguments: Fraction) -> Any:
 
 REFERENCES: dict[str, Callable[..., Any]] = {  # each is the best of a table of tiles
     "gemms.fastest_time": fastest_time,
-    "kernels.gemm_time": gemm_time,
+    "gemms.gemm_time": gemm_time,
 }

@@ -53,7 +53,7 @@ MEASURED = [(1_000_000, 16, 77.0), (131_072, 8, 5.85), (131_072, 16, 3.8)]
 
 @pytest.mark.parametrize(("tokens", "nodes", "seconds"), MEASURED)
 def test_prefills_of_a_million_tokens(tokens: int, nodes: int, seconds: float) -> None:
-    step = context_parallelism.prefill(MODEL, DGX, tokens, nodes, 8)
+    step = inference.ring_prefill(MODEL, DGX, tokens, nodes, 8)
     assert step.expected is not None
     assert step.lower < step.expected
     assert step.lower.m_as("s") < seconds
@@ -62,14 +62,14 @@ def test_prefills_of_a_million_tokens(tokens: int, nodes: int, seconds: float) -
 
 def test_messages_hide_in_long_prompts_and_not_in_short_ones() -> None:
     for tokens, hides in ((1 << 20, True), (4096, False)):
-        parts = context_parallelism.prefill(MODEL, DGX, tokens, 16, 8).expected_parts
+        parts = inference.ring_prefill(MODEL, DGX, tokens, 16, 8).expected_parts
         exposed = parts["ring"] - parts.hidden
         assert (exposed.m_as("s") < 1e-9) is hides
 
 
 def test_one_device_is_a_plain_prefill() -> None:
     model = models.get("llama-3-8b")
-    own = context_parallelism.prefill(model, DGX, 4096, 1)
+    own = inference.ring_prefill(model, DGX, 4096, 1)
     plain = inference.prefill(model, DGX.device, 4096)
     assert own.lower == plain.lower
     assert own.parts["links"].magnitude == 0
@@ -77,6 +77,6 @@ def test_one_device_is_a_plain_prefill() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="contexts"):
-        context_parallelism.prefill(MODEL, DGX, 4096, 0)
+        inference.ring_prefill(MODEL, DGX, 4096, 0)
     with pytest.raises(InputError, match=r"machine of calc\.machines"):
-        context_parallelism.prefill(MODEL, "dgx-h100", 4096, 2)  # type: ignore[arg-type]
+        inference.ring_prefill(MODEL, "dgx-h100", 4096, 2)  # type: ignore[arg-type]

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calc import experts, inference, machines, models, parallelism, published, quantity
+from calc import (
+    communication,
+    experts,
+    inference,
+    machines,
+    models,
+    parallelism,
+    published,
+    quantity,
+)
 from calc.core.errors import InputError
 from calc.steps.job import Formats
 
@@ -42,7 +51,8 @@ def test_the_start_up_of_dispatches_predicts_combines() -> None:
         if devices == 8:
             continue  # partly by NVLink, whose bandwidth in an H800 is another
         for name, size in (("dispatch", FP8), ("combine", "2 byte")):
-            least, expected = experts.exchange(DGX, 128, 7168, 8, devices, size)
+            sent = 128 * 7168 * 8 * quantity(size)
+            least, expected = communication.expert_exchange(DGX, sent, devices)
             time = measured[f"{name}_latency"]
             assert least.m_as("us") < time
             assert expected.m_as("us") == pytest.approx(time, rel=0.15)
@@ -97,7 +107,9 @@ DEPLOYMENTS = [
 def test_published_deployments(
     sequences: int, context: int, devices: int, rate: float, within: float
 ) -> None:
-    step = experts.decode(V3, DGX, context, sequences, devices, Formats("fp8", "fp8", dispatch=FP8))
+    step = inference.expert_decode(
+        V3, DGX, context, sequences, devices, Formats("fp8", "fp8", dispatch=FP8)
+    )
     measured = 8 * sequences / rate
     assert step.expected is not None
     assert step.lower.m_as("s") < measured
@@ -106,7 +118,7 @@ def test_published_deployments(
 
 def test_one_device_is_a_plain_decode() -> None:
     mixtral = models.get("mixtral-8x7b")
-    own = experts.decode(mixtral, DGX, 2048, 16, 1, Formats())
+    own = inference.expert_decode(mixtral, DGX, 2048, 16, 1, Formats())
     plain = inference.decode(mixtral, DGX.device, 2048, 16)
     assert own.parts["links"].magnitude == 0
     for part in ("compute", "memory"):
@@ -114,9 +126,9 @@ def test_one_device_is_a_plain_decode() -> None:
 
 
 def test_more_devices_read_fewer_weights_and_arrays_work() -> None:
-    few, many = (experts.decode(V3, DGX, 4096, 64, n).traffic for n in (32, 256))
+    few, many = (inference.expert_decode(V3, DGX, 4096, 64, n).traffic for n in (32, 256))
     assert many < few
-    found = experts.decode(V3, DGX, 4096, quantity([32, 64], ""), 64)
+    found = inference.expert_decode(V3, DGX, 4096, quantity([32, 64], ""), 64)
     assert found.lower.shape == (2,)
     assert found.expected is None
     assert "one point" in found.not_expected
@@ -124,15 +136,10 @@ def test_more_devices_read_fewer_weights_and_arrays_work() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="has no experts"):
-        experts.decode(models.get("llama-3-8b"), DGX, 2048, 8, 8)
+        inference.expert_decode(models.get("llama-3-8b"), DGX, 2048, 8, 8)
     with pytest.raises(InputError, match=r"machine of calc\.machines"):
-        experts.decode(V3, "dgx-h100", 2048, 8, 8)  # type: ignore[arg-type]
+        inference.expert_decode(V3, "dgx-h100", 2048, 8, 8)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="devices that share out"):
-        experts.decode(V3, DGX, 2048, 8, 1.5)  # type: ignore[arg-type]
+        inference.expert_decode(V3, DGX, 2048, 8, 1.5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="domains"):
-        experts.decode(V3, DGX, 2048, 8, 81)
-
-
-def test_an_exchange_of_arrays_that_do_not_go_together() -> None:
-    with pytest.raises(InputError, match=r"do not broadcast: tokens \(3,\), copies \(2,\)"):
-        experts.exchange(DGX, [1, 2, 3], 7168, [8, 8], 64, "2 byte")
+        inference.expert_decode(V3, DGX, 2048, 8, 81)

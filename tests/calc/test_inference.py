@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from calc import InputError, hardware, inference, machines, models, quantity, roofline, transformer
+from calc.laws import attention, speculation
 
 H100 = hardware.H100
 LLAMA = models.get("llama-3-8b")
@@ -76,7 +77,7 @@ def test_devices_of_a_machine_add_up_their_results() -> None:
 def test_an_encoder_reads_and_does_not_write() -> None:
     bert = models.get("bert-large")
     found = inference.prefill(bert, H100, 512)
-    each = transformer.forward_flops(bert, transformer.causal_context(512))
+    each = transformer.forward_flops(bert, attention.causal_context(512))
     assert (found.operations / each).m_as("token") == pytest.approx(512)
     with pytest.raises(InputError, match="writes no tokens"):
         inference.decode(bert, H100, 512)
@@ -190,16 +191,16 @@ LEVIATHAN = [
 def test_published_speculation(
     acceptance: float, drafted: int, operations: float, speed: float
 ) -> None:
-    found = inference.speculative_speedup(acceptance, drafted).magnitude
+    found = speculation.speculative_speedup(acceptance, drafted).magnitude
     assert found == pytest.approx(speed, abs=0.005)
-    cost = inference.speculative_operations(acceptance, drafted).magnitude
+    cost = speculation.speculative_operations(acceptance, drafted).magnitude
     assert cost == pytest.approx(operations, abs=0.005)
 
 
 @given(st.floats(0, 1), st.integers(0, 50))
 def test_speculation_against_a_plain_sum(acceptance: float, drafted: int) -> None:
     expected = sum(acceptance**each for each in range(drafted + 1))
-    found = inference.speculative_tokens(acceptance, drafted).magnitude
+    found = speculation.speculative_tokens(acceptance, drafted).magnitude
     assert found == pytest.approx(expected, rel=1e-6)
 
 

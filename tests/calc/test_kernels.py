@@ -19,6 +19,7 @@ from calc import (
 )
 from calc.catalog import intervals, kernel_shares
 from calc.catalog.machines import NotMeasured
+from calc.laws import layers
 from calc.steps.expectation import AS_IF_DENSE, serving_pass
 from calc.steps.job import Batch, Formats, Job, Layout, Tokens
 from calc.steps.kernels import Kernel
@@ -150,7 +151,7 @@ def test_states_of_prompts_and_attention_share_the_work_of_a_hybrid() -> None:
     model = models.get("qwen-3-next-80b-a3b")
     launched = kernels.step(Job(model, H100), Tokens(reading=8192, prompt=8192))
     of_a_token = transformer.causal_flops(model, 8192)
-    projections = transformer.projection_flops(model.multiplied_parameters)
+    projections = layers.projection_flops(model.multiplied_parameters)
     work = 8192 * (of_a_token - projections).m_as("FLOP/token")
     assert total(launched, "operations", "attention") == pytest.approx(work)
     (states,) = (each for each in launched if each.name == "states of prompts")

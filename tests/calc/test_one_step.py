@@ -19,7 +19,6 @@ from calc import (
     Job,
     Layout,
     Tokens,
-    experts,
     finetuning,
     inference,
     layouts,
@@ -28,7 +27,6 @@ from calc import (
     plan,
     plan_training,
     published,
-    serving,
 )
 from calc.catalog import software
 from calc.catalog.models import Transformer
@@ -80,7 +78,7 @@ def decodes(name: str, machine: str) -> Iterator[tuple[str, Answer]]:
     of_step = answer(calc.step(job, load))
     yield "step", of_step
     yield "inference", answer(inference.decode(model, place, CONTEXT, SEQUENCES, devices))
-    yield "mixed step", answer(serving.mixed_step(job, SEQUENCES, CONTEXT, 0))
+    yield "mixed step", answer(inference.mixed_step(job, SEQUENCES, CONTEXT, 0))
     lengths: dict[str, Any] = {"prompt": PROMPT, "generated": GENERATED, "batch": SEQUENCES}
     planned = plan(
         model, place, **lengths, devices=devices, weights="bf16", dtype="bf16", software="none"
@@ -143,11 +141,11 @@ def test_there_are_as_many_pairs_as_asked_for() -> None:
 
 @pytest.mark.parametrize("devices", [8, 72])
 def test_experts_on_all_devices_are_a_layout(devices: int) -> None:
-    """`experts.decode` is the step of as many copies as devices, as one of them sees it."""
-    place, sizes = machines.get("dgx-h100"), experts.EIGHT_BITS
+    """`inference.expert_decode` is the step of as many copies as devices, as one sees it."""
+    place, sizes = machines.get("dgx-h100"), inference.EIGHT_BITS
     job = Job.of("deepseek-v3", place, Layout(data=devices, experts=devices), sizes)
     step = calc.step(job, Tokens(writing=64 * devices, context=2000))
-    own = experts.decode("deepseek-v3", place, 2000, 64, devices)
+    own = inference.expert_decode("deepseek-v3", place, 2000, 64, devices)
     assert answer(own) == answer(step)
     assert (own.tokens * devices).m_as("token") == step.tokens.m_as("token")
 

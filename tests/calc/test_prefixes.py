@@ -13,10 +13,10 @@ import pytest
 from calc import plan_service
 from calc.core.errors import InputError
 from calc.core.records import DATA
+from calc.laws.caches import PrefixCache
 from calc.planning import ServicePlan
 from calc.planning.service import read_trace
 from calc.planning.service.prefixes import Sessions, routed, unlimited
-from calc.steps.serving import PrefixCache
 from tests.calc.command import Command
 from tests.calc.flatly import flatly
 

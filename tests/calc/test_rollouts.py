@@ -7,8 +7,9 @@ import random
 import pytest
 
 from calc import InputError, Job, Layout, quantity, rollouts
+from calc.laws.rollouts import Lengths
 from calc.published import rollouts as published
-from calc.steps.rollouts import Lengths
+from calc.steps import reinforcement
 
 SEED = 20261122
 
@@ -43,7 +44,7 @@ def test_one_answer_is_of_the_average_length() -> None:
 
 
 def test_equal_lengths_leave_no_tail() -> None:
-    found = rollouts.step(Job.of("llama-3-8b", "dgx-h100"), Lengths(4090, 4096), 8)
+    found = reinforcement.step(Job.of("llama-3-8b", "dgx-h100"), Lengths(4090, 4096), 8)
     assert found.tail.m_as("") == pytest.approx(0, abs=0.02)
 
 
@@ -59,7 +60,7 @@ def test_a_step_waits_for_the_longest_answer_of_all_engines() -> None:
 
     steps = [max(engine() for _ in range(8)) for _ in range(400)]
     job = Job.of("qwen-3-8b", "dgx-h100", Layout(data=8))
-    found = rollouts.step(job, lengths, 512, measured=False)
+    found = reinforcement.step(job, lengths, 512, measured=False)
     assert found.generation.m_as("s") == pytest.approx(sum(steps) / len(steps), rel=0.03)
 
 

@@ -16,6 +16,7 @@ import pytest
 from calc import InputError, inference, machines, plan_service, quantity
 from calc.catalog.intervals import MEASURED, PEAKS, Around
 from calc.core.nouns import arguments_of
+from calc.laws import speculation
 from calc.planning.service import ServicePlan, Steps, plan_services, read_trace
 from calc.planning.service.load import poisson
 from calc.planning.service.queue import Demand
@@ -106,7 +107,7 @@ def test_a_prefix_cache_and_a_draft_take_less() -> None:
     assert cached.design.pools[0].most > 1.2 * plain.design.pools[0].most
     base = small(rate=1)
     drafted = small(rate=1, draft="llama-3-2-1b", drafted=3, acceptance=0.7)
-    written = inference.speculative_tokens(0.7, 3).m_as("")
+    written = speculation.speculative_tokens(0.7, 3).m_as("")
     assert drafted.service.written == pytest.approx(written)
     assert drafted.load.mean_tpot < base.load.mean_tpot
     assert any("drafts 3 tokens" in each for each in drafted.assumptions)

@@ -6,6 +6,7 @@ import pytest
 
 from calc import inference, machines, models, published, quantity, queueing, serving
 from calc.core.errors import InputError
+from calc.laws import caches, speculation
 from calc.steps.job import Job, Layout
 
 DGX = machines.get("dgx-h100")
@@ -15,7 +16,7 @@ JOB = Job(MODEL, DGX, Layout(tensor=8))
 
 def test_chunks_together_do_the_work_of_a_prompt() -> None:
     chunks = [
-        serving.mixed_step(JOB, 0, 1, 512, done).operations.m_as("FLOP")
+        inference.mixed_step(JOB, 0, 1, 512, done).operations.m_as("FLOP")
         for done in range(0, 4096, 512)
     ]
     whole = inference.prefill(MODEL, DGX.device, 4096, 1, 8).operations.m_as("FLOP")
@@ -25,14 +26,14 @@ def test_chunks_together_do_the_work_of_a_prompt() -> None:
 
 def test_the_largest_chunk_keeps_the_limit_and_one_more_does_not() -> None:
     limit = quantity("50 ms")
-    for place, chunk in enumerate(serving.largest_chunk(JOB, limit, 64, 2048)):
+    for place, chunk in enumerate(inference.largest_chunk(JOB, limit, 64, 2048)):
         assert chunk > 0
         for more, keeps in ((0, True), (1, False)):
-            step = serving.mixed_step(JOB, 64, 2048, chunk + more)
+            step = inference.mixed_step(JOB, 64, 2048, chunk + more)
             time = (step.lower, step.expected)[place]
             assert time is not None
             assert (time <= limit) is keeps
-    assert serving.largest_chunk(JOB, "1 ms", 64, 2048) == (0, 0)
+    assert inference.largest_chunk(JOB, "1 ms", 64, 2048) == (0, 0)
 
 
 def test_chunks_read_caches_again() -> None:
@@ -56,20 +57,20 @@ def test_deepseeks_own_service_has_as_many_nodes_as_its_rates_make() -> None:
 def test_the_cache_of_opt_66b_is_what_distserve_says() -> None:
     """1.13 GB for 512 tokens, 11.3 GB/s at ten requests a second; both in powers of two."""
     each = quantity(64 * 2 * 9216 * 2, "byte/token")
-    needed = serving.cache_rate(each, "5120 token/s")
+    needed = caches.cache_rate(each, "5120 token/s")
     assert needed.m_as("GiB/s") == pytest.approx(11.3, rel=0.006)
 
 
 def test_a_tree_of_one_branch_is_a_chain() -> None:
     for acceptance in (0, 0.5, 1):
-        chain = inference.speculative_tokens(acceptance, 4).magnitude
-        assert serving.tree_tokens(acceptance, 1, 4).magnitude == pytest.approx(chain)
-    assert serving.tree_tokens(0.6, 3, 4) > serving.tree_tokens(0.6, 2, 4)
+        chain = speculation.speculative_tokens(acceptance, 4).magnitude
+        assert speculation.tree_tokens(acceptance, 1, 4).magnitude == pytest.approx(chain)
+    assert speculation.tree_tokens(0.6, 3, 4) > speculation.tree_tokens(0.6, 2, 4)
 
 
 def test_checking_drafts_does_more_work_and_reads_the_same() -> None:
     """Four tokens of each of 64 sequences: four times the arithmetic, weights and caches once."""
-    plain, checked = (serving.mixed_step(JOB, 64, 2048, 0, drafted=ahead) for ahead in (0, 3))
+    plain, checked = (inference.mixed_step(JOB, 64, 2048, 0, drafted=ahead) for ahead in (0, 3))
     assert checked.operations.m_as("FLOP") == pytest.approx(4 * plain.operations.m_as("FLOP"))
     assert checked.traffic == plain.traffic
     assert checked.parts["links"].m_as("s") == pytest.approx(4 * plain.parts["links"].m_as("s"))
@@ -81,7 +82,7 @@ def test_checking_drafts_wakes_more_of_a_mixtures_experts() -> None:
     """Of 128 experts a token takes 8: one wakes 8 of them, and 16 tokens wake 1 − (15/16)^16."""
     mixture = models.get("qwen3-30b-a3b")
     one, sixteen = (
-        serving.mixed_step(Job(mixture, DGX), 1, 500, 0, drafted=ahead).traffic.m_as("byte")
+        inference.mixed_step(Job(mixture, DGX), 1, 500, 0, drafted=ahead).traffic.m_as("byte")
         for ahead in (0, 15)
     )
     experts = 48 * 3 * 2048 * 768 * 2  # bytes of one in each layer
@@ -98,9 +99,10 @@ def test_nobody_measured_a_larger_gain_of_drafts_than_its_kernels_allow() -> Non
     ):
         job = Job(model, DGX, Layout(tensor=devices))
         plain, check = (
-            serving.mixed_step(job, batch, 500, 0, drafted=ahead).expected for ahead in (0, drafted)
+            inference.mixed_step(job, batch, 500, 0, drafted=ahead).expected
+            for ahead in (0, drafted)
         )
-        gain = serving.drafting_gain(tokens, plain, check).magnitude
+        gain = speculation.drafting_gain(tokens, plain, check).magnitude
         assert measured < gain < tokens
 
 
@@ -116,7 +118,7 @@ DRAFTS = [
 def test_expected_gains_of_drafts_are_those_of_their_authors(
     drafted: int, acceptance: float, cost: float, theirs: float
 ) -> None:
-    found = inference.speculative_speedup(acceptance, drafted, cost).magnitude
+    found = speculation.speculative_speedup(acceptance, drafted, cost).magnitude
     assert found == pytest.approx(theirs, abs=0.08)
 
 
@@ -128,8 +130,8 @@ def test_the_load_within_a_limit_has_the_limit_for_its_tail() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="got 0 of both"):
-        serving.mixed_step(JOB, 0, 2048, 0)
+        inference.mixed_step(JOB, 0, 2048, 0)
     with pytest.raises(InputError, match="chunk must be a number"):
-        serving.mixed_step(JOB, 8, 2048, -1)
+        inference.mixed_step(JOB, 8, 2048, -1)
     with pytest.raises(InputError, match="chunk must be a number"):
-        serving.mixed_step(JOB, 8, 2048, float("nan"))
+        inference.mixed_step(JOB, 8, 2048, float("nan"))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from calc import InputError, attention, models, quantity, runs, training, transformer
+from calc.laws import caches, experts, layers
 
 TRANSFORMERS = [
     each for each in map(models.get, models.names()) if isinstance(each, models.Transformer)
@@ -56,9 +57,9 @@ def test_attention_of_palm() -> None:
     term, for 118 layers of 48 heads, 256 wide, at 2 048 tokens [Chowdhery et al. 2023].
     """
     palm = runs.get("palm-540b")
-    attention = 3 * transformer.attention_flops(2048, 118, 48, 256, 256)
-    projections = 3 * transformer.projection_flops(palm.parameters)
-    ratio = (attention + projections) / projections
+    scores = 3 * attention.attention_flops(2048, 118, 48, 256, 256)
+    projections = 3 * layers.projection_flops(palm.parameters)
+    ratio = (scores + projections) / projections
     assert (palm.mfu * ratio).m_as("%") == pytest.approx(46.2, abs=0.05)
 
 
@@ -67,7 +68,7 @@ def test_training_of_a_mixture_of_experts() -> None:
     and 2 448 for Llama 3.1 405B, which is a percent less than ours. (Their 394 for a Qwen of 72
     billion is less than six operations for each parameter of its matrices, 429.)
     """
-    half = transformer.causal_context(4096)
+    half = attention.causal_context(4096)
     for name, printed, tolerance in (("deepseek-v3", 250, 0.5), ("llama-3-405b", 2448, 26)):
         model = models.get(name)
         step = transformer.forward_flops(model, half) + transformer.backward_flops(model, half)
@@ -79,7 +80,7 @@ def test_attention_overhead_is_that_of_training() -> None:
     token that looks at itself.
     """
     model = gpt(96, 12288, 96, 1, 2048)
-    found = transformer.attention_flops(1024, 96, 96, 128, 128) / transformer.forward_flops(model)
+    found = attention.attention_flops(1024, 96, 96, 128, 128) / transformer.forward_flops(model)
     assert found.m_as("") == pytest.approx(
         training.attention_overhead(2048, 12288).m_as(""), rel=1e-6
     )
@@ -144,8 +145,8 @@ def test_decoding_is_a_prefill_of_one_token(model: models.Transformer) -> None:
         layers, latent, rotary = model.caching_layers, model.kv_latent, model.rotary_width
         assert rotary is not None
         values = model.head_value_width
-        stored = transformer.attention_flops(context, layers, model.heads, latent + rotary, latent)
-        expanded = transformer.attention_flops(
+        stored = attention.attention_flops(context, layers, model.heads, latent + rotary, latent)
+        expanded = attention.attention_flops(
             context, layers, model.heads, model.head_width + rotary, values
         )
         difference = (stored - expanded).m_as("FLOP/token")
@@ -216,7 +217,7 @@ def test_experts_used_against_a_draw() -> None:
         np.unique(np.concatenate([rng.permutation(64)[:6] for _ in range(20)])).size
         for _ in range(400)
     ]
-    found = transformer.experts_used(64, 6 / 64, 20).magnitude
+    found = experts.experts_used(64, 6 / 64, 20).magnitude
     assert found == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / 20)
 
 
@@ -315,7 +316,7 @@ def test_published_caches() -> None:
     """OPT 13B takes 800 KB a token [Kwon et al. 2023]. DeepSeek-V3 70 KB, Qwen 2.5 72B 328 KB and
     Llama 3.1 405B 516 KB [Zhao et al. 2025, table 1, in thousands of bytes].
     """
-    assert transformer.kv_bytes_per_token(40, 40, 128, 128, "2 byte") == quantity("800 KiB/token")
+    assert caches.kv_bytes_per_token(40, 40, 128, 128, "2 byte") == quantity("800 KiB/token")
     for name, printed in (
         ("deepseek-v3", 70.272),
         ("qwen-2-5-72b", 327.680),
@@ -388,8 +389,8 @@ def test_experts_run_again_with_every_other_product() -> None:
 
 def test_scores_without_dropout_are_kept_once() -> None:
     """The softmax's output is the factor of the values: 32 heads, 100 positions, two bytes."""
-    assert transformer.score_activations(100, 32).m_as("byte") == 2 * 32 * 100
-    dropped = transformer.score_activations(100, 32, mask_size="1 byte")
+    assert layers.score_activations(100, 32).m_as("byte") == 2 * 32 * 100
+    dropped = layers.score_activations(100, 32, mask_size="1 byte")
     assert dropped.m_as("byte") == (2 + 2 + 1) * 32 * 100
 
 
@@ -455,7 +456,7 @@ def test_what_is_refused(call: Any, message: str) -> None:
 def test_intensity_of_fused_attention_by_its_parts(n: int, c: int, g: int, d: int) -> None:
     operations = 2 * 2 * g * n * c * d
     traffic = 2 * (2 * g * n * d + 2 * c * d)
-    found = transformer.fused_attention_intensity(n, c, g)
+    found = attention.fused_attention_intensity(n, c, g)
     assert found.magnitude == pytest.approx(operations / traffic)
 
 
@@ -466,7 +467,7 @@ def test_what_fusing_attention_gains_is_below_the_bound_of_its_passes() -> None:
     passes = {"product": 1, "mask": 2, "softmax": 2, "dropout": 2, "second product": 1}
     apart = sum(passes.values()) * scores / bandwidth
     fused = 2 * 2 * tokens**2 * width / peak
-    bound = transformer.attention_fusion_gain(quantity(peak / bandwidth, "FLOP/byte"), width, 8)
+    bound = attention.attention_fusion_gain(quantity(peak / bandwidth, "FLOP/byte"), width, 8)
     assert bound.magnitude == pytest.approx(apart / fused)
     assert 7.6 < bound.magnitude < 10  # the paper measures 7.6 on the attention of GPT-2
 
@@ -474,5 +475,5 @@ def test_what_fusing_attention_gains_is_below_the_bound_of_its_passes() -> None:
 def test_exponentials_take_half_as_long_as_products_of_heads_of_128() -> None:
     """989 and 3.9 TFLOP/s, 512 operations a score [Shah et al. 2024, section 2.2]."""
     for width, share in ((128, 0.5), (64, 1)):
-        found = transformer.exponentials_over_products("989 TFLOP/s", "3.9 TFLOP/s", width)
+        found = attention.exponentials_over_products("989 TFLOP/s", "3.9 TFLOP/s", width)
         assert found.magnitude == pytest.approx(share, rel=0.02)

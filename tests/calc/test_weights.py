@@ -6,18 +6,7 @@ from typing import Any
 
 import pytest
 
-from calc import (
-    InputError,
-    experts,
-    inference,
-    kernels,
-    machines,
-    models,
-    plan,
-    quantity,
-    serving,
-    transformer,
-)
+from calc import InputError, inference, kernels, machines, models, plan, quantity, transformer
 from calc.catalog.models.weights import Weights
 from calc.core.citations import bibliography
 from calc.steps.job import Formats, Job, Layout, Tokens
@@ -299,8 +288,8 @@ def test_weights_that_are_released_in_few_bits_stay_so_for_other_products() -> N
 def test_other_steps_take_groups_too() -> None:
     h200 = machines.get("dgx-h200")
     for step in (
-        lambda formats: experts.decode(GPT, h200, 1000, 64, 8, Formats("bf16", formats)),
-        lambda formats: serving.mixed_step(
+        lambda formats: inference.expert_decode(GPT, h200, 1000, 64, 8, Formats("bf16", formats)),
+        lambda formats: inference.mixed_step(
             Job(GPT, h200, formats=Formats(weights=formats)), 64, 1000, 0
         ),
         lambda formats: inference.decode(GPT, h200, 1000, 64, weight_size=formats),
@@ -319,8 +308,8 @@ def test_a_model_is_taken_by_name() -> None:
         models.get("llama-3-8b"), 10
     )
     for step in (
-        lambda model: experts.decode(model, h100, 2000, 256, 72),
-        lambda model: serving.mixed_step(Job.of(model, h100, Layout(tensor=16)), 8, 1000, 0),
+        lambda model: inference.expert_decode(model, h100, 2000, 256, 72),
+        lambda model: inference.mixed_step(Job.of(model, h100, Layout(tensor=16)), 8, 1000, 0),
     ):
         assert step("deepseek-v3").lower == step(DEEPSEEK).lower
 

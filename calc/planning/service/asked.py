@@ -15,13 +15,13 @@ from calc.core.arguments import check_is, counted, number, one_of, whole_number
 from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import QuantityLike, quantity
+from calc.laws import speculation
 from calc.networks import transformer
 from calc.planning.nouns import Draft, Load, Server, Tiers
 from calc.planning.service.load import Trace, poisson, read_trace
 from calc.planning.service.prefixes import ROUTINGS, Sessions, Sizes
 from calc.planning.service.queue import Demand
 from calc.planning.setup import A_TOKEN, Setup, amount, time_limit
-from calc.steps import inference
 
 POOLS = ("mixed", "disaggregated")
 MOST_TURNS, MOST_GOING = 1000, 200_000
@@ -171,7 +171,7 @@ def draft_of(
         return 1.0, None
     check_is(Draft, "draft", draft, 'calc.Draft("llama-3-2-1b", acceptance=0.7)')
     count = whole_number("drafted", draft.drafted)
-    written = inference.speculative_tokens(draft.acceptance, count).m_as("")
+    written = speculation.speculative_tokens(draft.acceptance, count).m_as("")
     return float(written), Setup.read(transformer_of(draft.draft), hardware, lengths, server)
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from calc.core.arrays import Floats, numpy
 from calc.core.errors import InputError
+from calc.laws.caches import PrefixCache
 from calc.planning.service.load import Trace, lengths
-from calc.steps.serving import PrefixCache
 
 BLOCK = 256  # tokens of a block of a session: with smaller ones as much is found, more slowly
 UNBALANCED = 1.1

@@ -12,8 +12,8 @@ from calc.catalog.machines import Machine
 from calc.core.arrays import Counts, Floats, Truths, numpy
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, quantity
+from calc.laws import layers
 from calc.laws.training import Recipe
-from calc.networks import transformer
 from calc.planning.setup import A_TOKEN, is_array
 from calc.steps import device_memory, layouts
 from calc.steps.expectation import Step
@@ -78,7 +78,7 @@ class Task:
     @property
     def tokens(self) -> Quantity:
         """Tokens of a step."""
-        return A_TOKEN * transformer.batch_tokens(self.length, self.sequences)
+        return A_TOKEN * layers.batch_tokens(self.length, self.sequences)
 
     @property
     def operations(self) -> Quantity:

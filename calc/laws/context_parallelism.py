@@ -8,24 +8,12 @@ some heads (Ulysses). Tensor parallelism within a server goes with either.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
-from calc import formats
-from calc.catalog import models
-from calc.catalog.machines import NO_TIME, Machine
-from calc.catalog.models import Transformer
-from calc.catalog.software import UNKNOWN
-from calc.core.arguments import whole_number
-from calc.core.elementwise import largest, maximum
-from calc.core.errors import InputError, abbreviated
+from calc.core.elementwise import maximum
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
-from calc.core.units import Quantity, QuantityLike, quantity
+from calc.core.units import Quantity, QuantityLike
 from calc.formats import ELEMENT_SIZE
-from calc.networks import transformer
-from calc.steps import communication, expectation, inference, kernels
-from calc.steps.expectation import Origin, Parts, Step
-from calc.steps.job import TWO_BYTES, Formats, Job, Layout, Tokens, reaching
 
 
 @law
@@ -149,71 +137,3 @@ def new_share_for_keys(
     0.125
     """
     return 2 * kv_heads / heads
-
-
-def prefill(
-    model: Transformer | str,
-    machine: Machine,
-    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    contexts: int,
-    tensor: int = 1,
-    dtype: str = "bf16",
-    weight_size: Annotated[QuantityLike, "byte"] = TWO_BYTES,
-    kv_size: Annotated[QuantityLike, "byte"] = TWO_BYTES,
-) -> Step:
-    """The pass that reads one long prompt on `contexts` times `tensor` devices, by ring attention.
-
-    Each of the `contexts` (CP) has its part of the tokens, dealt out so that all have equal work,
-    and cuts matrices for its `tensor` devices (TP), which add up results twice a layer. `lower`
-    takes published rates and hides all messages; `expected` takes what was measured on the machine,
-    and hides of each step on the ring what its attention covers. A context beyond what the model
-    was made for is taken as it is.
-
-    Source: liu2023ring
-
-    >>> from calc import machines, models
-    >>> model, dgx = models.get("llama-3-405b"), machines.get("dgx-h100")
-    >>> found = prefill(model, dgx, 131072, 16, 8)
-    >>> print(found.lower, found.bound, found.expected)
-    1.392 s compute 2.304 s
-    """
-    model = models.transformer(model)
-    if not isinstance(machine, Machine):
-        raise InputError(
-            f"a context is cut for a machine of calc.machines; got {abbreviated(machine)}"
-        )
-    parts_of_context = whole_number("contexts", contexts)
-    slices = whole_number("tensor", tensor)
-    tokens = transformer.batch_tokens(length)
-    model = reaching(model, largest(tokens))
-    devices = parts_of_context * slices
-    step = inference.prefill(model, machine.device, tokens, 1, devices, dtype, weight_size, kv_size)
-    own = tokens / parts_of_context
-    size = formats.cache_size("kv_size", kv_size)
-    block = own * model.cache_heads / min(slices, model.cache_heads)
-    sent = (block * (model.key_width + model.head_value_width) * size).to("byte")
-    link = communication.sending(devices, machine)
-    hop = (sent / link).to("s") if parts_of_context > 1 else NO_TIME
-    sums = communication.least_time("all_reduce", own * model.width * TWO_BYTES, slices, machine)
-    hops = model.caching_layers * (parts_of_context - 1)
-    least = model.blocks * sums + hops * hop
-
-    def made() -> Parts:
-        count = float(tokens.m_as(""))
-        job = Job(model, machine, Layout(tensor=slices), Formats(dtype, weight_size, size))
-        whole = kernels.step(job, Tokens(reading=count, prompt=count))
-        launched = [
-            replace(kernel, launches=kernel.launches / parts_of_context) for kernel in whole
-        ]
-        parts = Parts(launched, machine, UNKNOWN)
-        vectors = own.m_as("") * 2 * model.width
-        parts.add_messages("tensor", model.blocks, "all_reduce", vectors, slices)
-        if parts_of_context > 1:
-            block = parts["attention"].m_as("s") / model.caching_layers / parts_of_context
-            time = hop.m_as("s") * hops
-            parts.add("ring", quantity(time, "s"), Origin(f"{link} of a link", (machine.source,)))
-            parts._say(hidden=parts.hidden + quantity(min(hop.m_as("s"), block) * hops, "s"))
-        return parts
-
-    parts = step.parts | {"links": least.to("s")}
-    return Step.of(replace(step, parts=parts), expectation.if_measured(made, tokens))

@@ -1,36 +1,41 @@
-"""Experts at work: where tokens go, how full experts are, and what a layer of them takes.
+"""Experts at work: where tokens go, how many experts they wake, and how full these are.
 
 A mixture's experts live on many devices (expert parallelism, EP): each token is dispatched to the
 devices that hold its experts, and their results are combined where it came from. Attention is data
 parallel: every device has its own sequences, and all matrices but the experts.
-`parallelism.expert_traffic` has the bytes, `transformer.experts_used` the experts that a batch
-wakes.
+`parallelism.expert_traffic` has the bytes.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Annotated
 
-from calc import formats
-from calc.catalog import models
-from calc.catalog.machines import Machine
-from calc.catalog.models import Transformer
-from calc.core.arguments import check_shapes, whole_number
 from calc.core.arrays import Number
 from calc.core.elementwise import at_least_once, erfc, log
-from calc.core.errors import InputError, abbreviated
-from calc.core.law import AT_LEAST_ONE, law
-from calc.core.units import Quantity, QuantityLike, quantity
+from calc.core.law import AT_LEAST_ONE, FRACTION, law
+from calc.core.units import Quantity, QuantityLike
 from calc.formats import ELEMENT_SIZE
-from calc.networks import transformer
-from calc.steps import communication
-from calc.steps.expectation import Step
-from calc.steps.job import Formats, Job, Layout, Tokens
-from calc.steps.timing import serving_step
 
-EIGHT_BITS = Formats("fp8", "1 byte")
+
+@law
+def experts_used(
+    experts: Annotated[QuantityLike, "", "E", AT_LEAST_ONE],
+    share: Annotated[QuantityLike, "", "s", FRACTION],
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Experts that at least one token of a batch is sent to, on average.
+
+    Equation: n = E · (1 − (1 − s)^T)
+
+    Assumes that each token chooses its share s of the experts by itself, and none is preferred.
+
+    Source: shazeer2017moe
+
+    >>> print(experts_used(256, 8 / 256, 1), experts_used(256, 8 / 256, 64))
+    8 222.4
+    """
+    return experts * at_least_once(share, tokens)
 
 
 @law
@@ -161,80 +166,3 @@ def dropped_share(
     beyond = (capacity_factor - 1) * mean**0.5
     density: Number = math.e ** (-(beyond**2) / 2) / (2 * math.pi) ** 0.5
     return (density - beyond * erfc(beyond / 2**0.5) / 2) / mean**0.5
-
-
-def exchange(
-    machine: Machine,
-    tokens: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    width: Annotated[QuantityLike, ""],
-    copies: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    devices: int,
-    element_size: Annotated[QuantityLike, "byte"],
-) -> tuple[Quantity, Quantity]:
-    """Least and expected time of sending each token's vector to so many devices, or back.
-
-    Equation: T = L + T_lower
-
-    T_lower is that of an all-to-all by published bandwidths, `communication.least_time`. To be
-    expected is the start-up L of kernels made for it, `constants.latency_expert_exchange`, on top:
-    libraries' all-to-alls, `communication.time`, take some times as long for messages as short.
-
-    >>> from calc import machines
-    >>> for time in exchange(machines.get("dgx-h100"), 128, 7168, 8, 64, "2 byte"):
-    ...     print(time.to("us"))
-    256.9 µs
-    300.9 µs
-    """
-    _check(machine)
-    count = whole_number("devices that share out the experts", devices)
-    size = formats.element_size("element_size", element_size)
-    factors = {"tokens": quantity(tokens), "width": quantity(width), "copies": quantity(copies)}
-    check_shapes(factors | {"element_size": size})
-    sent = factors["tokens"] * factors["copies"] * factors["width"] * size
-    return communication.expert_exchange(machine, sent, count)
-
-
-def decode(
-    model: Transformer | str,
-    machine: Machine,
-    context: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    devices: int,
-    sizes: Formats = EIGHT_BITS,
-) -> Step:
-    """A decode step of a mixture whose experts so many devices share out, as one of them sees it.
-
-    Each device writes a token for its own `sequences` and reads all matrices but the experts, its
-    share of the experts that all tokens wake, and its own caches. In each layer of experts it
-    dispatches its tokens and combines their results. `lower` hides messages behind the rest, as two
-    batches in turn do; `expected` has one after the other, at the rates that the machine was
-    measured to reach. Experts are taken to be chosen evenly, in this expert parallelism (EP): it is
-    `calc.step` of the layout that has as many copies (DP) as devices.
-
-    Source: deepseek-open-infra-day6
-
-    >>> from calc import machines
-    >>> step = decode("deepseek-v3", machines.get("dgx-h100"), 2000, 256, 72)
-    >>> print(step.lower, step.bound, step.expected)
-    31.18 ms links 87.67 ms
-    """
-    _check(machine)
-    mixture = models.transformer(model)
-    if mixture.experts is None:
-        raise InputError(f"{mixture.name} has no experts to share out: inference.decode is for it")
-    count = whole_number("devices that share out the experts", devices)
-    counts = {"context": quantity(context), "sequences": quantity(sequences)}
-    check_shapes(counts)
-    batch = transformer.batch_tokens(counts["sequences"]).m_as("")
-    layout = Layout(data=count, experts=count)
-    load = Tokens(writing=batch * count, context=counts["context"].m_as(""))
-    step = serving_step(Job(mixture, machine, layout, sizes), load)
-    amounts = ("operations", "peak", "traffic", "tokens")
-    return replace(step, **{name: getattr(step, name) / count for name in amounts})
-
-
-def _check(machine: object) -> None:
-    if not isinstance(machine, Machine):
-        raise InputError(
-            f"experts are shared out over a machine of calc.machines; got {abbreviated(machine)}"
-        )
