@@ -238,6 +238,7 @@ class Estimate(Setup):
         """What is expected, and the passes and intervals of it, by names of their own."""
         assert self.expected is not None
         values = {name: self.expected.get(name) for name in RANGES}
+        values |= self.expected.percentiles
         passes = {name: self.expected.parts.get(name) for name in ("reading", "writing")}
         ends = {name: self.interval(name) for name in RANGES}
         return {f"expected.{name}": value for name, value in (values | passes).items()} | {
@@ -253,7 +254,8 @@ class Estimate(Setup):
         return {
             "basis": self.basis,
             "expected": {
-                name: point[f"expected.{name}"] for name in (*RANGES, "reading", "writing")
+                name: point[f"expected.{name}"]
+                for name in (*RANGES, *self.expected.percentiles, "reading", "writing")
             },
             "interval": {name: found.facts for name, found in ranges.items() if found},
             "not_expected": self.expected.missing or None,
@@ -292,7 +294,7 @@ class Estimate(Setup):
         passes = self.reading.upper, self.writing.upper
         if self.users is None or not largest(self.fits):
             return passes
-        met = users.loops(self, self.fits, without_overlap)
+        met = users.loops(self, self.fits, without_overlap)[0]
         first, token = (
             from_parts(where(self.fits, each.m_as("s"), alone.m_as("s")), each._units)
             for each, alone in zip(met, passes, strict=True)

@@ -1,7 +1,7 @@
 """What a setup is expected to take: its kernels at measured rates, and its messages as measured.
 
-Where a rate was not measured there is no
-expectation, and the sentence that says which rate is missing stands in its place.
+Where a rate was not measured there is no expectation, and the sentence that says which rate is
+missing stands in its place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
 from calc.laws import serving
 from calc.planning import time, users
-from calc.planning.service.loops import closed_loop
+from calc.planning.service.loops import PERCENTILES, closed_loop
 from calc.planning.setup import Setup, is_array
 from calc.steps.expectation import Missing, Parts, if_measured
 from calc.steps.job import SECOND
@@ -48,6 +48,8 @@ class Expectation:
     """Of these passes, by kind of what they launch."""
     fits: Truths | None = None
     """Of arrays, which points fit, and have an expectation."""
+    percentiles: Mapping[str, Quantity] = field(default_factory=dict)
+    """Of users, both times at the percentiles of requests: "time_to_first_token_p99"."""
 
     def __post_init__(self) -> None:
         fix_fields(self)
@@ -192,7 +194,7 @@ def _of_users(setup: Setup, fits: Any) -> Expectation | Missing:
     counts = _counts(setup, fits) if is_array(fits) else None
     one = setup if counts is None else _asked(setup, users.COUNTS, counts[:, 0])
     try:
-        first, token = users.loops(setup, fits, closed_loop)
+        (first, token), *late = users.loops(setup, fits, closed_loop)
         reading = time.expected_prefill(users.alone(one))
         writing = time.expected_decode(one)
     except NotMeasured as missing:
@@ -200,11 +202,17 @@ def _of_users(setup: Setup, fits: Any) -> Expectation | Missing:
     mixture = setup.model.experts is not None
     reading._say(like=(FIRST_TOKENS, mixture))
     writing._say(like=(TOKENS, mixture))
+    percentiles = {
+        f"{name}_p{100 * share:g}": times[place]
+        for place, name in enumerate(("time_to_first_token", "time_per_token"))
+        for share, times in zip(PERCENTILES, late, strict=True)
+    }
+    times = {"reading": first, "writing": token}
+    made = Expectation(setup, reading, writing, "", times, percentiles=percentiles)
     if counts is None:
-        return Expectation(setup, reading, writing, "", {"reading": first, "writing": token})
-    times = {"reading": first[fits], "writing": token[fits]}
-    asked = _asked(setup, users.COUNTS, counts)
-    return Expectation(asked, reading, writing, "", times, fits=fits)
+        return made
+    times = {name: time[fits] for name, time in times.items()}
+    return replace(made, setup=_asked(setup, users.COUNTS, counts), times=times, fits=fits)
 
 
 def _asked(setup: Setup, names: Sequence[str], counts: Any) -> Setup:

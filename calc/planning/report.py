@@ -214,6 +214,9 @@ def parts_table(plan: Estimate) -> list[Table]:
     if plan.expected is None:
         rows = [(*row[:2], row[-1]) for row in rows]
     detail = [Table(overlap, "Bounds at published rates", detail=True)] if plan.fits else []
+    if plan.expected is not None and (late := plan.expected.percentiles):
+        times = [(name.replace("_", " "), str(time)) for name, time in late.items()]
+        detail.append(Table([("", "expected"), *times], "Percentiles of requests", detail=True))
     parts = [("", "each device", ""), *held.part_rows]
     return [Table(rows), *detail, Table(parts, "Memory before caches", detail=True)]
 
@@ -377,8 +380,9 @@ def assumptions(plan: Estimate) -> Iterator[str]:
         )
     else:
         yield (
-            "Each user asks again as soon as an answer is whole, all of them first at once, ten"
-            " times each; times are the means of all requests, as benchmarks of servers print them."
+            "Each user asks again as soon as an answer is whole, and is met in the middle of one;"
+            " times are the means of requests from then on. Clients of a benchmark that all ask"
+            " first at once stay in step where lengths are alike, and wait longer for first tokens."
         )
         yield (
             "No bound is beaten by any program: of a first token that of a prompt read alone, of a"

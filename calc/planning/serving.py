@@ -123,8 +123,8 @@ class Plan(Estimate, Answer):
             options["users"] = options.pop("batch")
             if self.users != Clients(self.users.count):
                 raise InputError(
-                    "a file of options has users by their number: chunk, waits and shortest of"
-                    " calc.planning.service.Clients have no option"
+                    "a file of options has users by their number: all else of"
+                    " calc.planning.service.Clients has no option"
                 )
         if self.experts > 1:
             options["experts"] = self.experts

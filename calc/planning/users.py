@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from calc.core.arrays import Number, numpy
+from calc.core.arrays import Floats, Number, numpy
 from calc.core.elementwise import maximum
 from calc.core.units import Quantity, quantity
 from calc.laws.roofline import StepTime
-from calc.planning.service.loops import Loop
+from calc.planning.service.loops import PERCENTILES, Loop
 from calc.planning.setup import ONE, Setup, is_array
 from calc.steps.job import SECOND
 
@@ -48,24 +48,26 @@ def least_answer(setup: Setup, lonely: Quantity, step: StepTime) -> Quantity:
     return SECOND * least
 
 
-def loops(setup: Setup, fits: Any, meet: Callable[..., Loop]) -> tuple[Quantity, Quantity]:
-    """Times to first token, and of a token after it, of each point; NaN where it does not fit."""
+def loops(setup: Setup, fits: Any, meet: Callable[..., Loop]) -> Quantity:
+    """Times to first token, and of a token after it, of each point; NaN where it does not fit.
+
+    A row of both for the mean of requests, and for each of PERCENTILES.
+    """
     counts = {name: getattr(setup, name).magnitude for name in COUNTS}
     if not is_array(fits):
-        loop = _loop(setup, counts, meet)
-        return SECOND * loop.ttft, SECOND * loop.tpot
-    found = numpy.full((2, *fits.shape), numpy.nan)
+        return SECOND * _times(setup, counts, meet)
+    found = numpy.full((1 + len(PERCENTILES), 2, *fits.shape), numpy.nan)
     spread = {name: numpy.broadcast_to(count, fits.shape) for name, count in counts.items()}
     for index in zip(*numpy.nonzero(fits), strict=True):
         here = {name: count[index].item() for name, count in spread.items()}
-        loop = _loop(setup, here, meet)
-        found[(slice(None), *index)] = loop.ttft, loop.tpot
-    return SECOND * found[0], SECOND * found[1]
+        found[(slice(None), slice(None), *index)] = _times(setup, here, meet)
+    return SECOND * found
 
 
-def _loop(setup: Setup, counts: Mapping[str, float], meet: Callable[..., Loop]) -> Loop:
+def _times(setup: Setup, counts: Mapping[str, float], meet: Callable[..., Loop]) -> Floats:
     assert setup.users is not None
     asked: dict[str, Any] = {name: quantity(count, "") for name, count in counts.items()}
     one = replace(setup, **asked)
     clients = replace(setup.users, count=counts["batch"])
-    return meet(one.job, clients, counts["prompt"], counts["generated"])
+    loop = meet(one.job, clients, counts["prompt"], counts["generated"])
+    return numpy.array([(loop.ttft, loop.tpot), *loop.late.values()])

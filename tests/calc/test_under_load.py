@@ -158,6 +158,29 @@ def test_users_of_a_plan_are_those_of_a_closed_loop() -> None:
     assert "a batch of 32 read at once" in batch.answer
 
 
+def test_users_are_met_in_the_middle_of_answers_and_not_in_step() -> None:
+    """Where lengths are alike, clients that begin at once meet at every first token."""
+    asked: dict[str, Any] = {"prompt": 5000, "generated": 500, "weights": "fp8", "devices": 2}
+    asked |= {"software": "vllm"}
+    many, in_step = (
+        plan("llama-3.3-70b", "h100", users=users, **asked).expected
+        for users in ([25, 10], loops.Clients(25, at_once=True))
+    )
+    assert many is not None
+    assert in_step is not None
+    first = many.time_to_first_token[0]
+    assert in_step.time_to_first_token > 2 * first
+    assert first.m_as("s") == pytest.approx(0.689, rel=0.3)  # a benchmark of NIM 1.8
+    for name, mean in (("time_to_first_token", first), ("time_per_token", many.time_per_token[0])):
+        half, tenth, last = (many.percentiles[f"{name}_p{share}"][0] for share in (50, 90, 99))
+        assert half <= tenth <= last
+        assert half <= 1.1 * mean <= 1.1 * last
+    row = plan("llama-3.3-70b", "h100", users=25, **asked)
+    told = row.points[0]["expected"]
+    assert told["time_to_first_token_p99"] == many.percentiles["time_to_first_token_p99"][0]
+    assert "time to first token p99" in row.explain()
+
+
 @pytest.mark.slow
 def test_no_program_beats_the_bounds_of_users() -> None:
     for row in drawn(20):

@@ -1,11 +1,13 @@
 """A closed loop, as servers are benchmarked: each client asks again as soon as its answer is whole.
 
 `calc.plan` and `calc.compare` with users, published loops and the fit of a server that was observed
-all ask here. All clients ask first at once, as benchmarks do, and all requests of a run count.
+all ask here. Clients of a benchmark all ask first at once, and keep in step where lengths are
+alike: all of their requests count. Users are met in the middle of their answers, at random.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +22,10 @@ from calc.steps import device_memory
 from calc.steps.expectation import Missing
 from calc.steps.job import Job
 
-ROUNDS = 10  # requests of each client, all of which count
+ROUNDS = 10  # requests of each client of a benchmark, all of which count
+MET = 4  # requests of each user, of which the first and the last are not counted
+FEWEST = 200  # users, in as many runs as have so many, each from another moment
+PERCENTILES = (0.5, 0.9, 0.99)
 CHUNK = 8192
 """Tokens of a step at most by a program whose limits are not in the data: those of most engines."""
 
@@ -37,6 +42,8 @@ class Clients:
     """Tokens of a step at most; 0 for those of the engine's own server."""
     waits: int = 0
     """Steps that prompts wait for others to be read with."""
+    at_once: bool = False
+    """Whether all ask first at once, as benchmarks do; users are met in the middle of answers."""
 
     def lengths(self, prompt: float, generated: float) -> tuple[float, float]:
         """Tokens of a prompt, and of it with its answer, in the mean."""
@@ -50,10 +57,12 @@ class Clients:
 
 @dataclass(frozen=True)
 class Loop:
-    """Times that the clients of a loop meet, in seconds, the means of all requests."""
+    """Times that the clients of a loop meet, in seconds: the means of requests, and percentiles."""
 
     ttft: float
     tpot: float
+    late: Mapping[float, tuple[float, float]]
+    """Both times at each of PERCENTILES."""
 
 
 def served(job: Job, lengths: tuple[float, float], sequences: int, chunk: int = 0) -> Replica:
@@ -76,13 +85,15 @@ def closed_loop(job: Job, clients: Clients, prompt: float, generated: float) -> 
     """Simulate what so many clients of a job's servers meet, by one copy and its share.
 
     >>> job = Job.of("llama-3-8b", "dgx-h100", software="vllm")
-    >>> loop = closed_loop(job, Clients(32), 1000, 200)
-    >>> f"{loop.ttft:.3f} s, {1e3 * loop.tpot:.1f} ms"
-    '0.432 s, 10.3 ms'
+    >>> for at_once in (True, False):
+    ...     loop = closed_loop(job, Clients(32, at_once=at_once), 1000, 200)
+    ...     print(f"{loop.ttft:.3f} s, {1e3 * loop.tpot:.1f} ms")
+    0.432 s, 10.3 ms
+    0.060 s, 11.5 ms
     """
     lengths, count = clients.lengths(prompt, generated), clients.of_copy(job)
     replica = served(job, lengths, count, clients.chunk)
-    return _simulated(replica, clients, uniform(count, prompt, generated, clients.shortest))
+    return _simulated(replica, clients, count, prompt, generated)
 
 
 def without_overlap(job: Job, clients: Clients, prompt: float, generated: float) -> Loop:
@@ -90,21 +101,32 @@ def without_overlap(job: Job, clients: Clients, prompt: float, generated: float)
     lengths, count = clients.lengths(prompt, generated), clients.of_copy(job)
     answers, chunk, slots = _answers(job, lengths, count, clients.chunk)
     replica = _replica(job, lengths, answers.upper, chunk, slots)
-    return _simulated(replica, clients, uniform(count, prompt, generated, clients.shortest))
+    return _simulated(replica, clients, count, prompt, generated)
 
 
-def uniform(clients: int, prompt: float, answer: float, shortest: float = 1.0) -> Trace:
-    """Requests of so many clients, all at the start, with lengths drawn from a share of these on.
+def uniform(
+    count: int, prompt: float, answer: float, shortest: float = 1.0, seed: int = 0
+) -> Trace:
+    """So many requests, all at the start, with lengths drawn from a share of these on.
 
-    >>> uniform(2, 100, 10).prompts.tolist() == [100] * 20
+    >>> uniform(20, 100, 10).prompts.tolist() == [100] * 20
     True
     """
-    random, count = numpy.random.default_rng(0), ROUNDS * clients
+    random = numpy.random.default_rng(seed)
     prompts, answers = (
         random.integers(max(1, round(shortest * longest)), round(longest) + 1, count)
         for longest in (prompt, answer)
     )
     return Trace(numpy.zeros(count), prompts, answers, numpy.zeros_like(prompts))
+
+
+def under_way(requests: Trace, count: int, seed: int) -> Trace:
+    """The same, the first so many of which have been read, and some of their answers written."""
+    written = numpy.random.default_rng(seed).integers(0, requests.answers)
+    written[count:] = 0
+    prompts = requests.prompts + written
+    read = numpy.where(numpy.arange(len(requests)) < count, prompts - 1, 0)
+    return replace(requests, prompts=prompts, answers=requests.answers - written, cached=read)
 
 
 def _answers(
@@ -126,12 +148,26 @@ def _replica(
     return Replica(steps, memory, chunk, slots).run_by(job.software)
 
 
-def _simulated(replica: Replica, clients: Clients, requests: Trace) -> Loop:
-    count = len(requests) // ROUNDS
-    return means(simulate(replace(replica, waits=clients.waits), requests, None, count))
+def _simulated(
+    replica: Replica, clients: Clients, count: int, prompt: float, generated: float
+) -> Loop:
+    replica = replace(replica, waits=clients.waits)
+    if clients.at_once:
+        requests = uniform(ROUNDS * count, prompt, generated, clients.shortest)
+        return of_runs([simulate(replica, requests, None, count)])
+    runs = []
+    for seed in range(-(-FEWEST // count)):
+        requests = uniform(MET * count, prompt, generated, clients.shortest, seed)
+        run = simulate(replica, under_way(requests, count, seed), None, count)
+        runs.append(run.between(count, (MET - 1) * count))
+    return of_runs(runs)
 
 
-def means(run: Run) -> Loop:
-    """The means of a run's requests."""
-    several = run.tpot
-    return Loop(float(run.ttft.mean()), float(several.mean()) if len(several) else 0.0)
+def of_runs(runs: Sequence[Run]) -> Loop:
+    """The means of the requests of runs, and their percentiles."""
+    firsts = numpy.concatenate([run.ttft for run in runs])
+    rest = numpy.concatenate([run.tpot for run in runs])
+    rest = rest if len(rest) else numpy.zeros(1)
+    both = (numpy.quantile(times, PERCENTILES).tolist() for times in (firsts, rest))
+    late = dict(zip(PERCENTILES, zip(*both, strict=True), strict=True))
+    return Loop(float(firsts.mean()), float(rest.mean()), late)

@@ -258,7 +258,7 @@ def _simulated(job: Job, point: Point) -> tuple[float, float]:
     assert point.answer is not None  # since they were checked
     longest = 2 / (1 + point.shortest)
     lengths = longest * point.prompt, longest * point.answer
-    loop = closed_loop(job, Clients(point.clients, point.shortest), *lengths)
+    loop = closed_loop(job, Clients(point.clients, point.shortest, at_once=True), *lengths)
     return loop.ttft, loop.tpot
 
 

@@ -60,14 +60,12 @@ class Run:
 
     def steady(self) -> Run:
         """The same without the first requests, which found an empty batch."""
-        start = int(WARM * len(self.arrivals))
-        return replace(
-            self,
-            arrivals=self.arrivals[start:],
-            first=self.first[start:],
-            done=self.done[start:],
-            answers=self.answers[start:],
-        )
+        return self.between(int(WARM * len(self.arrivals)), len(self.arrivals))
+
+    def between(self, start: int, end: int) -> Run:
+        """The same with only some of the requests."""
+        names = ("arrivals", "first", "done", "answers")
+        return replace(self, **{name: getattr(self, name)[start:end] for name in names})
 
     def at(self, percentile: float) -> tuple[float, float]:
         """Time to first token and time of a token at a percentile."""

@@ -18,7 +18,7 @@ from calc.core.errors import InputError
 from calc.core.records import read_rows, read_toml
 from calc.planning.service import loops
 from calc.planning.service.load import poisson, read_trace
-from calc.planning.service.loops import Clients, means, served, uniform
+from calc.planning.service.loops import Clients, Loop, of_runs, served, uniform
 from calc.planning.service.simulation import Run, simulate
 from calc.published import closed_loops
 from calc.published.reading import FOLDER, Row
@@ -110,7 +110,12 @@ def together(row: Row, job: Job) -> dict[str, float]:
     >>> sorted(together(row, closed_loops.job_of(row)))
     ['tpot', 'ttft']
     """
-    return vars(loops.closed_loop(job, clients_of(row, job), row["input"], row["output"]))
+    loop = loops.closed_loop(job, clients_of(row, job), row["input"], row["output"])
+    return _means(loop)
+
+
+def _means(loop: Loop) -> dict[str, float]:
+    return {"ttft": loop.ttft, "tpot": loop.tpot}
 
 
 def clients_of(row: Row, job: Job) -> Clients:
@@ -125,7 +130,7 @@ def clients_of(row: Row, job: Job) -> Clients:
     if setting is not None:
         chunk = setting.chunk or row["clients"] + row["input"] + setting.room
     waits = 0 if setting is None else setting.waits
-    return Clients(row["clients"], shortest, chunk, waits)
+    return Clients(row["clients"], shortest, chunk, waits, at_once=True)
 
 
 def _setting(row: Row, job: Job) -> Setting | None:
@@ -154,7 +159,7 @@ def _apart(row: Row, job: Job) -> dict[str, float]:
     reader = served(readers, lengths, reading)
     writer_copies = row["servers"] * job.layout.data
     writer = served(job, lengths, max(1, round(row["clients"] / writer_copies)))
-    trace = uniform(reading, row["input"], row["output"], clients.shortest)
+    trace = uniform(loops.ROUNDS * reading, row["input"], row["output"], clients.shortest)
     trace = replace(trace, answers=numpy.ones_like(trace.answers))
     ttft, tpot = 0.0, float(writer.steps.time(1, lengths[0]))
     for _ in range(TURNS):
@@ -265,7 +270,8 @@ def replayed(name: str) -> tuple[Met, Run, Run]:
     if "cache" in about:
         replica = replace(replica, memory=int(about["cache"]))
     run = simulate(replica, trace)
-    return Met(name, job, vars(means(measured)), vars(means(run)), kind="trace"), measured, run
+    met, expected = (_means(of_runs([each])) for each in (measured, run))
+    return Met(name, job, met, expected, kind="trace"), measured, run
 
 
 def compare() -> Iterator[Met]:
