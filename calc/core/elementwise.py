@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 from calc.core.arrays import Number, Truth, numpy
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     Either = TypeVar("Either", Number, Quantity, str)
 
 R = TypeVar("R")
+V = TypeVar("V")
 
 TOO_LARGE = "the result is too large for a floating-point number"
 
@@ -90,6 +92,28 @@ def of_each(function: Callable[..., float], *numbers: Number) -> Number:
         return function(*points)
     coordinates = (numpy.asarray(coordinate).tolist() for coordinate in points)
     return numpy.array([function(*point) for point in zip(*coordinates, strict=True)])[places]
+
+
+def at(value: V, place: int | Truth) -> V:
+    """What it holds at a place, or where a truth is: an array, a quantity, or a record of these.
+
+    What is no array is the same at all places.
+
+    >>> import numpy
+    >>> at(numpy.array([5, 3]), 1), at(7, 1)
+    (3, 7)
+    """
+    given: Any = value
+    if is_quantity(given):
+        magnitude = given.magnitude
+        return cast("V", at(magnitude, place) * given.units if _is_array(magnitude) else given)
+    if is_dataclass(given):
+        parts = {part.name: at(getattr(given, part.name), place) for part in fields(given)}
+        return cast("V", replace(cast("Any", given), **parts))
+    if not _is_array(given):
+        return value
+    held: Any = given[place]
+    return cast("V", held if held.ndim else held.item())
 
 
 def divide_or_infinity(numerator: Number, denominator: Number) -> Number:

@@ -200,8 +200,8 @@ def _of_users(setup: Setup, fits: Any) -> Expectation | Missing:
     except NotMeasured as missing:
         return Missing(str(missing))
     mixture = setup.model.experts is not None
-    reading._say(like=(FIRST_TOKENS, mixture))
-    writing._say(like=(TOKENS, mixture))
+    reading = reading.as_rows_of(FIRST_TOKENS, mixture)
+    writing = writing.as_rows_of(TOKENS, mixture)
     percentiles = {
         f"{name}_p{100 * share:g}": times[place]
         for place, name in enumerate(("time_to_first_token", "time_per_token"))

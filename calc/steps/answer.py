@@ -92,13 +92,9 @@ def mean_pass(job: Job, batch: Any, prompt: float, generated: float) -> Parts:
             passes.append(serving_pass(job, Tokens(writing=batch, context=context)))
     made = _mean(shares, passes)
     if not isinstance(bent, bool):
-        for place in numpy.flatnonzero(bent):
-            _put(
-                made,
-                int(place),
-                mean_pass(job, float(batch[place]), prompt, generated),
-                batch.shape,
-            )
+        for place in map(int, numpy.flatnonzero(bent)):
+            alone = mean_pass(job, float(batch[place]), prompt, generated)
+            made = _with_one(made, place, alone, batch.shape)
     return made
 
 
@@ -136,21 +132,26 @@ def _last_that_fits(job: Job, batch: float, low: float, high: float) -> float:
     return low
 
 
-def _put(made: Parts, place: int, alone: Parts, shape: tuple[int, ...]) -> None:
-    """Put what is expected of one batch to its place among those of others."""
+def _with_one(made: Parts, place: int, alone: Parts, shape: tuple[int, ...]) -> Parts:
+    """What is expected of several batches, with that of one in its place."""
+    times = {}
     for name in dict.fromkeys((*made, *alone)):
         seconds = numpy.array(numpy.broadcast_to(made.get(name, NO_TIME).m_as("s"), shape))
         seconds[place] = alone.get(name, NO_TIME).m_as("s")
-        made._put(name, SECOND * seconds)
+        times[name] = SECOND * seconds
+    return Parts(times, made.hidden, made.made)
 
 
 def _mean(shares: Sequence[float], passes: Sequence[Parts]) -> Parts:
     """The passes as one, which is made of what the last of them is made of."""
-    made = passes[-1]
     weighed = list(zip(shares, passes, strict=True))
-    for name in dict.fromkeys(name for parts in passes for name in parts):
-        seconds = sum(share * parts[name].m_as("s") for share, parts in weighed if name in parts)
-        made._put(name, seconds * SECOND)
-    hidden = sum(share * parts.hidden.m_as("s") for share, parts in weighed)
-    made._say(hidden=SECOND * hidden)
-    return made
+
+    def mean(times: Iterable[tuple[float, Quantity]]) -> Quantity:
+        seconds: Number = sum(share * time.m_as("s") for share, time in times)
+        return SECOND * seconds
+
+    times = {
+        name: mean((share, parts[name]) for share, parts in weighed if name in parts)
+        for name in dict.fromkeys(name for parts in (passes[-1], *passes) for name in parts)
+    }
+    return Parts(times, mean((share, parts.hidden) for share, parts in weighed), passes[-1].made)

@@ -8,8 +8,8 @@ not measured is an error that names it; of many layouts of training at once, it 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from calc.catalog.models.architecture import RECURRENT
 from calc.catalog.software import OTHERS, Software
 from calc.core.arrays import Number, Truth
 from calc.core.elementwise import (
+    at,
     ceiling,
     different,
     largest,
@@ -33,7 +34,7 @@ from calc.core.elementwise import (
     where,
 )
 from calc.core.errors import InputError
-from calc.core.fixed import Fixed
+from calc.core.fixed import Fixed, fix_fields
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity
 from calc.laws.experts import experts_used
@@ -60,68 +61,97 @@ class Origin:
         return f"{self.rate} [{', '.join(self.sources)}]"
 
 
+@dataclass(frozen=True)
+class Message:
+    """Collectives of one size among so many devices, or of arrays of layouts."""
+
+    part: str
+    operation: str
+    size: Number
+    devices: Any
+    beyond: bool
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the times of a pass are made of."""
+
+    machine: Machine
+    program: Software
+    rates: tuple[tuple[str, Quantity | Surface], ...] = ()
+    """Those of kernels, each with the kind of these."""
+    as_if_dense: bool = False
+    told: dict[str, tuple[Origin, ...]] = field(default_factory=dict)
+    """What else parts are made of."""
+    elsewhere: tuple[str, ...] = ()
+    """Machines whose messages these are like."""
+    messages: tuple[Message, ...] = ()
+    """Those of arrays of layouts, of which nothing is told."""
+    like: tuple[str, bool] | None = None
+    """The work, and whether the model is a mixture, of published rows like it."""
+
+    def __post_init__(self) -> None:
+        fix_fields(self)
+
+
 class Parts(Fixed[str, Quantity], Reported):
     """The times of a pass by kind of what it launches; `print` shows shares and sources."""
 
     hidden: Quantity
     """Time of messages that pass behind other parts."""
-    like: tuple[str, bool] | None = None
-    """The work, and whether the model is a mixture, of published rows like it."""
-    _machine: Machine
-    _program: Software
-    _used: list[tuple[str, Quantity | Surface]]
-    _as_if_dense: bool
-    _told: dict[str, tuple[Origin, ...]]
-    _elsewhere: dict[str, None]
+    made: Made
+    """What they are made of."""
 
-    def __init__(self, launched: Sequence[Kernel], machine: Machine, program: Software) -> None:
-        """The kernels of a pass, on a machine, by a program that has attention of its own."""
-        super().__init__()
-        used: list[tuple[str, Quantity | Surface]] = []
-        as_if_dense = False
-        for kernel in launched:
-            time, rates = kernel.timed(machine, program)
-            self._put(kernel.kind, self.get(kernel.kind, NO_TIME) + time)
-            used += [(kernel.kind, rate) for rate in rates]
-            as_if_dense |= kernel.as_if_dense(machine, program)
-        self._say(hidden=NO_TIME, _machine=machine, _program=program, _used=used)
-        self._say(_as_if_dense=as_if_dense, _told={}, _elsewhere={})
+    def __init__(self, times: Mapping[str, Quantity], hidden: Quantity, made: Made) -> None:
+        super().__init__(times)
+        vars(self).update(hidden=hidden, made=made)
 
-    def _put(self, part: str, time: Quantity) -> None:
-        """Set the time of a part, while a pass is made."""
-        dict.__setitem__(self, part, time)
+    def at(self, place: int) -> Parts:
+        """Return those of one of an array of layouts, without what takes it no time."""
+        account = Account(self.made)
+        times = {name: at(time, place) for name, time in self.items()}
+        account.times |= {name: time for name, time in times.items() if time.magnitude}
+        account.hidden = at(self.hidden, place)
+        for message in self.made.messages:
+            if (one := at(message, place)).devices > 1:
+                account.tell(one)
+        return account.parts(self.made.like)
 
-    def _say(self, **said: object) -> None:
-        """Set what is said of all parts, while a pass is made."""
-        vars(self).update(said)
+    def as_rows_of(self, work: str, mixture: bool) -> Parts:
+        """Return them as like published rows of other work, of mixtures or not."""
+        return Parts(self, self.hidden, replace(self.made, like=(work, mixture)))
 
     @cached_property
     def _rates(self) -> dict[str, tuple[Quantity | Surface, ...]]:
-        return different_rates(self._used)
+        return different_rates(self.made.rates)
 
     @property
     def origins(self) -> dict[str, tuple[Origin, ...]]:
         """What the time of each part is made of, as far as it is measured."""
-        return {kind: tuple(map(_rate, rates)) for kind, rates in self._rates.items()} | self._told
+        return {
+            kind: tuple(map(_rate, rates)) for kind, rates in self._rates.items()
+        } | self.made.told
 
     @cached_property
     def borrowed(self) -> tuple[str, ...]:
         """The rates of kernels that are not the device's own, as clauses."""
         rates = [rate for several in self._rates.values() for rate in several]
-        own = self._machine.device.key
+        own = self.made.machine.device.key
         others = {rate.device: None for rate in rates if isinstance(rate, Surface)}
         likely = [rate for rate in rates if isinstance(rate, Quantity) and machines.is_likely(rate)]
         clauses = [f"kernels as on {device}" for device in others if device != own]
         if likely:
             clauses.append(f"{len(likely)} of {len(rates)} rates as usual shares of its peaks")
-        if self._as_if_dense:
+        if self.made.as_if_dense:
             clauses.append(AS_IF_DENSE)
         return tuple(clauses)
 
     @property
     def kin(self) -> str:
         """Of what other devices some rates are, as a clause; "" where all are its own."""
-        return ", ".join([*self.borrowed, *(f"messages as on {name}" for name in self._elsewhere)])
+        return ", ".join(
+            [*self.borrowed, *(f"messages as on {name}" for name in self.made.elsewhere)]
+        )
 
     @property
     def basis(self) -> str:
@@ -136,30 +166,30 @@ class Parts(Fixed[str, Quantity], Reported):
         for surface in surfaces:
             if isinstance(surface, Surface):
                 versions.setdefault(surface.program, set()).add(surface.version)
-        program = self._program.measured(versions)
-        whose = f" of {self._machine.name}" if not self.kin else f" ({self.kin})"
+        program = self.made.program.measured(versions)
+        whose = f" of {self.made.machine.name}" if not self.kin else f" ({self.kin})"
         alike = f"; {self.alike}" if self.alike is not None else ""
         return f"{self.basis}{whose} with {program}{alike}"
 
     @property
     def filled(self) -> tuple[str, ...]:
         """What was taken where rates were not measured, in a clause each."""
-        others = f"{self._program.name} keeps of its rates what others usually do"
-        return (*self.borrowed, *((others,) if self._program.fitted_on == OTHERS else ()))
+        program = self.made.program
+        others = f"{program.name} keeps of its rates what others usually do"
+        return (*self.borrowed, *((others,) if program.fitted_on == OTHERS else ()))
 
     @cached_property
     def alike(self) -> Interval | None:
         """How far published rows like it are off."""
-        if self.like is None:
+        if self.made.like is None:
             return None
-        work, mixture = self.like
-        return intervals.of(work, self._program.key, mixture, filled=bool(self.filled))
+        work, mixture = self.made.like
+        return intervals.of(work, self.made.program.key, mixture, filled=bool(self.filled))
 
     @property
     def total(self) -> Quantity:
         """Time of the pass: its parts, one after the other, less what is hidden."""
-        seconds: Number = sum(part.m_as("s") for part in self.values())
-        return SECOND * seconds - self.hidden
+        return _sum(self) - self.hidden
 
     def around(self, bound: Quantity) -> Around | None:
         """The range of 80 % of published rows like it, cut at a bound; None without such rows."""
@@ -189,9 +219,53 @@ class Parts(Fixed[str, Quantity], Reported):
         """The one table, without a title."""
         return [Table(self.rows(""))]
 
+
+class Account:
+    """The times of a pass while they are added up, and what each is made of."""
+
+    def __init__(self, made: Made) -> None:
+        self.made, self.hidden = made, NO_TIME
+        self.times: dict[str, Quantity] = {}
+        self._told: dict[str, tuple[Origin, ...]] = {}
+        self._elsewhere: dict[str, None] = {}
+        self._messages: list[Message] = []
+
+    @classmethod
+    def of(cls, launched: Sequence[Kernel], machine: Machine, program: Software) -> Account:
+        """Begin with the kernels of a pass on a machine, by a program with attention of its own."""
+        timed = [(kernel.kind, *kernel.timed(machine, program)) for kernel in launched]
+        used = tuple((kind, rate) for kind, _, rates in timed for rate in rates)
+        dense = any(kernel.as_if_dense(machine, program) for kernel in launched)
+        account = cls(Made(machine, program, used, dense))
+        for kind, time, _ in timed:
+            account._add(kind, time)
+        return account
+
+    @property
+    def total(self) -> Quantity:
+        """Time of all parts until now, one after the other, less what is hidden."""
+        return _sum(self.times) - self.hidden
+
+    def parts(self, like: tuple[str, bool] | None = None) -> Parts:
+        """Return them as they are, like published rows of such work, of mixtures or not."""
+        made = replace(
+            self.made,
+            told=self._told,
+            elsewhere=tuple(self._elsewhere),
+            messages=tuple(self._messages),
+            like=like,
+        )
+        return Parts(self.times, self.hidden, made)
+
+    def _add(self, part: str, time: Quantity) -> None:
+        self.times[part] = self.times.get(part, NO_TIME) + time
+
     def add(self, part: str, time: Quantity, told: Origin) -> None:
         """More time of a part, and what this is made of."""
-        self._put(part, self.get(part, NO_TIME) + time)
+        self._add(part, time)
+        self._say(part, told)
+
+    def _say(self, part: str, told: Origin) -> None:
         self._told[part] = (*self._told.get(part, ()), told)
 
     def add_messages(
@@ -206,39 +280,45 @@ class Parts(Fixed[str, Quantity], Reported):
         """So many collectives of so many bytes; one device alone sends nothing.
 
         An array of sizes makes an array of times, and the last of them is what is told. Of an array
-        of devices nothing is told, and what was not measured of some is NaN.
+        of devices each is told of when it is asked for, and what was not measured of some is NaN.
 
         Those of large messages may go `beyond` the devices that measurements reach: there they take
         as long as among these, since bandwidth no longer falls and latency is a small part.
         """
-        machine, program = self._machine, self._program
+        machine, program = self.made.machine, self.made.program
+        message = Message(part, operation, size, devices, beyond)
         if getattr(devices, "ndim", 0):
             one = partial(_message, machine, program, operation, beyond)
-            times = count * of_each(one, size, devices) * SECOND
-            self._put(part, self.get(part, NO_TIME) + times)
-            return
-        if devices == 1:
-            return
-        among = _reached(machine, operation, devices) if beyond else devices
-        one = partial(
-            communication.seconds, operation, devices=among, machine=machine, software=program
-        )
-        last = getattr(size, "flat", [size])[-1] * BYTE
-        message = communication.time(operation, last, among, machine, program)
-        self._elsewhere.update(dict.fromkeys(message.elsewhere))
+            self._add(part, count * of_each(one, size, devices) * SECOND)
+            self._messages.append(message)
+        elif devices > 1:
+            among = _among(machine, message)
+            one = partial(
+                communication.seconds, operation, devices=among, machine=machine, software=program
+            )
+            self._add(part, count * of_each(one, size) * SECOND)
+            self.tell(message)
+
+    def tell(self, message: Message) -> None:
+        """Say what the time of a message is made of."""
+        among, devices = _among(self.made.machine, message), message.devices
+        last = getattr(message.size, "flat", [message.size])[-1] * BYTE
+        asked = message.operation, last, among, self.made.machine, self.made.program
+        found = communication.time(*asked)
+        self._elsewhere.update(dict.fromkeys(found.elsewhere))
         fewer = f" as among {among} devices, not {devices}" if among < devices else ""
-        told = f"{message.needed} {MESSAGES[operation]} of {last}{message.by}{fewer}"
-        self.add(part, count * of_each(one, size) * SECOND, Origin(told, message.sources))
+        told = f"{found.needed} {MESSAGES[message.operation]} of {last}{found.by}{fewer}"
+        self._say(message.part, Origin(told, found.sources))
 
     def add_exchange(self, job: Job, load: Tokens) -> None:
         """Tokens on the way to their experts and back, by kernels that were measured, if any were.
 
         Else each copy is sent by itself, at published bandwidths after a start-up.
         """
-        machine, layers, chosen = self._machine, job.layers_that_exchange, job.chosen_experts
+        machine, layers, chosen = self.made.machine, job.layers_that_exchange, job.chosen_experts
         among = int(largest(job.layout.experts))
         for way, vectors in zip(WAYS, job.sent_to_experts(load.computed), strict=True):
-            if (own := exchange(machine, self._program, way, among, load.reads)) is not None:
+            if (own := exchange(machine, self.made.program, way, among, load.reads)) is not None:
                 domains = curves.domains_of(among, machine)
                 copies = communication.crossings(chosen, among, domains, own.each)
                 each: Number = of_each(own.time, vectors.m_as("byte") * copies)
@@ -255,7 +335,7 @@ class Parts(Fixed[str, Quantity], Reported):
     def add_host(self, sequences: Any) -> None:
         """The time that the program itself takes for a step of so many sequences."""
         for name, count in (("step", 1.0), ("sequence", sequences)):
-            if (record := self._program.records.get(name)) is not None:
+            if (record := self.made.program.records.get(name)) is not None:
                 origin = Origin(f"{record.quantity} a {name}", (record.provenance.source,))
                 self.add("host", count * record.quantity, origin)
 
@@ -264,11 +344,11 @@ class Parts(Fixed[str, Quantity], Reported):
     ) -> None:
         """What the program takes beyond this time of kernels and messages at their best."""
         name = "sustained" if model.experts is None else "sustained_experts"
-        if reads and "sustained_prompts" in self._program.records:
+        if reads and "sustained_prompts" in self.made.program.records:
             name = "sustained_prompts"
-        if is_unfused(model) and "sustained_unfused" in self._program.records:
+        if is_unfused(model) and "sustained_unfused" in self.made.program.records:
             name = "sustained_unfused"
-        if (record := self._program.records.get(name)) is not None:
+        if (record := self.made.program.records.get(name)) is not None:
             origin = Origin(f"{record.quantity} sustained", (record.provenance.source,))
             self.add(NOT_SUSTAINED, (1 / record.quantity - 1) * time, origin)
 
@@ -283,10 +363,16 @@ MESSAGES = {
 }
 
 
-def _reached(machine: Machine, operation: str, devices: int) -> int:
-    """So many devices, or as many full domains as measurements reach, where these are fewer."""
-    reach, domain = curves.farthest(operation), machine.domain
-    return devices if devices <= max(reach, domain) else reach // domain * domain
+def _sum(times: Mapping[str, Quantity]) -> Quantity:
+    seconds: Number = sum(part.m_as("s") for part in times.values())
+    return SECOND * seconds
+
+
+def _among(machine: Machine, message: Message) -> int:
+    """Its devices, or of those beyond what measurements reach as many full domains as these do."""
+    devices, reach = message.devices, max(curves.farthest(message.operation), machine.domain)
+    far = message.beyond and devices > reach
+    return reach // machine.domain * machine.domain if far else devices
 
 
 @lru_cache(maxsize=2**14)
@@ -294,8 +380,7 @@ def _message(
     machine: Machine, program: Software, operation: str, beyond: bool, size: float, devices: float
 ) -> float:
     """Seconds of one message of a layout; NaN where nothing was measured that is like it."""
-    count = int(devices)
-    among = _reached(machine, operation, count) if beyond else count
+    among = _among(machine, Message("", operation, size, int(devices), beyond))
     try:
         return communication.seconds(operation, size, among, machine, program)
     except InputError:  # of devices that do not fill their domains too
@@ -339,6 +424,16 @@ class Step(StepTime):
         """The bounds of a step beside what is expected of it."""
         amounts = bounds.operations, bounds.peak, bounds.traffic, bounds.tokens
         return cls(bounds.parts, *amounts, expectation)
+
+    def at(self, place: int) -> Step:
+        """Return that of one of an array of layouts, without what takes it no time."""
+        times = {name: at(time, place) for name, time in self.parts.items()}
+        parts = {name: time for name, time in times.items() if time.magnitude}
+        operations, peak = at(self.operations, place), at(self.peak, place)
+        traffic, tokens = at(self.traffic, place), at(self.tokens, place)
+        expected = self.expectation
+        one = expected.at(place) if isinstance(expected, Parts) else expected
+        return Step(parts, operations, peak, traffic, tokens, one)
 
     @property
     def expected(self) -> Quantity | None:
@@ -413,28 +508,29 @@ def serving_pass(job: Job, tokens: Tokens) -> Parts:
     if smallest(fit) == largest(fit):
         return _serving_pass(job, tokens, shared_caches=not largest(fit))
     copied, shared = (_serving_pass(job, tokens, shares) for shares in (False, True))
-    for part, time in shared.items():
-        seconds = where(fit, copied.get(part, NO_TIME).m_as("s"), time.m_as("s"))
-        shared._put(part, seconds * SECOND)
-    return shared
+    times = {
+        part: SECOND * where(fit, copied.get(part, NO_TIME).m_as("s"), time.m_as("s"))
+        for part, time in shared.items()
+    }
+    return Parts(times, shared.hidden, shared.made)
 
 
 def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
     model, slices, load = job.model, job.layout.tensor, tokens.of_one(job.layout.data)
-    parts = Parts(kernels.step(job, tokens, shared_caches), job.measured_on, job.software)
+    launched = kernels.step(job, tokens, shared_caches)
+    account = Account.of(launched, job.measured_on, job.software)
     if job.layers_that_exchange:
-        parts.add_exchange(job, load)
+        account.add_exchange(job, load)
     vectors = load.computed * 2 * model.width
-    parts.add_messages("tensor", job.sums, "all_reduce", vectors, slices)
+    account.add_messages("tensor", job.sums, "all_reduce", vectors, slices)
     if shared_caches and load.writes:
         among = max(1, slices // model.cache_heads)
         times, sent = 2 * model.caching_layers, load.writing * job.attended_size / slices
-        parts.add_messages("caches", times, "all_to_all", sent, among)
-    parts._say(like=("serving", model.experts is not None))
-    best = parts.total
-    parts.add_host(load.writing)
-    parts.add_rates_not_sustained(best, model, tokens.reads)
-    return parts
+        account.add_messages("caches", times, "all_to_all", sent, among)
+    best = account.total
+    account.add_host(load.writing)
+    account.add_rates_not_sustained(best, model, tokens.reads)
+    return account.parts(("serving", model.experts is not None))
 
 
 def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
@@ -455,29 +551,27 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     (sequences, tensor, experts, context), places = different(*counts)
     # Of a kernel only slices, experts and parts of a sequence matter.
     one = replace(job, layout=Layout(tensor=tensor, experts=experts, context=context))
-    parts = Parts(kernels.training_step(one, replace(batch, sequences=sequences)), machine, program)
-    parts._say(like=("training", model.experts is not None))
-    fullest = job.layers_of_a_stage / model.layers
-    for kind, time in parts.items():
+    launched = kernels.training_step(one, replace(batch, sequences=sequences))
+    account = Account.of(launched, machine, program)
+    times, fullest = account.times, job.layers_of_a_stage / model.layers
+    for kind, time in times.items():
         alone = time if places is None else time[places]
-        parts._put(kind, alone * (microbatches * fullest))
-    compute = parts.total
+        times[kind] = alone * (microbatches * fullest)
+    compute = account.total
     if largest(layout.pipeline) > 1:
-        parts._put("bubble", compute * bubble)
+        times["bubble"] = compute * bubble
     vectors = length * batch.sequences / layout.context * 2 * model.width
     layers = model.layers * fullest * microbatches
     blocks = model.blocks * fullest * microbatches
-    parts.add_messages("tensor", 2 * blocks, "all_reduce", vectors, layout.tensor)
-    if "tensor" in parts:
-        parts._say(
-            hidden=parts.hidden + _shorter(hides_tensor(job) * parts["tensor"], parts["gemm"])
-        )
+    account.add_messages("tensor", 2 * blocks, "all_reduce", vectors, layout.tensor)
+    if "tensor" in times:
+        account.hidden += _shorter(hides_tensor(job) * times["tensor"], times["gemm"])
     if largest(layout.context) > 1:
         # A ring of keys and values, whose steps pass behind those of attention.
         cached = job.with_context(length).cached_of_a_layer(batch).m_as("byte")
         among = where(layout.context > 1, layout.context * layout.tensor, 1)
-        parts.add_messages("context", 3 * layers, "all_gather", cached, among)
-        parts._say(hidden=parts.hidden + _shorter(parts["context"], parts["attention"]))
+        account.add_messages("context", 3 * layers, "all_gather", cached, among)
+        account.hidden += _shorter(times["context"], times["attention"])
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens
         # Across domains a token is sent once to each that it reaches, as dispatchers do.
         domains = ceiling(layout.experts * layout.expert_slices / machine.domain)
@@ -486,7 +580,7 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
         sent = vectors / layout.tensor * copies
         sent = sent * (model.expert_inputs / model.width)
         routed = layers * model.layers_with("experts") / model.layers
-        parts.add_messages("experts", 4 * routed, "all_to_all", sent, layout.experts)
+        account.add_messages("experts", 4 * routed, "all_to_all", sent, layout.experts)
     updated, share = 0.0, job.trained_share
     gathers, reductions = layout.gathers, layout.reductions
     gathered = NO_TIME
@@ -494,14 +588,14 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
         state = 2 * held.whole.m_as("param") / layout.pipeline
         kept = state * where(gathers > 1, 1.0, share)  # sharded weights, or what has changed
         new = state * share
-        before = parts.get("data", NO_TIME)
-        parts.add_messages("data", gathers, "all_gather", kept, held.group, beyond=True)
-        gathered = gathered + parts.get("data", NO_TIME) - before
-        parts.add_messages("data", reductions, "reduce_scatter", new, held.group, beyond=True)
-        parts.add_messages("data", 1, "all_reduce", new, held.groups, beyond=True)
+        before = times.get("data", NO_TIME)
+        account.add_messages("data", gathers, "all_gather", kept, held.group, beyond=True)
+        gathered = gathered + times.get("data", NO_TIME) - before
+        account.add_messages("data", reductions, "reduce_scatter", new, held.group, beyond=True)
+        account.add_messages("data", 1, "all_reduce", new, held.groups, beyond=True)
         sharers = where(layout.shards("optimizer"), held.sharing, 1)
         updated += new / (2 * held.slices * sharers)
-    if "data" in parts:
+    if "data" in times:
         # What is gathered once a step passes behind the first microbatches' forward passes alone,
         # and what is reduced once behind the last ones' backward passes; where stages are thin,
         # these are as many as there are stages, after which the next thin stage is due.
@@ -510,12 +604,12 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
         once = minimum(1.0, due / microbatches)
         ahead = 1 / (PASSES + (batch.recomputation == "full"))
         first = _shorter(gathered, room * where(gathers > 1, 1.0, ahead * once))
-        reduced = parts["data"] - gathered
+        reduced = times["data"] - gathered
         last = _shorter(reduced, room * where(reductions > 1, 1.0, (1 - ahead) * once))
-        parts._say(hidden=parts.hidden + _shorter(first + last, room))
-    parts._put("optimizer", (STATE_TRAFFIC * updated * BYTE / machine.memory_reached).to("s"))
-    parts.add_rates_not_sustained(parts.total, model)
-    return parts
+        account.hidden += _shorter(first + last, room)
+    times["optimizer"] = (STATE_TRAFFIC * updated * BYTE / machine.memory_reached).to("s")
+    account.add_rates_not_sustained(account.total, model)
+    return account.parts(("training", model.experts is not None))
 
 
 def hides_tensor(job: Job) -> float:

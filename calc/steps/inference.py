@@ -29,7 +29,7 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws.layers import batch_tokens
 from calc.networks import transformer
 from calc.steps import communication, device_memory, expectation, kernels, timing
-from calc.steps.expectation import Origin, Parts, Step
+from calc.steps.expectation import Account, Origin, Parts, Step
 from calc.steps.job import TWO_BYTES, Formats, Job, Layout, Tokens, reaching
 
 EIGHT_BITS = Formats("fp8", "1 byte")
@@ -327,15 +327,16 @@ def ring_prefill(
         launched = [
             replace(kernel, launches=kernel.launches / parts_of_context) for kernel in whole
         ]
-        parts = Parts(launched, machine, UNKNOWN)
+        account = Account.of(launched, machine, UNKNOWN)
         vectors = own.m_as("") * 2 * model.width
-        parts.add_messages("tensor", model.blocks, "all_reduce", vectors, slices)
+        account.add_messages("tensor", model.blocks, "all_reduce", vectors, slices)
         if parts_of_context > 1:
-            block = parts["attention"].m_as("s") / model.caching_layers / parts_of_context
+            block = account.times["attention"].m_as("s") / model.caching_layers / parts_of_context
             time = hop.m_as("s") * hops
-            parts.add("ring", quantity(time, "s"), Origin(f"{link} of a link", (machine.source,)))
-            parts._say(hidden=parts.hidden + quantity(min(hop.m_as("s"), block) * hops, "s"))
-        return parts
+            told = Origin(f"{link} of a link", (machine.source,))
+            account.add("ring", quantity(time, "s"), told)
+            account.hidden += quantity(min(hop.m_as("s"), block) * hops, "s")
+        return account.parts()
 
     parts = step.parts | {"links": least.to("s")}
     return Step.of(replace(step, parts=parts), expectation.if_measured(made, tokens))

@@ -360,9 +360,8 @@ def training_bounds(
         sent = vectors / TWO_BYTES / layout.tensor * (out + back) / 2 * narrower
         exchange = talk.exchanges(sent, job.chosen_experts)
         parts["experts"] = exchange * layers * (4 * routed / model.layers)
-    passed = vectors / layout.tensor * layout.microbatches * layout.stages_per_device
-    parts["pipeline"] = NO_TIME
     if largest(layout.pipeline) > 1:
+        passed = vectors / layout.tensor * layout.microbatches * layout.stages_per_device
         parts["pipeline"] = talk.pass_on(passed) * where(layout.pipeline > 1, 1.0, 0.0)
     share = job.trained_share
     gathered = where(
@@ -373,7 +372,7 @@ def training_bounds(
         (share * gradient, layout.reductions),
     )
     parts["data"] = sum((talk.share(held, *passes) for held in layout.held(model)), NO_TIME)
-    times = {name: part.to("s") for name, part in parts.items()}
+    times = {name: part.to("s") for name, part in parts.items() if largest(part) > 0}
     return StepTime(times, operations.to("FLOP"), job.peak, tokens=all_tokens)
 
 

@@ -453,8 +453,14 @@ def test_many_layouts_at_once_are_each_of_them_by_itself() -> None:
         for name, part in step_.parts.items():
             expected = alone.parts.get(name, quantity(0, "s"))
             assert part.m_as("s")[place] == pytest.approx(expected.m_as("s")), (name, row)
-        assert alone.expected is not None
-        assert step_.expected.m_as("s")[place] == pytest.approx(alone.expected.m_as("s")), row
+        assert alone.expected_parts is not None
+        here = step_.at(place)
+        assert here.expected_parts is not None
+        assert here.parts.keys() == alone.parts.keys()
+        assert here.expected_parts.keys() == alone.expected_parts.keys()
+        assert here.expected_parts.total.m_as("s") == pytest.approx(alone.expected.m_as("s")), row
+        assert here.expected_parts.origins == alone.expected_parts.origins
+        assert here.expected_parts.stands_on == alone.expected_parts.stands_on
         assert memory.total.m_as("byte")[place] == pytest.approx(
             memory_per_device(model, layout, 4096).total.m_as("byte")
         )

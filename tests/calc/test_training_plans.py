@@ -24,7 +24,7 @@ from calc import (
     transformer,
 )
 from calc.planning import TrainingPlan
-from calc.planning.training import Cuts, Task, precedents
+from calc.planning.training import Task, precedents
 from calc.published.layouts import published_layouts
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.timing import step
@@ -80,7 +80,7 @@ def test_what_was_not_measured_comes_last() -> None:
         for cuts, each in zip(plan.cuts, missing, strict=True)
         if each.any()
     )
-    assert "was not measured" in cuts.one(place).step.not_expected
+    assert "was not measured" in cuts.step_of(place).not_expected
 
 
 @pytest.mark.parametrize("which", ["mlperf-405b-4", "llama3-405b-2", "llm-foundry-7"])
@@ -284,8 +284,7 @@ def test_published_layouts_are_like_the_published_ones() -> None:
             "1f1b",
             {},
         )
-        cuts = Cuts(run, each.layout, batch.sequences, batch.recomputation)
-        assert not precedents.beyond(cuts), each.row.id
+        assert not precedents.beyond(run, each.layout), each.row.id
 
 
 def test_what_is_printed() -> None:

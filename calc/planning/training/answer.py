@@ -13,6 +13,7 @@ from calc.catalog import intervals, models, runs
 from calc.catalog.hardware import dtype_of
 from calc.catalog.intervals import Around, cuts
 from calc.core.arrays import Number
+from calc.core.elementwise import at
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, quantity
 from calc.laws import cost, energy, training
@@ -22,7 +23,7 @@ from calc.planning.setup import device_power, devices_text, memory_text
 from calc.planning.training import precedents
 from calc.planning.training.candidate import Candidate, best_of
 from calc.planning.training.precedents import DEGREES
-from calc.planning.training.search import PRINTED, Cuts, Task
+from calc.planning.training.search import PRINTED, Cuts, Task, with_copies
 from calc.published.conditions import device_key
 from calc.steps.expectation import Step
 from calc.steps.job import Layout
@@ -421,18 +422,19 @@ class TrainingPlan(Answer):
         return tuple(self._changes())
 
     def _changes(self) -> Iterator[str]:
-        now = int(self.layout.data)
-        for copies in (2 * now, now // 2):
-            cuts = self.best.cuts.with_copies(copies)
-            if cuts is None:
-                continue
-            devices = devices_text(cuts.run.devices)
-            if cuts.memory.total > cuts.run.room:
-                yield f"{devices} do not hold this layout with {copies} copies."
-                continue
-            longer = (Candidate(cuts, cuts.memory, cuts.step).time / self.best.time).m_as("")
-            paid = longer * cuts.run.devices / self.devices
-            yield f"{devices}: {longer:.3g} times the time of a step, {paid:.3g} the device time."
+        best, now = self.best, int(self.layout.data)
+        which = self.run, best.layout, best.sequences, best.recomputation
+        if (cuts := with_copies(*which, (2 * now, now // 2))) is not None:
+            longer, room = cuts.seconds / best.time.m_as("s"), self.run.room.m_as("byte")
+            for place in range(cuts.count):
+                layout, times = at(cuts.layout, place), longer[place]
+                count = int(layout.devices)
+                devices, paid = devices_text(count), times * count / self.devices
+                yield (
+                    f"{devices}: {times:.3g} times the time of a step, {paid:.3g} the device time."
+                    if cuts.held[place] <= room
+                    else f"{devices} do not hold this layout with {layout.data} copies."
+                )
         for factor, word in ((0.5, "half"), (2.0, "twice")):
             often = factor * self.device_time_between_failures
             last = training.time_between_failures(often, self.devices)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from calc.core.arrays import Truths, numpy
-from calc.core.elementwise import different
+from calc.core.elementwise import at, different
 from calc.core.units import Quantity
 from calc.laws import parallelism, training
 from calc.networks import transformer
 from calc.planning.training import precedents
 from calc.planning.training.precedents import DEGREES
-from calc.planning.training.search import Cuts
+from calc.planning.training.search import Cuts, Task
 from calc.steps.expectation import Step
 from calc.steps.job import Layout
 from calc.steps.layouts import DeviceMemory
@@ -27,24 +27,25 @@ WAYS = ("tensor", "pipeline", "context", "experts")  # by which layouts differ i
 class Candidate:
     """One layout that fits: its memory, and the time of its step."""
 
-    cuts: Cuts
+    run: Task
+    layout: Layout
+    """Its copies, slices, stages and so on."""
+    sequences: int
+    """Of a microbatch."""
+    recomputation: str
+    """What is computed twice."""
     memory: DeviceMemory
     step: Step
+    beyond_published: str
+    """The sentence that names its choices which no published row has made; "" for none."""
 
-    @property
-    def layout(self) -> Layout:
-        """Its copies, slices, stages and so on."""
-        return self.cuts.layout
-
-    @property
-    def sequences(self) -> int:
-        """Sequences of a microbatch."""
-        return int(self.cuts.sequences)
-
-    @property
-    def recomputation(self) -> str:
-        """What is computed twice."""
-        return self.cuts.recomputation
+    @classmethod
+    def of(cls, cuts: Cuts, place: int) -> Candidate:
+        """One of several layouts."""
+        layout, run = at(cuts.layout, place), cuts.run
+        sequences, memory = int(cuts.sequences[place]), at(cuts.memory, place)
+        step, beyond = cuts.step_of(place), precedents.beyond(run, layout)
+        return cls(run, layout, sequences, cuts.recomputation, memory, step, beyond)
 
     @cached_property
     def time(self) -> Quantity:
@@ -60,7 +61,7 @@ class Candidate:
     @property
     def hfu(self) -> Quantity:
         """The same with what is computed again."""
-        model, length = self.cuts.run.job.model, self.cuts.run.length
+        model, length = self.run.job.model, self.run.length
         again = transformer.recomputed_flops(model, length, self.recomputation)
         forward = transformer.causal_flops(model, length)
         return parallelism.hfu(self.mfu, again / forward)
@@ -69,11 +70,6 @@ class Candidate:
     def throughput(self) -> Quantity:
         """Tokens per second of each device."""
         return (self.step.tokens / self.time / self.layout.devices).to("token/s")
-
-    @cached_property
-    def beyond_published(self) -> str:
-        """The sentence that names its choices which no published row has made; "" for none."""
-        return precedents.beyond(self.cuts)
 
     @property
     def parts(self) -> dict[str, float]:
@@ -116,5 +112,4 @@ def best_of(
     _, way = different(*degrees)
     _, first = numpy.unique(numpy.asarray(way)[order], return_index=True)
     chosen = order[numpy.sort(first)[:most]]
-    best = (fitting[owners[place]].one(int(places[place])) for place in chosen)
-    return [Candidate(cuts, cuts.memory, cuts.step) for cuts in best]
+    return [Candidate.of(fitting[owners[place]], int(places[place])) for place in chosen]

@@ -8,40 +8,76 @@ may be slow for a reason that no part shows.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from calc.core.arrays import Number, Truth, Truths
 from calc.core.elementwise import where
 from calc.planning.training.search import PRINTED, Cuts, Task
-from calc.published.layouts import PublishedLayout, published_layouts
+from calc.published.layouts import published_layouts
+from calc.steps.job import Layout
 
 DEGREES = {name: short for name, short in PRINTED.items() if name != "sharding"}
 LIMITED = ("tensor", "pipeline", "context", "experts", "stages_per_device")
 
 
-def precedents(run: Task) -> tuple[PublishedLayout, ...]:
-    """The published layouts of such a model, dense or of experts, on the same device."""
-    job = run.job
-    return tuple(
+@dataclass(frozen=True)
+class Precedents:
+    """How far the published layouts of such models go, dense or of experts, on a device."""
+
+    dtypes: frozenset[str]
+    most: tuple[tuple[str, int], ...]
+    """The largest of each degree."""
+    slices: tuple[tuple[int, int], ...]
+    """From so many stages on there are so many slices at least."""
+    part: int
+    """The shortest part of a sequence, in tokens; 0 where none was cut."""
+    stages: int
+    """The most of those that share gradients; 0 where none do."""
+
+
+@cache
+def precedents(device: str, mixture: bool) -> Precedents | None:
+    """How far they go, None where there are none.
+
+    >>> dict(precedents("h100", mixture=False).most)["context"]
+    32
+    """
+    known = [
         row
         for row in published_layouts()
-        if row.job.device.key == job.device.key
-        and (row.model.experts is None) == (job.model.experts is None)
+        if row.job.device.key == device and (row.model.experts is not None) is mixture
+    ]
+    layouts: list[Any] = [row.layout for row in known]  # whose degrees are plain numbers
+    if not known:
+        return None
+    parts = [row.microbatch.length // row.layout.context for row in known if row.layout.context > 1]
+    return Precedents(
+        frozenset(row.job.formats.dtype for row in known),
+        tuple((name, max(getattr(layout, name) for layout in layouts)) for name in LIMITED),
+        tuple(
+            (stages, min(layout.tensor for layout in layouts if layout.pipeline >= stages))
+            for stages in sorted({layout.pipeline for layout in layouts})
+        ),
+        min(parts, default=0),
+        max((layout.pipeline for layout in layouts if layout.sharding > 1), default=0),
     )
 
 
 def within(cuts: Cuts) -> Truths:
     """Whether each choice of a layout is one that a published row has made, an array of truths."""
     within: Truths = cuts.sequences > 0
-    for known, _ in _choices(cuts):
+    for known, _ in _choices(cuts.run, cuts.layout):
         within = within & known
     return within
 
 
-def beyond(cuts: Cuts) -> str:
+def beyond(run: Task, layout: Layout) -> str:
     """The sentence that names the choices of one layout which no row has made; "" for none."""
-    job = cuts.run.job
+    job = run.job
     of = "dense models" if job.model.experts is None else "mixtures of experts"
-    unlike = [choice for known, choice in _choices(cuts) if not known]
+    unlike = [choice.format(layout) for known, choice in _choices(run, layout) if not known]
     if not unlike:
         return ""
     *others, last = unlike
@@ -49,37 +85,27 @@ def beyond(cuts: Cuts) -> str:
     return f"No published row of {of} on {job.device.name} has {listed}."
 
 
-def _choices(cuts: Cuts) -> Iterator[tuple[Truth, str]]:
-    """Whether a choice was made before, an array for arrays, and the choice in words."""
-    run, layout, known = cuts.run, cuts.layout, precedents(cuts.run)
-    every, none = cuts.sequences > 0, cuts.sequences < 0
-    if not known:
-        yield none, "any layout at all"
+def _choices(run: Task, layout: Layout) -> Iterator[tuple[Truth, str]]:
+    """Whether a choice was made before, an array for arrays, and the choice as a form of words."""
+    job, length = run.job, run.length
+    known = precedents(job.device.key, job.model.experts is not None)
+    if known is None:
+        yield False, "any layout at all"
         return
-    dtype, length = run.job.formats.dtype, run.length
-    alike = dtype in {row.job.formats.dtype for row in known}
-    yield every if alike else none, f"products in {dtype.upper()}"
-    yield every if layout.schedule == "1f1b" else none, f"the schedule {layout.schedule}"
-    for name in LIMITED:
-        degree = getattr(layout, name)
-        most = max(getattr(row.layout, name) for row in known)
-        short = DEGREES[name]
-        yield degree <= most, f"{short}{degree}" + (f" ({short}{most} at most)" if most > 1 else "")
+    dtype = job.formats.dtype
+    yield dtype in known.dtypes, f"products in {dtype.upper()}"
+    yield layout.schedule == "1f1b", f"the schedule {layout.schedule}"
+    for name, most in known.most:
+        limit = f" ({DEGREES[name]}{most} at most)" if most > 1 else ""
+        yield getattr(layout, name) <= most, f"{DEGREES[name]}{{0.{name}}}{limit}"
     least: Number = 1
-    for stages in sorted({row.layout.pipeline for row in known}):
-        slices = min(row.layout.tensor for row in known if row.layout.pipeline >= stages)
+    for stages, slices in known.slices:
         least = where(layout.pipeline >= stages, slices, least)
-    yield (
-        layout.tensor >= least,
-        f"PP{layout.pipeline} with TP{layout.tensor} (TP{least} at least)",
-    )
-    parts = [row.microbatch.length // row.layout.context for row in known if row.layout.context > 1]
-    if parts:
-        enough = (layout.context == 1) | (length >= min(parts) * layout.context)
-        yield enough, f"CP{layout.context} on {length} tokens (parts of {min(parts)} at least)"
-    stages = max((row.layout.pipeline for row in known if row.layout.sharding > 1), default=0)
-    yield (
-        (layout.sharding < 2) | (layout.pipeline <= stages),
-        f"shared gradients with PP{layout.pipeline}",
-    )
+    enough = layout.tensor >= least
+    yield enough, f"PP{{0.pipeline}} with TP{{0.tensor}} (TP{least} at least)"
+    if known.part:
+        enough = (layout.context == 1) | (length >= known.part * layout.context)
+        yield enough, f"CP{{0.context}} on {length} tokens (parts of {known.part} at least)"
+    enough = (layout.sharding < 2) | (layout.pipeline <= known.stages)
+    yield enough, "shared gradients with PP{0.pipeline}"
     yield (layout.sharding == 0) | (layout.sharers == layout.copies), "hybrid sharding"

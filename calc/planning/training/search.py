@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 from calc.catalog.machines import Machine
 from calc.core.arrays import Counts, Floats, Truths, numpy
+from calc.core.elementwise import at
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, quantity
 from calc.laws import layers
 from calc.laws.training import Recipe
-from calc.planning.setup import A_TOKEN, is_array
+from calc.planning.setup import A_TOKEN
 from calc.steps import device_memory, layouts
 from calc.steps.expectation import Step
 from calc.steps.finetuning import Adapters, loss_by
-from calc.steps.job import Batch, Job, Layout
+from calc.steps.job import Batch, Job, Layout, divisors
 from calc.steps.layouts import DeviceMemory
 from calc.steps.timing import step
 
@@ -88,34 +89,39 @@ class Task:
 
 @dataclass(frozen=True)
 class Cuts:
-    """Layouts of a run that recompute alike, as arrays: microbatches, memory and bounds of each."""
+    """Layouts of a run that recompute alike, as arrays, with the memory of each."""
 
     run: Task
     layout: Layout
-    sequences: Any
-    """Of a microbatch: an array, or the number of one layout."""
+    sequences: Counts
+    """Of a microbatch."""
     recomputation: str
+    memory: DeviceMemory
+    """What the fullest device holds."""
 
-    @cached_property
-    def memory(self) -> DeviceMemory:
-        """What the fullest device holds."""
-        run = self.run
-        sizes = run.length, quantity(self.sequences, ""), self.recomputation, run.recipe
+    @classmethod
+    def of(cls, run: Task, layout: Layout, sequences: Counts, recomputation: str) -> Cuts:
+        """Layouts with their memory."""
+        sizes = run.length, quantity(sequences, ""), recomputation, run.recipe
         loss = loss_by(run.job.software, run.job.trained)
         dtype = run.job.formats.dtype
-        return layouts.memory_per_device(run.job.model, self.layout, *sizes, loss=loss, dtype=dtype)
+        memory = layouts.memory_per_device(run.job.model, layout, *sizes, loss=loss, dtype=dtype)
+        return cls(run, layout, sequences, recomputation, memory)
 
     @cached_property
     def held(self) -> Floats:
-        """The same, in bytes."""
+        """Bytes of that memory."""
         held: Floats = self.memory.total.m_as("byte")
         return held
 
     @cached_property
     def step(self) -> Step:
         """The parts of a step."""
-        batch = Batch(self.run.length, quantity(self.sequences, ""), self.recomputation)
-        return step(replace(self.run.job, layout=self.layout), batch)
+        return self._step(self.layout, self.sequences)
+
+    def _step(self, layout: Layout, sequences: Counts | int) -> Step:
+        batch = Batch(self.run.length, quantity(sequences, ""), self.recomputation)
+        return step(replace(self.run.job, layout=layout), batch)
 
     @cached_property
     def expected(self) -> Floats:
@@ -124,41 +130,45 @@ class Cuts:
         return numpy.full(self.count, numpy.nan) if expected is None else expected.m_as("s")
 
     @property
+    def seconds(self) -> Floats:
+        """The same, or without overlap at published rates where one was not measured."""
+        return numpy.where(numpy.isnan(self.expected), self.step.upper.m_as("s"), self.expected)
+
+    @property
     def count(self) -> int:
         """How many layouts there are."""
         return int(self.sequences.size)
 
     def where(self, wanted: Truths) -> Cuts:
         """Those of them that are wanted."""
-        layout = _changed(self.layout, lambda values: values[wanted])
-        chosen = replace(self, layout=layout, sequences=self.sequences[wanted])
-        if "held" in vars(self):  # each layout holds what it held among the others
-            vars(chosen)["held"] = self.held[wanted]
-        return chosen
+        arrays = {
+            name: at(getattr(self, name), wanted) for name in ("layout", "sequences", "memory")
+        }
+        return replace(self, **arrays)
 
-    def one(self, place: int) -> Cuts:
-        """One of them, in plain numbers."""
-        layout = _changed(self.layout, lambda values: int(values[place]))
-        return replace(self, layout=layout, sequences=int(self.sequences[place]))
+    def step_of(self, place: int) -> Step:
+        """The step of one of them, with the sentence on the rate that was not measured, if any."""
+        if numpy.isnan(self.expected[place]):
+            return self._step(at(self.layout, place), at(self.sequences, place))
+        return self.step.at(place)
 
-    def with_copies(self, copies: int) -> Cuts | None:
-        """One layout with more copies or fewer, which share the same batch; None if none is legal.
 
-        Copies that shared all states share them still.
-        """
-        run, layout = self.run, self.layout
-        if copies < 1 or run.sequences % (copies * self.sequences):
-            return None
-        shared = layout.sharing if layout.sharers < layout.copies else None
-        changed = replace(
-            layout,
-            data=copies,
-            microbatches=run.sequences // copies // self.sequences,
-            sharing=shared,
-        )
-        if changed.devices > run.machine.most_joined or not changed.legal(run.job.model):
-            return None
-        return replace(self, run=replace(run, devices=int(changed.devices)), layout=changed)
+def with_copies(
+    run: Task, layout: Layout, sequences: int, recomputation: str, several: Sequence[int]
+) -> Cuts | None:
+    """A layout with more copies or fewer, which share the same batch; None where none are legal.
+
+    Copies that shared all states share them still.
+    """
+    copies = numpy.array([n for n in several if n and not run.sequences % (n * sequences)], int)
+    shared = layout.sharing if layout.sharers < layout.copies else None
+    microbatches = run.sequences // copies // sequences
+    changed = replace(layout, data=copies, microbatches=microbatches, sharing=shared)
+    legal = changed.legal(run.job.model) & (changed.devices <= run.machine.most_joined)
+    if not legal.any():
+        return None
+    each = numpy.full(copies.size, sequences)[legal]
+    return Cuts.of(run, at(changed, legal), each, recomputation)
 
 
 def all_cuts(run: Task) -> list[Cuts]:
@@ -170,20 +180,16 @@ def all_cuts(run: Task) -> list[Cuts]:
             f" devices of {run.job.machine.name}{f' with {fixed}' if fixed else ''}:"
             f" {_what_is_cut(run)}"
         )
-    return [replace(cuts, recomputation=again) for again in run.recomputations]
+    return [Cuts.of(run, *cuts, again) for again in run.recomputations]
 
 
-def _legal(run: Task) -> Cuts | None:
-    """The legal layouts of a run; None where there are none."""
-    columns = numpy.array(list(_layouts(run)), dtype=numpy.int64).reshape(-1, 9)
-    *degrees, sequences = columns.T
-    numbers: dict[str, Any] = dict(zip(("data", *FREE), degrees, strict=True))
-    microbatches = run.sequences // numbers["data"] // sequences
-    numbers |= {"microbatches": microbatches, "schedule": run.schedule}
-    layout = Layout(**numbers) if columns.size else None
-    if layout is None or not (legal := layout.legal(run.job.model)).any():
-        return None
-    return Cuts(run, layout, sequences, run.recomputations[0]).where(legal)
+def _legal(run: Task) -> tuple[Layout, Counts] | None:
+    """The legal layouts of a run, with the sequences of a microbatch; None where there are none."""
+    rows = _layouts(run)
+    degrees = {name: getattr(rows, name) for name in ("data", "microbatches", *FREE)}
+    layout = Layout(**degrees, schedule=run.schedule)
+    legal = layout.legal(run.job.model)
+    return (at(layout, legal), rows.sequences[legal]) if legal.any() else None
 
 
 def _what_is_cut(run: Task) -> str:
@@ -197,83 +203,79 @@ def _what_is_cut(run: Task) -> str:
     return "take another number of devices or sequences"
 
 
-def _layouts(run: Task) -> Iterator[tuple[int, ...]]:
-    """Layouts that the counts allow; `Layout.legal` has the last word."""
-    model, machine = run.job.model, run.machine
-    heads, layers = model.heads, model.layers
-    experts = model.experts or 1
-    slices = [count for count in _divisors(heads) if count <= max(machine.domain, 1)]
-    stages = [count for count in _divisors(run.devices) if count <= layers]
-    cuts = product(_wanted(run, "tensor", slices), _wanted(run, "pipeline", stages))
-    total = 0
-    for tensor, pipeline in cuts if run.devices <= machine.most_joined else ():
-        if run.devices % (tensor * pipeline):
-            continue
-        copies = run.devices // (tensor * pipeline)
-        for context in _wanted(run, "context", _powers_of_two(min(copies, run.length))):
-            data = copies // context
-            if copies % context or run.sequences % data or run.fixed.get("data", data) != data:
-                continue
-            sharers = [count for count in _divisors(experts) if copies * tensor % count == 0]
-            states = _states(run, tensor, copies)
-            of_a_copy = run.sequences // data
-            for sequences in _divisors(of_a_copy):
-                thin = _thin(run, layers, pipeline, of_a_copy // sequences)
-                for among, few, (stage, sharing) in product(
-                    _wanted(run, "experts", sharers), thin, states
-                ):
-                    total += 1
-                    if total > MOST_LAYOUTS:
-                        raise InputError(
-                            f"more than {MOST_LAYOUTS:,} layouts of {model.name} on {run.devices}"
-                            " devices are legal: fix one of " + ", ".join(FREE)
-                        )
-                    yield data, tensor, pipeline, context, among, few, stage, sharing, sequences
+def _layouts(run: Task) -> _Rows:
+    """Layouts that the counts allow, degree by degree; `Layout.legal` has the last word."""
+    model, domain, fixed = run.job.model, max(run.machine.domain, 1), run.fixed
+    joined = [run.devices] if run.devices <= run.machine.most_joined else []
+    rows = _Rows(copies=numpy.array(joined, dtype=numpy.int64))
+
+    def choose(name: str, free: Iterable[int], allowed: Callable[[Any, Counts], Any]) -> None:
+        rows.cross(name, [fixed[name]] if name in fixed else list(free), allowed)
+        if rows.copies.size > MOST_LAYOUTS:
+            raise InputError(
+                f"more than {MOST_LAYOUTS:,} layouts of {model.name} on {run.devices}"
+                " devices are legal: fix one of " + ", ".join(FREE)
+            )
+
+    slices = (count for count in divisors(model.heads) if count <= domain)
+    choose("tensor", slices, lambda row, tensor: row.copies % tensor == 0)
+    rows.copies //= rows.tensor
+    stages = (count for count in divisors(run.devices) if count <= model.layers)
+    choose("pipeline", stages, lambda row, pipeline: row.copies % pipeline == 0)
+    rows.copies //= rows.pipeline
+
+    def is_cut(row: Any, context: Counts) -> Any:
+        data = numpy.maximum(row.copies // context, 1)
+        wanted = data == fixed.get("data", data)
+        return (row.copies % context == 0) & (run.sequences % data == 0) & wanted
+
+    choose("context", _powers_of_two(min(run.devices, run.length)), is_cut)
+    rows.data = rows.copies // rows.context
+    each = divisors(run.sequences)
+    choose("sequences", each, lambda row, each: run.sequences // row.data % each == 0)
+    rows.microbatches = run.sequences // rows.data // rows.sequences
+    sharers = divisors(model.experts or 1)
+    choose("experts", sharers, lambda row, sharers: row.copies * row.tensor % sharers == 0)
+
+    def is_thin(row: Any, thin: Counts) -> Any:
+        rounds = (row.pipeline > 1) & (row.microbatches % row.pipeline == 0)
+        free = run.schedule == "1f1b" and "stages_per_device" not in fixed
+        return (thin == 1) | (rounds & (thin <= -(-model.layers // row.pipeline))) | (not free)
+
+    thin = range(1, THIN + 1) if run.schedule == "1f1b" else (1, 2)
+    choose("stages_per_device", thin, is_thin)
+    choose("sharding", range(4), lambda row, sharding: sharding >= 0)
+    # A state is divided among the devices of a domain, which come first, or among all.
+    near = numpy.maximum(1, domain // rows.tensor)
+    rows.near = numpy.where((near > 1) & (rows.copies % near == 0), near, rows.copies)
+    choose("sharing", (0, 1), lambda row, all_of_them: all_of_them | (row.near < row.copies))
+    if "sharing" not in fixed:
+        rows.sharing = numpy.where(rows.sharing, rows.copies, rows.near)
+    rows.keep((rows.sharding > 0) | (rows.sharing == rows.copies))
+    return rows
 
 
-def _wanted(run: Task, name: str, free: list[int]) -> list[int]:
-    return [run.fixed[name]] if name in run.fixed else free
+class _Rows(SimpleNamespace):
+    """Columns of counts, in which each row is a layout as far as it is chosen."""
 
+    def cross(
+        self, name: str, options: Sequence[int], allowed: Callable[[Any, Counts], Any]
+    ) -> None:
+        """Take each row with each of the options that it allows, as one more column."""
+        counts = numpy.array(options, dtype=numpy.int64)
+        beside = SimpleNamespace(**{each: column[:, None] for each, column in vars(self).items()})
+        shape = self.copies.size, counts.size
+        places, chosen = numpy.nonzero(numpy.broadcast_to(allowed(beside, counts), shape))
+        self.keep(places)
+        vars(self)[name] = counts[chosen]
 
-def _thin(run: Task, layers: int, pipeline: int, microbatches: int) -> list[int]:
-    """Thin stages of a device: one, or as many as divide its layers; two for zb-v."""
-    if run.schedule != "1f1b":
-        free = [2 if run.schedule == "zb-v" and pipeline > 1 else 1]
-    elif pipeline == 1 or microbatches % pipeline:
-        free = [1]
-    else:
-        free = list(range(1, min(THIN, -(-layers // pipeline)) + 1))
-    return _wanted(run, "stages_per_device", free)
-
-
-def _states(run: Task, tensor: int, copies: int) -> list[tuple[int, int]]:
-    """Stages of ZeRO, with the devices that divide a state: all, or those of a domain."""
-    near = max(1, run.machine.domain // tensor)
-    groups = sorted({copies} | ({near} if 1 < near < copies and copies % near == 0 else set()))
-    return [
-        (stage, group)
-        for stage in _wanted(run, "sharding", [0, 1, 2, 3])
-        for group in _wanted(run, "sharing", groups)
-        if stage or group == copies
-    ]
-
-
-@cache
-def _divisors(number: int) -> list[int]:
-    return [count for count in range(1, number + 1) if number % count == 0]
+    def keep(self, wanted: Any) -> None:
+        """Take the rows that are wanted, or those at such places."""
+        vars(self).update({name: column[wanted] for name, column in vars(self).items()})
 
 
 def _powers_of_two(most: int) -> list[int]:
     return [2**power for power in range(most.bit_length())]
-
-
-def _changed(layout: Layout, change: Callable[[Counts], Counts | int]) -> Layout:
-    """A layout with its arrays changed, and its plain numbers as they are."""
-    numbers = {part.name: getattr(layout, part.name) for part in fields(Layout)}
-    changed: dict[str, Any] = {
-        name: change(value) for name, value in numbers.items() if is_array(value)
-    }
-    return replace(layout, **changed)
 
 
 def check_fixed(given: Any) -> dict[str, int]:
