@@ -284,6 +284,50 @@ def known(question: doors.Serving) -> Any:
     return facts("plan", question.model, question.place, question.asked)
 
 
+# ---- Where the memory's ± covers the edge
+
+
+@pytest.mark.parametrize(
+    ("model", "place", "more", "tensor"),
+    [
+        ("llama-3.1-70b", "h100", {"weights": "fp8"}, 1),
+        ("qwen-3-14b", "rtx-5090", {"weights": "bf16"}, 1),
+        ("qwen-3-32b", "rtx-4090-8", {"weights": "fp8"}, 2),
+    ],
+)
+def test_what_may_not_fit_is_said_alike(
+    model: str, place: str, more: dict[str, str], tensor: int
+) -> None:
+    """By fit, plan, compare and a service, in text and in JSON; nothing of what surely fits is."""
+    lengths = {"prompt": 1000, "generated": 200}
+    fitted = device_memory.fit(model, place, tensor=tensor, context=1200, **more)
+    doubt = fitted.doubt
+    asked = lengths | more | {"tensor": tensor}
+    found = {
+        "plan": ([model, place], asked),
+        "compare": ([model, "--machines", place], asked | {"devices": tensor}),
+        "fit": ([model, place], more | {"tensor": tensor, "context": 1200}),
+    }
+    assert doubt
+    for command_, (words, options) in found.items():
+        told = json.loads(doors.run(command_, *words, *doors.options(options), "--json"))
+        assert doubt in told["caveats"], command_
+        text = doors.run(command_, *words, *doors.options(options), "--explain")
+        assert doubt in " ".join(text.split()), command_
+    assert ("may not fit" in doubt) is fitted.fits
+    sure = calc.plan(model, "dgx-h200", **lengths, **more, devices=8)
+    assert not any("may not fit" in caveat for caveat in sure.caveats)
+
+
+def test_a_service_says_it_too() -> None:
+    asked = {"weights": "fp8", "prompt": 1000, "generated": 200, "pools": "mixed"}
+    limits = {"rate": 0.001, "ttft": "100 s", "tpot": "1 s", "requests": 100}
+    planned = flatly(calc.plan_service, "llama-3.1-70b", "h100", **asked, **limits)
+    assert planned.devices == 1
+    fitted = device_memory.fit("llama-3.1-70b", "h100", weights="fp8", context=1200)
+    assert fitted.doubt in planned.caveats
+
+
 # ---- Fine-tuning
 
 

@@ -36,12 +36,14 @@ from calc.core.records import (
 
 FILE = DATA / "software.toml"
 TEXTS = (
-    *("name", "written", "version", "attention", "kv", "sums", "recipe", "loss", "selective"),
+    *("name", "written", "version", "attention", "mxfp4", "kv", "sums", "recipe", "loss"),
+    "selective",
     *("fitted_on", "usual_on"),
 )
 TITLES = {  # of what the data say in words
     "attention": "attention kernel",
     "sums": "program whose sums of slices it has",
+    "mxfp4": "files of experts released in MXFP4",
     "kv": "format of caches beside small weights",
     "recipe": "states of training",
     "loss": "how the loss is computed",
@@ -83,6 +85,8 @@ class Software(Entry):
     """A pattern of how sources write its name and version."""
     attention: str = ""
     """The attention kernel that it calls, where that is not the best of the day."""
+    mxfp4: str = ""
+    """The files that it reads of models whose experts are released in MXFP4, where it has own."""
     kv: str = "bf16"
     """The format of its caches where weights have one byte or less, and nothing is said."""
     recipe: str = "adam-mixed"

@@ -135,7 +135,8 @@ def checked_to_fit(plan: E) -> E:
         f"{plan.model.name} does not fit on {least.devices} {plan.device.name}: of each, weights"
         f" take {memory_text(held.weights, room)}, {beside or 'and'} keys and values"
         f" {memory_text(least.cache_memory, room)} at batch {least.batch};"
-        f" {whose} {memory_text(held.room, room)} for them. {' '.join(ways_to_fit(least))}"
+        f" {whose} {memory_text(held.room, room)} for them."
+        f" {' '.join([*filter(None, [memory.doubt]), *ways_to_fit(least)])}"
     )
 
 

@@ -184,7 +184,7 @@ def parts_table(plan: Estimate) -> list[Table]:
     """
     capacity = plan.device.memory_capacity
     [held] = plan.capacity.memories
-    room, verdict = memory_text(plan.room, capacity), "fits" if plan.fits else "does not fit"
+    room, verdict = memory_text(plan.room, capacity), held.verdict if plan.fits else "does not fit"
     of_room = (f"of {room}", "", verdict)
     if plan.expected is None:
         of_room = ("", "", f"of {room}: {verdict}")
@@ -334,6 +334,7 @@ def caveats(plan: Estimate) -> Iterator[str]:
     """What may make it another answer for this model on these devices."""
     model, device = plan.model, plan.device
     yield from not_to_be_had(device)
+    yield from filter(None, (memory.doubt for memory in plan.capacity.memories))
     start = plan.capacity.memories[-1].start
     yield from start.caveats() if start.rules is None and not start.bare else ()
     if plan.expected is not None and plan.expected.missing:

@@ -95,8 +95,9 @@ class Setup:
         one = machine.device
         numbers = {name: whole_count(name, count) for name, count in counts.items()}
         check_shapes(numbers)
-        price, program = prices.price, server.software
-        weights, dtype = _kept_and_computed(model, one, server.weights, server.dtype)
+        price = prices.price
+        program = software.meant(server.software, one.key, one.measured_as, one.name)
+        weights, dtype = _kept_and_computed(model, one, program, server)
         shared = _devices_of(*(numbers.pop(name, None) for name in ("devices", "tensor", "copies")))
         setup = cls(
             model=model,
@@ -107,13 +108,13 @@ class Setup:
             dtype=dtype,
             link=_link(machine, link),
             price=None if price is None else price_of_device(price),
-            software=software.meant(program, one.key, one.measured_as, one.name),
+            software=program,
             pue=WITHIN if prices.pue is None else power_usage(prices.pue),
             grid=prices.grid,
             left_out=frozenset(
                 {
                     *(() if {"devices", "tensor"} & {*counts} else {"devices"}),
-                    *({"software"} if program is None else ()),
+                    *({"software"} if server.software is None else ()),
                     *({"dtype"} if server.dtype is None else ()),
                 }
             ),
@@ -272,16 +273,16 @@ def is_array(value: object) -> bool:
 
 
 def _kept_and_computed(
-    model: Transformer, device: Accelerator, weights: QuantityLike | None, dtype: str | None
+    model: Transformer, device: Accelerator, program: Software, server: Server
 ) -> tuple[QuantityLike, str]:
     """The formats of weights and of products, where one or both are left out: as engines choose.
 
     Weights in FP8 or NVFP4 are multiplied as they are by a device that can; weights released in 16
     bits are quantised as they are loaded where products are asked for in fewer.
     """
-    release = model.released
+    release, weights, dtype = model.released, server.weights, server.dtype
     if weights is None:
-        weights = unless_said(model)
+        weights = unless_said(model, program)
         wide = release is None or {*release.formats.values()} <= {*USUAL_DTYPES}
         if wide and dtype is not None and dtype_of(dtype) in NARROW:
             weights = QUANTISED.get(str(formats.key_of(dtype)), dtype)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from calc.catalog import models
+from calc.catalog import models, software
 from calc.catalog.models.weights import unless_said
 from calc.core.records import DATA, read_toml
 from calc.steps import device_memory
@@ -47,10 +47,12 @@ class Logged:
             if "shape" in told
             else models.transformer(told["model"])
         )
-        sizes = Formats(weights=told.get("weights", unless_said(model)), kv=told.get("kv", "bf16"))
+        program = software.get(told["software"])
+        weights = told.get("weights", unless_said(model, program))
+        sizes = Formats(weights=weights, kv=told.get("kv", "bf16"))
         layout = Layout(tensor=told.get("tensor", 1))
         return device_memory.of(
-            Job.of(model, told["device"], layout, sizes, told["software"]),
+            Job.of(model, told["device"], layout, sizes, program),
             told.get("context", model.context),
             memory=f"{told['visible']} GiB" if "visible" in told else None,
             **{name: told[name] for name in SETTINGS if name in told},

@@ -54,6 +54,7 @@ SHORTEST = 1024  # tokens of a sequence that is of use
 NARROW_CACHE = "fp8"
 NARROW_WEIGHTS = ("fp8", "int4")
 KINDS = ("settings", "context", "kv", "weights", "tensor")  # of changes, the cheapest first
+MAY_NOT_FIT = "may not fit"
 MOST_CHANGES = 3  # that are made together
 
 
@@ -398,8 +399,9 @@ class Start:
         return memory + positions * float(rotary) * TWO_BYTES
 
     def _padded(self, group: str) -> bool:
-        """Whether matrices are as wide as kernels for four bits need them."""
-        return group == "experts" and self._bits(group) < BYTE
+        """Whether matrices are as wide as kernels for four bits need them, not as in files."""
+        files = bool(self.job.software.mxfp4)
+        return not files and group == "experts" and self._bits(group) < BYTE
 
     def _padding(self, matrix: Matrix) -> float:
         """Bytes of a device by which a matrix is wider for such kernels."""
@@ -609,6 +611,24 @@ class Memory(Answer):
         """Whether a sequence of the wanted length is held."""
         return self.lacks is None
 
+    @cached_property
+    def doubt(self) -> str:
+        """The sentence on what may be otherwise, where the ± of caches covers one sequence."""
+        taken = _gib(float(self.start.taken(self.context)))
+        if self.error is None or abs(self.caches - taken) > self.error:
+            return ""
+        job, may = self.start.job, MAY_NOT_FIT if self.fits else "may fit after all"
+        on = f"{job.model.name} {may} on {job.layout.devices} {job.device.name}"
+        return (
+            f"{on}: keys and values have {self.caches} ± {self.error} of each, and a sequence of"
+            f" {self.context} tokens takes {taken}."
+        )
+
+    @property
+    def verdict(self) -> str:
+        """Whether a sequence is held, as far as is known."""
+        return "does not fit" if not self.fits else MAY_NOT_FIT if self.doubt else "fits"
+
     def sequences_of(self, context: Number) -> Number:
         """Return how many sequences of another length, or of each of several, a copy holds."""
         return self._pool / self.start.taken(context)
@@ -639,8 +659,8 @@ class Memory(Answer):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What no log of this device or version says."""
-        return tuple(self.start.caveats())
+        """What the ± leaves open, and what no log of this device or version says."""
+        return (*filter(None, [self.doubt]), *self.start.caveats())
 
     @property
     def program(self) -> str:
@@ -654,7 +674,9 @@ class Memory(Answer):
         job = self.start.job
         result = f"{self.tokens} tokens of cache"
         if self.lacks is not None:
-            result = f"does not fit, each lacks {self.lacks.missing}"
+            result = f"{self.verdict}, each lacks {self.lacks.missing}"
+        elif self.doubt:
+            result = f"{self.verdict}, {result}"
         count = f"{job.layout.devices} {job.device.name}"
         return f"{job.model.name} on {count} by {self.program}: {result}"
 
@@ -928,14 +950,14 @@ def fit(
             f"{marked('context')} must be at most {longest}, which {checked.name} reads; got"
             f" {length}"
         )
-    kept = unless_said(checked) if weights is None else weights
+    one = machine.device
+    program = programs.meant(software, one.key, one.measured_as, one.name)
+    kept = unless_said(checked, program) if weights is None else weights
     stored = Weights.of(checked, kept)
     element = formats.cache_size("kv", kv)
     if stored.memory.ndim or element.ndim:
         raise InputError("weights and kv must each be one format, or one size; got several")
     sizes = Formats(weights=kept, kv=element)
-    one = machine.device
-    program = programs.meant(software, one.key, one.measured_as, one.name)
     job = Job(checked, machine, layout, sizes, program)
     found = of(
         job,
@@ -1058,7 +1080,8 @@ def _with(memory: Memory, changes: Mapping[str, Any]) -> Memory:
 def _told(settings: Mapping[str, Any], tried: Memory) -> str:
     """Return a change in words, with how many sequences then fit."""
     changed = " and ".join(f"{name} {value}" for name, value in settings.items())
-    return f"{changed}: {tried.sequences:.2f} sequences of {tried.context} tokens"
+    doubt = f", which {MAY_NOT_FIT}" if tried.doubt else ""
+    return f"{changed}: {tried.sequences:.2f} sequences of {tried.context} tokens{doubt}"
 
 
 def room(device: Device, share: float = 1.0, reserve: Quantity = NO_BYTES) -> Quantity:

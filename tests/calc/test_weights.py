@@ -79,6 +79,18 @@ def test_files_of_llama_cpp_have_the_bits_that_it_prints() -> None:
                 assert counted == pytest.approx(bits, rel=2e-5)
 
 
+def test_the_file_of_experts_in_mxfp4_is_what_llama_cpp_loads_of_gpt_oss() -> None:
+    """ggml-org's gpt-oss-20b-mxfp4.gguf: llama.cpp prints 11.27 GiB of it."""
+    model = models.get("gpt-oss-20b")
+    assert bytes_of(model, "mxfp4_moe") == pytest.approx(11.27 * 2**30, rel=1e-3)
+    asked: dict[str, Any] = {"prompt": 1000, "generated": 200}
+    by_llama, by_vllm = (
+        plan(model, "rtx-4090", software=name, **asked) for name in ("llama.cpp", "vllm")
+    )
+    assert by_llama.model_memory.m_as("byte") == bytes_of(model, "mxfp4_moe")
+    assert by_vllm.model_memory.m_as("byte") == pytest.approx(13_761_264_768, rel=1e-3)
+
+
 def test_a_file_of_a_small_model_to_a_thousandth() -> None:
     """llama-bench prints 729.75 MiB of Llama 3.2 1B in Q4_0, whose output is its embedding."""
     assert bytes_of(models.get("llama-3-2-1b"), "q4_0") == pytest.approx(765_198_336, rel=3e-3)

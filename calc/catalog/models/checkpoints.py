@@ -107,8 +107,8 @@ def named(model: Transformer, given: str, argument: str = "weights") -> Checkpoi
         raise InputError(
             f"{marked(argument)}: {lacks} {abbreviated(given)};"
             f" {did_you_mean(given.lower(), known)}there"
-            f" are bf16, fp16, fp32, {', '.join(SCHEMES)} and llama.cpp's q2_k to q8_0, and a size,"
-            ' as in "6 bit", is that of every parameter'
+            f" are bf16, fp16, fp32, {', '.join(SCHEMES)} and llama.cpp's q2_k to q8_0 and"
+            ' mxfp4_moe, and a size, as in "6 bit", is that of every parameter'
         )
     return None
 
@@ -155,6 +155,7 @@ class Mixture(NamedTuple):
     down: Callable[[int, int], str] | None = None
     """Of the second matrix of a feed-forward network."""
     output_of_attention: str = ""
+    experts: str = ""
 
 
 def _more_bits(layer: int, layers: int) -> bool:
@@ -207,6 +208,7 @@ MIXTURES = {
     ),
     "Q6_K": Mixture("Q6_K"),
     "Q8_0": Mixture("Q8_0"),
+    "MXFP4_MOE": Mixture("Q8_0", experts="MXFP4"),
 }
 """By the name of a file: the rules of llama-quant.cpp [llama-cpp-quantize] without a matrix of
 importance."""
@@ -248,7 +250,7 @@ def _types(model: Transformer, mixture: Mixture, matrix: Matrix) -> Iterator[str
     grouped = model.heads >= 4 * model.kv_heads
     eight = model.experts == EIGHT_EXPERTS
     for layer in range(matrix.layers):
-        form = mixture.rest
+        form = mixture.experts if mixture.experts and matrix.group == "experts" else mixture.rest
         if matrix.name.endswith("value"):
             form = mixture.value(layer, matrix.layers, grouped) if mixture.value else form
             if model.layers == LAYERS_OF_70B and form in ("Q3_K", "Q4_K"):

@@ -15,6 +15,7 @@ from calc import formats
 from calc.catalog.models import checkpoints
 from calc.catalog.models.architecture import Matrix, Transformer
 from calc.catalog.models.release import GROUPS, told
+from calc.catalog.software import Software
 from calc.core.arguments import one_of
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -137,14 +138,22 @@ class Weights:
         return f"{self.name}, {bits} in the mean"
 
 
-def unless_said(model: Transformer) -> str:
+def unless_said(model: Transformer, program: Software) -> str:
     """Return what a model's weights are taken to be in where a caller says nothing.
 
-    >>> from calc import models
-    >>> unless_said(models.get("gpt-oss-120b")), unless_said(models.get("llama-3-8b"))
+    A program that reads files of its own has one for experts that are released in MXFP4.
+
+    >>> from calc import models, software
+    >>> unless_said(models.get("gpt-oss-120b"), software.get("llama-cpp"))
+    'mxfp4_moe'
+    >>> vllm = software.get("vllm")
+    >>> unless_said(models.get("gpt-oss-120b"), vllm), unless_said(models.get("llama-3-8b"), vllm)
     ('released', 'bf16')
     """
-    return UNSTATED if model.released is None else RELEASED
+    if model.released is None:
+        return UNSTATED
+    narrow = model.released.formats.get("experts") == "mxfp4"
+    return program.mxfp4 if narrow and program.mxfp4 else RELEASED
 
 
 def is_released(given: object) -> bool:

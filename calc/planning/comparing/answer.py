@@ -42,6 +42,8 @@ class Entry:
     """Plans on the same devices at batches that double, as far as the limits are kept."""
     reason: str = ""
     """By how much it does not fit, or which limit it cannot keep."""
+    doubt: str = ""
+    """Whether it may fit after all."""
     ways: tuple[str, ...] = ()
     """What would make it fit."""
 
@@ -182,11 +184,12 @@ class Comparison(Answer):
                 " those of which one is."
             )
         told = [(name, plan.caveats) for name, plan in self._plans]
-        unplanned = (of for of in self.entries if not of.curve)
+        unplanned = [of for of in self.entries if not of.curve]
         return [
             *caveats,
             *common_first(told),
             *(f"{self.label(of)} {of.reason}." for of in unplanned),
+            *(of.doubt for of in unplanned if of.doubt),
         ]
 
     @property

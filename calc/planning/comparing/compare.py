@@ -197,7 +197,8 @@ def _entry(start: Plan, sizes: list[Plan], by: str, limits: Mapping[str, Quantit
     if not fitting:
         ways = [way for way in advice.ways_to_fit(start) if advice.ONCE_LINKED not in way]
         nearest = min(sizes, key=lambda size: size.memory - size.room)
-        return replace(entry, reason=_lack(nearest), ways=tuple(ways))
+        [memory] = nearest.capacity.memories
+        return replace(entry, reason=_lack(nearest), doubt=memory.doubt, ways=tuple(ways))
     best = choose(fitting, by, limits)
     if best is None:
         return replace(entry, reason=_unkept(fitting, limits))

@@ -24,6 +24,7 @@ from calc.planning.service.deployment import Deployment
 from calc.planning.service.design import Design, least_copies
 from calc.planning.service.queue import UnderLoad
 from calc.planning.setup import Setup, devices_text
+from calc.steps import device_memory
 from calc.steps.expectation import Missing
 
 if TYPE_CHECKING:
@@ -257,8 +258,11 @@ class ServicePlan(Answer):
 
     @property
     def caveats(self) -> list[str]:
-        """What may make it another answer: what is announced, and that no number may do."""
+        """What may make it another answer: what is announced, tight, or that no number may do."""
         told = list(not_to_be_had(self.service.setup.device))
+        length = math.ceil(self.service.setup.context.magnitude)
+        jobs = dict.fromkeys(pool.answers.asked for pool in self.design.pools)
+        told += filter(None, (device_memory.of(job, length).doubt for job in jobs))
         if "devices" in self.interval and not math.isfinite(self.interval["devices"][1].magnitude):
             told.append("At the slow end of the 80% no number of these groups keeps the limits.")
         return told

@@ -217,13 +217,22 @@ class TrainingPlan(Answer):
 
     @property
     def answer(self) -> str:
-        """The layout, its MFU and how long the run takes."""
+        """The layout, its MFU, how long the run takes, and what was given a price or a grid."""
         job, word = self.run.job, "" if self.step.expected is not None else "at least "
         unlike = " (like no published row)" if self.best.beyond_published else ""
         return (
             f"{job.model.name} on {self.devices} {job.device.name}: {self.best}{unlike}, MFU"
-            f" {_percent(self.best.mfu)}, {word}{self.duration}"
+            f" {_percent(self.best.mfu)}, {word}{', '.join(self._asked_for)}"
         )
+
+    @property
+    def _asked_for(self) -> Iterator[str]:
+        """The time of the run, its cost by a price, and its emissions where a grid was given."""
+        yield str(self.duration)
+        if self.cost is not None:
+            yield str(self.cost)
+        if self.given["grid"] is not None and self.carbon is not None:
+            yield f"{self.carbon} of carbon"
 
     @property
     def stands_on(self) -> str:
