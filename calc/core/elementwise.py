@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 from calc.core.arrays import Number, Truth, numpy
@@ -248,6 +249,16 @@ def pure(value: Number | Quantity) -> Number:
 
 def is_quantity(value: object) -> TypeGuard[Quantity]:
     return hasattr(value, "units")
+
+
+@cache
+def divisors(number: int) -> tuple[int, ...]:
+    """Return all whole numbers that divide this one.
+
+    >>> divisors(12)
+    (1, 2, 3, 4, 6, 12)
+    """
+    return tuple(count for count in range(1, number + 1) if number % count == 0)
 
 
 def _is_array(value: object) -> TypeGuard[NDArray[numpy.float64]]:

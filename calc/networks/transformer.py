@@ -634,7 +634,7 @@ def _check(given: Any, context: QuantityLike = 1, name: str = "context") -> Tran
         raise InputError(f"{needed}; got {positions}")
     positions = positions.to("")  # a share of one is in percent
     longest = largest(positions)
-    if math.isnan(longest) or largest(-positions) > 0:
+    if not longest < math.inf or largest(-positions) > 0:  # not so NaN either
         raise InputError(f"{needed}; got {abbreviated(context)}")
     if longest > model.context:
         raise InputError(

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import check_transformer
 from calc.core.arrays import Number, numpy
 from calc.core.elementwise import ceiling, different, largest, where
 from calc.core.units import Quantity, from_parts, quantity
 from calc.planning.setup import Setup, is_array
 from calc.steps import device_memory
 from calc.steps.device_memory import Memory
-from calc.steps.job import BYTE, Layout, slices_of
+from calc.steps.job import BYTE, Layout
 
 S = TypeVar("S", bound=Setup)
 OF_ANY_LAYOUT = ("kept", "kv_size", "model_memory", "cache_per_token")
@@ -30,8 +29,7 @@ def device_counts(model: Transformer) -> tuple[int, ...]:
     >>> device_counts(models.get("llama-3-70b"))
     (1, 2, 4, 8, 16, 32, 64)
     """
-    check_transformer(model)
-    return slices_of(model)
+    return Layout.slices_of(model)
 
 
 def with_devices(setup: S, count: Number) -> S:
@@ -109,7 +107,7 @@ def _at(places: Places, context: Number, found: Sequence[Number]) -> Number:
 
 def linked_counts(setup: Setup) -> tuple[int, ...]:
     """Those of them that the devices' links allow: all, or parts of a domain and whole ones."""
-    return slices_of(setup.model, None if setup.link is not None else setup.machine)
+    return Layout.slices_of(setup.model, None if setup.link is not None else setup.machine)
 
 
 def with_tensor(setup: S, tensor: Number) -> S:

@@ -20,7 +20,7 @@ from calc.catalog.intervals import Around, around, signed
 from calc.catalog.kernel_shares import SOURCE
 from calc.catalog.machines import Machine, NotMeasured
 from calc.catalog.software import Software
-from calc.core.arguments import truth, whole_number, whole_numbers
+from calc.core.arguments import check_shapes, truth, whole_number, whole_numbers
 from calc.core.arrays import Number
 from calc.core.citations import citation
 from calc.core.elementwise import ceiling, largest, of_each, smallest, where
@@ -377,10 +377,9 @@ def copies_of_a_token(machine: Machine, chosen: int, devices: Number, slices: Nu
     5.251 5.251
     """
     domain = machines.of(machine).domain
-    count, parts = (
-        whole_numbers(name, quantity(given).m_as(""))
-        for name, given in (("devices of an exchange", devices), ("slices of an expert", slices))
-    )
+    counts = {"devices of an exchange": quantity(devices), "slices of an expert": quantity(slices)}
+    check_shapes(counts)
+    count, parts = (whole_numbers(name, given.m_as("")) for name, given in counts.items())
     domains = ceiling(count * parts / domain)
     places = where(domains > 1, domains, count)
     copies: Number = experts_used(places, 1 / places, chosen).m_as("")

@@ -809,12 +809,13 @@ class _Asked:
 
     @classmethod
     def of(cls, job: Job) -> _Asked:
-        weights, software = job.formats.weights, job.software
-        if not isinstance(weights, str):
-            size = formats.element_size("weights", weights)
-            weights = f"{size.m_as('bit')}, {weights}"
+        weights, kv, software = job.formats.weights, quantity(job.formats.kv), job.software
+        if getattr(weights, "ndim", 0) or kv.ndim:
+            raise InputError("weights and kv must each be one format, or one size; got several")
+        if isinstance(weights, Quantity):
+            weights = f"{weights.m_as('bit')}, {weights}"
         program = software.key, software.version, software.memory_share
-        kept = weights, float(quantity(job.formats.kv).m_as("byte"))
+        kept = weights, float(kv.m_as("byte"))
         return cls((job.model, job.machine, job.layout, *program, *kept), job)
 
 
@@ -953,11 +954,8 @@ def fit(
     one = machine.device
     program = programs.meant(software, one.key, one.measured_as, one.name)
     kept = unless_said(checked, program) if weights is None else weights
-    stored = Weights.of(checked, kept)
-    element = formats.cache_size("kv", kv)
-    if stored.memory.ndim or element.ndim:
-        raise InputError("weights and kv must each be one format, or one size; got several")
-    sizes = Formats(weights=kept, kv=element)
+    Weights.of(checked, kept)  # refuses by the name that is asked for here
+    sizes = Formats(weights=kept, kv=formats.cache_size("kv", kv))
     job = Job(checked, machine, layout, sizes, program)
     found = of(
         job,

@@ -339,7 +339,7 @@ def ring_prefill(
         return account.parts()
 
     parts = step.parts | {"links": least.to("s")}
-    return Step.of(replace(step, parts=parts), expectation.if_measured(made, tokens))
+    return Step.of(replace(step, parts=parts), expectation.if_measured(made, step.lower))
 
 
 def largest_batch(
@@ -363,7 +363,8 @@ def largest_batch(
     """
     model, kind = models.transformer(model), device_of(device)
     transformer.kept_context(model, context)  # refuses one that is too long
-    length, counted = quantity(context).m_as(""), _counts(devices)["devices"]
+    counts = _counts(devices, context=context)
+    length, counted = counts["context"], counts["devices"]
     sizes = Formats(weights=weight_size, kv=kv_size)
 
     def held(count: int, length: Any) -> Any:

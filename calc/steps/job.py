@@ -24,7 +24,7 @@ from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import check_is, number, one_of, whole_number
 from calc.core.arrays import Number, Truth
 from calc.core.device import Device
-from calc.core.elementwise import ceiling, largest, maximum, where
+from calc.core.elementwise import ceiling, divisors, largest, maximum, where
 from calc.core.errors import InputError, abbreviated, marked, one_of_counts
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
@@ -243,10 +243,28 @@ class Layout:
         for fits, sentence in self.rules(model):
             if not (fits if isinstance(fits, bool) else fits.all()):
                 own = {part.name: getattr(self, part.name) for part in fields(self)}
-                slices, shares = slices_of(model, machine), divisors(model.experts or 1)
+                slices, shares = Layout.slices_of(model, machine), divisors(model.experts or 1)
                 own |= {"slices": one_of_counts(slices), "shares": one_of_counts(shares)}
                 own["copies"] = self.copies
                 raise InputError(sentence.format(**own))
+
+    @staticmethod
+    def slices_of(model: Transformer, machine: Machine | None = None) -> tuple[int, ...]:
+        """The numbers of slices that the matrices of a model can be cut into (TP).
+
+        Of a machine those that its links join: parts of a domain, and whole ones.
+
+        >>> Layout.slices_of(models.get("llama-3-70b"))
+        (1, 2, 4, 8, 16, 32, 64)
+        >>> Layout.slices_of(models.get("llama-3-70b"), machines.get("mi300x-8"))
+        (1, 2, 4, 8)
+        """
+        check_transformer(model)
+        counts = (count for count in divisors(model.heads) if Layout(tensor=count).legal(model))
+        if machine is None:
+            return tuple(counts)
+        most, domain = machine.most_joined, machine.domain
+        return tuple(n for n in counts if n <= most and (n <= domain or n % domain == 0))
 
     def parameters(self, model: Transformer) -> Quantity:
         """Parameters of one device: those of the stage with the embedding or with the output.
@@ -331,32 +349,6 @@ def input_size(dtype: str) -> Quantity:
     return formats.element_size("dtype", "fp32" if known == "tf32" else known)
 
 
-def slices_of(model: Transformer, machine: Machine | None = None) -> tuple[int, ...]:
-    """The numbers of slices that the matrices of a model can be cut into (TP).
-
-    Of a machine those that its links join: parts of a domain, and whole ones.
-
-    >>> slices_of(models.get("llama-3-70b"))
-    (1, 2, 4, 8, 16, 32, 64)
-    >>> slices_of(models.get("llama-3-70b"), machines.get("mi300x-8"))
-    (1, 2, 4, 8)
-    """
-    counts = tuple(count for count in divisors(model.heads) if Layout(tensor=count).legal(model))
-    if machine is None:
-        return counts
-    most, domain = machine.most_joined, machine.domain
-    return tuple(n for n in counts if n <= most and (n <= domain or n % domain == 0))
-
-
-def divisors(number: int) -> list[int]:
-    """Return all whole numbers that divide this one.
-
-    >>> divisors(12)
-    [1, 2, 3, 4, 6, 12]
-    """
-    return [count for count in range(1, number + 1) if number % count == 0]
-
-
 @dataclass(frozen=True)
 class Formats:
     """In what a job computes, keeps weights and caches, and sends the tokens of experts.
@@ -377,6 +369,9 @@ class Formats:
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", dtype_of(self.dtype) or self.dtype)  # in any spelling
         object.__setattr__(self, "kv", formats.cache_size("kv_size", self.kv))
+        if not isinstance(self.weights, str):
+            kept = formats.element_size("weight_size", self.weights)
+            object.__setattr__(self, "weights", kept)
         sent = input_size(self.dtype) if self.dispatch is None else self.dispatch
         for name, size in (("dispatch", sent), ("combine", self.combine)):
             object.__setattr__(self, name, formats.element_size(f"{name}_size", size))

@@ -229,7 +229,7 @@ def _is_made(value: Any) -> bool:
     )
 
 
-LABELS = {"formats.element_size": "name"}  # what only stands in a sentence
+LABELS = dict.fromkeys(("formats.element_size", "formats.cache_size"), "name")  # of a sentence
 
 
 @cache

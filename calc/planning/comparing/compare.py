@@ -120,9 +120,10 @@ def compare(
     if by is not None:
         one_of("compare(): by", by, RULES)
     by = by or ("cost" if any(paid is not None for paid in prices) else "energy")
-    for name, length in (("prompt", prompt), ("generated", generated)):
-        if quantity(counted(length)).ndim:
-            raise InputError(f"compare(): {name} is one length; got {abbreviated(length)}")
+    single = {"prompt": prompt, "generated": generated, "users": users}
+    for name, number in (*single.items(), *(("devices", count) for count in counts)):
+        if number is not None and quantity(counted(number)).ndim:
+            raise InputError(f"compare(): {name} is one number; got {abbreviated(number)}")
     shared = [
         None if count is None else whole_number(f"compare(): {name}", count)
         for name, count in (("tensor", tensor), ("copies", copies))
@@ -132,8 +133,8 @@ def compare(
     for model, (place, paid, count) in product(shapes, zip(places, prices, counts, strict=True)):
         try:
             start = plan(model, place, devices=1, price=paid, **options)
-            number = None if count is None else _whole("devices", count)
-            entries.append(_entry(start, candidates(start, number, *shared), by, limits))
+            own = None if count is None else _whole("devices", count)
+            entries.append(_entry(start, candidates(start, own, *shared), by, limits))
         except InputError as error:
             refused.append(error)
             entries.append(Entry(model, place, reason=f"is not planned: {error}"))

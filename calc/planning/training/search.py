@@ -10,7 +10,7 @@ from typing import Any
 
 from calc.catalog.machines import Machine
 from calc.core.arrays import Counts, Floats, Truths, numpy
-from calc.core.elementwise import at
+from calc.core.elementwise import at, divisors
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, quantity
 from calc.laws import layers
@@ -19,7 +19,7 @@ from calc.planning.setup import A_TOKEN
 from calc.steps import device_memory, layouts
 from calc.steps.expectation import Step
 from calc.steps.finetuning import Adapters, loss_by
-from calc.steps.job import Batch, Job, Layout, divisors
+from calc.steps.job import Batch, Job, Layout
 from calc.steps.layouts import DeviceMemory
 from calc.steps.timing import step
 
