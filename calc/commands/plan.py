@@ -31,10 +31,10 @@ from calc.planning import (
     plan_service,
     plan_training,
 )
-from calc.planning.estimate import COUNTS
 from calc.planning.service import ServicePlans, plan_services
 from calc.planning.service.deployment import Deployment
 from calc.planning.serving import Plans
+from calc.planning.setup import COUNTS
 
 SEVERAL = (*COUNTS, "users", "tensor")
 """Options of which a plan may have several numbers."""
@@ -77,8 +77,9 @@ def _plan(options: argparse.Namespace) -> Plans:
             refused[device.device.key] = str(error)
     answer = Plans(tuple(plans), refused, options.parts)
     if options.parts and not answer.of_one_point:
+        count = sum(len(made.points) for made in plans)
         raise InputError(
-            f"--parts prints those of one plan, and {len(answer.points)} are asked for: give one"
+            f"--parts prints those of one plan, and {count} are asked for: give one"
             " device and one number of each"
         )
     return answer

@@ -11,7 +11,7 @@ from calc import formats
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
-from calc.planning import capacity, time
+from calc.planning import capacity, passes
 from calc.planning.capacity import (
     device_counts,
     linked_counts,
@@ -19,7 +19,15 @@ from calc.planning.capacity import (
     on_fewest_devices,
     with_tensor,
 )
-from calc.planning.choice import cut_otherwise, groups, on_layout, with_batch
+from calc.planning.choice import (
+    EXPECTED,
+    UPPER,
+    cut_otherwise,
+    groups,
+    on_layout,
+    value_of,
+    with_batch,
+)
 from calc.planning.estimate import Estimate
 from calc.planning.setup import Setup, devices_text, layout, memory_text
 from calc.steps import device_memory
@@ -29,6 +37,11 @@ SMALLER_WEIGHTS = (formats.INT8, formats.INT4)
 OWN_WAYS = ("settings", "kv", "weights")  # beside devices and batches, which are the plan's
 MOST_SEQUENCES = 2**20  # in no server's batch: what binds there binds at any larger one
 ONCE_LINKED = 'once link (--link "32 GB/s") gives the bandwidth between them, which the data lack'
+TIMES = {  # of what another plan takes so many
+    "throughput": "as many tokens a second",
+    "answer_time": "as long for an answer",
+    "time_per_token": "the time per token",
+}
 E = TypeVar("E", bound=Estimate)
 
 
@@ -40,11 +53,8 @@ def changes(plan: Estimate) -> Iterator[str]:
     if plan.users is None and most > plan.batch.magnitude:
         full = with_batch(plan, most)
         yield (
-            f"Batch {most:.0f}, the largest that fits, writes"
-            f" {_ratio(full.throughput.lower, plan.throughput.lower)} times as many tokens a second"
-            f"{_as_expected(full, plan, 'throughput')} and takes"
-            f" {_ratio(full.answer_time.upper, plan.answer_time.upper)} times as long for an"
-            f" answer{_as_expected(full, plan, 'answer_time')}."
+            f"Batch {most:.0f}, the largest that fits, writes {_times(full, plan, 'throughput')}"
+            f" and takes {_times(full, plan, 'answer_time')}."
         )
     counts, slices = linked_counts(plan), plan.tensor.magnitude
     below = [number for number in counts if number < slices]
@@ -52,30 +62,19 @@ def changes(plan: Estimate) -> Iterator[str]:
     for number in (*below[-1:], *above[:1]) if plan.experts == 1 else ():
         other = with_tensor(plan, number)
         if other.fits:
-            longer = _ratio(other.time_per_token.upper, plan.time_per_token.upper)
-            paid = _ratio(_device_time(other), _device_time(plan))
-            expected = _as_expected(other, plan, "time_per_token")
-            yield (
-                f"{devices_text(other.devices)}: {longer} times the time per token{expected},"
-                f" {paid} the device time."
-            )
+            longer = _times(other, plan, "time_per_token")
+            paid = _ratio(*(each.devices / each.throughput.lower for each in (other, plan)))
+            yield f"{devices_text(other.devices)}: {longer}, {paid} the device time."
     for other in cut_otherwise(plan):
         if other.fits:
-            longer = _ratio(other.time_per_token.upper, plan.time_per_token.upper)
-            expected = _as_expected(other, plan, "time_per_token")
-            yield (
-                f"{layout(other)} on the same devices: {longer} times the time per token{expected},"
-                f" {_ratio(other.throughput.lower, plan.throughput.lower)} times as many tokens a"
-                f" second{_as_expected(other, plan, 'throughput')}."
-            )
+            longer, more = (_times(other, plan, name) for name in ("time_per_token", "throughput"))
+            yield f"{layout(other)} on the same devices: {longer}, {more}."
     for form in SMALLER_WEIGHTS:
         small = replace(plan, weights=form.key)
         if small.model_memory < plan.model_memory:
             fewest = on_fewest_devices(small).devices.magnitude
-            longer = _ratio(small.time_per_token.upper, plan.time_per_token.upper)
             fewer = f", and fit on {devices_text(fewest)}" if fewest < count else ""
-            expected = _as_expected(small, plan, "time_per_token")
-            yield f"{form.name} weights: {longer} times the time per token{expected}{fewer}."
+            yield f"{form.name} weights: {_times(small, plan, 'time_per_token')}{fewer}."
 
 
 def ways_to_fit(setup: Setup) -> Iterator[str]:
@@ -144,7 +143,7 @@ def _where_another_roof_binds(plan: Estimate) -> str:
     """From which batch on, or up to which, another roof sets the time of a token."""
 
     def bound(batch: int) -> str:
-        return str(time.decode(with_batch(plan, batch)).bound)
+        return str(passes.decode(with_batch(plan, batch)).bound)
 
     now, last = str(plan.writing.bound), bound(MOST_SEQUENCES)
     if bound(1) == last == now:
@@ -167,18 +166,14 @@ def _binds(roof: str) -> str:
     return f"{roof} {'bind' if roof == 'links' else 'binds'}"
 
 
-def _as_expected(other: Estimate, plan: Estimate, name: str) -> str:
-    """In brackets, how many times the same is expected of another plan, where it is of both."""
-    ours, theirs = (
-        None if which.expected is None else which.expected.get(name) for which in (plan, other)
+def _times(other: Estimate, plan: Estimate, name: str) -> str:
+    """How many times a quantity is that of a plan, by bounds; in brackets as expected of both."""
+    bound, expected = (
+        _ratio(*(value_of(each, name, basis) for each in (other, plan)))
+        for basis in (UPPER, EXPECTED)
     )
-    return "" if ours is None or theirs is None else f" ({_ratio(theirs, ours)} expected)"
+    return f"{bound} times {TIMES[name]}{expected and f' ({expected} expected)'}"
 
 
-def _device_time(plan: Estimate) -> Quantity:
-    """Of all devices for a token."""
-    return plan.devices / plan.throughput.lower
-
-
-def _ratio(new: Quantity, old: Quantity) -> str:
-    return f"{(new / old).m_as(''):.3g}"
+def _ratio(new: Quantity | None, old: Quantity | None) -> str:
+    return "" if new is None or old is None else f"{(new / old).m_as(''):.3g}"

@@ -17,7 +17,6 @@ from calc.steps.device_memory import Memory
 from calc.steps.job import BYTE, Layout
 
 S = TypeVar("S", bound=Setup)
-OF_ANY_LAYOUT = ("kept", "kv_size", "model_memory", "cache_per_token")
 Places: TypeAlias = Any
 """Where each of different layouts stands in an array of them; None where there is one."""
 
@@ -120,7 +119,11 @@ def on_fewest_devices(setup: S) -> S:
 
     Where none do it is on the most that the links join.
     """
-    counts = linked_counts(setup)
+    counts = [
+        count
+        for count in linked_counts(setup)
+        if setup.experts == 1 or numpy.all(with_tensor(setup, count).layout.legal(setup.model))
+    ]
     needed = setup.batch.magnitude if setup.users is None else 1
     tensor: Number = float(counts[-1])
     still: Any = True  # the points that none of those before has held
@@ -134,10 +137,7 @@ def on_fewest_devices(setup: S) -> S:
 
 
 def recut(setup: S, devices: Quantity, copies: Quantity, experts: int) -> S:
-    """Return the setup on other devices, with what was found of formats that no cut changes."""
+    """Return the setup on other devices, with the formats as read, which no cut changes."""
     other = replace(setup, devices=devices, copies=copies, experts=experts)
-    found = {name: vars(setup)[name] for name in OF_ANY_LAYOUT if name in vars(setup)}
-    vars(other).update(found)
-    if "job" in vars(setup):
-        vars(other)["job"] = setup.job.cut(other.layout)
+    vars(other)["job"] = setup.job.cut(other.layout)
     return other

@@ -243,9 +243,7 @@ def value_of(plan: Estimate, name: str, basis: str) -> Quantity | None:
     return value
 
 
-OF_ANY_BATCH = (
-    *("job", "kept", "kv_size", "model_memory", "cache_per_token", "largest_batch", "capacity"),
-)
+OF_ANY_BATCH = ("job", "capacity")
 
 
 def with_batch(size: E, batch: float) -> E:

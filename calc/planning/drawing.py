@@ -6,11 +6,12 @@ Everything neutral is in one ink, which a written drawing takes from the page th
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from calc.core.arrays import Floats
 from calc.core.errors import InputError, extra
@@ -20,7 +21,6 @@ from calc.core.units import Quantity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.ticker import Formatter
 
 INK, PAPER = "#1f2328", "#fefdfb"
 PIXELS = 150  # an inch, of a PNG
@@ -40,7 +40,6 @@ PAGE = """<style>svg { color: #1f2328; background: #fefdfb }
 @media (prefers-color-scheme: dark) { svg { color: #dcdee1; background: #15171a } }</style>
 """
 APART = 0.11  # of the height of the axes, from one label of two lines to the next
-AXES: tuple[Literal["x", "y"], ...] = ("x", "y")
 Point = tuple[float, float]
 
 
@@ -74,14 +73,10 @@ def bars(
     around: Sequence[Point] = (),
 ) -> Figure:
     """Seconds of the parts of steps, a mark where a step ends, and a line for its interval."""
-    matplotlib = loaded_matplotlib()
     drawn = list(dict.fromkeys(name for step in parts for name in step if _seen(name, parts)))
     places = range(len(names))
     left = [0.0] * len(names)
-    with matplotlib.rc_context(STYLE):
-        figure: Figure = matplotlib.figure.Figure(
-            figsize=(7, 1.3 + 0.3 * len(names)), layout="constrained"
-        )
+    with _figure(7, 1.3 + 0.3 * len(names)) as figure:
         axes = figure.subplots()
         for number, name in enumerate(drawn):
             widths = [step.get(name, 0.0) for step in parts]
@@ -102,9 +97,7 @@ def bars(
 
 def front(curves: Sequence[Curve], best: Sequence[Point], paid: str) -> Figure:
     """What is paid against the time per token, curves over batches, and their front as a band."""
-    matplotlib = loaded_matplotlib()
-    with matplotlib.rc_context(STYLE):
-        figure: Figure = matplotlib.figure.Figure(figsize=(7, 4), layout="constrained")
+    with _figure(7, 4) as figure:
         axes = figure.subplots()
         if best:
             axes.step(*zip(*best, strict=True), where="post", color=INK, alpha=0.2, linewidth=7)
@@ -117,8 +110,7 @@ def front(curves: Sequence[Curve], best: Sequence[Point], paid: str) -> Figure:
                 low, high = zip(*curve.bands, strict=True)
                 axes.fill_between(across, low, high, color=color, alpha=0.15)
             axes.plot(*curve.marked, "o", color=color, markersize=7)
-        for axis in AXES:
-            _logarithmic(axes, axis, matplotlib.ticker.FuncFormatter(_plain))
+        _logarithmic(axes)
         axes.set_xlabel("Time per token (ms)")
         axes.set_ylabel(paid)
         _label(axes, curves, colors)
@@ -129,12 +121,10 @@ def roofline(
     name: str, peak: Quantity, bandwidth: Quantity, work: tuple[Quantity, Quantity]
 ) -> Figure:
     """Rate over arithmetic intensity under both roofs of a device, and where some work stands."""
-    matplotlib = loaded_matplotlib()
     at, reached = work[0].m_as("FLOP/byte"), work[1].m_as("TFLOP/s")
     bend, most = (peak / bandwidth).m_as("FLOP/byte"), peak.m_as("TFLOP/s")
     ends = min(at, bend) / 10, 10 * max(at, bend)
-    with matplotlib.rc_context(STYLE):
-        figure: Figure = matplotlib.figure.Figure(figsize=(6.4, 4), layout="constrained")
+    with _figure(6.4, 4) as figure:
         axes = figure.subplots()
         slope = bandwidth.m_as("TB/s")
         axes.plot([ends[0], bend, ends[1]], [slope * ends[0], most, most], color=COLORS[0])
@@ -142,9 +132,7 @@ def roofline(
         axes.annotate(
             f"{work[1]} at {work[0]}", (at, reached), (8, -14), textcoords="offset points"
         )
-        for axis in AXES:
-            _logarithmic(axes, axis, matplotlib.ticker.FuncFormatter(_plain))
-            getattr(axes, f"{axis}axis").set_minor_formatter(matplotlib.ticker.NullFormatter())
+        _logarithmic(axes, between="")
         axes.set_title(f"{name}: {peak}, {bandwidth}", fontsize="medium")
         axes.set_xlabel("Arithmetic intensity (FLOP/byte)")
         axes.set_ylabel("TFLOP/s")
@@ -153,10 +141,8 @@ def roofline(
 
 def panels(title: str, rates: Floats, rate: float, shown: Sequence[Panel]) -> Figure:
     """Times by the closed form over the rate, one below the other, and at one rate as simulated."""
-    matplotlib = loaded_matplotlib()
     curve, point = COLORS[:2]
-    with matplotlib.rc_context(STYLE):
-        figure: Figure = matplotlib.figure.Figure(figsize=(6.4, 5.2), layout="constrained")
+    with _figure(6.4, 5.2) as figure:
         above, *_, below = stacked = figure.subplots(len(shown), sharex=True)
         for axes, panel in zip(stacked, shown, strict=True):
             axes.plot(rates, panel.times, color=curve, label="closed form")
@@ -199,8 +185,15 @@ def loaded_matplotlib() -> ModuleType:
     """The package, or one sentence for all drawings where it is not installed."""
     with extra("a drawing", "matplotlib", "planning"):
         import matplotlib.figure
-        import matplotlib.ticker
     return matplotlib
+
+
+@contextmanager
+def _figure(width: float, height: float) -> Iterator[Figure]:
+    """An empty figure, inches wide and high, in whose style all is drawn within."""
+    matplotlib = loaded_matplotlib()
+    with matplotlib.rc_context(STYLE):
+        yield matplotlib.figure.Figure(figsize=(width, height), layout="constrained")
 
 
 def _seen(name: str, parts: Sequence[Mapping[str, float]]) -> bool:
@@ -208,17 +201,16 @@ def _seen(name: str, parts: Sequence[Mapping[str, float]]) -> bool:
     return any(step.get(name, 0.0) > sum(step.values()) / 200 for step in parts)
 
 
-def _logarithmic(axes: Axes, which: Literal["x", "y"], formatter: Formatter) -> None:
-    getattr(axes, f"set_{which}scale")("log")
-    axis = getattr(axes, f"{which}axis")
-    axis.set_major_formatter(formatter)
-    axis.set_minor_formatter(formatter)
-    axis.get_minor_locator().set_params(subs=(2, 3, 5))
-    axes.grid(axis=which, which="both", color=INK, alpha=0.12, linewidth=0.6)
-
-
-def _plain(value: float, _: int) -> str:
-    return f"{value:g}"
+def _logarithmic(axes: Axes, between: str = "{x:g}") -> None:
+    """Both axes with plain numbers, and with these between the powers of ten."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    both: tuple[Any, ...] = (axes.xaxis, axes.yaxis)
+    for axis in both:
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(between)
+        axis.get_minor_locator().set_params(subs=(2, 3, 5))
+    axes.grid(which="both", color=INK, alpha=0.12, linewidth=0.6)
 
 
 def _label(axes: Axes, curves: Sequence[Curve], colors: Sequence[str]) -> None:

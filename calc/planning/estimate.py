@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from calc.catalog import intervals
 from calc.catalog.intervals import Around
 from calc.core.arrays import numpy
 from calc.core.elementwise import choose, largest, maximum, minimum, where
 from calc.core.fixed import fixed
-from calc.core.units import Quantity, from_parts, quantity
+from calc.core.units import Quantity, quantity
 from calc.laws import serving
 from calc.laws.roofline import StepTime
-from calc.planning import capacity, expectation, time, users
+from calc.planning import capacity, expectation, passes
 from calc.planning.capacity import Capacity, on_fewest_devices
 from calc.planning.expectation import Expectation
+from calc.planning.results import RANGES, Bounds, Results, results_of, where_it_fits
 from calc.planning.service.loops import without_overlap
-from calc.planning.setup import Setup, is_array
+from calc.planning.setup import COUNTS, Setup, is_array
 from calc.steps.expectation import Missing
 
 TOO_SMALL = "memory capacity"
-COUNTS = ("devices", "copies", "batch", "prompt", "generated")
 POINTS = 100  # of a sweep that is printed; a million take minutes as they are expected
-RANGES = {  # what lies between bounds: its title in a table, and its unit
-    "time_to_first_token": ("first token", "ms"),
-    "time_per_token": ("each token", "ms"),
-    "answer_time": ("whole answer", "s"),
-    "throughput": ("throughput", "token/s"),
-    "cost_per_token": ("cost", "USD/Mtoken"),
-    "energy_per_token": ("energy", "J/token"),
-    "carbon_per_token": ("carbon", "g/Mtoken"),
-}
-RESULTS = (
+FOUND = (
     *("memory", "weight_memory", "cache_memory", "room", "largest_batch", "fits"),
     *(*RANGES, "binds"),
 )
@@ -43,19 +33,7 @@ Point: TypeAlias = dict[str, Any]
 """One point of a plan: what was asked and what was found, by the names of a plan."""
 
 
-class Bounds(NamedTuple):
-    """What a quantity is at least and at most, while each part runs at its full rate."""
-
-    lower: Quantity
-    """At least; converted as any quantity, `plan.throughput.lower.m_as("token/s")`."""
-    upper: Quantity
-    """At most."""
-
-    def __str__(self) -> str:
-        return f"{self.lower} to {self.upper}"
-
-
-class Estimate(Setup):
+class Estimate(Setup, Results[Bounds]):
     """A setup and what follows from it: memory of each device, times of passes, rates and costs."""
 
     @cached_property
@@ -84,14 +62,14 @@ class Estimate(Setup):
     @cached_property
     def reading(self) -> StepTime:
         """The pass for the prompts, part by part, whether or not the batch fits."""
-        return time.prefill(self if self.users is None else users.alone(self))
+        return passes.prefill(self if self.users is None else passes.alone(self))
 
     @cached_property
     def writing(self) -> StepTime:
         """The pass for a token of each sequence, part by part, whether or not the batch fits."""
         if self.users is None:
-            return time.decode(self)
-        return users.together(self, self.reading, time.decode(self))
+            return passes.decode(self)
+        return passes.together(self, self.reading, passes.decode(self))
 
     @cached_property
     def fits(self) -> Any:  # a truth, or an array of them
@@ -107,7 +85,7 @@ class Estimate(Setup):
 
         Of more than so many points, what is expected is computed when it is asked for by its name.
         """
-        _ = self.fits, self.memory, self.reading, self.writing, self._rate, self.needed
+        _ = self.fits, self.memory, self.reading, self.writing, self._bounds, self.needed
         if not is_array(self.fits) or self.fits.size <= POINTS:
             _ = self.expected
         return self
@@ -130,41 +108,6 @@ class Estimate(Setup):
     def room(self) -> Quantity:
         """Return what the program may use of each device's memory."""
         return self.capacity.room
-
-    @property
-    def time_to_first_token(self) -> Bounds:
-        """Time of the pass that reads all prompts of the batch; of users, the mean of requests."""
-        return self._if_it_fits(self._first)
-
-    @property
-    def time_per_token(self) -> Bounds:
-        """Time of the pass that writes the next token of each sequence, the mean of an answer."""
-        return self._if_it_fits(self._token)
-
-    @property
-    def answer_time(self) -> Bounds:
-        """Time from the start to the last token."""
-        return self._if_it_fits(self._answer)
-
-    @property
-    def throughput(self) -> Bounds:
-        """Tokens that all sequences together write in a second, the reading of prompts included."""
-        return self._if_it_fits(self._rate)
-
-    @property
-    def cost_per_token(self) -> Bounds | None:
-        """Cost of a token that is written, devices always busy; None where no price was given."""
-        return self._for_a_token(self.cost_of_token)
-
-    @property
-    def energy_per_token(self) -> Bounds | None:
-        """Energy of a token that is written; None where no power is published."""
-        return self._for_a_token(self.energy_of_token)
-
-    @property
-    def carbon_per_token(self) -> Bounds | None:
-        """Emissions of a token that is written; None where no grid is given."""
-        return self._for_a_token(self.carbon_of_token)
 
     @property
     def expected(self) -> Expectation | None:
@@ -191,20 +134,37 @@ class Estimate(Setup):
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """Each point: what was asked, its bounds, and what is expected, by the names of a plan."""
-        named = {"model": self.model.key, "device": self.device.key}
-        values = {name: getattr(self, name) for name in (*COUNTS, "experts", *RESULTS)}
-        expected = {} if self.expected is None else self._expected_values
+        values = {name: getattr(self, name) for name in (*COUNTS, "experts", *FOUND)}
+        ranges = {name: found for name in RANGES if (found := self.around(name))}
+        known = None if self.expected is None else self._expected_values
+        every = values, known, ranges
         if not is_array(self.fits):
-            return fixed((named | values | self._expectation_of_point(values | expected),))
-        points = []
-        for index in numpy.ndindex(self.fits.shape):
-            point = {name: self._at(value, index) for name, value in values.items()}
-            here = {name: self._at(value, index) for name, value in expected.items()}
-            points.append(named | point | self._expectation_of_point(point | here))
-        return fixed(tuple(points))
+            return fixed((self._point(*every),))
+        indices = numpy.ndindex(self.fits.shape)
+        return fixed(tuple(self._point(*self._at(every, index)) for index in indices))
+
+    @property
+    def _expected_values(self) -> dict[str, Any]:
+        """What is expected, and the parts of both passes."""
+        assert self.expected is not None
+        values = {name: self.expected.get(name) for name in RANGES}
+        parts = {name: self.expected.parts.get(name) for name in ("reading", "writing")}
+        return {**values, **self.expected.percentiles, **parts}
+
+    def _point(
+        self, values: Point, known: dict[str, Any] | None, ranges: Mapping[str, Around]
+    ) -> Point:
+        told = {"basis": self.basis, "expected": known, "interval": {}, "not_expected": None}
+        if self.expected is None or not values["fits"]:
+            reason = self.not_expected or expectation.UNFIT.reason
+            told |= {"basis": intervals.PEAKS, "expected": None, "not_expected": reason}
+        else:
+            told["interval"] = {name: found.facts for name, found in ranges.items()}
+            told["not_expected"] = self.expected.missing or None
+        return {"model": self.model.key, "device": self.device.key, **values, **told}
 
     def _at(self, value: Any, index: tuple[int, ...]) -> Any:
-        """What an array, or each array of a tuple, holds of one point."""
+        """What an array, or each array of a record, holds of one point."""
         if isinstance(value, tuple):
             ends = (self._at(end, index) for end in value)
             return Bounds(*ends) if isinstance(value, Bounds) else tuple(ends)
@@ -212,6 +172,8 @@ class Estimate(Setup):
             return quantity(self._at(value.magnitude, index), str(value.units))
         if isinstance(value, Mapping):
             return {name: self._at(part, index) for name, part in value.items()}
+        if isinstance(value, Around):
+            return Around(*(self._at(part, index) for part in vars(value).values()))
         if value is None:
             return None
         return numpy.broadcast_to(value, self.fits.shape)[index].item()
@@ -233,97 +195,46 @@ class Estimate(Setup):
         found = self.around(name)
         return None if found is None else found.ends
 
-    @property
-    def _expected_values(self) -> dict[str, Any]:
-        """What is expected, and the passes and intervals of it, by names of their own."""
-        assert self.expected is not None
-        values = {name: self.expected.get(name) for name in RANGES}
-        values |= self.expected.percentiles
-        passes = {name: self.expected.parts.get(name) for name in ("reading", "writing")}
-        ends = {name: self.interval(name) for name in RANGES}
-        return {f"expected.{name}": value for name, value in (values | passes).items()} | {
-            f"interval.{name}": value for name, value in ends.items()
-        }
-
-    def _expectation_of_point(self, point: Mapping[str, Any]) -> Point:
-        if self.expected is None or not point["fits"]:
-            reason = self.not_expected or expectation.UNFIT.reason
-            basis = intervals.PEAKS
-            return {"basis": basis, "expected": None, "interval": {}, "not_expected": reason}
-        ranges = {name: self._around_of_point(point, name) for name in RANGES}
-        return {
-            "basis": self.basis,
-            "expected": {
-                name: point[f"expected.{name}"]
-                for name in (*RANGES, *self.expected.percentiles, "reading", "writing")
-            },
-            "interval": {name: found.facts for name, found in ranges.items() if found},
-            "not_expected": self.expected.missing or None,
-        }
-
-    @staticmethod
-    def _around_of_point(point: Mapping[str, Any], name: str) -> Around | None:
-        """The range of one point, of whose values it is made."""
-        if (ends := point[f"interval.{name}"]) is None:
-            return None
-        bound = point[name].upper if name == "throughput" else point[name].lower
-        low, high = ends
-        return Around(point[f"expected.{name}"], low, high, bound)
-
     @cached_property
     def _expectation(self) -> Expectation | Missing:
-        if not largest(self.fits):
-            return expectation.UNFIT
         return expectation.of(self, self.fits)
 
-    @cached_property
-    def _first(self) -> Bounds:
-        return Bounds(self.reading.lower, self._without_overlap[0])
+    def result(self, name: str) -> Any:
+        return self._bounds[name]
 
     @cached_property
-    def _token(self) -> Bounds:
-        alone = self.writing if self.users is None else time.decode(users.alone(self))
-        return Bounds(alone.lower, self._without_overlap[1])
+    def _bounds(self) -> dict[str, Bounds | None]:
+        """All that lies between bounds, NaN where it does not fit: a rate falls as times grow."""
+        one = self.writing if self.users is None else passes.decode(passes.alone(self))
+        first, token = self.reading.lower, one.lower
+        answer = serving.answer_time(first, self.generated, token)
+        if self.users is not None:
+            answer = passes.least_answer(self, answer, self.writing)
+        fastest = results_of(self, first, token, answer)
+        slowest = results_of(self, *self._without_overlap)
+        bounds: dict[str, Bounds | None] = {}
+        for name, least in fastest.items():
+            most = slowest[name]
+            if least is None or most is None:
+                bounds[name] = None
+                continue
+            ends = (most, least) if name == "throughput" else (least, most)
+            bounds[name] = Bounds(*(where_it_fits(self.fits, end) for end in ends))
+        return bounds
 
-    @cached_property
+    @property
     def _without_overlap(self) -> tuple[Quantity, Quantity]:
         """Times to first token and per token where the parts of each step follow one another.
 
         What does not fit has those of its passes.
         """
-        passes = self.reading.upper, self.writing.upper
+        first, token = self.reading.upper, self.writing.upper
         if self.users is None or not largest(self.fits):
-            return passes
-        met = users.loops(self, self.fits, without_overlap)[0]
-        first, token = (
-            from_parts(where(self.fits, each.m_as("s"), alone.m_as("s")), each._units)
-            for each, alone in zip(met, passes, strict=True)
+            return first, token
+        met, *_ = passes.loops(
+            self, self.fits, without_overlap, lambda one: passes.decode(one).upper
         )
-        return first, token
-
-    @cached_property
-    def _answer(self) -> Bounds:
-        first, token, count = self._first, self._token, self.generated
-        lower = serving.answer_time(first.lower, count, token.lower)
-        if self.users is not None:
-            lower = users.least_answer(self, lower, self.writing)
-        return Bounds(lower, serving.answer_time(first.upper, count, token.upper))
-
-    @cached_property
-    def _rate(self) -> Bounds:
-        answer = self._answer
-        return Bounds(self.throughput_of(answer.upper), self.throughput_of(answer.lower))
-
-    def _for_a_token(self, of_rate: Callable[[Quantity], Quantity | None]) -> Bounds | None:
-        """The price or the power of all devices, spread over what they write."""
-        least, most = of_rate(self._rate.upper), of_rate(self._rate.lower)
-        if least is None or most is None:
-            return None
-        return self._if_it_fits(Bounds(least, most))
-
-    def _if_it_fits(self, bounds: Bounds) -> Bounds:
-        lower, upper = (
-            from_parts(where(self.fits, bound.magnitude, math.nan), bound._units)
-            for bound in bounds
+        return (
+            where_it_fits(self.fits, met[0], first.m_as("s")),
+            where_it_fits(self.fits, met[1], token.m_as("s")),
         )
-        return Bounds(lower, upper)

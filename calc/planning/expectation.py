@@ -6,48 +6,46 @@ missing stands in its place.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 from calc.catalog.intervals import FIRST_TOKENS, TOKENS, Interval
 from calc.catalog.machines import NotMeasured
-from calc.core.arrays import Truths, numpy
+from calc.core.arrays import numpy
 from calc.core.elementwise import largest
 from calc.core.fixed import fix_fields
 from calc.core.formatting import columns
-from calc.core.units import Quantity, quantity
-from calc.laws import serving
-from calc.planning import time, users
+from calc.core.units import Quantity, from_parts
+from calc.planning import passes
+from calc.planning.results import Results, results_of, where_it_fits
 from calc.planning.service.loops import PERCENTILES, closed_loop
-from calc.planning.setup import Setup, is_array
+from calc.planning.setup import COUNTS, Setup, is_array
 from calc.steps.expectation import Missing, Parts, if_measured
-from calc.steps.job import SECOND
+
+UNFIT = Missing("Nothing is expected of what does not fit.")
 
 
 @dataclass(frozen=True)
-class Expectation:
+class Expectation(Results[Quantity]):
     """Times, rates and costs that a program is expected to reach, and the parts of its passes.
 
     Where one pass has a rate that was not measured, what stands on it raises the sentence that
     names the rate; the other pass has its time.
     """
 
-    setup: Setup
     reading: Parts | None
-    """The pass that reads all prompts, kind by kind of what it launches."""
+    """The pass that reads all prompts, kind by kind of what it launches; of arrays that of some."""
     writing: Parts | None
     """The pass that writes a token of each sequence."""
+    results: Mapping[str, Quantity | None]
+    """Times, rates and costs by their names, as far as they are expected; NaN where it does not
+    fit."""
+    parts: Mapping[str, Mapping[str, Quantity]] = field(default_factory=dict)
+    """The times of both passes, by kind of what they launch."""
     missing: str = ""
     """Which rate was not measured, where one of the passes is not expected."""
-    times: Mapping[str, Quantity] = field(default_factory=dict)
-    """Of the passes that are expected; arrays of what fits, and `passes` has some of it then."""
-    parts: Mapping[str, Mapping[str, Quantity]] = field(default_factory=dict)
-    """Of these passes, by kind of what they launch."""
-    fits: Truths | None = None
-    """Of arrays, which points fit, and have an expectation."""
     percentiles: Mapping[str, Quantity] = field(default_factory=dict)
     """Of users, both times at the percentiles of requests: "time_to_first_token_p99"."""
 
@@ -62,11 +60,12 @@ class Expectation:
 
     def get(self, name: str) -> Quantity | None:
         """One of the quantities by its name; None where it stands on what was not measured."""
-        try:
-            value: Quantity | None = getattr(self, name)
-        except NotMeasured:
-            return None
-        return value
+        return self.results.get(name)
+
+    def result(self, name: str) -> Any:
+        if name not in self.results:
+            raise NotMeasured(self.missing)
+        return self.results[name]
 
     @property
     def main(self) -> Parts:
@@ -77,164 +76,115 @@ class Expectation:
 
     def alike(self, name: str) -> Interval | None:
         """Return how far rows like it are off, of one of the quantities by its name."""
-        first = name == "time_to_first_token" and self.reading is not None
-        return self.reading.alike if first and self.reading is not None else self.main.alike
+        first = self.reading if name == "time_to_first_token" else None
+        return (first or self.main).alike
 
     def __str__(self) -> str:
         tables = (columns(parts.rows(title)) for title, parts in self.passes.items())
         return "\n\n".join("\n".join(table) for table in tables)
 
-    @property
-    def time_to_first_token(self) -> Quantity:
-        """Time of the pass that reads all prompts of the batch."""
-        return self._everywhere(self._time("reading"))
-
-    @property
-    def time_per_token(self) -> Quantity:
-        """Time of the pass that writes the next token of each sequence, the mean of an answer."""
-        return self._everywhere(self._time("writing"))
-
-    @property
-    def answer_time(self) -> Quantity:
-        """Time from the start to the last token."""
-        return self._everywhere(self._answer)
-
-    @property
-    def throughput(self) -> Quantity:
-        """Tokens that all sequences together write in a second, the reading of prompts included."""
-        return self._everywhere(self.setup.throughput_of(self._answer))
-
-    @property
-    def cost_per_token(self) -> Quantity | None:
-        """Cost of a token that is written, devices always busy; None where no price was given."""
-        return self._of_token(self.setup.cost_of_token)
-
-    @property
-    def energy_per_token(self) -> Quantity | None:
-        """Energy of a token that is written; None where no power is published."""
-        return self._of_token(self.setup.energy_of_token)
-
-    @property
-    def carbon_per_token(self) -> Quantity | None:
-        """Emissions of a token that is written; None where no grid is given."""
-        return self._of_token(self.setup.carbon_of_token)
-
-    def _of_token(self, of_rate: Callable[[Quantity], Quantity | None]) -> Quantity | None:
-        value = of_rate(self.setup.throughput_of(self._answer))
-        return None if value is None else self._everywhere(value)
-
-    @cached_property
-    def _answer(self) -> Quantity:
-        first, token = self._time("reading"), self._time("writing")
-        return serving.answer_time(first, self.setup.generated, token)
-
-    def _time(self, name: str) -> Quantity:
-        """The time of a pass, which was measured."""
-        if name not in self.times:
-            raise NotMeasured(self.missing)
-        return self.times[name]
-
-    def _everywhere(self, value: Quantity) -> Quantity:
-        """What was found of the points that fit, at their places; NaN at all others."""
-        if self.fits is None:
-            return value
-        spread = numpy.full(self.fits.shape, math.nan)
-        spread[self.fits] = value.magnitude
-        return quantity(spread, str(value.units))
-
 
 def of(setup: Setup, fits: Any) -> Expectation | Missing:
-    """What is expected where it fits, or the sentence that says which measured rate is missing.
-
-    Of an array of points each group on the same devices, of the same lengths, is one calculation.
-    """
+    """What is expected where it fits, or the sentence that says which measured rate is missing."""
+    if not largest(fits):
+        return UNFIT
     if setup.link is not None and largest(setup.devices) > 1:
         return Missing("messages over the link that is given were not measured")
-    if is_array(fits) and not fits.any():
-        return UNFIT
     if setup.users is not None:
         return _of_users(setup, fits)
     if not is_array(fits):
-        return _of_lengths(setup)
-    names, counts = users.COUNTS, _counts(setup, fits)
-    same, places = numpy.unique(counts[:-1], axis=1, return_inverse=True)
-    count = counts.shape[1]
-    times = {name: numpy.empty(count) for name in ("reading", "writing")}
-    parts: dict[str, dict[str, Any]] = {name: {} for name in times}
+        return _of_batch(setup)
+    return _of_batches(setup, fits)
+
+
+def _of_batch(setup: Setup) -> Expectation | Missing:
+    """What is expected of batches of one length on so many devices, all of which fit."""
+    asked = {"reading": passes.expected_prefill, "writing": passes.expected_decode}
+    made = {name: if_measured(partial(expect, setup)) for name, expect in asked.items()}
+    missing = [parts for parts in made.values() if isinstance(parts, Missing)]
+    known = {name: parts for name, parts in made.items() if isinstance(parts, Parts)}
+    if len(missing) == len(made):
+        return missing[0]
+    reading, writing = known.get("reading"), known.get("writing")
+    times = (None if parts is None else parts.total for parts in (reading, writing))
+    return Expectation(
+        reading,
+        writing,
+        results_of(setup, *times),
+        {name: dict(parts) for name, parts in known.items()},
+        missing[0].reason if missing else "",
+    )
+
+
+def _of_batches(setup: Setup, fits: Any) -> Expectation | Missing:
+    """The same of arrays: batches of the same lengths on the same devices are one calculation."""
     made: Expectation | Missing = UNFIT
-    for place, lengths in enumerate(same.T):
-        here = places.ravel() == place
-        made = _of_lengths(_asked(setup, names, (*lengths, counts[-1][here])))
+    spread: dict[str, dict[str, Any]] = {}
+    for here, alike in _alike(setup, fits):
+        made = _of_batch(alike)
         if isinstance(made, Missing):
             return made
-        for name, total in made.times.items():
-            times[name][here] = total.m_as("s")
-            for part, time_of_part in made.parts[name].items():
-                column = parts[name].setdefault(part, numpy.zeros(count))
-                column[here] = time_of_part.m_as("s")
+        for kind, found in {"results": made.results, **made.parts}.items():
+            column = spread.setdefault(kind, {})
+            for name, value in found.items():
+                column[name] = _put(column.get(name), value, here)
     assert isinstance(made, Expectation)
-    known = {name: SECOND * times[name] for name in made.times}
-    made = replace(made, setup=_asked(setup, names, counts), times=known, fits=fits)
-    spread = {
-        name: {part: made._everywhere(SECOND * column) for part, column in columns.items()}
-        for name, columns in parts.items()
-        if name in known
-    }
-    return replace(made, parts=spread)
+    masked = {kind: _masked(fits, found) for kind, found in spread.items()}
+    return replace(made, results=masked.pop("results"), parts=masked)
 
 
-def _counts(setup: Setup, fits: Any) -> Any:
-    """A row for each of the counts, with those of the points that fit."""
-    rows = (getattr(setup, name).magnitude for name in users.COUNTS)
-    return numpy.stack([numpy.broadcast_to(row, fits.shape)[fits] for row in rows])
+def _put(column: Quantity | None, value: Quantity | None, here: Any) -> Quantity | None:
+    """A column of zeros, or the one that is there, with values at some places."""
+    if value is None:
+        return None
+    numbers = numpy.zeros(here.shape) if column is None else column.magnitude.copy()
+    numbers[here] = value.magnitude
+    return from_parts(numbers, value._units)
+
+
+def _alike(setup: Setup, fits: Any) -> Iterator[tuple[Any, Setup]]:
+    """Yield the points that fit by groups in which batches alone differ, and where these are."""
+    counts = {name: getattr(setup, name).magnitude for name in COUNTS}
+    spread = {name: numpy.broadcast_to(count, fits.shape)[fits] for name, count in counts.items()}
+    batches, others = spread.pop("batch"), numpy.stack(list(spread.values()))
+    same, places = numpy.unique(others, axis=1, return_inverse=True)
+    for place, group in enumerate(same.T):
+        among = places.ravel() == place
+        here = numpy.zeros_like(fits)
+        here[fits] = among
+        yield (
+            here,
+            passes.with_counts(
+                setup, dict(zip(spread, group, strict=True)) | {"batch": batches[among]}
+            ),
+        )
 
 
 def _of_users(setup: Setup, fits: Any) -> Expectation | Missing:
     """Return what users are expected to meet, by passes of a prompt alone and of all users."""
-    counts = _counts(setup, fits) if is_array(fits) else None
-    one = setup if counts is None else _asked(setup, users.COUNTS, counts[:, 0])
+    _, one = next(passes.points(setup, fits))
+    step = passes.expected_decode
     try:
-        (first, token), *late = users.loops(setup, fits, closed_loop)
-        reading = time.expected_prefill(users.alone(one))
-        writing = time.expected_decode(one)
+        met, *late = passes.loops(setup, fits, closed_loop, lambda point: step(point).total)
+        reading, writing = passes.expected_prefill(passes.alone(one)), step(one)
     except NotMeasured as missing:
         return Missing(str(missing))
     mixture = setup.model.experts is not None
-    reading = reading.as_rows_of(FIRST_TOKENS, mixture)
-    writing = writing.as_rows_of(TOKENS, mixture)
-    percentiles = {
-        f"{name}_p{100 * share:g}": times[place]
-        for place, name in enumerate(("time_to_first_token", "time_per_token"))
-        for share, times in zip(PERCENTILES, late, strict=True)
+    found = results_of(setup, *(where_it_fits(fits, time, 1.0) for time in met))
+    return Expectation(
+        reading.as_rows_of(FIRST_TOKENS, mixture),
+        writing.as_rows_of(TOKENS, mixture),
+        _masked(fits, found),
+        percentiles={
+            f"{name}_p{100 * share:g}": times[place]
+            for place, name in enumerate(("time_to_first_token", "time_per_token"))
+            for share, times in zip(PERCENTILES, late, strict=True)
+        },
+    )
+
+
+def _masked(fits: Any, found: Mapping[str, Quantity | None]) -> dict[str, Any]:
+    """What was found, NaN where it does not fit."""
+    return {
+        name: None if value is None else where_it_fits(fits, value) for name, value in found.items()
     }
-    times = {"reading": first, "writing": token}
-    made = Expectation(setup, reading, writing, "", times, percentiles=percentiles)
-    if counts is None:
-        return made
-    times = {name: time[fits] for name, time in times.items()}
-    return replace(made, setup=_asked(setup, users.COUNTS, counts), times=times, fits=fits)
-
-
-def _asked(setup: Setup, names: Sequence[str], counts: Any) -> Setup:
-    """The setup with other counts, numbers or arrays."""
-    asked: dict[str, Any] = {
-        name: quantity(count, "") for name, count in zip(names, counts, strict=True)
-    }
-    return replace(setup, **asked)
-
-
-UNFIT = Missing("Nothing is expected of what does not fit.")
-
-
-def _of_lengths(setup: Setup) -> Expectation | Missing:
-    """What is expected of batches of one length on so many devices."""
-    asked = {"reading": time.expected_prefill, "writing": time.expected_decode}
-    made = {name: if_measured(partial(expect, setup)) for name, expect in asked.items()}
-    missing = [parts for parts in made.values() if isinstance(parts, Missing)]
-    passes = {name: parts for name, parts in made.items() if isinstance(parts, Parts)}
-    if not passes:
-        return missing[0]
-    times = {name: parts.total for name, parts in passes.items()}
-    known = {name: dict(parts) for name, parts in passes.items()}
-    of_both = passes.get("reading"), passes.get("writing")
-    return Expectation(setup, *of_both, missing[0].reason if missing else "", times, known)

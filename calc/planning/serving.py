@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,22 +13,150 @@ from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.arguments import one_of
 from calc.core.errors import InputError
+from calc.core.fixed import Fixed
 from calc.core.law import AT_LEAST_ONE
-from calc.core.report import Answer, Table, common_first, values
+from calc.core.report import Answer, Table, common_first
 from calc.core.units import QuantityLike
-from calc.planning import advice, drawing, files, report
+from calc.planning import advice, assumptions, drawing, files, report
 from calc.planning.capacity import on_fewest_devices
 from calc.planning.choice import RULES, check_devices, chosen_by, cut
-from calc.planning.estimate import COUNTS, Estimate, Point
+from calc.planning.estimate import Estimate
 from calc.planning.nouns import Prices, Server
 from calc.planning.service.loops import Clients
-from calc.planning.setup import is_array, whole_count
+from calc.planning.setup import COUNTS, is_array, whole_count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Plan(Estimate, Answer):
+class Told(Answer):
+    """What is said of a plan, or of plans of one model on several kinds of device."""
+
+    _SENTENCES = (
+        ("assumptions", "Assumed"),
+        ("drawn", "Power"),
+        ("changes", "What would change it"),
+    )
+
+    @property
+    def _plans(self) -> tuple[Plan, ...]:
+        raise NotImplementedError
+
+    refused: Mapping[str, str] = Fixed()
+    """Devices that cannot be planned for, and why."""
+    with_parts: bool = False
+    """Whether the parts of the expected passes are printed too."""
+
+    @property
+    def of_one_point(self) -> bool:
+        """Whether this is one plan of one point."""
+        several = len(self._plans) + len(self.refused) > 1
+        return not several and not is_array(self._plans[0].fits)
+
+    def _assumptions(self) -> Iterator[str]:
+        yield from self._common(assumptions.assumptions)
+
+    @cached_property
+    def what_would_change(self) -> tuple[str, ...]:
+        """Plan what would make this another answer, a sentence each, when it is asked for.
+
+        `explain` and JSON ask; what `print` shows does not, since it takes as long as some plans.
+        """
+        if not self.of_one_point:
+            count = sum(len(plan.points) for plan in self._plans)
+            raise InputError(
+                f"what would change is told of one point, and this plan has {count}:"
+                " plan the one that is meant"
+            )
+        [plan] = self._plans
+        return tuple(advice.changes(plan) if plan.fits else advice.ways_to_fit(plan))
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What would change it, of one point."""
+        return self.what_would_change if self.of_one_point else ()
+
+    @property
+    def drawn(self) -> list[str]:
+        """What such devices themselves were measured to draw, beside the box's power."""
+        return [assumptions.drawn(plan) for plan in self._plans]
+
+    @property
+    def answer(self) -> str:
+        """What one point takes, or what is the same for all."""
+        if self.of_one_point:
+            return report.answer(self._plans[0])
+        return report.points_answer(self._plans)
+
+    @property
+    def stands_on(self) -> str:
+        """Whose rates it stands on, and how far off rows like it were."""
+        return report.bases(self._named)[0]
+
+    @property
+    def chosen(self) -> list[str]:
+        """What was left out and chosen, and the formats, of all or of some."""
+        return self._common(lambda plan: report.chosen(plan, self.of_one_point))
+
+    @property
+    def caveats(self) -> list[str]:
+        """What may make it another answer, what is a bound, and devices without a plan."""
+        return [
+            *report.bases(self._named)[1],
+            *self._common(assumptions.caveats),
+            *self.refused.values(),
+        ]
+
+    @property
+    def _named(self) -> list[tuple[str, Plan]]:
+        return [(plan.device.name, plan) for plan in self._plans]
+
+    def _common(self, told: Callable[[Plan], Iterator[str]]) -> list[str]:
+        return common_first([(name, tuple(told(plan))) for name, plan in self._named])
+
+    @cached_property
+    def tables(self) -> Sequence[Table]:
+        """What one point takes, with its parts where they are asked for, or a line for each."""
+        if not self.of_one_point:
+            return report.points_tables(self._plans)
+        return [*report.parts_table(self._plans[0]), *self._passes]
+
+    @cached_property
+    def _passes(self) -> list[Table]:
+        """The parts of the passes that are expected, where they are asked for."""
+        expected = self._plans[0].expected if self.with_parts else None
+        passes = {} if expected is None else expected.passes
+        return [Table(parts.rows(title), detail=True) for title, parts in passes.items()]
+
+    def table(self) -> str:
+        """The short answer, and the parts where they are asked for, however many lines they take."""
+        passes = ("\n".join(table.lines) for table in self._passes)
+        return "\n\n".join([super().table(), *passes])
+
+    @cached_property
+    def facts(self) -> Mapping[str, object]:
+        """The points, and what is said of them, by names that stay."""
+        model = self._plans[0].model.key
+        points = [point for plan in self._plans for point in plan.points]
+        unfit = [{"model": model, "fits": False, "device": key} for key in self.refused]
+        return {
+            "rows": [*points, *unfit],
+            **self.headline,
+            "assumptions": self.assumptions,
+            "what_would_change": self.changes,
+            "parts": report.parts(self._plans[0]) if self.of_one_point else [],
+            "left_out": list(self.refused.values()),
+        }
+
+    def draw(self) -> Figure:
+        """Throughput against the time per token over the points, what is expected with its band."""
+        curves = list(map(report.curve, self._plans))
+        if not any(curve.points for curve in curves):
+            raise InputError("none of the points fits, and there is nothing to draw")
+        return drawing.front(curves, [], "Throughput (token/s)")
+
+
+class Plan(Estimate, Told):
     """What serving takes: memory, times, rates and costs, each a quantity or an array of them.
 
     `time_to_first_token`, `time_per_token`, `answer_time`, `throughput`, `cost_per_token` and
@@ -60,60 +188,9 @@ class Plan(Estimate, Answer):
     energy                      856.8 mJ/token  1.207 J/token  ≥0.857 to 1.42 J/token
     """
 
-    def _assumptions(self) -> Iterator[str]:
-        return report.assumptions(self)
-
-    @cached_property
-    def what_would_change(self) -> tuple[str, ...]:
-        """Plan what would make this another answer, a sentence each, when it is asked for.
-
-        `explain` and JSON ask; what `print` shows does not, since it takes as long as some plans.
-        """
-        if is_array(self.fits):
-            raise InputError(
-                f"what would change is told of one point, and this plan has {self.fits.size}:"
-                " plan the one that is meant"
-            )
-        return tuple(advice.changes(self) if self.fits else advice.ways_to_fit(self))
-
     @property
-    def answer(self) -> str:
-        """What it takes, in a line."""
-        return Plans((self,)).answer
-
-    @property
-    def stands_on(self) -> str:
-        """Whose rates it stands on, and how far off rows like it were."""
-        return report.stands_on(self)
-
-    @property
-    def chosen(self) -> tuple[str, ...]:
-        """What was left out and chosen, and the formats."""
-        return tuple(report.chosen(self))
-
-    @property
-    def caveats(self) -> tuple[str, ...]:
-        """What may make it another answer."""
-        return tuple(report.caveats(self))
-
-    @cached_property
-    def tables(self) -> Sequence[Table]:
-        """What it takes, or a line for each point of an array."""
-        return Plans((self,)).tables
-
-    @cached_property
-    def sentences(self) -> Mapping[str, Sequence[str]]:
-        """What it stands on, and of one point what would change it."""
-        return Plans((self,)).sentences
-
-    @cached_property
-    def facts(self) -> Mapping[str, object]:
-        """Its points, and what is said of them, by names that stay."""
-        return Plans((self,)).facts
-
-    def draw(self) -> Figure:
-        """Throughput against the time per token over the points, what is expected with its band."""
-        return Plans((self,)).draw()
+    def _plans(self) -> tuple[Plan, ...]:
+        return (self,)
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
@@ -137,124 +214,16 @@ class Plan(Estimate, Answer):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plans(Answer):
+class Plans(Told):
     """Plans of one model, one for each kind of device, side by side."""
-
-    _SENTENCES = (
-        ("assumptions", "Assumed"),
-        ("drawn", "Power"),
-        ("what_would_change", "What would change it"),
-    )
 
     plans: tuple[Plan, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Devices that cannot be planned for, and why."""
     with_parts: bool = False
-    """Whether the parts of the expected passes are printed too."""
 
     @property
-    def points(self) -> list[Point]:
-        """The points of all plans."""
-        return [point for plan in self.plans for point in plan.points]
-
-    @property
-    def of_one_point(self) -> bool:
-        """Whether this is one plan of one point."""
-        return len(self.points) == len(self.plans) + len(self.refused) == 1
-
-    def _assumptions(self) -> Iterator[str]:
-        yield from common_first([(plan.device.name, plan.assumptions) for plan in self.plans])
-
-    @property
-    def what_would_change(self) -> list[str]:
-        """Of one point, what would make it another answer."""
-        return list(self.plans[0].what_would_change) if self.of_one_point else []
-
-    @property
-    def drawn(self) -> list[str]:
-        """What such devices themselves were measured to draw, beside the box's power."""
-        return [report.drawn(plan) for plan in self.plans]
-
-    @property
-    def left_out(self) -> list[str]:
-        """Why there is no plan for the other devices."""
-        return list(self.refused.values())
-
-    @property
-    def answer(self) -> str:
-        """What one point takes, or what is the same for all."""
-        if self._side_by_side:
-            return report.points_answer(self.plans)
-        return report.answer(self.plans[0])
-
-    @property
-    def stands_on(self) -> str:
-        """Whose rates it stands on."""
-        return report.bases(self._named)[0]
-
-    @property
-    def chosen(self) -> list[str]:
-        """What was chosen of all, or of some."""
-        alone = not self._side_by_side
-        return common_first(
-            [(plan.device.name, tuple(report.chosen(plan, alone))) for plan in self.plans]
-        )
-
-    @property
-    def caveats(self) -> list[str]:
-        """What may make it another answer, what is a bound, and devices without a plan."""
-        told = [(name, plan.caveats) for name, plan in self._named]
-        shared = common_first(told)
-        return [*report.bases(self._named)[1], *shared, *self.left_out]
-
-    @property
-    def _named(self) -> list[tuple[str, Plan]]:
-        return [(plan.device.name, plan) for plan in self.plans]
-
-    @cached_property
-    def tables(self) -> Sequence[Table]:
-        """What one point takes, with its parts where they are asked for, or a line for each."""
-        if self._side_by_side:
-            return report.points_tables(self.plans)
-        return [*report.parts_table(self.plans[0]), *self._passes]
-
-    @cached_property
-    def _passes(self) -> list[Table]:
-        """The parts of the passes that are expected, where they are asked for."""
-        if not self.with_parts or (expected := self.plans[0].expected) is None:
-            return []
-        return [Table(parts.rows(title), detail=True) for title, parts in expected.passes.items()]
-
-    def table(self) -> str:
-        """The short answer, and the parts where they are asked for, however many lines they take."""
-        passes = ("\n".join(table.lines) for table in self._passes)
-        return "\n\n".join([super().table(), *passes])
-
-    def draw(self) -> Figure:
-        """Throughput against the time per token over the points, what is expected with its band."""
-        curves = []
-        for plan in self.plans:
-            points = [point for point in plan.points if point["fits"]]
-            curves.append(report.curve(plan, points))
-        if not any(curve.points for curve in curves):
-            raise InputError("none of the points fits, and there is nothing to draw")
-        return drawing.front(curves, [], "Throughput (token/s)")
-
-    @cached_property
-    def facts(self) -> dict[str, object]:
-        """The points, and what is said of them, by names that stay."""
-        unfit = {"model": self.plans[0].model.key, "fits": False}
-        return {
-            "rows": [*self.points, *({**unfit, "device": key} for key in self.refused)],
-            **self.headline,
-            **values(self, "assumptions what_would_change"),
-            "parts": report.parts(self.plans[0]) if self.of_one_point else [],
-            "left_out": self.left_out,
-        }
-
-    @property
-    def _side_by_side(self) -> bool:
-        return len(self.plans) + len(self.refused) > 1 or is_array(self.plans[0].fits)
+    def _plans(self) -> tuple[Plan, ...]:
+        return self.plans
 
 
 def plan(

@@ -20,7 +20,6 @@ from calc.core.arguments import check_is, check_shapes, counted, whole_numbers
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.laws import cost, serving
 from calc.networks import transformer
 from calc.planning.nouns import Prices, Server
 from calc.steps.job import Formats, Job, Layout
@@ -33,6 +32,8 @@ QUANTISED = {"int8": "w8a8"}  # what the weights are called of products in as fe
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 MOST_USERS = 1e5  # whose loop is simulated in seconds
 MOST_PAID = 100_000  # USD/hour of a device, so that what is computed from it stays a number
+COUNTS = ("devices", "copies", "batch", "prompt", "generated")
+"""What may be an array of a plan."""
 A_TOKEN = quantity(1, "token")
 ONE = quantity(1, "")
 WITHIN = ONE  # the PUE of what is counted inside of the building alone
@@ -122,7 +123,10 @@ class Setup:
         transformer.forward_flops(model, largest(setup.context))  # refuses one that is too long
         if setup.grid is not None:
             _ = grids.intensity(setup.grid)  # refuses what is no country
-        _ = setup.kept  # refuses what is no format
+        kept = Weights.of(model, weights)  # refuses what is no format
+        for group, size in kept.sizes.items():
+            _check_one("weights", size, kept.given[group])
+        _check_one("kv", formats.cache_size("kv", setup.kv), setup.kv)
         setup.device.peak(setup.dtype)  # and what the device does not compute in
         return setup
 
@@ -157,7 +161,7 @@ class Setup:
     @cached_property
     def job(self) -> Job:
         """The model on this machine, each matrix of a copy in a slice for each of its devices."""
-        sizes = Formats(self.dtype, self.weights, self.kv_size)
+        sizes = Formats(self.dtype, self.weights, formats.cache_size("kv", self.kv))
         return Job(self.model, self.machine, self.layout, sizes, self.software)
 
     @property
@@ -175,24 +179,15 @@ class Setup:
         """Whether the machine's links are used, and the power of the whole of it is published."""
         return self.link is None and self.machine.publishes("power")
 
-    @cached_property
+    @property
     def kept(self) -> Weights:
         """The formats of the weights, by group of matrices."""
-        kept = Weights.of(self.model, self.weights)
-        for group, size in kept.sizes.items():
-            _check_one("weights", size, kept.given[group])
-        return kept
+        return self.job.weights
 
     @property
     def weights_told(self) -> str:
         """What the weights are kept in, as a sentence says it."""
         return f"weights {'as released, ' if self.kept.as_released else ''}in {self.kept}"
-
-    @cached_property
-    def kv_size(self) -> Quantity:
-        size = formats.cache_size("kv", self.kv)
-        _check_one("kv", size, self.kv)
-        return size
 
     @property
     def one_copy(self) -> Self:
@@ -201,39 +196,10 @@ class Setup:
             return self
         return replace(self, devices=self.tensor, copies=ONE)
 
-    def throughput_of(self, answer_time: Quantity) -> Quantity:
-        """Tokens that all sequences together write in a second, in answers that take so long."""
-        return serving.tokens_per_second(self.batch, answer_time, self.generated * A_TOKEN)
-
-    def cost_of_token(self, throughput: Quantity) -> Quantity | None:
-        """Cost of a token that is written, devices always busy; None where no price was given."""
-        if self.price is None:
-            return None
-        return cost.cost_per_token(self.devices, self.price, throughput).to("USD/Mtoken")
-
-    def energy_of_token(self, throughput: Quantity) -> Quantity | None:
-        """Energy of a token that is written; None where no power is published."""
-        if self.power is None:
-            return None
-        taken: Quantity = cost.energy_per_token(self.devices, self.power, throughput)
-        return (taken * self.pue).to("J/token")
-
-    def carbon_of_token(self, throughput: Quantity) -> Quantity | None:
-        """Emissions of a token that is written; None where no grid is given, or no power known."""
-        taken = self.energy_of_token(throughput)
-        if taken is None or self.grid is None:
-            return None
-        return (taken * grids.intensity(self.grid)).to("g/Mtoken")
-
-    @cached_property
+    @property
     def model_memory(self) -> Quantity:
         """The weights, once."""
         return self.kept.memory
-
-    @cached_property
-    def cache_per_token(self) -> Quantity:
-        """The keys and values of a token, once."""
-        return transformer.kv_cache_per_token(self.model, self.kv_size)
 
 
 def _devices_of(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
 
@@ -60,10 +60,39 @@ def run_plans(
             "run_plans() needs a function of a module as row_of, such as"
             f" calc.planning.training_row; got {abbreviated(row_of)}"
         )
-    sweep = _Sweep(row_of, list(map(_checked, as_list("points", points))), on_progress)
-    with sweep.continued_in(resume):
-        sweep.run(executor)
-    return [{**json.loads(key), **sweep.rows[key]} for key in sweep.keys]
+    keys = list(map(_checked, as_list("points", points)))
+    settings = {"plans": f"{row_of.__module__}.{row_of.__qualname__}"}
+    file = None if resume is None else RowFile(resume, settings, COLUMNS)
+    with nullcontext(list[Row]()) if file is None else file.open() as lines:
+        finished = {json.dumps(line["point"]): line["row"] for line in lines}
+        rows = {key: finished[key] for key in keys if key in finished}
+
+        def tell() -> None:
+            if on_progress is not None:
+                on_progress(len(rows), len({*keys}))
+
+        def finish(key: str, row: Row) -> None:
+            if file is not None:
+                file.append({"point": json.loads(key), "row": row})
+            rows[key] = row
+            tell()
+
+        tell()
+        missing = [key for key in dict.fromkeys(keys) if key not in rows]
+        if executor is None:
+            for key in missing:
+                finish(key, _row(row_of, key))
+        else:
+            tasks = Tasks(executor)
+            try:
+                for key in missing:
+                    tasks.submit(key, _row, row_of, key)
+                for key, row in tasks:
+                    finish(key, row)
+            finally:
+                for key, row in tasks.cancel():
+                    finish(key, row)
+    return [{**json.loads(key), **rows[key]} for key in keys]
 
 
 def _checked(point: object) -> str:
@@ -85,56 +114,3 @@ def _row(row_of: Callable[..., Row], key: str) -> Row:
         return row_of(**json.loads(key))
     except InputError as error:
         return {"error": str(error)}
-
-
-class _Sweep:
-    """Rows that are there, by their points, and those that are to be made."""
-
-    def __init__(
-        self,
-        row_of: Callable[..., Row],
-        keys: list[str],
-        on_progress: Callable[[int, int], None] | None,
-    ) -> None:
-        self.row_of, self.keys = row_of, keys
-        self.on_progress = on_progress or (lambda done, total: None)
-        self.rows: dict[str, Row] = {}
-        self.file: RowFile | None = None
-
-    @contextmanager
-    def continued_in(self, path: Path | str | None) -> Iterator[None]:
-        if path is None:
-            yield
-            return
-        settings = {"plans": f"{self.row_of.__module__}.{self.row_of.__qualname__}"}
-        self.file = RowFile(path, settings, COLUMNS)
-        with self.file.open() as lines:
-            finished = {json.dumps(line["point"]): line["row"] for line in lines}
-            self.rows = {key: finished[key] for key in self.keys if key in finished}
-            yield
-
-    def run(self, executor: Executor | None) -> None:
-        missing = [key for key in dict.fromkeys(self.keys) if key not in self.rows]
-        self._tell()
-        if executor is None:
-            for key in missing:
-                self._finish(key, _row(self.row_of, key))
-            return
-        tasks = Tasks(executor)
-        try:
-            for key in missing:
-                tasks.submit(key, _row, self.row_of, key)
-            for key, row in tasks:
-                self._finish(key, row)
-        finally:
-            for key, row in tasks.cancel():
-                self._finish(key, row)
-
-    def _finish(self, key: str, row: Row) -> None:
-        if self.file is not None:
-            self.file.append({"point": json.loads(key), "row": row})
-        self.rows[key] = row
-        self._tell()
-
-    def _tell(self) -> None:
-        self.on_progress(len(self.rows), len(dict.fromkeys(self.keys)))

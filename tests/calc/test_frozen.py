@@ -78,7 +78,7 @@ def test_what_a_plan_is_made_of_refuses_every_change() -> None:
     with pytest.raises(TypeError, match="dict"):
         plan.writing.parts["memory"] = 2 * lower
     with pytest.raises(TypeError):
-        plan.expected.times["writing"] *= 100  # type: ignore[index]
+        plan.expected.results["time_per_token"] *= 100  # type: ignore[index]
     assert plan.expected.writing is not None
     with pytest.raises(TypeError):
         plan.expected.writing["gemm"] = lower

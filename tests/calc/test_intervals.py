@@ -14,7 +14,7 @@ from benchmarks import intervals as benchmark
 from calc import plan, quantity
 from calc.catalog import intervals
 from calc.core.errors import InputError
-from calc.planning.estimate import RANGES
+from calc.planning.results import RANGES
 from tests.calc.command import Written
 
 SOURCES = 0.77, 0.85  # of rows of sources kept back that lie inside, where 80 % are claimed

@@ -255,6 +255,21 @@ def test_a_window_that_fills_during_the_answer() -> None:
     assert made.largest_batch == (80 * 2**30 - 2 * 7_241_732_096) // (2**17 * 4096)
 
 
+def test_what_would_change_of_shared_experts_is_what_they_allow() -> None:
+    shared: dict[str, Any] = {"batch": 256, "experts": 8, "prompt": 1000, "generated": 64}
+    told = plan("mixtral-8x7b", "dgx-b200", **shared).what_would_change
+    assert any(each.startswith("INT8 weights") for each in told)
+
+
+def test_after_an_answer_of_one_token_another_would_take_the_step_of_all_users() -> None:
+    made = plan("llama-3-8b", "dgx-h100", users=16, prompt=1000, generated=0)
+    assert made.expected is not None
+    assert made.expected.writing is not None
+    assert made.expected.time_per_token == made.expected.writing.total
+    assert 0 < made.time_per_token.lower.m_as("s") < made.time_per_token.upper.m_as("s")
+    assert "the bound cuts each token" in made.stands_on
+
+
 def test_what_would_change_is_true() -> None:
     question: dict[str, Any] = {"batch": 8, "prompt": 1000, "generated": 200}
     question |= {"software": "none"}

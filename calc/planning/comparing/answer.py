@@ -17,8 +17,8 @@ from calc.core.units import Quantity
 from calc.planning import drawing, files
 from calc.planning.capacity import linked_counts, with_tensor
 from calc.planning.choice import QUANTITIES, RULES, UPPER, place, value_of
-from calc.planning.estimate import RANGES
 from calc.planning.report import bases, cell, chosen_formats, heading, in_its_unit, indistinct
+from calc.planning.results import RANGES
 from calc.planning.serving import Plan
 from calc.planning.setup import devices_text, layout
 
@@ -65,10 +65,15 @@ class Comparison(Answer):
     given: Mapping[str, object]
     """What `compare` was asked, by the names of its arguments."""
 
+    @cached_property
+    def plans(self) -> dict[Entry, Plan]:
+        """The plan of each entry that has one, at its best batch by what ranks."""
+        return {entry: self.plan_of(entry) for entry in self.entries if entry.curve}
+
     @property
     def planned(self) -> tuple[Entry, ...]:
         """The entries that have a plan."""
-        return tuple(entry for entry in self.entries if entry.curve)
+        return tuple(self.plans)
 
     @property
     def best(self) -> Plan:
@@ -110,22 +115,25 @@ class Comparison(Answer):
 
     def latency(self, plan: Plan) -> float:
         """Time per token in milliseconds."""
-        return float(self.value(plan, "time_per_token").m_as("ms"))
+        return self._number(plan, "time_per_token")
 
     def price(self, plan: Plan) -> float:
         """What a token costs, or takes of energy, in the unit of the table."""
-        return float(self.value(plan, self.paid).m_as(RANGES[self.paid][1]))
+        return self._number(plan, self.paid)
+
+    def _number(self, plan: Plan, name: str) -> float:
+        """What is compared in the unit of its column; of what is not known, infinity."""
+        value = self.value(plan, name)
+        return math.inf if value is None else float(value.m_as(RANGES[name][1]))
 
     def rank(self, entry: Entry) -> tuple[float, ...]:
         """First what was asked for; entries without it go by cost, energy and time per token."""
         if not entry.curve:
             return (1.0,)
-        plan, keys = self.plan_of(entry), []
-        for name in (QUANTITIES[self.by], "cost_per_token", "energy_per_token", "time_per_token"):
-            value = self.value(plan, name)
-            size = math.inf if value is None else value.m_as(RANGES[name][1])
-            keys.append(-size if name == "throughput" else size)
-        return (0.0, *keys)
+        plan, by = self.plan_of(entry), QUANTITIES[self.by]
+        others = ("cost_per_token", "energy_per_token", "time_per_token")
+        asked = (-1 if by == "throughput" else 1) * self._number(plan, by)
+        return (0.0, asked, *(self._number(plan, name) for name in others))
 
     def label(self, entry: Entry) -> str:
         """An entry by what tells it from the others.
@@ -144,7 +152,7 @@ class Comparison(Answer):
         if not self.planned:
             return "; ".join(["none of them is planned", *asked])
         first, name = self.entries[0], QUANTITIES[self.by]
-        plan = self.plan_of(first)
+        plan = self.plans[first]
         asked.insert(0, f"{plan.prompt} + {plan.generated} tokens")
         value = self.value(plan, name)
         of = "" if value is None else f", {three(value, RANGES[name][1])} {RANGES[name][1]}"
@@ -170,8 +178,7 @@ class Comparison(Answer):
         """What each stands on where that differs, ranks that may be others, and who has no plan."""
         caveats = [*bases(self._plans)[1]] if self.planned else []
         caveats += indistinct([plan.interval(QUANTITIES[self.by]) for _, plan in self._plans])
-        hosted = {plan.in_machine for _, plan in self._plans if plan.power is not None}
-        if len(hosted) > 1:
+        if len({plan.in_machine for _, plan in self._plans if plan.power is not None}) > 1:
             alone = [name for name, plan in self._plans if not plan.in_machine]
             caveats.append(
                 f"Energies are not of one kind: that of {', '.join(alone)} leaves out hosts and"
@@ -183,19 +190,15 @@ class Comparison(Answer):
                 f"{', '.join(lacking)}: no {RULES[self.by]} is known, so that it stands behind"
                 " those of which one is."
             )
-        told = [(name, plan.caveats) for name, plan in self._plans]
+        caveats += common_first([(name, plan.caveats) for name, plan in self._plans])
         unplanned = [of for of in self.entries if not of.curve]
-        return [
-            *caveats,
-            *common_first(told),
-            *(f"{self.label(of)} {of.reason}." for of in unplanned),
-            *(of.doubt for of in unplanned if of.doubt),
-        ]
+        caveats += [f"{self.label(of)} {of.reason}." for of in unplanned]
+        return caveats + [of.doubt for of in unplanned if of.doubt]
 
     @property
     def _plans(self) -> list[tuple[str, Plan]]:
         """The plan of each by its name, in the order of their ranks."""
-        return [(self.label(entry), self.plan_of(entry)) for entry in self.planned]
+        return [(self.label(entry), plan) for entry, plan in self.plans.items()]
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -208,16 +211,15 @@ class Comparison(Answer):
         at_bounds = [f"bound ({RANGES[bounded][1]})"] if bounded else []
         rows = [("", *kinds, "basis", "devices", self._load, *at_bounds, *heads, "on the front")]
         bounds = [("", *kinds, *heads, "what binds")]
-        for rank, entry in enumerate(self.planned, 1):
+        for rank, (entry, plan) in enumerate(self.plans.items(), 1):
             keys = [getattr(entry, kind).key for kind in kinds]
-            plan = self.plan_of(entry)
             [point] = plan.points
             size = plan.basis, _devices(plan), str(plan.batch)
             ranked = [in_its_unit(self.value(plan, bounded), bounded)] if bounded else []
-            front = _batches(self.front.get(entry, ()))
             cells = [cell(point, name) for name in names]
+            front = _batches(self.front.get(entry, ()))
             rows.append((str(rank), *keys, *size, *ranked, *cells, front))
-            ranges = [in_its_unit(getattr(plan, name), name) for name in names]
+            ranges = [in_its_unit(point[name], name) for name in names]
             bounds.append((str(rank), *keys, *ranges, str(plan.binds)))
         detail = Table(bounds, "Bounds at published rates", detail=True)
         return [Table(rows), detail] if self.planned else []
@@ -228,15 +230,15 @@ class Comparison(Answer):
 
     def rows(self) -> list[dict[str, Any]]:
         """An entry each, by its rank, with what its plan says, or the reason for none."""
-        rows = []
+        rows: list[dict[str, Any]] = []
         for rank, entry in enumerate(self.entries, 1):
-            keys = {"model": entry.model.key, "machine": entry.machine.key}
+            row: dict[str, Any] = {"rank": None}
+            row |= {"model": entry.model.key, "machine": entry.machine.key}
             if entry.curve:
-                [point] = self.plan_of(entry).points
+                [point] = self.plans[entry].points
                 front = [int(plan.batch.magnitude) for plan in self.front.get(entry, ())]
-                rows.append({"rank": rank, **keys, **point, "front": front, "reason": None})
-            else:
-                rows.append({"rank": None, **keys, "reason": entry.reason})
+                row |= {"rank": rank, **point, "front": front}
+            rows.append(row | {"reason": entry.reason or None})
         return rows
 
     @cached_property
@@ -250,7 +252,6 @@ class Comparison(Answer):
         }
 
     def _assumptions(self) -> Iterator[str]:
-        plans = {entry: self.plan_of(entry) for entry in self.planned}
         yield (
             f"Each is cut in the way, and has the batch, that are best by {RULES[self.by]} within"
             " the limits, the memory and what its engine runs at once: on devices of one domain of"
@@ -263,7 +264,7 @@ class Comparison(Answer):
         if self.paid:
             paid = PAID[self.paid].lower()
             yield f"On the front nothing compared has both less {paid} and less time per token."
-        yield from common_first([(self.label(of), plan.assumptions) for of, plan in plans.items()])
+        yield from common_first([(name, plan.assumptions) for name, plan in self._plans])
 
     @cached_property
     def what_would_change(self) -> tuple[str, ...]:
@@ -272,10 +273,9 @@ class Comparison(Answer):
 
     def _changes(self) -> Iterator[str]:
         if priced := self.has("cost_per_token"):
-            costs = {entry: self.value(self.plan_of(entry), "cost_per_token") for entry in priced}
+            costs = {entry: self.value(self.plans[entry], "cost_per_token") for entry in priced}
             cheapest = min(priced, key=costs.__getitem__)
-            for entry in self.planned:
-                plan = self.plan_of(entry)
+            for entry, plan in self.plans.items():
                 level = costs[cheapest] * self.value(plan, "throughput") / plan.devices
                 now = "" if plan.price is None else f" in place of {plan.price.to('USD/hour')}"
                 if entry is not cheapest:
@@ -283,12 +283,10 @@ class Comparison(Answer):
                         f"At {level.to('USD/hour')} a device{now}, {self.label(entry)} costs as"
                         f" much a token as {self.label(cheapest)}."
                     )
-        for entry in self.planned:
-            plan = self.plan_of(entry)
+        for name, plan in self._plans:
             count = 2 * int(plan.tensor.magnitude)
             if count in linked_counts(plan):
-                more = self._with_more(plan, with_tensor(plan, count))
-                yield f"{self.label(entry)}: {more}."
+                yield f"{name}: {self._with_more(plan, with_tensor(plan, count))}."
         for entry in self.entries:
             yield from (f"{self.label(entry)}: {way}" for way in entry.ways)
 
@@ -319,7 +317,7 @@ class Comparison(Answer):
             )
         curves = []
         for entry in self.has(self.paid):
-            plan = self.plan_of(entry)
+            plan = self.plans[entry]
             label = f"{self.label(entry)}\n{devices_text(plan.devices)}, batch {plan.batch}"
             points = list(map(self._place, entry.curve))
             ends = [plan.interval(self.paid) for plan in entry.curve]

@@ -16,14 +16,16 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import drawing, files
+from calc.planning.assumptions import not_to_be_had
 from calc.planning.capacity import with_devices
-from calc.planning.report import chosen_formats, not_to_be_had
+from calc.planning.report import chosen_formats
+from calc.planning.results import of_a_token
 from calc.planning.service import search
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.deployment import Deployment
 from calc.planning.service.design import Design, least_copies
 from calc.planning.service.queue import UnderLoad
-from calc.planning.setup import Setup, devices_text
+from calc.planning.setup import devices_text
 from calc.steps import device_memory
 from calc.steps.expectation import Missing
 
@@ -110,22 +112,22 @@ class ServicePlan(Answer):
     @property
     def cost_per_token(self) -> Quantity | None:
         """Price of a written token at this rate; None where no price was given."""
-        return self._whole.cost_of_token(self.throughput)
+        return self._of_a_token["cost_per_token"]
 
     @property
     def energy_per_token(self) -> Quantity | None:
         """Energy of a written token at this rate; None where no power is published."""
-        return self._whole.energy_of_token(self.throughput)
+        return self._of_a_token["energy_per_token"]
 
     @property
     def carbon_per_token(self) -> Quantity | None:
         """Emissions of a written token at this rate; None where no grid is given."""
-        return self._whole.carbon_of_token(self.throughput)
+        return self._of_a_token["carbon_per_token"]
 
     @property
-    def _whole(self) -> Setup:
-        """All devices, whatever they do."""
-        return with_devices(self.service.setup, self.devices)
+    def _of_a_token(self) -> dict[str, Quantity | None]:
+        """What a token takes of all devices, whatever they do."""
+        return of_a_token(with_devices(self.service.setup, self.devices), self.throughput)
 
     def frontier(self, tpot: QuantityLike) -> Quantity:
         """Device time of a written token under other limits on TPOT, by the closed form.

@@ -99,7 +99,7 @@ class Deployment(Reported):
         if copies and here > 1:
             options.append(copies)
         yield from self._weights(options)
-        if setup.kv_size < SIXTEEN_BITS:
+        if setup.job.formats.kv < SIXTEEN_BITS:
             name = formats.key_of(setup.kv) if isinstance(setup.kv, str) else None
             if name != "fp8-e4m3":
                 raise InputError(f"{engine.name}: its servers keep keys and values in FP8 or BF16")

@@ -203,7 +203,7 @@ def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> floa
     setup, machine = service.setup, service.setup.machine
     if machine.most_joined == 1:
         return 0.0
-    cache = transformer.kv_cache(setup.model, service.demand.prompt, setup.kv_size)
+    cache = transformer.kv_cache(setup.model, service.demand.prompt, setup.job.formats.kv)
     devices = min((answers.group.devices for answers, _ in replicas), default=1)
     link = communication.sending(min(machine.domain + 1, machine.most_joined), machine)
     return float((cache / (devices * link)).m_as("s"))

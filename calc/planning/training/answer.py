@@ -18,7 +18,7 @@ from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, quantity
 from calc.laws import cost, energy, training
 from calc.planning import drawing, files
-from calc.planning.estimate import Bounds
+from calc.planning.results import Bounds
 from calc.planning.setup import device_power, devices_text, memory_text
 from calc.planning.training import precedents
 from calc.planning.training.candidate import Candidate, best_of

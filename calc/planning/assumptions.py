@@ -1,0 +1,174 @@
+"""What a plan stands on, and what may make it another: sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calc import formats
+from calc.catalog.hardware import Accelerator, dtype_of
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import INDEXED, RECURRENT
+from calc.core.elementwise import largest
+from calc.networks import transformer
+from calc.planning.estimate import Estimate
+from calc.published.power import watts
+
+
+def _place(plan: Estimate) -> str:
+    """On what the devices add up their results."""
+    if plan.link is not None:
+        return f"in rings of {plan.link} each way"
+    machine, most = plan.machine, largest(plan.one_copy.devices)
+    if machine.domain == 1:
+        return f"over the ports of {machine.name}, {machine.ports} each way"
+    inside = f"on {machine.name}, where {machine.domain} devices have {machine.bandwidth} each way"
+    return inside if most <= machine.domain else f"{inside}, and beyond {machine.ports}"
+
+
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:].rstrip(".")
+
+
+def not_to_be_had(device: Accelerator) -> Iterator[str]:
+    """The sentence of a device that is announced."""
+    if device.announced:
+        yield (
+            f"{device.name} is announced and cannot be had yet: what follows from its rates may"
+            " change with them."
+        )
+
+
+def caveats(plan: Estimate) -> Iterator[str]:
+    """What may make it another answer for this model on these devices."""
+    model, device = plan.model, plan.device
+    yield from not_to_be_had(device)
+    yield from filter(None, (memory.doubt for memory in plan.capacity.memories))
+    start = plan.capacity.memories[-1].start
+    yield from start.caveats() if start.rules is None and not start.bare else ()
+    if plan.expected is not None and plan.expected.missing:
+        yield f"{_sentence(plan.expected.missing)}."
+    if largest(plan.devices) == 1:
+        return
+    if model.experts is not None and plan.experts == 1:
+        yield (
+            "Experts are cut like all matrices: layouts that share out whole experts or sequences"
+            " (EP, DP) are others, which may be faster: experts=8 (--experts 8), with as many"
+            " copies for DP."
+        )
+    if largest(shared := plan.job.copies_of_caches) > 1:
+        has = "no heads" if model.kv_latent is not None else f"{model.kv_heads} heads"
+        yield (
+            f"{model.name} has {has} of keys and values for {largest(plan.tensor):g} slices, so"
+            f" that {largest(shared):g} hold the same: bounds read each cache once, as if it were"
+            f" shared out; memory {'holds it once' if start.bare else 'holds copies'},"
+            " and what is expected is of copies, or where these do not fit, of shares and the"
+            " exchange of queries and results."
+        )
+
+
+def assumptions(plan: Estimate) -> Iterator[str]:
+    """What the numbers stand on, a sentence each."""
+    model, device = plan.model, plan.device
+    rates = (device.memory_bandwidth, device.peak(plan.dtype))
+    origins = [rate.provenance for rate in rates if rate.provenance is not None]
+    measured = any(origin.kind == "measured" for origin in origins)
+    yield (
+        f"Products are computed in {dtype_of(plan.dtype).upper()} at {device.peak(plan.dtype)},"
+        f" with {plan.weights_told} and keys and values in"
+        f" {formats.printed(plan.kv)}; memory runs at {device.memory_bandwidth}."
+    )
+    yield (
+        f"Both bounds take {'measured' if measured else 'published'} rates: with perfect overlap"
+        " all parts run at once, without overlap they follow one another; launches, queues and"
+        " kernels below these rates come on top."
+    )
+    if plan.users is None:
+        yield (
+            "Prompts are read together and answers generated together; memory holds each sequence"
+            " at its full length."
+        )
+    else:
+        yield (
+            "Each user asks again as soon as an answer is whole, and is met in the middle of one;"
+            " times are the means of requests from then on. Clients of a benchmark that all ask"
+            " first at once stay in step where lengths are alike, and wait longer for first tokens."
+        )
+        yield (
+            "No bound is beaten by any program: of a first token that of a prompt read alone, of a"
+            " token after it that of one sequence, of the rest what all devices do for all users;"
+            " the bounds without overlap are those of the same loop."
+        )
+    start = plan.capacity.memories[-1].start
+    yield from start.assumptions()
+    yield from () if start.rules is None else start.caveats()
+    yield ("Throughput, cost and energy are those of generated tokens, and prefill is in them.")
+    if largest(plan.tensor) > 1:
+        yield (
+            "Each matrix is cut into a slice for each device of a copy; they add up their results"
+            f" twice a layer, two bytes a number, {_place(plan)}; in the bounds messages have no"
+            " latency."
+        )
+    if plan.expected is None:
+        yield f"{_sentence(plan.not_expected)}."
+    else:
+        yield (
+            f"Expected is what kernels and messages were measured to reach on {plan.machine.name},"
+            " or on the machine most like it, one after the other; launches count where they were"
+            f" measured; with {plan.software.title()}."
+        )
+    if plan.price is None:
+        yield "No price of a device was given, so that cost is left out."
+    else:
+        yield f"A device costs {plan.price}, as given, and always has work."
+    if plan.power is None:
+        yield f"The power of {device.name} is unpublished, so that energy is left out."
+    elif plan.in_machine:
+        machine = plan.machine
+        yield (
+            f"Each device draws {plan.power} all the time, its share of the {machine.power} of"
+            f" {machine.name} with hosts and fans; the cooling of the building comes on top."
+        )
+        origins += filter(None, [machine.power.provenance])
+    else:
+        yield f"Each device draws its {device.tdp} all the time; hosts and cooling come on top."
+    for origin in origins:
+        if origin.kind == "estimate":
+            yield f"{origin.title} is an estimate."
+    yield from (f"{model.name}: {note}." for note in model.notes)
+    yield from (f"{model.name}: {layers}." for layers in _not_full(model))
+
+
+def drawn(plan: Estimate) -> str:
+    """What its devices themselves draw while they write tokens, as measured, or as others do."""
+    measured = watts(plan.machine)
+    loads = [draw.power for draw in measured.measured if draw.of == "devices"]
+    if not loads:
+        return "; ".join(line for line in measured.title if line) + "."
+    share = f"; with its share of the box {plan.power} at most" if plan.in_machine else ""
+    return (
+        f"{plan.device.name} was measured to draw {min(loads)} to {max(loads)} itself while it"
+        f" writes tokens, in {len(loads)} loads{share}."
+    )
+
+
+def _not_full(model: Transformer) -> Iterator[str]:
+    """What layers do that do not attend to the whole context, or that attend to latents."""
+    layers = f"of its {model.layers} layers"
+    if model.kv_latent is not None:
+        yield (
+            "latents are counted expanded into keys and values where prompts are read, and with"
+            " their matrices absorbed into queries and results where tokens are written, which"
+            " takes more operations and reads fewer bytes"
+        )
+    if count := model.layers_with("window"):
+        yield f"{count} {layers} look back on {model.window} tokens and keep no more"
+    if count := model.layers_with(*INDEXED):
+        yield (
+            f"{count} {layers} score all tokens and attend to the best {model.index_topk}, which is"
+            " counted in the format of all products"
+        )
+    if count := model.layers_with("following"):
+        yield f"{count} {layers} attend to what the last layer with scores of its own has selected"
+    if count := model.layers_with(*RECURRENT):
+        state = transformer.state_memory(model).to("MiB")
+        yield f"{count} {layers} keep a state in place of tokens, {state:.4g} for each sequence"
