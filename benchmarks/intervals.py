@@ -33,9 +33,9 @@ from calc.catalog.intervals import (
     classes,
 )
 from calc.core.formatting import columns
-from calc.planning.service import under_load
 from calc.published import closed_loops
 from calc.steps.expectation import serving_pass
+from experiments import under_load
 from experiments.tables import write_rows
 
 FEWEST, FEWEST_SOURCES = 20, 2

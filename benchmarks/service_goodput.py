@@ -2,13 +2,13 @@
 
     python -m benchmarks.service_goodput
 
-`calc.planning.service.goodput` says what a row is, and what is taken to be so where it says
+`experiments.goodput` says what a row is, and what is taken to be so where it says
 nothing.
 """
 
 from __future__ import annotations
 
-from calc.planning.service import goodput
+from experiments import goodput
 
 
 def main() -> None:

@@ -18,12 +18,12 @@ import tomli_w
 from calc.core.arrays import numpy
 from calc.core.errors import InputError
 from calc.core.records import DATA
-from calc.planning.service import under_load
 from calc.planning.service.observed import Point, fitted
-from calc.planning.service.under_load import Met
 from calc.published import closed_loops
 from calc.published.reading import Row
 from calc.steps.job import Job
+from experiments import under_load
+from experiments.under_load import Met
 
 FILE = DATA / "computed" / "loads.toml"
 HEADING = """\
@@ -42,7 +42,7 @@ def main() -> None:
 def agreement() -> dict[str, Any]:
     """All that the file holds."""
     loops = [under_load.closed_loop(row) for row in closed_loops.rows()]
-    rates = [under_load.at_rate(row) for row in under_load.mlperf_rows()]
+    rates = [under_load.at_rate(row) for row in closed_loops.mlperf_rows()]
     return {
         "loops": {mode: _of_loops([met for met in loops if met.kind == mode]) for mode in MODES},
         "rates": {

@@ -26,8 +26,9 @@ from calc.derivations.service_under_load import (
     ServiceFrontier,
 )
 from calc.derivations.serving import OneNode
-from calc.planning.service import Design, ServicePlan, goodput
+from calc.planning.service import Design, ServicePlan
 from calc.planning.service.search import simulated
+from experiments import goodput
 
 FILE = DATA / "computed" / "services.toml"
 HEADING = """\

@@ -5,6 +5,7 @@ Plans and simulations take seconds: they are recorded by `python -m experiments.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, ClassVar
 
@@ -17,7 +18,6 @@ from calc.derivations.quoting import Row, Rows
 from calc.derivations.serving import OneNode
 from calc.planning import plan
 from calc.planning.expectation import Expectation
-from calc.planning.service.goodput import Goodput
 from calc.published import conditions
 
 RECORDED = recorded.settings("services.toml")
@@ -368,6 +368,25 @@ class ServiceFrontier:
     more_for_tight = (_of_h100s[limits == tight][0] / _of_h100s[limits == AskedService.tpot][0]).to(
         ""
     )
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """A published rate of written tokens beside the planner's, for each spread of lengths."""
+
+    row: published.Row
+    measured: float
+    predicted: tuple[float, ...]
+
+    @property
+    def scenario(self) -> str:
+        """Which limits it keeps."""
+        return str(self.row["scenario"])
+
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """How far each prediction is above what was measured, as a share of that."""
+        return tuple(rate / self.measured - 1 for rate in self.predicted)
 
 
 class PublishedGoodput:

@@ -19,7 +19,6 @@ from calc.planning import capacity, expectation, passes
 from calc.planning.capacity import Capacity, on_fewest_devices
 from calc.planning.expectation import Expectation
 from calc.planning.results import RANGES, Bounds, Results, results_of, where_it_fits
-from calc.planning.service.loops import without_overlap
 from calc.planning.setup import COUNTS, Setup, is_array
 from calc.steps.expectation import Missing
 
@@ -231,9 +230,7 @@ class Estimate(Setup, Results[Bounds]):
         first, token = self.reading.upper, self.writing.upper
         if self.users is None or not largest(self.fits):
             return first, token
-        met, *_ = passes.loops(
-            self, self.fits, without_overlap, lambda one: passes.decode(one).upper
-        )
+        met, *_ = passes.loops(self, self.fits, lambda one: passes.decode(one).upper, overlap=False)
         return (
             where_it_fits(self.fits, met[0], first.m_as("s")),
             where_it_fits(self.fits, met[1], token.m_as("s")),

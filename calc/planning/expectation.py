@@ -20,7 +20,7 @@ from calc.core.formatting import columns
 from calc.core.units import Quantity, from_parts
 from calc.planning import passes
 from calc.planning.results import Results, results_of, where_it_fits
-from calc.planning.service.loops import PERCENTILES, closed_loop
+from calc.planning.service.loops import PERCENTILES
 from calc.planning.setup import COUNTS, Setup, is_array
 from calc.steps.expectation import Missing, Parts, if_measured
 
@@ -165,7 +165,7 @@ def _of_users(setup: Setup, fits: Any) -> Expectation | Missing:
     _, one = next(passes.points(setup, fits))
     step = passes.expected_decode
     try:
-        met, *late = passes.loops(setup, fits, closed_loop, lambda point: step(point).total)
+        met, *late = passes.loops(setup, fits, lambda point: step(point).total)
         reading, writing = passes.expected_prefill(passes.alone(one)), step(one)
     except NotMeasured as missing:
         return Missing(str(missing))

@@ -16,7 +16,7 @@ from calc.core.elementwise import maximum
 from calc.core.units import Quantity, quantity
 from calc.laws import collectives
 from calc.laws.roofline import StepTime
-from calc.planning.service.loops import PERCENTILES, Loop
+from calc.planning.service.loops import PERCENTILES, closed_loop
 from calc.planning.setup import COUNTS, ONE, Setup, is_array
 from calc.steps import answer
 from calc.steps.expectation import Parts, serving_pass
@@ -72,7 +72,7 @@ def least_answer(setup: Setup, lonely: Quantity, step: StepTime) -> Quantity:
 
 
 def loops(
-    setup: Setup, fits: Any, meet: Callable[..., Loop], step: Callable[[Setup], Quantity]
+    setup: Setup, fits: Any, step: Callable[[Setup], Quantity], overlap: bool = True
 ) -> Quantity:
     """Times to first token, and of a token after it, of each point; NaN where it does not fit.
 
@@ -83,7 +83,7 @@ def loops(
     for index, point in points(setup, fits):
         assert point.users is not None
         count, *lengths = (each.magnitude for each in (point.batch, point.prompt, point.generated))
-        loop = meet(point.job, replace(point.users, count=count), *lengths)
+        loop = closed_loop(point.job, replace(point.users, count=count), *lengths, overlap)
         found[index] = (loop.ttft, loop.tpot), *loop.late.values()
         if not loop.tpot:
             found[index][:, 1] = step(point).m_as("s")

@@ -53,7 +53,7 @@ def planned(**more: Any) -> ServicePlan:
 def found(plan: ServicePlan) -> tuple[float, ...]:
     hits = plan.design.pools[0].found
     assert hits is not None
-    return hits.shares
+    return hits
 
 
 def test_hits_of_mooncakes_traces_are_within_five_points_of_its_paper() -> None:

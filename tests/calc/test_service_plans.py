@@ -391,7 +391,7 @@ def test_goodput_that_mlperf_published() -> None:
     twentieth. All are of the scenario Interactive: an MI325X under vLLM 0.6, two years older than
     the kernels that stand for it, H200 NVLs, whose bridges join four of eight, and B200s by 42 %.
     """
-    from calc.planning.service.goodput import compare
+    from experiments.goodput import compare
 
     rows = list(compare())
     assert len(rows) >= 20

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from calc import InputError, Job, Layout, plan, software
-from calc.planning.service import Replica, Run, Steps, loops, observe, simulate, under_load
+from calc.planning.service import Replica, Run, Steps, loops, observe, simulate
 from calc.planning.service.load import Trace
 from calc.planning.service.observed import Point, fitted, with_numbers
 from calc.published import closed_loops
 from calc.published.reading import Row
+from experiments import under_load
 
 STEP = 0.01
 PLANTED = {"sustained": 0.8, "step": 0.002, "sequence": 40e-6, "request": 0.03}

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from calc.catalog import engines, intervals
-from calc.catalog.hardware import dtype_of
 from calc.catalog.intervals import Around, Interval, cuts
 from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
@@ -20,21 +19,18 @@ from calc.planning.assumptions import not_to_be_had
 from calc.planning.capacity import with_devices
 from calc.planning.report import chosen_formats
 from calc.planning.results import of_a_token
-from calc.planning.service import search
-from calc.planning.service.asked import Service, seconds
+from calc.planning.service import reasons, search
+from calc.planning.service.asked import TIMES, Service, seconds
 from calc.planning.service.deployment import Deployment
-from calc.planning.service.design import Design, least_copies
+from calc.planning.service.design import Design
 from calc.planning.service.queue import UnderLoad
-from calc.planning.setup import devices_text
 from calc.steps import device_memory
-from calc.steps.expectation import Missing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POINTS = 40  # of a curve
 PAID = {"cost_per_token": "cost", "energy_per_token": "energy", "carbon_per_token": "carbon"}
-TIMES = {"ttft": "TTFT", "tpot": "TPOT"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +96,7 @@ class ServicePlan(Answer):
         for design in sorted(self.designs, key=_one_of_each):
             if _one_of_each(design) >= least:
                 break  # nor do designs of larger groups take fewer
-            needed = sum(least_copies(pool) * pool.group.devices for pool in design.pools)
+            needed = sum(pool.least_copies * pool.group.devices for pool in design.pools)
             least = min(least, needed)
         return int(least)
 
@@ -219,7 +215,11 @@ class ServicePlan(Answer):
 
         Where those of a trace wait less than at random, the bound of the closed form does too.
         """
-        least = {name: _least(self.design, -place, name) for place, name in enumerate(TIMES)}
+        pools = self.design.pools
+        least = {
+            name: max(float(getattr(peak.load, name)) for peak in pools[-place].at_peaks)
+            for place, name in enumerate(TIMES)
+        }
         if self.service.recorded and self.design.simulated is not None:
             for name, simulated in zip(TIMES, self.design.simulated, strict=True):
                 least[name] *= min(1.0, simulated / getattr(self.load, name))
@@ -280,20 +280,14 @@ class ServicePlan(Answer):
         rate = quantity(float(f"{service.rate:.4g}"), "request/s")
         asked = f"{rate}, {_tokens(demand.prompt)} + {_tokens(demand.answer)} tokens"
         yield asked, "limit", "simulated", "80% of rows", "at least"
-        for place, (name, title) in enumerate((("ttft", "first token"), ("tpot", "each token"))):
-            limit = getattr(service, name)
-            taken = seconds(simulated[place])
-            times = (seconds(limit), taken, self._around(name, taken))
-            yield (f"{title}, {at}", *times, f"≥ {seconds(self._least[name])}")
+        for name, title, time in zip(TIMES, ("first token", "each token"), simulated, strict=True):
+            taken, limit = seconds(time), seconds(getattr(service, name))
+            least = f"≥ {seconds(self._least[name])}"
+            yield f"{title}, {at}", limit, taken, self._around(name, taken), least
         if (found := self.design.pools[0].found) is not None:
-            yield "prefixes found again", "", f"{found.share:.0%}", "", ""
-        yield (
-            "devices",
-            "",
-            str(self.devices),
-            self._around("devices", str(self.devices)),
-            f"{self.least_devices} at least",
-        )
+            yield "prefixes found again", "", f"{sum(found):.0%}", "", ""
+        count, least = str(self.devices), f"{self.least_devices} at least"
+        yield "devices", "", count, self._around("devices", count), least
         yield "busy", "", f"{self.load.busy:.0%}", "", ""
         yield "batch of a replica", "", f"{self.load.batch:.3g}", "", ""
         yield "throughput", "", str(self.throughput), "", ""
@@ -338,108 +332,15 @@ class ServicePlan(Answer):
     @cached_property
     def why_not_others(self) -> tuple[str, ...]:
         """Why the other groups and pools lose, a sentence each."""
-        refused = (
-            f"{group} serves nobody within the limits: {why}."
-            for group, why in self.refused.items()
-        )
-        return (*map(self._why_not, self.designs[1:]), *refused)
-
-    def _why_not(self, design: Design) -> str:
-        """What a design needs more, or which limit it does not keep."""
-        simulated, needed = design.simulated, f"takes {devices_text(design.devices)}"
-        if simulated is None:
-            reason = f"{needed} by the closed form"
-        elif design.keeps:
-            reason = f"{needed} in the simulation"
-        else:
-            late = simulated[0] > self.service.ttft
-            name, time = ("TTFT", simulated[0]) if late else ("TPOT", simulated[1])
-            reason = f"a {name} of {seconds(time)} in the simulation"
-        rates = " and ".join(
-            f"one of {pool.group} takes {quantity(pool.most, 'request/s'):.3g}"
-            for pool in design.pools
-        )
-        return f"{design}: {reason}; {rates} within the limits, by the closed form."
+        return tuple(reasons.why_not_others(self))
 
     @cached_property
     def what_would_change(self) -> tuple[str, ...]:
         """What would make this another answer, a sentence each, by the closed form."""
-        return tuple(self._changes())
-
-    def _changes(self) -> Iterator[str]:
-        service = self.service
-        if self.design.most >= service.rate:
-            most = f"{self.most_requests:.3g}"
-            yield f"Up to {most} the same devices keep the limits, by the closed form."
-        for name, title in TIMES.items():
-            for factor, word in ((0.5, "half"), (2.0, "twice")):
-                limit = factor * getattr(service, name)
-                asked = replace(service, **{name: limit})
-                needed = self.design.for_service(asked).devices_at_pace(1.0)
-                if needed is not None:  # longer limits take no more, and shorter ones no fewer
-                    needed = (min if factor > 1 else max)(needed, self.devices)
-                takes = "cannot be kept" if needed is None else f"takes {devices_text(needed)}"
-                limited = f"A {title} of {seconds(limit)}, {word} the limit"
-                yield f"{limited}, {takes} in the same groups."
+        return tuple(reasons.what_would_change(self))
 
     def _assumptions(self) -> Iterator[str]:
-        service, setup, design = self.service, self.service.setup, self.design
-        expected = design.pools[-1].answers.expected
-        yield from (f"{setup.model.name}: {note}." for note in setup.model.notes)
-        yield (
-            f"Products are computed in {dtype_of(setup.dtype).upper()}, and"
-            f" {setup.software.memory_share:.0%} of memory holds weights and caches; cut over more"
-            " devices than it has heads, a cache is there more than once."
-        )
-        if isinstance(expected, Missing):
-            yield f"Steps take their upper bound at published rates: {expected}."
-        else:
-            yield (
-                "Steps take what kernels and messages were measured to reach on"
-                f" {setup.machine.name}, or on the machine most like it, with"
-                f" {setup.software.title()}; published rates bound them."
-            )
-        count = 0 if design.run is None else len(design.run.arrivals)
-        yield (
-            f"The simulation has {count} requests of one replica of each pool, after"
-            " those that found its batch filling; a replica gets its share at random."
-            if not service.recorded
-            else f"The simulation has {count} requests of the trace, of which replicas take turns."
-        )
-        yield (
-            "A request is let in first come, first served, when memory holds its prompt; the one"
-            " that was let in last gives its memory up when it is full, and is read again. At most"
-            f" {service.slots} sequences are in a batch."
-        )
-        yield (
-            "The closed form adds tails of waits as if each were alone, and its percentiles are"
-            " estimates; the simulation decides."
-        )
-        if len(design.pools) > 1:
-            yield (
-                f"The cache of a prompt takes {seconds(design.pools[-1].transfer)} from one pool to"
-                " the other, after its first token, through the ports of the smallest group."
-            )
-        if (found := design.pools[0].found) is not None:
-            shares = zip(("the devices' memory", "the host's", "disks"), found.shares, strict=True)
-            where = ", ".join(f"{share:.1%} in {place}" for place, share in shares)
-            yield (
-                f"Of the tokens of prompts {found.share:.1%} are found again: {where}, which keep"
-                " what was used last in the room that the running batch leaves; by the closed form"
-                " all that was ever computed is found."
-            )
-        if service.hit_rate:
-            yield (
-                f"{service.hit_rate:.0%} of each prompt is found in a prefix cache; memory holds"
-                " every request's own copy of it."
-            )
-        if service.draft is not None:
-            yield (
-                f"{service.draft.model.name} drafts {service.drafted} tokens, of which a pass keeps"
-                f" {service.written - 1:.3g} on average, for all requests alike."
-            )
-        if setup.power is not None:
-            yield f"Each device draws {setup.power} all the time, whatever its load."
+        return reasons.assumptions(self)
 
     def draw(self) -> Figure:
         """A figure of matplotlib: both times against the rate, by the closed form, with limits."""
@@ -449,19 +350,17 @@ class ServicePlan(Answer):
             [paced.at_rate(float(rate)).load for rate in rates]
             for paced in (design, *map(design.at_pace, self.paces))
         )
-        panels = []
-        for place, (name, title, scale) in enumerate(
-            (("ttft", "First token (s)", 1.0), ("tpot", "Each token (ms)", 1e3))
-        ):
-            panels.append(
-                drawing.Panel(
-                    f"{title}, {100 * service.percentile:g} %",
-                    [scale * getattr(load, name) for load in loads],
-                    scale * getattr(service, name),
-                    None if design.simulated is None else scale * design.simulated[place],
-                    [[scale * getattr(load, name) for load in paced] for paced in others],
-                )
+        shown = (("ttft", "First token (s)", 1.0), ("tpot", "Each token (ms)", 1e3))
+        panels = [
+            drawing.Panel(
+                f"{title}, {100 * service.percentile:g} %",
+                [scale * getattr(load, name) for load in loads],
+                scale * getattr(service, name),
+                None if design.simulated is None else scale * design.simulated[place],
+                [[scale * getattr(load, name) for load in paced] for paced in others],
             )
+            for place, (name, title, scale) in enumerate(shown)
+        ]
         return drawing.panels(f"{service.setup.model.name}: {design}", rates, service.rate, panels)
 
     def deployment(self, engine: str) -> Deployment:
@@ -519,13 +418,3 @@ def _row(design: Design) -> dict[str, object]:
 
 def _tokens(count: float) -> str:
     return str(quantity(float(f"{count:.3g}"), ""))
-
-
-def _least(design: Design, place: int, name: str) -> float:
-    """Seconds of a time of one of the pools at published rates, all parts of a step at once."""
-    pool = design.pools[place]
-    pools = (
-        replace(pool, replica=replace(pool.replica, steps=steps))
-        for steps in pool.answers.published.values()
-    )
-    return max(float(getattr(bound.load, name)) for bound in pools)

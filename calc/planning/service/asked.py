@@ -24,6 +24,7 @@ from calc.planning.service.queue import Demand
 from calc.planning.setup import A_TOKEN, Setup, amount, time_limit
 
 POOLS = ("mixed", "disaggregated")
+TIMES = {"ttft": "TTFT", "tpot": "TPOT"}
 MOST_TURNS, MOST_GOING = 1000, 200_000
 RAREST = 1e-9  # requests a second: less is no load, and a chain of its states divides by nothing
 

@@ -9,10 +9,9 @@ from functools import cached_property
 from calc.core.arrays import numpy
 from calc.planning.service.asked import Service
 from calc.planning.service.load import Trace
-from calc.planning.service.prefixes import Found
 from calc.planning.service.queue import Demand, Replica, UnderLoad
 from calc.planning.service.simulation import Run
-from calc.planning.service.steps import Answers, Group
+from calc.planning.service.steps import Answers, Group, Steps
 
 JOBS = ("both", "prefill", "decode")
 
@@ -34,8 +33,11 @@ class Pool:
     """Seconds that the cache of a mean prompt takes to get there."""
     run: Run | None = None
     """What the simulation made of one copy and its share of the requests."""
-    found: Found | None = None
-    """What these found of their prompts in caches, where their content is known."""
+    found: tuple[float, ...] | None = None
+    """Shares of prompts' tokens found in the memory of devices, of hosts, and on disks.
+
+    None where the content of requests is not known.
+    """
 
     @property
     def group(self) -> Group:
@@ -47,12 +49,20 @@ class Pool:
         """Devices of all copies."""
         return self.count * self.group.devices
 
-    def at_pace(self, factor: float) -> Pool:
-        """The same pool, whose steps take so many times as long, which nothing has simulated."""
-        replica = replace(self.replica, steps=self.replica.steps.scaled(factor))
-        limits = limits_of(self.service, self.does)
+    def with_steps(self, steps: Steps) -> Pool:
+        """The same pool with other steps, which nothing has simulated."""
+        replica, limits = replace(self.replica, steps=steps), limits_of(self.service, self.does)
         most = replica.most(self.demand, self.service.percentile, *limits)
         return replace(self, replica=replica, most=most, run=None)
+
+    def at_pace(self, factor: float) -> Pool:
+        """The same pool, whose steps take so many times as long."""
+        return self.with_steps(self.replica.steps.scaled(factor))
+
+    @cached_property
+    def at_peaks(self) -> list[Pool]:
+        """The same pool for each part of a step alone at its published rate: the least."""
+        return [self.with_steps(steps) for steps in self.answers.published.values()]
 
     def copies(self, most: float) -> int | None:
         """Copies that are needed, each of which takes so many requests; None where it takes none.
@@ -70,6 +80,11 @@ class Pool:
         """What requests meet by the closed form."""
         service = self.service
         return self.replica.under(service.rate / self.count, self.demand, service.percentile)
+
+    @property
+    def least_copies(self) -> int:
+        """Copies that any program needs."""
+        return max(1, math.ceil(self.service.rate / min(pool.most for pool in self.at_peaks)))
 
     @property
     def kept(self) -> float:
@@ -195,17 +210,6 @@ def made_for(trace: Trace, job: str) -> Trace:
     more = trace.answers > 1
     prompts = trace.prompts[more]
     return Trace(trace.arrivals[more], prompts + 1, trace.answers[more] - 1, prompts)
-
-
-def least_copies(pool: Pool) -> int:
-    """Copies that any program needs: each part of a step alone, at its published rate."""
-    service = pool.service
-    limits = service.percentile, *limits_of(service, pool.does)
-    fastest = min(
-        replace(pool.replica, steps=steps).most(pool.demand, *limits)
-        for steps in pool.answers.published.values()
-    )
-    return max(1, math.ceil(service.rate / fastest))
 
 
 def _joined(read: Run, written: Run) -> Run:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TypeAlias
 
 from calc.core.arguments import number, whole_number
 from calc.core.arrays import Counts, Floats, numpy
@@ -25,6 +26,8 @@ WIDEST = 10
 NARROWEST = 1e-3  # below it all lengths are alike
 SMALLEST_BLOCK = 16  # tokens, of which names of blocks are multiples
 LONGEST = 10**7  # tokens, beyond every context: a longer request is a slip of a file
+Line: TypeAlias = tuple[str, Sequence[str], Sequence[object]]
+"""Where a line of a file stands, the titles of its cells, and these."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +147,12 @@ def read_trace(path: Path | str) -> Trace:
     """
     blocks: list[tuple[int, ...]] = []
     if str(path).endswith(".parquet"):
-        rows = list(_parquet(path))
+        lines = _parquet(path)
     elif str(path).endswith(".jsonl"):
-        rows = list(_jsonl(path, blocks))
+        lines = _jsonl(path, blocks)
     else:
-        rows = list(_csv(path))
+        lines = _csv(path)
+    rows = list(_checked(path, lines))
     if len(rows) < 2:
         raise InputError(f"{path}: a trace needs two requests or more; it has {len(rows)}")
     arrivals, prompts, answers = map(numpy.array, zip(*rows, strict=True))
@@ -168,46 +172,35 @@ def read_trace(path: Path | str) -> Trace:
     return replace(trace, blocks=tuple(blocks), block=size)
 
 
-def _jsonl(path: Path | str, blocks: list[tuple[int, ...]]) -> Iterator[tuple[float, int, int]]:
+def _jsonl(path: Path | str, blocks: list[tuple[int, ...]]) -> Iterator[Line]:
     """Lines of objects; what names their blocks is put beside them."""
-
-    def cells() -> Iterator[tuple[str, Sequence[object]]]:
-        for place, line in enumerate(read_text(path).splitlines(), 1):
-            try:
-                row = {name.lower(): value for name, value in json.loads(line).items()}
-                names = tuple(map(int, row.get("hash_ids", ())))
-            except (ValueError, AttributeError, TypeError):
-                raise InputError(f"{path}, line {place}: is no object of JSON") from None
-            if bool(names) != bool(blocks) and place > 1:
-                raise InputError(f"{path}, line {place}: hash_ids are in some lines and not in all")
-            blocks.extend([names] if names else [])
-            title, prompt, generated = (list(row)[column] for column in _places(path, list(row)))
-            time = row[title]
-            in_ms = title == "timestamp" and isinstance(time, int | float)
-            yield f"line {place}", [time / 1000 if in_ms else time, row[prompt], row[generated]]
-
-    yield from _checked(path, cells())
+    for place, line in enumerate(read_text(path).splitlines(), 1):
+        try:
+            row = {name.lower(): value for name, value in json.loads(line).items()}
+            names = tuple(map(int, row.get("hash_ids", ())))
+        except (ValueError, AttributeError, TypeError):
+            raise InputError(f"{path}, line {place}: is no object of JSON") from None
+        if bool(names) != bool(blocks) and place > 1:
+            raise InputError(f"{path}, line {place}: hash_ids are in some lines and not in all")
+        blocks.extend([names] if names else [])
+        if isinstance(time := row.get("timestamp"), int | float):
+            row["timestamp"] = time / 1000
+        yield f"line {place}", list(row), list(row.values())
 
 
-def _csv(path: Path | str) -> Iterator[tuple[float, int, int]]:
+def _csv(path: Path | str) -> Iterator[Line]:
     reader = csv.reader(io.StringIO(read_text(path)))
     try:
         titles = next(reader, [])
-        places = _places(path, titles)
-        lines = (
-            (
-                f"line {reader.line_num}",
-                [cells[place] if place < len(cells) else "" for place in places],
-            )
-            for cells in reader
-            if cells
-        )
-        yield from _checked(path, lines)
+        for cells in filter(None, reader):
+            yield f"line {reader.line_num}", titles, [*cells, *[""] * len(titles)]
+        if reader.line_num < 2:
+            _places(path, titles)
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: is no CSV: {error}") from None
 
 
-def _parquet(path: Path | str) -> Iterator[tuple[float, int, int]]:
+def _parquet(path: Path | str) -> Iterator[Line]:
     with extra("a trace in Parquet", "polars", "simulation"):
         import polars
     if not Path(path).is_file():
@@ -216,11 +209,10 @@ def _parquet(path: Path | str) -> Iterator[tuple[float, int, int]]:
         table = polars.read_parquet(path)
     except (polars.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path}: cannot be read as Parquet: {abbreviated(str(error))}") from None
-    rows = table.select([table.columns[place] for place in _places(path, table.columns)]).rows()
-    yield from _checked(path, ((f"row {at}", list(row)) for at, row in enumerate(rows, 1)))
+    yield from ((f"row {at}", table.columns, row) for at, row in enumerate(table.iter_rows(), 1))
 
 
-def _places(path: Path | str, titles: list[str]) -> list[int]:
+def _places(path: Path | str, titles: Sequence[str]) -> list[int]:
     """Where the three columns stand."""
     plain = [title.strip().lower() for title in titles]
     places = []
@@ -235,14 +227,15 @@ def _places(path: Path | str, titles: list[str]) -> list[int]:
     return places
 
 
-def _checked(
-    path: Path | str, lines: Iterator[tuple[str, Sequence[object]]]
-) -> Iterator[tuple[float, int, int]]:
-    last = None
-    for line, (arrival, prompt, generated) in lines:
-        where = f"{path}, {line}"
+def _checked(path: Path | str, lines: Iterator[Line]) -> Iterator[tuple[float, int, int]]:
+    """What each line has in the three columns, as numbers."""
+    last, known, places = -math.inf, None, []
+    for line, titles, cells in lines:
+        if titles is not known:
+            known, places = titles, _places(path, titles)
+        where, (arrival, prompt, generated) = f"{path}, {line}", (cells[place] for place in places)
         at = _seconds(where, arrival)
-        if last is not None and at < last:
+        if at < last:
             raise InputError(
                 f"{where}: arrivals must be in the order of time; got {abbreviated(arrival)}, which"
                 " is before that of the line above"

@@ -17,7 +17,7 @@ from calc.core.arrays import numpy
 from calc.planning.service.load import Trace
 from calc.planning.service.queue import Replica
 from calc.planning.service.simulation import Run, simulate
-from calc.planning.service.steps import Answers, Steps
+from calc.planning.service.steps import Answers
 from calc.steps import device_memory
 from calc.steps.expectation import Missing
 from calc.steps.job import Job
@@ -65,23 +65,34 @@ class Loop:
     """Both times at each of PERCENTILES."""
 
 
-def served(job: Job, lengths: tuple[float, float], sequences: int, chunk: int = 0) -> Replica:
+def served(
+    job: Job, lengths: tuple[float, float], sequences: int, chunk: int = 0, overlap: bool = True
+) -> Replica:
     """A copy of a job's server, with its engine's own limits and so many sequences at most.
 
-    Its steps are as expected, and a rate that was not measured is refused with its sentence.
+    Its steps are as expected, where a rate that was not measured is refused with its sentence; or
+    at published rates, their parts one after the other.
 
     >>> job = Job.of("llama-3-8b", "dgx-h100", software="vllm")
     >>> served(job, (1000, 1200), 64).chunk
     8192
     """
-    answers, chunk, slots = _answers(job, lengths, sequences, chunk)
-    steps = answers.expected
+    device = job.measured_on.device
+    tokens, most = CHUNK, sequences
+    if job.software.key in engines.names():
+        tokens, most = engines.get(job.software.key).largest_step(device, engines.visible(device))
+    tokens, most = chunk or tokens, min(most, sequences)
+    answers = Answers(job, lengths, tokens + most, most)
+    steps = answers.expected if overlap else answers.upper
     if isinstance(steps, Missing):
         raise NotMeasured(steps.reason)
-    return _replica(job, lengths, steps, chunk, slots)
+    memory = device_memory.cache_tokens(job, None, sum(lengths) / 2)
+    return Replica(steps, memory, tokens, most).run_by(job.software)
 
 
-def closed_loop(job: Job, clients: Clients, prompt: float, generated: float) -> Loop:
+def closed_loop(
+    job: Job, clients: Clients, prompt: float, generated: float, overlap: bool = True
+) -> Loop:
     """Simulate what so many clients of a job's servers meet, by one copy and its share.
 
     >>> job = Job.of("llama-3-8b", "dgx-h100", software="vllm")
@@ -92,16 +103,17 @@ def closed_loop(job: Job, clients: Clients, prompt: float, generated: float) -> 
     0.060 s, 11.5 ms
     """
     lengths, count = clients.lengths(prompt, generated), clients.of_copy(job)
-    replica = served(job, lengths, count, clients.chunk)
-    return _simulated(replica, clients, count, prompt, generated)
-
-
-def without_overlap(job: Job, clients: Clients, prompt: float, generated: float) -> Loop:
-    """Return the same at published rates, the parts of each step one after the other."""
-    lengths, count = clients.lengths(prompt, generated), clients.of_copy(job)
-    answers, chunk, slots = _answers(job, lengths, count, clients.chunk)
-    replica = _replica(job, lengths, answers.upper, chunk, slots)
-    return _simulated(replica, clients, count, prompt, generated)
+    replica = served(job, lengths, count, clients.chunk, overlap)
+    replica = replace(replica, waits=clients.waits)
+    if clients.at_once:
+        requests = uniform(ROUNDS * count, prompt, generated, clients.shortest)
+        return of_runs([simulate(replica, requests, None, count)])
+    runs = []
+    for seed in range(-(-FEWEST // count)):
+        requests = uniform(MET * count, prompt, generated, clients.shortest, seed)
+        run = simulate(replica, under_way(requests, count, seed), None, count)
+        runs.append(run.between(count, (MET - 1) * count))
+    return of_runs(runs)
 
 
 def uniform(
@@ -127,40 +139,6 @@ def under_way(requests: Trace, count: int, seed: int) -> Trace:
     prompts = requests.prompts + written
     read = numpy.where(numpy.arange(len(requests)) < count, prompts - 1, 0)
     return replace(requests, prompts=prompts, answers=requests.answers - written, cached=read)
-
-
-def _answers(
-    job: Job, lengths: tuple[float, float], sequences: int, chunk: int
-) -> tuple[Answers, int, int]:
-    """The steps of a copy, and the most tokens and sequences of one by its engine."""
-    device = job.measured_on.device
-    tokens, most = CHUNK, sequences
-    if job.software.key in engines.names():
-        tokens, most = engines.get(job.software.key).largest_step(device, engines.visible(device))
-    tokens, most = chunk or tokens, min(most, sequences)
-    return Answers(job, lengths, tokens + most, most), tokens, most
-
-
-def _replica(
-    job: Job, lengths: tuple[float, float], steps: Steps, chunk: int, slots: int
-) -> Replica:
-    memory = device_memory.cache_tokens(job, None, sum(lengths) / 2)
-    return Replica(steps, memory, chunk, slots).run_by(job.software)
-
-
-def _simulated(
-    replica: Replica, clients: Clients, count: int, prompt: float, generated: float
-) -> Loop:
-    replica = replace(replica, waits=clients.waits)
-    if clients.at_once:
-        requests = uniform(ROUNDS * count, prompt, generated, clients.shortest)
-        return of_runs([simulate(replica, requests, None, count)])
-    runs = []
-    for seed in range(-(-FEWEST // count)):
-        requests = uniform(MET * count, prompt, generated, clients.shortest, seed)
-        run = simulate(replica, under_way(requests, count, seed), None, count)
-        runs.append(run.between(count, (MET - 1) * count))
-    return of_runs(runs)
 
 
 def of_runs(runs: Sequence[Run]) -> Loop:

@@ -102,19 +102,6 @@ class Sizes:
     routing: str = ROUTINGS[0]
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What requests of a replica found of their prompts, as shares of all tokens."""
-
-    shares: tuple[float, ...]
-    """In the memory of the devices, of the host, and on disk."""
-
-    @property
-    def share(self) -> float:
-        """Anywhere."""
-        return sum(self.shares)
-
-
 def unlimited(trace: Trace) -> Trace:
     """The requests from the time 0 on, with all that a cache without an end would hold."""
     blocks = trace.blocks if trace.arrivals[0] >= 0 else ()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 from calc.catalog.software import Software
@@ -23,11 +23,12 @@ from calc.planning.service.steps import Steps
 SHARES = 25
 """Points at which the answers of a trace stand for all: each for as many of them."""
 HALVINGS = 12
+KEPT = 8  # batches of replicas, which a search asks for again and again
 FASTEST = 1e6
 """Requests a second at which a search gives up: no replica serves so many."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Demand:
     """What a request asks for on average, and how prompts and answers vary."""
 
@@ -63,16 +64,10 @@ class Demand:
             numpy.maximum(2.0, numpy.quantile(answers, (numpy.arange(SHARES) + 0.5) / SHARES)),
         )
 
-    @cached_property
-    def longest(self) -> dict[float, float]:
-        """Computed tokens of a prompt at a percentile, as far as they were asked for."""
-        return {}
-
+    @lru_cache(KEPT)  # noqa: B019 - of the last few alone
     def computed_at(self, percentile: float) -> float:
         """Computed tokens of a prompt at a percentile."""
-        if percentile not in self.longest:
-            self.longest[percentile] = float(numpy.quantile(self.prompts, percentile))
-        return self.longest[percentile]
+        return float(numpy.quantile(self.prompts, percentile))
 
     @property
     def length(self) -> float:
@@ -135,9 +130,9 @@ class _Batches:
     """Time of a step that only writes."""
 
 
-NOTHING_STALLED = _Stalled(0.0, 0.0, 0.0, 0.0)
-NOTHING_WRITTEN = _Written(0.0, NOTHING_STALLED, 0.0, 0.0, 0.0, 0.0, 0.0)
-OVERLOADED = UnderLoad(math.inf, math.inf, math.inf, math.inf, math.inf, math.inf)
+NOTHING_STALLED = _Stalled(*[0.0] * 4)
+NOTHING_WRITTEN = _Written(0.0, NOTHING_STALLED, *[0.0] * 5)
+OVERLOADED = UnderLoad(*[math.inf] * 6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,37 +159,35 @@ class Replica:
         """The same as a program runs it: its own time for a request, and what its steps mix."""
         return replace(self, request=software.request, mixes=software.mixes > 0)
 
-    def under(self, rate: float, demand: Demand, percentile: float) -> UnderLoad:
-        """What requests at this rate, a second, meet."""
-        written = self._written(rate, demand, self._batches(demand))
-        read = None if written is None else self._read(rate, demand, percentile, written)
-        if written is None or read is None:
+    def under(
+        self,
+        rate: float,
+        demand: Demand,
+        percentile: float,
+        ttft: float = math.inf,
+        tpot: float = math.inf,
+    ) -> UnderLoad:
+        """What requests at this rate, a second, meet; no further than that a limit is broken."""
+        written = self._written(rate, demand)
+        if written is None or written.tpot > tpot:  # of no percentile is it less than the mean
+            return OVERLOADED
+        read = self._read(rate, demand, percentile, written)
+        if read is None or read[0] > ttft:
             return OVERLOADED
         late = _late(demand, percentile, written.tpot, written.stalled)
-        ttft, mean, busy = read
-        return UnderLoad(ttft, late, mean, written.tpot, written.batch, busy)
+        return UnderLoad(read[0], late, read[1], written.tpot, written.batch, read[2])
 
     def most(self, demand: Demand, percentile: float, ttft: float, tpot: float) -> float:
         """The largest rate at which both limits are kept; 0 where none is."""
 
-        batches = self._batches(demand)
-
         def keeps(rate: float) -> bool:
-            written = self._written(rate, demand, batches)
-            if written is None or written.tpot > tpot:  # later than the mean is none at less
-                return False
-            read = self._read(rate, demand, percentile, written)
-            if read is None or read[0] > ttft or read[2] >= 1:
-                return False
-            return _late(demand, percentile, written.tpot, written.stalled) <= tpot
+            load = self.under(rate, demand, percentile, ttft, tpot)
+            return load.ttft <= ttft and load.tpot <= tpot and load.busy < 1
 
         low, high = 0.0, 1.0
         while keeps(high) and high < FASTEST:
             low, high = high, 2 * high
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if keeps(middle) else (low, middle)
-        return low
+        return _halved(low, high, keeps)[0]
 
     def kept(self, rate: float, demand: Demand, ttft: float, tpot: float) -> float:
         """Share of requests that keep both limits, as if neither said anything of the other."""
@@ -204,9 +197,11 @@ class Replica:
 
         if load(0.5).busy >= 1:
             return 0.0
-        first = _share(lambda percentile: load(percentile).ttft <= ttft)
-        return first * _share(lambda percentile: load(percentile).tpot <= tpot)
+        first, _ = _halved(0.0, 1.0, lambda percentile: load(percentile).ttft <= ttft)
+        rest, _ = _halved(0.0, 1.0, lambda percentile: load(percentile).tpot <= tpot)
+        return first * rest
 
+    @lru_cache(KEPT)  # noqa: B019 - of the last few alone
     def _batches(self, demand: Demand) -> _Batches | None:
         """The batches of those that write; None where none do."""
         if not self.writes:
@@ -216,9 +211,9 @@ class Replica:
         alone = self.steps.time(count, numpy.multiply(count, demand.length))
         return _Batches(count, self._reading(count, alone, demand), alone)
 
-    def _written(self, rate: float, demand: Demand, batches: _Batches | None) -> _Written | None:
+    def _written(self, rate: float, demand: Demand) -> _Written | None:
         """The batch of those that write, as a birth-death chain; None where it only grows."""
-        if batches is None:
+        if (batches := self._batches(demand)) is None:
             return NOTHING_WRITTEN
         steps, count, reading, alone = self.steps, batches.count, batches.reading, batches.alone
         most = len(count)
@@ -287,19 +282,22 @@ class Replica:
 
     def _pieces(self, tokens: float, sequences: Counts | int) -> tuple[Floats, Counts]:
         """How many steps a prompt takes beside so many sequences, and what each reads."""
-        room = numpy.maximum(1.0, self.chunk - self._beside(sequences))
-        pieces = numpy.maximum(1.0, numpy.ceil(tokens / room))
+        pieces = numpy.maximum(1.0, numpy.ceil(tokens / self._room(sequences)))
         return pieces, numpy.ceil(tokens / pieces).astype(int)
 
     def _beside(self, sequences: Counts | int) -> Any:
-        """Tokens that are checked in a step that reads, which leave the less for prompts."""
-        return self.steps.checked * sequences if self.mixes else 0 * sequences
+        """Sequences that write in a step that reads."""
+        return sequences if self.mixes else 0 * sequences
+
+    def _room(self, sequences: Counts | int) -> Any:
+        """Tokens of prompts that a step reads, beside those that it checks of sequences."""
+        return numpy.maximum(1, self.chunk - self.steps.checked * self._beside(sequences))
 
     def _reading(self, count: Counts, alone: Floats, demand: Demand) -> Floats:
         """What a prompt adds to the steps of so many sequences."""
         steps = self.steps
         pieces, read = self._pieces(demand.computed, count)
-        tokens = self._beside(count)
+        tokens = steps.checked * self._beside(count)
         more = steps.together[tokens + read] - steps.together[tokens]
         if steps.launched:
             more = numpy.maximum(more, steps.launched - alone)
@@ -308,20 +306,20 @@ class Replica:
 
     def _alone(self, tokens: float, demand: Demand, sequences: int) -> float:
         """How long a prompt of so many tokens takes beside a batch, with no other prompt."""
-        steps = self.steps
         pieces, read = self._pieces(tokens, sequences)
         positions = demand.looked_at * (tokens / demand.computed) ** 2
-        written = sequences if self.mixes else 0
-        step = steps.time(written, written * demand.length, read)
-        return float(pieces * step + steps.attended * positions)
+        return float(pieces) * self._step(demand, sequences, read) + self.steps.attended * positions
 
     def _service(self, demand: Demand, sequences: int) -> float:
         """Time that a prompt keeps others waiting: its share of a step that is full."""
-        steps = self.steps
-        written = sequences if self.mixes else 0
-        room = max(1, self.chunk - self._beside(sequences))
-        full = steps.time(written, written * demand.length, room)
-        return float(demand.computed / room * full + steps.attended * demand.looked_at)
+        room = self._room(sequences)
+        full = self._step(demand, sequences, room)
+        return float(demand.computed / room * full + self.steps.attended * demand.looked_at)
+
+    def _step(self, demand: Demand, sequences: int, read: Counts | int) -> float:
+        """A step that reads so many tokens beside a batch, without what they look at."""
+        written = self._beside(sequences)
+        return float(self.steps.time(written, written * demand.length, read))
 
 
 def _late(demand: Demand, percentile: float, mean: float, stalled: _Stalled) -> float:
@@ -342,23 +340,22 @@ def _late(demand: Demand, percentile: float, mean: float, stalled: _Stalled) -> 
         return mean
     above = stalled.mean + math.sqrt(stalled.batches)  # the mean, less the shortest time
     spread = variance / (9 * above**2)
+
+    def early(time: float) -> bool:
+        return _share_below(time - mean + above, above, spread) < percentile
+
     low, high = mean, mean + above
-    while _share_below(high - mean + above, above, spread) < percentile:
+    while early(high):
         low, high = high, mean + 2 * (high - mean)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        enough = _share_below(middle - mean + above, above, spread) >= percentile
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    return _halved(low, high, early)[1]
 
 
-def _share(keeps: Callable[[float], bool]) -> float:
-    """The largest percentile at which a limit is kept."""
-    low, high = 0.0, 1.0
+def _halved(low: float, high: float, keeps: Callable[[float], bool]) -> tuple[float, float]:
+    """Where something is no longer kept, between what keeps it and what does not."""
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if keeps(middle) else (low, middle)
-    return low
+    return low, high
 
 
 def _elasticity(count: Counts, leaving: Floats, at: int) -> float:

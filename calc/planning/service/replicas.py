@@ -10,10 +10,10 @@ from calc.core.arrays import Floats, numpy
 from calc.networks import transformer
 from calc.planning.service.design import Pool
 from calc.planning.service.load import Trace
-from calc.planning.service.prefixes import MOST_ROUTED, Found, routed
+from calc.planning.service.prefixes import MOST_ROUTED, routed
 
 
-def of_replica(pool: Pool, rate: float, count: int) -> tuple[Trace, Found]:
+def of_replica(pool: Pool, rate: float, count: int) -> tuple[Trace, tuple[float, ...]]:
     """The requests of the busiest replica, with what each finds and when it has been fetched."""
     service, job = pool.service, pool.answers.asked
     tiers = service.tiers
@@ -40,7 +40,7 @@ def of_replica(pool: Pool, rate: float, count: int) -> tuple[Trace, Found]:
     disk = constants.bandwidth_nvme_gen4.m_as("byte/s")
     seconds = numpy.array([0.0, kept / (host * devices), kept / (min(host, disk) * devices)])
     shares = tuple((found.sum(axis=0) / mine.prompts.sum()).tolist())
-    return replace(mine, fetched=_one_by_one(mine.arrivals, found @ seconds)), Found(shares)
+    return replace(mine, fetched=_one_by_one(mine.arrivals, found @ seconds)), shares
 
 
 def _computed(of_one: tuple[Trace, Floats]) -> int:

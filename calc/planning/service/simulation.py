@@ -78,10 +78,6 @@ class Run:
         tokens = (self.done - self.first) / numpy.maximum(1, self.answers - 1)
         return float(((self.ttft <= ttft) & (tokens <= tpot)).mean())
 
-    def goodput(self, ttft: float, tpot: float) -> float:
-        """Requests a second that kept both limits."""
-        return self.kept(ttft, tpot) * len(self.arrivals) / self.elapsed
-
 
 def simulate(
     replica: Replica,

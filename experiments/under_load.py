@@ -7,7 +7,7 @@ How a server is set follows its benchmark's own scripts where these are publishe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
@@ -171,20 +171,10 @@ def _apart(row: Row, job: Job) -> dict[str, float]:
     return {"ttft": ttft, "tpot": tpot}
 
 
-@cache
-def mlperf_rows() -> tuple[dict[str, str], ...]:
-    """Results of MLPerf Inference v6.0 in Server and Interactive, with percentiles in ms.
-
-    >>> mlperf_rows()[0]["scenario"]
-    'Server'
-    """
-    return tuple(read_rows(FOLDER / "mlperf_loads.csv"))
-
-
 def at_rate(row: Mapping[str, str]) -> Met:
     """A result of MLPerf beside the simulation at the rate of requests that it completed.
 
-    >>> at_rate(mlperf_rows()[0]).kind
+    >>> at_rate(closed_loops.mlperf_rows()[0]).kind
     'Server'
     """
     measured = {
@@ -272,10 +262,3 @@ def replayed(name: str) -> tuple[Met, Run, Run]:
     run = simulate(replica, trace)
     met, expected = (_means(of_runs([each])) for each in (measured, run))
     return Met(name, job, met, expected, kind="trace"), measured, run
-
-
-def compare() -> Iterator[Met]:
-    """All of them."""
-    yield from map(closed_loop, closed_loops.rows())
-    yield from map(at_rate, mlperf_rows())
-    yield from (replayed(name)[0] for name in traces())

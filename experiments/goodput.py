@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
+from calc.derivations.service_under_load import Goodput
 from calc.planning import plan_service
 from calc.planning.nouns import Limits, Load, Server
 from calc.planning.service import Demand, Replica, ServicePlan
 from calc.planning.service.search import CHUNKS
 from calc.published import conditions, reading
 from calc.published.prediction import UnusableRowError
-from calc.published.reading import Row
 from calc.steps.expectation import Missing
 
 LIMITS = {"Offline": (math.inf, math.inf), "Server": (2.0, 0.2), "Interactive": (0.45, 0.04)}
@@ -33,25 +33,6 @@ MODEL = "llama2-70b-99.9"
 FORMATS = {"fp8": "fp8", "fp4": "nvfp4"}
 """Of weights, by what a row states. Those of v4.1 state the format that weights began with, FP16,
 in which some would not fit their devices: they are left out."""
-
-
-@dataclass(frozen=True)
-class Goodput:
-    """A published rate of written tokens beside the planner's, for each spread of lengths."""
-
-    row: Row
-    measured: float
-    predicted: tuple[float, ...]
-
-    @property
-    def scenario(self) -> str:
-        """Which limits it keeps."""
-        return str(self.row["scenario"])
-
-    @property
-    def errors(self) -> tuple[float, ...]:
-        """How far each prediction is above what was measured, as a share of that."""
-        return tuple(rate / self.measured - 1 for rate in self.predicted)
 
 
 def compare() -> Iterator[Goodput]:
