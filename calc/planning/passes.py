@@ -83,7 +83,7 @@ def loops(
     for index, point in points(setup, fits):
         assert point.users is not None
         count, *lengths = (each.magnitude for each in (point.batch, point.prompt, point.generated))
-        loop = closed_loop(point.job, replace(point.users, count=count), *lengths, overlap)
+        loop = closed_loop(point.job, replace(point.users, count=count), *lengths, overlap=overlap)
         found[index] = (loop.ttft, loop.tpot), *loop.late.values()
         if not loop.tpot:
             found[index][:, 1] = step(point).m_as("s")

@@ -118,18 +118,22 @@ def bases(plans: Sequence[tuple[str, Estimate]]) -> tuple[str, list[str]]:
     told = dict.fromkeys(map(_rows, several))
     if len(told) == 1:
         return f"{next(iter(told))}{_cuts(several)}", []
-    words = [word for word in intervals.BASES if any(plan.basis == word for _, plan in plans)]
-    counted = ", ".join(
-        f"{sum(plan.basis == word for _, plan in plans)} on {word}" for word in words
-    )
+    words = dict.fromkeys(plan.basis for plan in several)
     alike = {plan.expected.main.alike: None for _, plan in plans if plan.expected is not None}
     medians = sorted(interval.median_error for interval in alike if interval is not None)
     similar = [str(interval) for interval in alike]
     if len(similar) > 1:
         similar = [f"rows like each: medians of {medians[0]:.1%} to {medians[-1]:.1%}"]
-    line = "; ".join([words[0] if len(words) == 1 else counted, *similar]) + _cuts(several)
+    basis = next(iter(words)) if len(words) == 1 else counted(several)
+    line = "; ".join([basis, *similar]) + _cuts(several)
     unlike = [(name, plan) for name, plan in plans if plan.basis != intervals.MEASURED]
     return line, [f"{name}: {stands_on(plan).partition('; ')[0]}." for name, plan in unlike]
+
+
+def counted(plans: Sequence[Any]) -> str:
+    """How many plans stand on what, the nearest first."""
+    stand = [plan.basis for plan in plans]
+    return ", ".join(f"{stand.count(word)} on {word}" for word in intervals.BASES if word in stand)
 
 
 def indistinct(around: Sequence[tuple[Quantity, Quantity] | None]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from calc import InputError, Job, Layout, plan, software
 from calc.planning.service import Replica, Run, Steps, loops, observe, simulate
 from calc.planning.service.load import Trace
 from calc.planning.service.observed import Point, fitted, with_numbers
+from calc.planning.serving import Plan
 from calc.published import closed_loops
 from calc.published.reading import Row
 from experiments import under_load
@@ -59,16 +60,13 @@ def arriving(replica: Replica) -> Run:
     return simulate(replica, Trace(np.array([0.0, 0.105]), *lengths, np.array([0, 0])))
 
 
-def test_prompts_wait_for_others_for_so_many_steps() -> None:
+@pytest.mark.parametrize(("how", "later"), [({"waits": 20}, 20 * STEP), ({"request": 0.5}, 0.5)])
+def test_prompts_wait_for_others_and_until_a_server_knows_of_them(
+    how: dict[str, Any], later: float
+) -> None:
     plain = Replica(steps(), 10**9, 2000, 64)
-    at_once, later = arriving(plain), arriving(replace(plain, waits=20))
-    assert later.first[1] - at_once.first[1] == pytest.approx(20 * STEP)
-
-
-def test_a_server_knows_of_a_request_after_its_own_time() -> None:
-    plain = Replica(steps(), 10**9, 2000, 64)
-    at_once, later = arriving(plain), arriving(replace(plain, request=0.5))
-    assert later.ttft[1] - at_once.ttft[1] == pytest.approx(0.5)
+    first, waited = (arriving(each).first[1] for each in (plain, replace(plain, **how)))
+    assert waited - first == pytest.approx(later)
 
 
 def test_all_that_write_wait_where_steps_do_not_mix() -> None:
@@ -110,6 +108,15 @@ def drawn(count: int) -> list[Row]:
     return random.Random(45).sample(loops, count)
 
 
+def planned(job: Job, **asked: Any) -> Plan:
+    """A plan of the devices and the formats of a job."""
+    layout, formats = job.layout, job.formats
+    experts = layout.experts if layout.experts > 1 else None
+    asked |= {"tensor": layout.tensor, "copies": layout.data, "experts": experts}
+    asked |= {"weights": formats.weights, "kv": formats.kv, "dtype": formats.dtype}
+    return plan(job.model, job.measured_on, **asked)
+
+
 def test_plans_meet_users_as_published_loops_are_met() -> None:
     """The plan's door and that of `calc validate --published` give the same, to the digit."""
     asked = 0
@@ -117,20 +124,9 @@ def test_plans_meet_users_as_published_loops_are_met() -> None:
         met = under_load.closed_loop(row)
         if met.job is None:
             continue
-        layout, formats = met.job.layout, met.job.formats
-        loop = plan(
-            *(met.job.model, met.job.measured_on),
-            prompt=row["input"],
-            generated=row["output"],
-            users=under_load.clients_of(row, met.job),
-            tensor=layout.tensor,
-            copies=layout.data,
-            experts=layout.experts if layout.experts > 1 else None,
-            weights=formats.weights,
-            kv=formats.kv,
-            dtype=formats.dtype,
-            software=str(row["software"]),
-        ).expected
+        asked_for = {"prompt": row["input"], "generated": row["output"]}
+        users, program = under_load.clients_of(row, met.job), str(row["software"])
+        loop = planned(met.job, users=users, software=program, **asked_for).expected
         assert loop is not None
         assert loop.time_to_first_token.m_as("s") == met.expected["ttft"]
         assert loop.time_per_token.m_as("s") == met.expected["tpot"]
@@ -188,19 +184,8 @@ def test_no_program_beats_the_bounds_of_users() -> None:
         met = under_load.closed_loop(row)
         if met.job is None:
             continue
-        layout = met.job.layout
-        made = plan(
-            *(met.job.model, met.job.measured_on),
-            prompt=round(0.9 * row["input"]),
-            generated=round(0.9 * row["output"]),
-            users=row["clients"],
-            tensor=layout.tensor,
-            copies=layout.data,
-            experts=layout.experts if layout.experts > 1 else None,
-            weights=met.job.formats.weights,
-            kv=met.job.formats.kv,
-            dtype=met.job.formats.dtype,
-        )
+        prompt, generated = (round(0.9 * row[name]) for name in ("input", "output"))
+        made = planned(met.job, users=row["clients"], prompt=prompt, generated=generated)
         answer = row.measured["ttft"] + (made.generated.m_as("") - 1) * row.measured["tpot"]
         assert made.time_per_token.lower.m_as("s") < row.measured["tpot"]
         assert made.answer_time.lower.m_as("s") < answer

@@ -74,6 +74,11 @@ class BreakEven(Answer):
         pays = [(load, pool) for load, pool in loads if load <= factor * pool.most * A_RATE]
         return min(pays, key=lambda pair: pair[0].m, default=None)
 
+    def loads(self, offer: Api) -> list[Quantity | None]:
+        """The load that is expected, and if copies take less and more than that."""
+        found = (self.load(offer, factor) for factor in self.factors)
+        return [None if pair is None else pair[0] for pair in found]
+
     def _price(self, pool: Pool) -> Quantity:
         price = self.plan.price
         assert price is not None
@@ -116,9 +121,8 @@ class BreakEven(Answer):
         yield "one's own, always full", f"{expected} USD", f"({low} to {high} USD)", "", "", ""
 
     def _verdict(self, offer: Api) -> str:
-        expected, low, high = (self.load(offer, factor) for factor in self.factors)
         usual, slow, fast = (
-            "never" if found is None else f"{found[0].m:.2g}" for found in (expected, low, high)
+            "never" if load is None else f"{load.m:.2g}" for load in self.loads(offer)
         )
         told = usual if usual == "never" else f"{usual} request/s"
         return told if slow == usual == fast else f"{told} ({fast} to {slow})"
@@ -127,8 +131,7 @@ class BreakEven(Answer):
         """The APIs, a row each, with plain keys."""
         rows = []
         for offer in self.offers:
-            loads = (self.load(offer, factor) for factor in self.factors)
-            expected, least, most = (None if found is None else found[0] for found in loads)
+            expected, least, most = self.loads(offer)
             rows.append(
                 {
                     "api": offer.key,

@@ -64,15 +64,16 @@ class Demand:
             numpy.maximum(2.0, numpy.quantile(answers, (numpy.arange(SHARES) + 0.5) / SHARES)),
         )
 
-    @lru_cache(KEPT)  # noqa: B019 - of the last few alone
-    def computed_at(self, percentile: float) -> float:
-        """Computed tokens of a prompt at a percentile."""
-        return float(numpy.quantile(self.prompts, percentile))
-
     @property
     def length(self) -> float:
         """Tokens that a sequence holds in the middle of its answer."""
         return self.prompt + self.answer_length / 2
+
+
+@lru_cache(KEPT)
+def _longest(demand: Demand, percentile: float) -> float:
+    """Computed tokens of a prompt at a percentile."""
+    return float(numpy.quantile(demand.prompts, percentile))
 
 
 @dataclass(frozen=True)
@@ -90,25 +91,10 @@ class UnderLoad:
 
 
 @dataclass(frozen=True)
-class _Stalled:
-    """What makes the time of a token vary, in seconds and their squares."""
-
-    mean: float
-    """What prompts add to the time of a token."""
-    variance: float
-    """Variance of it, over a single token."""
-    batches: float
-    """Variance of the time of a step, over the batches that one meets."""
-    returning: float
-    """Share of a burst that is gone after the mean time of an answer, to the first order."""
-
-
-@dataclass(frozen=True)
 class _Written:
     """What the batch of those that write is, in seconds and sequences."""
 
     tpot: float
-    stalled: _Stalled
     batch: float
     busy: float
     full: float
@@ -117,6 +103,14 @@ class _Written:
     """Mean time until one is free, when every place is taken."""
     step: float
     """Time of a step that only writes."""
+    stalls: float = 0.0
+    """What prompts add to the time of a token."""
+    variance: float = 0.0
+    """Variance of that, over a single token."""
+    batches: float = 0.0
+    """Variance of the time of a step, over the batches that one meets."""
+    returning: float = 0.0
+    """Share of a burst that is gone after the mean time of an answer, to the first order."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +124,7 @@ class _Batches:
     """Time of a step that only writes."""
 
 
-NOTHING_STALLED = _Stalled(*[0.0] * 4)
-NOTHING_WRITTEN = _Written(0.0, NOTHING_STALLED, *[0.0] * 5)
+NOTHING_WRITTEN = _Written(*[0.0] * 6)
 OVERLOADED = UnderLoad(*[math.inf] * 6)
 
 
@@ -174,7 +167,7 @@ class Replica:
         read = self._read(rate, demand, percentile, written)
         if read is None or read[0] > ttft:
             return OVERLOADED
-        late = _late(demand, percentile, written.tpot, written.stalled)
+        late = _late(demand, percentile, written)
         return UnderLoad(read[0], late, read[1], written.tpot, written.batch, read[2])
 
     def most(self, demand: Demand, percentile: float, ttft: float, tpot: float) -> float:
@@ -201,19 +194,9 @@ class Replica:
         rest, _ = _halved(0.0, 1.0, lambda percentile: load(percentile).tpot <= tpot)
         return first * rest
 
-    @lru_cache(KEPT)  # noqa: B019 - of the last few alone
-    def _batches(self, demand: Demand) -> _Batches | None:
-        """The batches of those that write; None where none do."""
-        if not self.writes:
-            return None
-        most = min(self.slots, self.steps.most_sequences, int(self.memory / demand.length))
-        count: Counts = numpy.arange(1, max(1, most) + 1)
-        alone = self.steps.time(count, numpy.multiply(count, demand.length))
-        return _Batches(count, self._reading(count, alone, demand), alone)
-
     def _written(self, rate: float, demand: Demand) -> _Written | None:
         """The batch of those that write, as a birth-death chain; None where it only grows."""
-        if (batches := self._batches(demand)) is None:
+        if (batches := _batches(self, demand)) is None:
             return NOTHING_WRITTEN
         steps, count, reading, alone = self.steps, batches.count, batches.reading, batches.alone
         most = len(count)
@@ -240,16 +223,18 @@ class Replica:
         tpot = float((met * token).sum())
         at = min(most, max(1, round(batch))) - 1
         stalls = rate * float(token[at]) * float(reading[at])
-        stalled = _Stalled(
-            stalls,
-            stalls * float(reading[at]) * (1 + demand.prompt_variation**2),
-            float((met * (token - tpot) ** 2).sum()),
-            _elasticity(count, leaving, at),
+        return _Written(
+            tpot,
+            batch,
+            busy=max(busy, float(rate * reading[-1])),
+            full=float((share[-1] + beyond) / total),
+            place=1 / (float(leaving[-1]) - rate),
+            step=float(alone[at]),
+            stalls=stalls,
+            variance=stalls * float(reading[at]) * (1 + demand.prompt_variation**2),
+            batches=float((met * (token - tpot) ** 2).sum()),
+            returning=_elasticity(count, leaving, at),
         )
-        full = float((share[-1] + beyond) / total)
-        place = 1 / (float(leaving[-1]) - rate)
-        busy = max(busy, float(rate * reading[-1]))
-        return _Written(tpot, stalled, batch, busy, full, place, float(alone[at]))
 
     def _read(
         self, rate: float, demand: Demand, percentile: float, written: _Written
@@ -266,7 +251,7 @@ class Replica:
         variation = 1 + demand.prompt_variation**2
         queue = load * service * variation / (2 * (1 - load))
         own = self._alone(demand.computed, demand, sequences)
-        longest = demand.computed_at(percentile)
+        longest = _longest(demand, percentile)
         begun = written.step / 2
         waiting = written.full * written.place
         beyond = 1 - percentile
@@ -322,23 +307,36 @@ class Replica:
         return float(self.steps.time(written, written * demand.length, read))
 
 
-def _late(demand: Demand, percentile: float, mean: float, stalled: _Stalled) -> float:
+@lru_cache(KEPT)
+def _batches(replica: Replica, demand: Demand) -> _Batches | None:
+    """The batches of those that write; None where none do."""
+    if not replica.writes:
+        return None
+    steps = replica.steps
+    most = min(replica.slots, steps.most_sequences, int(replica.memory / demand.length))
+    count: Counts = numpy.arange(1, max(1, most) + 1)
+    alone = steps.time(count, numpy.multiply(count, demand.length))
+    return _Batches(count, replica._reading(count, alone, demand), alone)
+
+
+def _late(demand: Demand, percentile: float, written: _Written) -> float:
     """The time of a token at a percentile of requests, long answers and short ones.
 
     Each is spread about the mean: by the batches that it meets, which a long answer averages over,
     and by the prompts that stall it, of which a short answer may meet none or several. What is
     above the shortest time has a gamma distribution, in the approximation of Wilson and Hilferty.
     """
-    if stalled is NOTHING_STALLED:
+    mean = written.tpot
+    if written is NOTHING_WRITTEN:
         return mean
-    long = demand.answers / demand.answer * stalled.returning
+    long = demand.answers / demand.answer * written.returning
     averaged = 2 * (long - 1 + numpy.exp(-long)) / long**2
     # The same burst of requests stalls an answer and fills its batch, so that both rise together.
-    batches, stalls = stalled.batches * averaged, stalled.variance / demand.answers
+    batches, stalls = written.batches * averaged, written.variance / demand.answers
     variance = (numpy.sqrt(batches) + numpy.sqrt(stalls)) ** 2
     if not variance.max():
         return mean
-    above = stalled.mean + math.sqrt(stalled.batches)  # the mean, less the shortest time
+    above = written.stalls + math.sqrt(written.batches)  # the mean, less the shortest time
     spread = variance / (9 * above**2)
 
     def early(time: float) -> bool:

@@ -17,7 +17,7 @@ from calc.core.errors import InputError
 from calc.core.report import Answer, Table, common_first, values
 from calc.planning.comparing.compare import prices_of
 from calc.planning.nouns import Limits, Load, Prices
-from calc.planning.report import indistinct
+from calc.planning.report import counted, indistinct
 from calc.planning.service.answer import ServicePlan
 from calc.planning.service.asked import seconds
 from calc.planning.service.plan import plan_service
@@ -67,14 +67,12 @@ class ServicePlans(Answer):
     def stands_on(self) -> str:
         """What all stand on, or how many on what."""
         told = dict.fromkeys(plan.stands_on.partition("; ")[2] for plan in self.plans)
-        bases = [word for word in intervals.BASES if any(p.basis == word for p in self.plans)]
-        counted = (f"{sum(p.basis == word for p in self.plans)} on {word}" for word in bases)
-        return "; ".join(filter(None, [", ".join(counted), *told]))
+        return "; ".join(filter(None, [counted(self.plans), *told]))
 
     @property
     def chosen(self) -> list[str]:
         """What was chosen for all, or for some."""
-        return common_first([(self._name(plan), plan.chosen) for plan in self.plans])
+        return self._of_all("chosen")
 
     @property
     def caveats(self) -> list[str]:
@@ -84,10 +82,14 @@ class ServicePlans(Answer):
             for plan in self.plans
             if plan.basis == intervals.PEAKS
         ]
-        told = common_first([(self._name(plan), plan.caveats) for plan in self.plans])
         ranked = "cost_per_token" if self._priced else "devices"
         alike = indistinct([plan.interval.get(ranked) for plan in self.plans])
-        return [*alike, *bound, *told, *(f"{name}: {why}." for name, why in self.refused.items())]
+        refused = (f"{name}: {why}." for name, why in self.refused.items())
+        return [*alike, *bound, *self._of_all("caveats"), *refused]
+
+    def _of_all(self, name: str) -> list[str]:
+        """Sentences of all plans, what all say first."""
+        return common_first([(self._name(plan), getattr(plan, name)) for plan in self.plans])
 
     @staticmethod
     def _name(plan: ServicePlan) -> str:
@@ -138,7 +140,7 @@ class ServicePlans(Answer):
         }
 
     def _assumptions(self) -> Iterator[str]:
-        yield from common_first([(self._name(plan), plan.assumptions) for plan in self.plans])
+        yield from self._of_all("assumptions")
 
 
 def plan_services(
