@@ -62,6 +62,8 @@ from calc.steps import (
     timing as timing,
     answer as answer,
     inference as inference,
+    engine_start as engine_start,
+    held_memory as held_memory,
     device_memory as device_memory,
     layouts as layouts,
     finetuning as finetuning,

@@ -12,6 +12,7 @@ from calc.core.elementwise import largest
 from calc.networks import transformer
 from calc.planning.estimate import Estimate
 from calc.published.power import watts
+from calc.steps import held_memory
 
 
 def _place(plan: Estimate) -> str:
@@ -44,7 +45,7 @@ def caveats(plan: Estimate) -> Iterator[str]:
     yield from not_to_be_had(device)
     yield from filter(None, (memory.doubt for memory in plan.capacity.memories))
     start = plan.capacity.memories[-1].start
-    yield from start.caveats() if start.rules is None and not start.bare else ()
+    yield from held_memory.caveats(start) if start.rules is None and not start.bare else ()
     if plan.expected is not None and plan.expected.missing:
         yield f"{_sentence(plan.expected.missing)}."
     if largest(plan.devices) == 1:
@@ -99,8 +100,8 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             " the bounds without overlap are those of the same loop."
         )
     start = plan.capacity.memories[-1].start
-    yield from start.assumptions()
-    yield from () if start.rules is None else start.caveats()
+    yield from held_memory.assumptions(start)
+    yield from () if start.rules is None else held_memory.caveats(start)
     yield ("Throughput, cost and energy are those of generated tokens, and prefill is in them.")
     if largest(plan.tensor) > 1:
         yield (

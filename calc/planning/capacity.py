@@ -13,7 +13,7 @@ from calc.core.elementwise import ceiling, different, largest, where
 from calc.core.units import Quantity, from_parts, quantity
 from calc.planning.setup import Setup, is_array
 from calc.steps import device_memory
-from calc.steps.device_memory import Memory
+from calc.steps.held_memory import Memory
 from calc.steps.job import BYTE, Layout
 
 S = TypeVar("S", bound=Setup)

@@ -11,7 +11,7 @@ from calc.catalog import models, software
 from calc.catalog.models.weights import unless_said
 from calc.core.records import DATA, read_toml
 from calc.steps import device_memory
-from calc.steps.device_memory import Memory
+from calc.steps.held_memory import Memory
 from calc.steps.job import Formats, Job, Layout
 
 FILE = DATA / "published" / "engine_memory.toml"

@@ -14,7 +14,7 @@ from benchmarks import engine_memory as benchmark
 from calc import InputError, device_memory, engines, hardware, models, quantity
 from calc.core.citations import bibliography
 from calc.published.engine_memory import rows
-from calc.steps.device_memory import Lacks, Memory
+from calc.steps.held_memory import Lacks, Memory
 from tests.calc.command import Command, Written
 from tests.rows import each_row
 
@@ -70,7 +70,7 @@ def test_smaller_formats_hold_more() -> None:
 
 
 def test_slices_of_more_devices_than_heads_keep_a_head_each() -> None:
-    (pages,) = fitted("qwen-2-5-7b", tensor=4).start._pages  # four heads of keys and values
+    (pages,) = fitted("qwen-2-5-7b", tensor=4).start.pages  # four heads of keys and values
     assert pages.each == 2 * 128 * 2
     with pytest.raises(InputError, match="slices"):
         fitted("qwen-2-5-7b", tensor=8)
@@ -174,7 +174,7 @@ def test_what_the_log_of_a_version_prints_is_told() -> None:
 def test_heads_of_windows_are_their_own() -> None:
     """Gemma 4 31B: 16 heads of 256 in windows, 4 of 512 else, whose blocks are twice as long."""
     answer = fitted("gemma-4-31b", context=32_768, weights="awq", batched_tokens=2048)
-    assert [pages.each for pages in answer.start._pages] == [4 * 1024 * 2, 16 * 512 * 2]
+    assert [pages.each for pages in answer.start.pages] == [4 * 1024 * 2, 16 * 512 * 2]
     assert answer.blocks_of_a_sequence == 32_768 // 32 + 5 * (192 + 1)
 
 
@@ -216,7 +216,7 @@ def test_the_benchmark_has_a_line_for_each_row() -> None:
 def test_windows_share_blocks_by_groups() -> None:
     """Gemma 3 27B: 52 layers with windows and 10 without make 7 groups of 10 [llm-d-planner]."""
     answer = fitted("gemma-3-27b", utilization=0.95)
-    assert answer.start._groups == (10, 7)
+    assert answer.start.groups == (10, 7)
     assert answer.blocks_of_a_sequence == 512 + 6 * 513
     blocks = int(19.53 * 2**30 / answer.block_memory.m_as("byte"))  # of the log's 19.53 GiB
     assert blocks // 7 * 16 == pytest.approx(36_560, rel=1e-3)
