@@ -20,8 +20,9 @@ from calc.commands.output import answers
 from calc.core.citations import bibliography, citation
 from calc.core.errors import InputError, extra
 from calc.core.nouns import arguments_of, nouns_of, options_of
-from calc.core.report import plain
+from calc.core.report import Answer, plain
 from calc.core.units import quantity
+from calc.planning.setup import is_array
 
 MOST_FOUND = 20
 INSTRUCTIONS = (
@@ -59,7 +60,7 @@ def law(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def plan(model: str, machine: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    return _planned(calc.plan, model, machine, arguments)
+    return _planned(calc.plan, model, machine, arguments, _explained)
 
 
 def plan_service(model: str, machine: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -86,12 +87,21 @@ def search(words: str) -> dict[str, Any]:
 TOOLS = (look_up, law, plan, plan_service, plan_training, check, search)
 
 
+def _explained(made: calc.planning.Plan) -> Answer:
+    """One point with what would change it, or all of several."""
+    return made.with_expectation() if is_array(made.fits) else made.explained()
+
+
 def _planned(
-    planner: Callable[..., Any], model: str, machine: str, arguments: dict[str, Any]
+    planner: Callable[..., Any],
+    model: str,
+    machine: str,
+    arguments: dict[str, Any],
+    told: Callable[[Any], Answer] = lambda made: made,
 ) -> dict[str, Any]:
     try:
         asked = {"model": model, "hardware": machines.of(machine), **arguments}
-        facts = planner(**arguments_of(planner, asked)).facts
+        facts = told(planner(**arguments_of(planner, asked))).facts
     except TypeError as error:
         known = ", ".join(options_of(planner))
         raise InputError(f"arguments must be some of {known}; got {error}") from None

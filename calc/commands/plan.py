@@ -70,7 +70,7 @@ def _plan(options: argparse.Namespace) -> Plans:
     refused: dict[str, str] = {}
     for device in devices:
         try:
-            plans.append(plan(model, device, **arguments))
+            plans.append(plan(model, device, **arguments).with_expectation())
         except InputError as error:
             if device is devices[-1] and not plans:
                 raise
@@ -82,6 +82,8 @@ def _plan(options: argparse.Namespace) -> Plans:
             f"--parts prints those of one plan, and {count} are asked for: give one"
             " device and one number of each"
         )
+    if answer.of_one_point and options.explain:
+        return answer.explained()
     return answer
 
 

@@ -40,7 +40,7 @@ def _again(kind: Any, items: dict[Any, Any], state: dict[str, Any]) -> Any:
 
 
 def fixed(value: T) -> T:
-    """A value with every dictionary in it fixed, those in lists and tuples too.
+    """A value with every dictionary in it fixed, and every list a tuple.
 
     >>> fixed({"rows": [{"batch": 8}]})["rows"][0]["batch"] = 9
     Traceback (most recent call last):
@@ -51,15 +51,15 @@ def fixed(value: T) -> T:
     if kind is dict:
         given = Fixed({name: fixed(part) for name, part in given.items()})
     elif kind is list or kind is tuple:
-        given = kind(map(fixed, given))
+        given = tuple(map(fixed, given))
     return cast(T, given)
 
 
 def fix_fields(thing: object) -> None:
-    """Fix the dictionaries that a frozen record was made of."""
+    """Fix the dictionaries and lists that a frozen record was made of."""
     fields = vars(thing)
     for name, value in fields.items():
-        if type(value) is dict:
+        if type(value) in (dict, list):
             fields[name] = fixed(value)
 
 

@@ -51,6 +51,9 @@ class Table:
     """Whether notebooks leave it out."""
     head: tuple[str, ...] | None = None
 
+    def __post_init__(self) -> None:
+        fix_fields(self)
+
     @property
     def lines(self) -> list[str]:
         """The caption, and a line for each row."""

@@ -23,7 +23,10 @@ from calc.planning.setup import COUNTS, Setup, is_array
 from calc.steps.expectation import Missing
 
 TOO_SMALL = "memory capacity"
-POINTS = 100  # of a sweep that is printed; a million take minutes as they are expected
+POINTS = 100  # of a sweep, of which all is expected; of a million that takes minutes
+UNASKED = Missing(
+    f"more than {POINTS} points have bounds alone, unless more is asked: plan.with_expectation()"
+)
 FOUND = (
     *("memory", "weight_memory", "cache_memory", "room", "largest_batch", "fits"),
     *(*RANGES, "binds"),
@@ -80,13 +83,9 @@ class Estimate(Setup, Results[Bounds]):
         return needed <= self.largest_batch.magnitude
 
     def settled(self) -> Self:
-        """Return the same, with all computed that asks how long steps take, and what memory holds.
-
-        Of more than so many points, what is expected is computed when it is asked for by its name.
-        """
+        """Return it with all computed that asks how long steps take, and what memory holds."""
         _ = self.fits, self.memory, self.reading, self.writing, self._bounds, self.needed
-        if not is_array(self.fits) or self.fits.size <= POINTS:
-            _ = self.expected
+        _ = self.expected
         return self
 
     @cached_property
@@ -196,6 +195,8 @@ class Estimate(Setup, Results[Bounds]):
 
     @cached_property
     def _expectation(self) -> Expectation | Missing:
+        if is_array(self.fits) and self.fits.size > POINTS:
+            return UNASKED
         return expectation.of(self, self.fits)
 
     def result(self, name: str) -> Any:

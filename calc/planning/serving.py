@@ -17,10 +17,10 @@ from calc.core.fixed import Fixed
 from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Answer, Table, common_first
 from calc.core.units import QuantityLike
-from calc.planning import advice, assumptions, drawing, files, report
+from calc.planning import advice, assumptions, drawing, expectation, files, report
 from calc.planning.capacity import on_fewest_devices
 from calc.planning.choice import RULES, check_devices, chosen_by, cut
-from calc.planning.estimate import Estimate
+from calc.planning.estimate import UNASKED, Estimate
 from calc.planning.nouns import Prices, Server
 from calc.planning.service.loops import Clients
 from calc.planning.setup import COUNTS, is_array, whole_count
@@ -35,7 +35,7 @@ class Told(Answer):
     _SENTENCES = (
         ("assumptions", "Assumed"),
         ("drawn", "Power"),
-        ("changes", "What would change it"),
+        ("what_would_change", "What would change it"),
     )
 
     @property
@@ -46,6 +46,8 @@ class Told(Answer):
     """Devices that cannot be planned for, and why."""
     with_parts: bool = False
     """Whether the parts of the expected passes are printed too."""
+    what_would_change: tuple[str, ...] | None = None
+    """What would make one point another answer, where that was asked: `explained`."""
 
     @property
     def of_one_point(self) -> bool:
@@ -56,11 +58,10 @@ class Told(Answer):
     def _assumptions(self) -> Iterator[str]:
         yield from self._common(assumptions.assumptions)
 
-    @cached_property
-    def what_would_change(self) -> tuple[str, ...]:
-        """Plan what would make this another answer, a sentence each, when it is asked for.
+    def explained(self) -> Plans:
+        """Return it with what would make it another answer, a sentence each, planned as it was.
 
-        `explain` and JSON ask; what `print` shows does not, since it takes as long as some plans.
+        A question of its own, which takes longer than most plans; `--explain` asks it.
         """
         if not self.of_one_point:
             count = sum(len(plan.points) for plan in self._plans)
@@ -69,12 +70,8 @@ class Told(Answer):
                 " plan the one that is meant"
             )
         [plan] = self._plans
-        return tuple(advice.changes(plan) if plan.fits else advice.ways_to_fit(plan))
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """What would change it, of one point."""
-        return self.what_would_change if self.of_one_point else ()
+        changes = advice.changes(plan) if plan.fits else advice.ways_to_fit(plan)
+        return Plans(self._plans, self.refused, self.with_parts, tuple(changes))
 
     @property
     def drawn(self) -> list[str]:
@@ -139,11 +136,12 @@ class Told(Answer):
         model = self._plans[0].model.key
         points = [point for plan in self._plans for point in plan.points]
         unfit = [{"model": model, "fits": False, "device": key} for key in self.refused]
+        changes = self.what_would_change
         return {
             "rows": [*points, *unfit],
             **self.headline,
             "assumptions": self.assumptions,
-            "what_would_change": self.changes,
+            **({} if changes is None else {"what_would_change": changes}),
             "parts": report.parts(self._plans[0]) if self.of_one_point else [],
             "left_out": list(self.refused.values()),
         }
@@ -192,6 +190,19 @@ class Plan(Estimate, Told):
     def _plans(self) -> tuple[Plan, ...]:
         return (self,)
 
+    def with_expectation(self) -> Plan:
+        """Return it with what is expected of each of its points, however many these are.
+
+        >>> many = plan("llama-3-8b", "h100", batch=range(1, 201), prompt=1000, generated=200)
+        >>> print(many.expected, many.with_expectation().expected.throughput[-1])
+        None 4506 token/s
+        """
+        if self._expectation != UNASKED:
+            return self
+        other = replace(self)
+        vars(other)["_expectation"] = expectation.of(other, other.fits)
+        return other.settled()
+
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
         names = (*COUNTS, "weights", "kv", "dtype", "link", "price", "software", "pue", "grid")
@@ -220,6 +231,7 @@ class Plans(Told):
     plans: tuple[Plan, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
     with_parts: bool = False
+    what_would_change: tuple[str, ...] | None = None
 
     @property
     def _plans(self) -> tuple[Plan, ...]:
@@ -288,7 +300,7 @@ def plan(
     >>> of_two = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
     >>> print(of_two.devices, of_two.memory.to("GB"), of_two.time_per_token.lower, of_two.binds)
     2 77.56 GB 21.18 ms memory bandwidth
-    >>> print(of_two.what_would_change[0])
+    >>> print(of_two.explained().what_would_change[0])
     From batch 1157 on, compute would bind each token, but 2 devices hold 11 sequences.
     """
     counts = {"batch": _asked_at_once(batch, users), "prompt": prompt, "generated": generated}

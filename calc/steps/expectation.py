@@ -214,7 +214,7 @@ class Parts(Fixed[str, Quantity], Reported):
             rows.append(("hidden", f"−{self.hidden}", "", ""))
         return [*rows, ("sum", str(self.total), "", "")]
 
-    @property
+    @cached_property
     def tables(self) -> list[Table]:
         """The one table, without a title."""
         return [Table(self.rows(""))]

@@ -162,7 +162,7 @@ def test_plan(command: Command) -> None:
     told = command.prints(f"{line} --price '3 USD/hour' --explain").replace("\n  ", " ")
     for title, sentences in (
         ("Assumed", made.assumptions),
-        ("What would change it", made.what_would_change),
+        ("What would change it", made.explained().what_would_change),
     ):
         assert "\n".join([f"{title}:", *(f"- {each}" for each in sentences)]) in told
     small = command.prints(f"{line} --weights INT8 --devices 1 --software none")

@@ -257,7 +257,7 @@ def test_a_window_that_fills_during_the_answer() -> None:
 
 def test_what_would_change_of_shared_experts_is_what_they_allow() -> None:
     shared: dict[str, Any] = {"batch": 256, "experts": 8, "prompt": 1000, "generated": 64}
-    told = plan("mixtral-8x7b", "dgx-b200", **shared).what_would_change
+    told = plan("mixtral-8x7b", "dgx-b200", **shared).explained().what_would_change
     assert any(each.startswith("INT8 weights") for each in told)
 
 
@@ -274,7 +274,7 @@ def test_what_would_change_is_true() -> None:
     question: dict[str, Any] = {"batch": 8, "prompt": 1000, "generated": 200}
     question |= {"software": "none"}
     made = plan("llama-3-70b", H100, **question)
-    first, full, more, small, smaller = made.what_would_change
+    first, full, more, small, smaller = made.explained().what_would_change
     assert first == (
         "From batch 1157 on, compute would bind each token, but 2 devices hold 78 sequences."
     )
@@ -295,28 +295,36 @@ def test_what_would_change_is_true() -> None:
     assert small.endswith("fit on 1 device.")
     assert plan("llama-3-70b", H100, weights="INT8", **question).devices == 1
     assert smaller.startswith("INT4 weights: ")
-    below = plan("llama-3-8b", H100, batch=600, prompt=100, generated=10).what_would_change[0]
+    below = (
+        plan("llama-3-8b", H100, batch=600, prompt=100, generated=10)
+        .explained()
+        .what_would_change[0]
+    )
     assert below.startswith("Below batch ")
     assert below.endswith(", memory bandwidth binds each token.")
-    always = plan("llama-3-8b", H100, batch=8, prompt=8000, generated=100).what_would_change[0]
+    always = (
+        plan("llama-3-8b", H100, batch=8, prompt=8000, generated=100)
+        .explained()
+        .what_would_change[0]
+    )
     assert always == "At this length memory bandwidth binds each token, whatever the batch."
 
 
 def test_settings_that_no_plan_takes_are_told_as_those_of_fit() -> None:
     question: dict[str, Any] = {"prompt": 1000, "generated": 200, "devices": 1}
     most = plan("llama-3-8b", H100, batch=1, **question).largest_batch.magnitude
-    *_, way = plan("llama-3-8b", H100, batch=most + 1, **question).what_would_change[:3]
+    *_, way = plan("llama-3-8b", H100, batch=most + 1, **question).explained().what_would_change[:3]
     assert way.startswith("It fits with settings of vLLM 0.24.0 that calc fit takes: utilization ")
 
 
 def test_what_would_make_it_fit() -> None:
     small = plan("llama-3-70b", H100, prompt=1000, generated=200, batch=8, devices=1)
-    assert small.what_would_change == (
+    assert small.explained().what_would_change == (
         "It fits on 2 devices.",
         "It fits with weights int4: 89.64 sequences of 1200 tokens.",
     )
     large = plan("llama-3-70b", H100, prompt=1000, generated=200, batch=10**5, devices=64)
-    nowhere, batch = large.what_would_change
+    nowhere, batch = large.explained().what_would_change
     assert nowhere == "It fits on 720 devices as TP8 × 90."
     assert batch == f"Batch {large.largest_batch.magnitude:.0f} fits."
     assert small.answer.endswith("does not fit, 64.73 GiB too little on each")
@@ -329,7 +337,7 @@ def test_no_plan_cuts_a_model_over_parts_of_domains() -> None:
     asked: dict[str, Any] = {"prompt": 8000, "generated": 500}
     assert plan("kimi-k3", "b200", **asked).devices == 16
     twelve = plan("kimi-k3", "b200", devices=12, **asked)
-    assert any(told.startswith("16 devices: ") for told in twelve.what_would_change)
+    assert any(told.startswith("16 devices: ") for told in twelve.explained().what_would_change)
 
 
 @pytest.mark.parametrize("software", ["vllm", "vllm 0.19", "sglang", "llama-cpp", "none", None])
@@ -359,7 +367,9 @@ def test_what_an_engine_does_not_hold_does_not_fit() -> None:
 def test_a_link_that_the_data_lack_is_no_lack_of_memory() -> None:
     """Two of them hold what one does not, and one holds its INT4: said alike with and without."""
     question: dict[str, Any] = {"prompt": 10, "generated": 10, "software": "none"}
-    linked, small = plan("llama-3-8b", "jetson-orin-nano", devices=1, **question).what_would_change
+    linked, small = (
+        plan("llama-3-8b", "jetson-orin-nano", devices=1, **question).explained().what_would_change
+    )
     assert linked.startswith("It fits on 2 devices, once link (--link")
     assert small.startswith("It fits with weights int4: ")
     with pytest.raises(InputError) as refusal:
@@ -464,7 +474,7 @@ def test_a_table_of_points() -> None:
     least = made.points[0]["time_per_token"].lower.m_as("ms")
     assert float(bounds[1][3].partition(" ")[0]) == pytest.approx(least, rel=1e-3)
     with pytest.raises(InputError, match="told of one point, and this plan has 4"):
-        _ = made.what_would_change
+        made.explained()
 
 
 def test_a_table_of_points_says_what_was_not_measured() -> None:
@@ -669,7 +679,7 @@ def test_a_table_of_parts_says_what_each_is_made_of() -> None:
     made = plan("llama-3-70b", "h100", **asked, devices=4, software="vllm")  # type: ignore[arg-type]
     first, each = str(made.expected).split("\n\n")
     assert first.split()[:2] == ["first", "token"]
-    titles = [line.split("  ")[0] for line in str(made.expected.writing).splitlines()[2:]]
+    titles = [line.split("  ")[0] for line in str(made.expected.writing).splitlines()[1:]]
     assert titles == [*made.expected.writing, "sum"]
     (sums,) = (line for line in each.splitlines() if line.startswith("tensor"))
     assert re.search(r"a sum of 524.3 kB by vLLM [\d.]+ \[\S+\]$", sums)
