@@ -235,7 +235,7 @@ def known(plan: Estimate, name: str) -> Quantity:
 def value_of(plan: Estimate, name: str, basis: str) -> Quantity | None:
     """Return what is compared of a plan on a basis; None where it is not known."""
     if basis == EXPECTED:
-        return None if plan.expected is None else plan.expected.get(name)
+        return plan.likely(name)
     bounds = getattr(plan, name)
     if bounds is None:
         return None

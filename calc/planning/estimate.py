@@ -134,32 +134,27 @@ class Estimate(Setup, Results[Bounds]):
         """Each point: what was asked, its bounds, and what is expected, by the names of a plan."""
         values = {name: getattr(self, name) for name in (*COUNTS, "experts", *FOUND)}
         ranges = {name: found for name in RANGES if (found := self.around(name))}
-        known = None if self.expected is None else self._expected_values
+        known = None if self.expected is None else self.expected.facts
         every = values, known, ranges
         if not is_array(self.fits):
             return fixed((self._point(*every),))
         indices = numpy.ndindex(self.fits.shape)
         return fixed(tuple(self._point(*self._at(every, index)) for index in indices))
 
-    @property
-    def _expected_values(self) -> dict[str, Any]:
-        """What is expected, and the parts of both passes."""
-        assert self.expected is not None
-        values = {name: self.expected.get(name) for name in RANGES}
-        parts = {name: self.expected.parts.get(name) for name in ("reading", "writing")}
-        return {**values, **self.expected.percentiles, **parts}
-
     def _point(
-        self, values: Point, known: dict[str, Any] | None, ranges: Mapping[str, Around]
+        self, values: Point, known: Mapping[str, Any] | None, ranges: Mapping[str, Around]
     ) -> Point:
-        told = {"basis": self.basis, "expected": known, "interval": {}, "not_expected": None}
-        if self.expected is None or not values["fits"]:
-            reason = self.not_expected or expectation.UNFIT.reason
-            told |= {"basis": intervals.PEAKS, "expected": None, "not_expected": reason}
-        else:
-            told["interval"] = {name: found.facts for name, found in ranges.items()}
-            told["not_expected"] = self.expected.missing or None
-        return {"model": self.model.key, "device": self.device.key, **values, **told}
+        made = self.expected if values["fits"] else None
+        unlikely = self.not_expected or expectation.UNFIT.reason
+        return {
+            "model": self.model.key,
+            "device": self.device.key,
+            **values,
+            "basis": self.basis if made else intervals.PEAKS,
+            "expected": known if made else None,
+            "interval": {name: found.facts for name, found in ranges.items()} if made else {},
+            "not_expected": (made.missing or None) if made else unlikely,
+        }
 
     def _at(self, value: Any, index: tuple[int, ...]) -> Any:
         """What an array, or each array of a record, holds of one point."""
@@ -176,16 +171,20 @@ class Estimate(Setup, Results[Bounds]):
             return None
         return numpy.broadcast_to(value, self.fits.shape)[index].item()
 
+    def likely(self, name: str) -> Quantity | None:
+        """What is expected of a quantity by its name; None where nothing is."""
+        return None if self.expected is None else self.expected.results.get(name)
+
     def around(self, name: str) -> Around | None:
         """The range of 80 % of published rows like it, of a quantity by its name.
 
         None where nothing is expected.
         """
-        if self.expected is None or (value := self.expected.get(name)) is None:
+        if self.expected is None or (value := self.likely(name)) is None:
             return None
-        rate, bounds = name == "throughput", getattr(self, name)
-        bound = bounds.upper if rate else bounds.lower
+        rate, bounds = name == "throughput", self.result(name)
         alike = self.expected.alike(name)
+        bound = bounds.upper if rate else bounds.lower
         return None if alike is None else alike.around(value, bound, rate)
 
     def interval(self, name: str) -> tuple[Quantity, Quantity] | None:

@@ -19,7 +19,7 @@ from calc.core.fixed import fix_fields
 from calc.core.formatting import columns
 from calc.core.units import Quantity, from_parts
 from calc.planning import passes
-from calc.planning.results import Results, results_of, where_it_fits
+from calc.planning.results import RANGES, Results, results_of, where_it_fits
 from calc.planning.service.loops import PERCENTILES
 from calc.planning.setup import COUNTS, Setup, is_array
 from calc.steps.expectation import Missing, Parts, if_measured
@@ -58,9 +58,12 @@ class Expectation(Results[Quantity]):
         passes = {"first token": self.reading, "each token": self.writing}
         return {title: parts for title, parts in passes.items() if parts is not None}
 
-    def get(self, name: str) -> Quantity | None:
-        """One of the quantities by its name; None where it stands on what was not measured."""
-        return self.results.get(name)
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All of it by names that stay; None of what stands on what was not measured."""
+        results = {name: self.results.get(name) for name in RANGES}
+        parts = {name: self.parts.get(name) for name in ("reading", "writing")}
+        return {**results, **self.percentiles, **parts}
 
     def result(self, name: str) -> Any:
         if name not in self.results:

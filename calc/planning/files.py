@@ -112,19 +112,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Quantity):
-        number = _whole(value.magnitude.tolist() if value.ndim else float(value.magnitude))
+        number = _plain(value.magnitude)
         return number if value.unitless else f"{number!r} {value.units}"
     if isinstance(value, Mapping):
         return {_plain(name): _plain(part) for name, part in value.items()} or None
     if isinstance(value, list | tuple | range):
         return [_plain(part) for part in value]
-    plain = value.tolist() if hasattr(value, "tolist") else value
-    return without_point(plain) if isinstance(plain, float) else plain
-
-
-def _whole(number: Any) -> Any:
-    """Numbers, or lists of them, without a point where they need none."""
-    return [_whole(part) for part in number] if isinstance(number, list) else without_point(number)
+    if hasattr(value, "tolist"):  # numpy's numbers and arrays
+        return _plain(value.tolist())
+    return without_point(value) if isinstance(value, float) else value
 
 
 def _of_the_data(value: Transformer | Machine) -> bool:

@@ -85,18 +85,13 @@ def cell(point: Mapping[str, Any], name: str, around: bool = True, unit: str = "
     return f"{three(expected, unit)}{told}"
 
 
-def stands_on(plan: Estimate) -> str:
-    """Whose rates it stands on, and how far off rows like it were; or that it is a bound."""
-    if plan.expected is None:
-        why = plan.not_expected.partition(": ")[0].rstrip(".")
-        return f"BOUND ONLY, {intervals.PEAKS}: {why}"
-    return f"{_rows(plan)}{_cuts([plan])}"
-
-
 def _rows(plan: Estimate) -> str:
-    """Tell the same without bounds: of first tokens apart, where other rows are like them."""
+    """Whose rates it stands on, and how far off rows like it were; or that it is a bound.
+
+    Rows of first tokens stand apart, where others are like them.
+    """
     if (expected := plan.expected) is None:
-        return stands_on(plan)
+        return f"BOUND ONLY, {intervals.PEAKS}: {plan.not_expected.partition(': ')[0].rstrip('.')}"
     first = expected.alike("time_to_first_token")
     apart = f"; of first tokens, {first}" if first not in (None, expected.main.alike) else ""
     return f"{expected.main.stands_on}{apart}"
@@ -127,7 +122,7 @@ def bases(plans: Sequence[tuple[str, Estimate]]) -> tuple[str, list[str]]:
     basis = next(iter(words)) if len(words) == 1 else counted(several)
     line = "; ".join([basis, *similar]) + _cuts(several)
     unlike = [(name, plan) for name, plan in plans if plan.basis != intervals.MEASURED]
-    return line, [f"{name}: {stands_on(plan).partition('; ')[0]}." for name, plan in unlike]
+    return line, [f"{name}: {_rows(plan).partition('; ')[0]}." for name, plan in unlike]
 
 
 def counted(plans: Sequence[Any]) -> str:
@@ -145,15 +140,15 @@ def indistinct(around: Sequence[tuple[Quantity, Quantity] | None]) -> Iterator[s
 
 def chosen(plan: Estimate, alone: bool = True) -> Iterator[str]:
     """What was chosen for who asked: what was left out, and formats."""
-    left = plan.left_out
-    if "devices" in left and not plan.chosen_by and not (alone and not is_array(plan.devices)):
-        yield "the fewest devices that hold each batch"
-    elif plan.chosen_by:
+    if plan.chosen_by:
         yield f"{devices_text(plan.devices)} as {layout(plan)}, best by {RULES[plan.chosen_by]}"
-    elif "devices" in left:
-        yield f"{devices_text(plan.devices.magnitude)}, {_why_so_many(plan)}"
-    if "batch" in left:
-        yield f"batch {plan.batch}"
+    elif "devices" in plan.left_out and (not alone or is_array(plan.devices)):
+        yield "the fewest devices that hold each batch"
+    elif "devices" in plan.left_out:
+        why = "the fewest"
+        if plan.needed is not None and plan.needed < plan.devices:
+            why = f"since {devices_text(plan.needed)} does not hold batch {plan.batch}"
+        yield f"{devices_text(plan.devices)}, {why}"
     yield from chosen_formats(plan)
 
 
@@ -168,13 +163,6 @@ def chosen_formats(setup: Setup) -> Iterator[str]:
         other = setup.other_dtype
         widened = f" ({other.upper()} with dtype {other})" if other else ""
         yield f"{setup.weights_told}, keys and values in {kept}, products in {products}{widened}"
-
-
-def _why_so_many(plan: Estimate) -> str:
-    """Whether the weights or the batch take so many devices."""
-    if plan.needed is not None and plan.needed < plan.devices:
-        return f"since {devices_text(plan.needed)} does not hold batch {plan.batch}"
-    return "the fewest"
 
 
 def parts_table(plan: Estimate) -> list[Table]:
@@ -204,9 +192,8 @@ def parts_table(plan: Estimate) -> list[Table]:
         if (bounds := getattr(plan, name)) is None:
             continue
         rate = name == "throughput"
-        expected = None if plan.expected is None else plan.expected.get(name)
+        known = "" if (expected := plan.likely(name)) is None else str(expected)
         around = plan.around(name)
-        known = "" if expected is None else str(expected)
         told = around.told(known) if around else ""
         bound, other = reversed(bounds) if rate else bounds
         rows.append((words, str(bound), known, told, binds.get(name, "")))

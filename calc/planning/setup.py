@@ -61,7 +61,7 @@ class Setup:
     grid: QuantityLike | None = None
     """A country or what its electricity emits."""
     left_out: frozenset[str] = frozenset()
-    """Of devices, batch, software and dtype those that were chosen here."""
+    """Of devices, software and dtype those that were chosen here."""
     copies: Quantity = ONE
     """Copies of the model, or, where these share out experts, of its attention (DP)."""
     experts: int = 1
@@ -315,15 +315,11 @@ def memory_text(amount: Quantity, capacity: Quantity) -> str:
 
 def layout(setup: Setup) -> str:
     """Return how devices share a model, as engines call it: "TP4 × 2", "DP8 EP8"."""
-    copies, tensor, experts = (f"{n:g}" for n in _degrees(setup))
-    if setup.experts > 1 and setup.copies > 1:
-        return f"DP{copies} EP{experts}" if tensor == "1" else f"DP{copies} TP{tensor} EP{experts}"
-    group = f"TP{tensor} EP{experts}" if setup.experts > 1 else f"TP{tensor}"
-    return group if copies == "1" else f"{group} × {copies}"
-
-
-def _degrees(setup: Setup) -> tuple[float, float, float]:
-    return setup.copies.magnitude, setup.tensor.magnitude, setup.experts
+    copies, tensor = (f"{count.magnitude:g}" for count in (setup.copies, setup.tensor))
+    experts = f" EP{setup.experts}" if setup.experts > 1 else ""
+    if experts and setup.copies > 1:
+        return f"DP{copies}{experts}" if tensor == "1" else f"DP{copies} TP{tensor}{experts}"
+    return f"TP{tensor}{experts}" if copies == "1" else f"TP{tensor}{experts} × {copies}"
 
 
 def devices_text(count: Quantity | float) -> str:

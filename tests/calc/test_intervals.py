@@ -113,7 +113,7 @@ def test_the_sentence_of_a_range_makes_the_ends_that_are_printed() -> None:
             assert quantity(f"{number} {unit}").m_as("s") == pytest.approx(
                 getattr(made, name).lower.m_as("s"), rel=1e-3
             )
-            found = made.expected.get(name) * percent(share)
+            found = getattr(made.expected, name) * percent(share)
             assert found.m_as("s") == pytest.approx(getattr(made, name).lower.m_as("s"), rel=2e-3)
 
 

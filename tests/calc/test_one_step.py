@@ -87,7 +87,7 @@ def decodes(name: str, machine: str) -> Iterator[tuple[str, Answer]]:
         yield "plan", (planned.writing.lower.m_as("s"), of_step[1])
     if planned.fits:
         mean = answer(mean_step(planned.job, SEQUENCES, PROMPT, GENERATED))
-        expected = planned.expected and planned.expected.get("time_per_token")
+        expected = planned.likely("time_per_token")
         said = planned.writing.lower.m_as("s"), expected and expected.m_as("s")
         assert said == pytest.approx(mean, rel=1e-9), "the mean of an answer"
     if (said := _published(model, machine, devices)) is not None:  # by a program that others wrote
