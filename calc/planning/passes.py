@@ -82,8 +82,10 @@ def loops(
     found = numpy.full((*numpy.shape(fits), 1 + len(PERCENTILES), 2), numpy.nan)
     for index, point in points(setup, fits):
         assert point.users is not None
-        count, *lengths = (each.magnitude for each in (point.batch, point.prompt, point.generated))
-        loop = closed_loop(point.job, replace(point.users, count=count), *lengths, overlap=overlap)
+        asked = (point.batch, point.prompt, point.generated)
+        count, prompt, generated = (each.magnitude for each in asked)
+        clients = replace(point.users, count=count)
+        loop = closed_loop(point.job, clients, prompt, generated, overlap=overlap)
         found[index] = (loop.ttft, loop.tpot), *loop.late.values()
         if not loop.tpot:
             found[index][:, 1] = step(point).m_as("s")
