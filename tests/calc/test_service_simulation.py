@@ -19,6 +19,7 @@ from calc.steps.job import Layout
 
 T_999 = 3.883  # of Student's distribution with 19 degrees of freedom: 99.9 % of intervals
 SLOTS = 64
+TOKENS = 200
 
 
 def steps(shared: float = 0.0, own: float = 0.0, read: float = 0.0, cached: float = 0.0) -> Steps:
@@ -32,6 +33,14 @@ def replica(made: Steps, slots: int = SLOTS, memory: int = 10**9, chunk: int = 4
     return Replica(made, memory, chunk, slots)
 
 
+def ran(
+    rate: float, seed: int, spread: float = 1.0, slots: int = 1, count: int = 40_000, **times: float
+) -> tuple[Trace, Run]:
+    """Requests of so many tokens, and the steady part of their run in steps of these times."""
+    trace = poisson(rate, count, 1, TOKENS, 0, spread, seed=seed)
+    return trace, simulate(replica(steps(**times), slots), trace).steady()
+
+
 def interval(values: Any) -> tuple[float, float]:
     """The mean of a run, and what it may be off by: from the means of twenty parts of it."""
     parts = np.array([each.mean() for each in np.array_split(values, 20)])
@@ -39,10 +48,9 @@ def interval(values: Any) -> tuple[float, float]:
 
 
 def test_one_server_is_m_m_1() -> None:
-    step, tokens, rate = 0.01, 200, 0.4
-    trace = poisson(rate, 40_000, 1, tokens, 0, 1, seed=1)
-    run = simulate(replica(steps(step), slots=1), trace).steady()
-    service = quantity((tokens - 1) * step, "s")
+    step, rate = 0.01, 0.4
+    _, run = ran(rate, 1, shared=step)
+    service = quantity((TOKENS - 1) * step, "s")
     busy = queueing.server_utilization(quantity(rate, "request/s"), service)
     mean, error = interval(run.done - run.arrivals)
     assert error < 0.3 * mean
@@ -63,9 +71,8 @@ def test_more_clients_than_requests_are_as_many_as_requests() -> None:
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.5])
 def test_one_server_is_m_g_1(spread: float) -> None:
     """The queue before one server, by Pollaczek and Khinchine, whatever the lengths are."""
-    step, tokens, rate = 0.01, 200, 0.35
-    trace = poisson(rate, 40_000, 1, tokens, 0, spread, seed=2)
-    run = simulate(replica(steps(step), slots=1), trace).steady()
+    step, rate = 0.01, 0.35
+    trace, run = ran(rate, 2, spread, shared=step)
     services = (trace.answers - 1) * step
     service = quantity(float(services.mean()), "s")
     busy = queueing.server_utilization(quantity(rate, "request/s"), service)
@@ -76,10 +83,9 @@ def test_one_server_is_m_g_1(spread: float) -> None:
 
 
 def test_places_are_servers_of_m_m_k() -> None:
-    step, tokens, rate, places = 0.01, 200, 3.2, 8
-    trace = poisson(rate, 60_000, 1, tokens, 0, 1, seed=3)
-    run = simulate(replica(steps(step), slots=places), trace).steady()
-    service = quantity((tokens - 1) * step, "s")
+    step, rate, places = 0.01, 3.2, 8
+    _, run = ran(rate, 3, slots=places, count=60_000, shared=step)
+    service = quantity((TOKENS - 1) * step, "s")
     busy = queueing.server_utilization(quantity(rate, "request/s"), service, places)
     expected = queueing.waiting_time(service, busy, places).m_as("s")
     mean, error = interval(run.first - run.arrivals)
@@ -90,26 +96,24 @@ def test_places_are_servers_of_m_m_k() -> None:
 @pytest.mark.parametrize("spread", [0.0, 1.0, 2.0])
 def test_a_step_for_each_is_a_shared_processor(spread: float) -> None:
     """T_0 + n · T_1 with places for all: `batch_time`, for which of lengths the mean counts."""
-    shared, own, tokens, rate = 0.004, 0.0005, 200, 3.0
-    trace = poisson(rate, 40_000, 1, tokens, 0, spread, seed=4)
-    run = simulate(replica(steps(shared, own)), trace).steady()
-    work = (tokens - 1) * quantity(1, "s")
+    shared, own, rate = 0.004, 0.0005, 3.0
+    trace, run = ran(rate, 4, spread, SLOTS, shared=shared, own=own)
+    work = (TOKENS - 1) * quantity(1, "s")
     full = shared + SLOTS * own
-    busy = rate * (tokens - 1) * full / SLOTS
+    busy = rate * (TOKENS - 1) * full / SLOTS
     expected = queueing.batch_time(busy, SLOTS, shared * work, own * work).m_as("s")
     mean, error = interval(run.done - run.first)
     assert abs(mean - expected) < error
     load = replica(steps(shared, own)).under(rate, Demand.of(trace), 0.9)
     assert load.batch == pytest.approx(rate * expected, rel=0.01)
-    assert load.mean_tpot * (tokens - 1) == pytest.approx(expected, rel=0.01)
+    assert load.mean_tpot * (TOKENS - 1) == pytest.approx(expected, rel=0.01)
 
 
 def test_places_that_are_few_make_requests_wait() -> None:
-    shared, own, tokens, rate, places = 0.004, 0.0005, 200, 4.8, 8
-    trace = poisson(rate, 60_000, 1, tokens, 0, 1, seed=5)
-    run = simulate(replica(steps(shared, own), slots=places), trace).steady()
-    work = (tokens - 1) * quantity(1, "s")
-    busy = rate * (tokens - 1) * (shared + places * own) / places
+    shared, own, rate, places = 0.004, 0.0005, 4.8, 8
+    _, run = ran(rate, 5, slots=places, count=60_000, shared=shared, own=own)
+    work = (TOKENS - 1) * quantity(1, "s")
+    busy = rate * (TOKENS - 1) * (shared + places * own) / places
     laws = busy, places, shared * work, own * work
     expected = queueing.batch_waiting_time(*laws).m_as("s")
     mean, error = interval(run.first - run.arrivals)

@@ -19,8 +19,8 @@ from calc.planning.assumptions import not_to_be_had
 from calc.planning.capacity import with_devices
 from calc.planning.report import chosen_formats
 from calc.planning.results import of_a_token
-from calc.planning.service import reasons, search
-from calc.planning.service.asked import TIMES, Service, seconds
+from calc.planning.service import reasons, search, tables
+from calc.planning.service.asked import PAID, TIMES, Service
 from calc.planning.service.deployment import Deployment
 from calc.planning.service.design import Design
 from calc.planning.service.queue import UnderLoad
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POINTS = 40  # of a curve
-PAID = {"cost_per_token": "cost", "energy_per_token": "energy", "carbon_per_token": "carbon"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,7 +181,7 @@ class ServicePlan(Answer):
             slower = (getattr(self.design.at_pace(pace).load, name) for pace in paces)
             scale = simulated / getattr(self.load, name)
             low, high = (scale * time for time in slower)
-            least = self._least[name]
+            least = self.least_times[name]
             ranges[name] = _around(simulated, max(low, least), high, least, "s")
         for name in PAID:
             if (value := getattr(self, name)) is not None:
@@ -210,7 +209,7 @@ class ServicePlan(Answer):
         return tuple(float((end / self.step.expected).m_as("")) for end in self.step.ends)
 
     @cached_property
-    def _least(self) -> dict[str, float]:
+    def least_times(self) -> dict[str, float]:
         """Seconds of both times that no program beats with these devices.
 
         Where those of a trace wait less than at random, the bound of the closed form does too.
@@ -272,44 +271,11 @@ class ServicePlan(Answer):
     @cached_property
     def tables(self) -> list[Table]:
         """What the service makes of its requests, and a line for each design."""
-        return [Table(list(self._met())), Table(list(self._designs()), "Designs", detail=True)]
-
-    def _met(self) -> Iterator[tuple[str, ...]]:
-        service, simulated = self.service, self.design.simulated or (0.0, 0.0)
-        demand, at = service.demand, f"{100 * service.percentile:g} %"
-        rate = quantity(float(f"{service.rate:.4g}"), "request/s")
-        asked = f"{rate}, {_tokens(demand.prompt)} + {_tokens(demand.answer)} tokens"
-        yield asked, "limit", "simulated", "80% of rows", "at least"
-        for name, title, time in zip(TIMES, ("first token", "each token"), simulated, strict=True):
-            taken, limit = seconds(time), seconds(getattr(service, name))
-            least = f"≥ {seconds(self._least[name])}"
-            yield f"{title}, {at}", limit, taken, self._around(name, taken), least
-        if (found := self.design.pools[0].found) is not None:
-            yield "prefixes found again", "", f"{sum(found):.0%}", "", ""
-        count, least = str(self.devices), f"{self.least_devices} at least"
-        yield "devices", "", count, self._around("devices", count), least
-        yield "busy", "", f"{self.load.busy:.0%}", "", ""
-        yield "batch of a replica", "", f"{self.load.batch:.3g}", "", ""
-        yield "throughput", "", str(self.throughput), "", ""
-        for name, title in PAID.items():
-            if (value := getattr(self, name)) is not None:
-                yield title, "", str(value), self._around(name, str(value)), ""
-
-    def _around(self, name: str, told: str) -> str:
-        """Both ends in the unit in which the value between them is told."""
-        return self.around[name].told(told) if name in self.around else ""
-
-    def _designs(self) -> Iterator[tuple[str, ...]]:
-        yield "devices", "design", "chunk", "closed form", "", "simulated", "", "busy"
-        for design in self.designs:
-            load, chunk = design.load, str(design.pools[-1].replica.chunk)
-            simulated = ("–", "–") if design.simulated is None else map(seconds, design.simulated)
-            times = (seconds(load.ttft), seconds(load.tpot), *simulated)
-            yield (str(design.devices), str(design), chunk, *times, f"{load.busy:.0%}")
+        return tables.of(self)
 
     def rows(self) -> list[dict[str, object]]:
         """The designs, a row each, with plain keys."""
-        return list(map(_row, self.designs))
+        return list(map(tables.row, self.designs))
 
     @cached_property
     def facts(self) -> dict[str, object]:
@@ -392,29 +358,3 @@ def _around(expected: float, low: float, high: float, bound: float, unit: str = 
 def _one_of_each(design: Design) -> int:
     """Devices of one copy in each pool, which no design does without."""
     return sum(pool.group.devices for pool in design.pools)
-
-
-def _row(design: Design) -> dict[str, object]:
-    pools, load, simulated = design.pools, design.load, design.simulated or (None, None)
-    times: dict[str, float | None] = {
-        **values(load, "ttft tpot"),
-        "simulated_ttft": simulated[0],
-        "simulated_tpot": simulated[1],
-    }
-    return {
-        "design": str(design),
-        "devices": design.devices,
-        "pools": len(pools),
-        "replicas": [pool.count for pool in pools],
-        "tensor": [pool.group.devices for pool in pools],
-        "experts": [pool.group.experts for pool in pools],
-        "chunk": pools[-1].replica.chunk,
-        **{name: None if time is None else quantity(time, "s") for name, time in times.items()},
-        **values(load, "batch busy"),
-        "rate_within_limits": quantity(design.most, "request/s"),
-        "preempted": None if design.run is None else design.run.preempted,
-    }
-
-
-def _tokens(count: float) -> str:
-    return str(quantity(float(f"{count:.3g}"), ""))

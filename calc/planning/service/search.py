@@ -147,6 +147,7 @@ def _pools(
 def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answers, Replica]]:
     """A copy of the model on each group of devices that holds it, with the smallest of chunks."""
     setup = service.setup
+    lengths = float(setup.prompt.magnitude), float(setup.context.magnitude)
     longest = int((service.trace.prompts + service.trace.answers).max() + service.written) + 1
     chunks = _chunks(service)
     checked = service.drafted + 1 if service.draft else 1
@@ -164,17 +165,12 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
             continue
         slots = min(service.slots, memory)
         most = max(*chunks, CHUNKS[-1]) + checked * slots  # the last is that of a pool that reads
-        answers = _answers(here, group, most, checked * slots)
+        answers = answers_of(job_of(here, group), lengths, most, checked * slots)
         steps = answers.decided_by
         if draft is not None:
-            drafting = _answers(draft, group, most, slots)
+            drafting = answers_of(job_of(draft, group), lengths, most, slots)
             steps = with_draft(steps, drafting.decided_by, service.drafted, service.written)
         yield answers, Replica(steps, memory, chunks[0], slots).run_by(setup.software)
-
-
-def _answers(setup: Setup, group: Group, tokens: int, sequences: int) -> Answers:
-    lengths = float(setup.prompt.magnitude), float(setup.context.magnitude)
-    return answers_of(job_of(setup, group), lengths, tokens, sequences)
 
 
 def job_of(setup: Setup, group: Group) -> Job:
