@@ -13,8 +13,6 @@ from calc.planning.service.queue import Demand, Replica, UnderLoad
 from calc.planning.service.simulation import Run
 from calc.planning.service.steps import Answers, Group, Steps
 
-JOBS = ("both", "prefill", "decode")
-
 
 @dataclass(frozen=True, eq=False)
 class Pool:
@@ -22,7 +20,7 @@ class Pool:
 
     service: Service
     does: str
-    """One of JOBS."""
+    """One of both, prefill and decode."""
     answers: Answers
     replica: Replica
     demand: Demand
@@ -192,17 +190,12 @@ def limits_of(service: Service, job: str) -> tuple[float, float]:
     return ttft, math.inf if job == "prefill" else service.tpot
 
 
-def requests_of(service: Service, job: str) -> Trace:
-    """What a pool with this job is asked for.
+def made_for(trace: Trace, job: str) -> Trace:
+    """What requests ask of a pool with this job.
 
     The first token comes of prefill. A pool for decode gets the keys and values of a prompt, and
     makes those of the first token; a request that wants no more never gets there.
     """
-    return made_for(service.trace, job)
-
-
-def made_for(trace: Trace, job: str) -> Trace:
-    """The same of any requests."""
     if job == "both":
         return trace
     if job == "prefill":

@@ -181,15 +181,11 @@ def observe(
     read = [point for given in points for point in _read(given)]
     if (least := number("shortest", shortest, above=0.0)) > 1:
         raise InputError(f"shortest is a share of the longest, at most 1; got {shortest}")
-    told = (
-        None if prompt is None else length_of("prompt", prompt),
-        None if generated is None else length_of("generated", generated),
-    )
+    asked = None if prompt is None else length_of("prompt", prompt)
+    written = None if generated is None else length_of("generated", generated)
     read = [
-        point._replace(
-            prompt=told[0] or point.prompt, answer=told[1] or point.answer, shortest=least
-        )
-        for point in read
+        at._replace(prompt=asked or at.prompt, answer=written or at.answer, shortest=least)
+        for at in read
     ]
     _check(read)
     first = read[0]
@@ -325,12 +321,13 @@ def _read(given: str | Path | Point) -> Iterator[Point]:
 
 def _of_text(text: str) -> Point:
     pairs = dict(part.strip().split("=", 1) for part in text.split(",") if "=" in part)
-    if missing := [name for name in ("concurrency", "ttft", "tpot") if name not in pairs]:
+    names = "concurrency", "ttft", "tpot"
+    if missing := [name for name in names if name not in pairs]:
         raise InputError(
             f"{abbreviated(text)} has no {' and no '.join(missing)}: a point is"
             ' "concurrency=8,ttft=0.2 s,tpot=12 ms"'
         )
-    if unknown := [name for name in pairs if name not in ("concurrency", "ttft", "tpot")]:
+    if unknown := [name for name in pairs if name not in names]:
         raise InputError(f"a point has concurrency, ttft and tpot; got {', '.join(unknown)}")
     clients = int(number("concurrency", quantity(pairs["concurrency"]).m_as(""), 1))
     times = (time_of(name, pairs[name], "12 ms") for name in ("ttft", "tpot"))

@@ -20,7 +20,7 @@ from calc.networks import transformer
 from calc.planning.capacity import with_devices
 from calc.planning.choice import groups
 from calc.planning.service.asked import Service, seconds
-from calc.planning.service.design import Design, Pool, limits_of, made_for, requests_of
+from calc.planning.service.design import Design, Pool, limits_of, made_for
 from calc.planning.service.load import Trace
 from calc.planning.service.queue import Demand, Replica
 from calc.planning.service.replicas import of_replica
@@ -75,9 +75,8 @@ def designs(service: Service, on_progress: Progress) -> tuple[list[Design], dict
         could = service.rate * service.most_devices / best.devices
         raise InputError(
             f"{service.limits} at {quantity(service.rate, 'request/s')} take {best.devices}"
-            f" devices, and {marked('devices', service.most_devices)} allows no more: take as"
-            " many, longer"
-            f" limits, or about {quantity(could, 'request/s'):.3g}"
+            f" devices, and {marked('devices', service.most_devices)} allows no more: take as many,"
+            f" longer limits, or about {quantity(could, 'request/s'):.3g}"
         )
     return [best, *others], refused
 
@@ -124,7 +123,7 @@ def _pools(
     service: Service, job: str, replicas: list[tuple[Answers, Replica]], refused: dict[str, str]
 ) -> list[Pool]:
     """A pool of each group that can serve a request within the limits, by the closed form."""
-    demand, pools = Demand.of(requests_of(service, job)), []
+    demand, pools = Demand.of(made_for(service.trace, job)), []
     sent = _transfer(service, replicas) if job == "decode" else 0.0
     limits = service.percentile, *limits_of(service, job)
     for answers, replica in replicas:
@@ -243,7 +242,7 @@ def _fewest_copies(pool: Pool, fewest: float) -> Pool:
 
 def simulated(pool: Pool) -> Pool:
     """The pool with the run of one of its copies, which gets its share of the requests."""
-    service, trace = pool.service, requests_of(pool.service, pool.does)
+    service, trace = pool.service, made_for(pool.service.trace, pool.does)
     rate = service.rate * len(trace) / len(service.trace)  # of those that come to the pool
     batch = pool.load.batch
     full = RESIDENCES * batch if math.isfinite(batch) else LONGEST_RUN
