@@ -68,6 +68,7 @@ from calc.steps import (
     layouts as layouts,
     finetuning as finetuning,
     reinforcement as reinforcement,
+    products as products,
     throughput as throughput,
 )
 from calc import (

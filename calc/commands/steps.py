@@ -8,7 +8,7 @@ from calc.catalog import machines
 from calc.commands.options import add_options, chosen, numbers, whole
 from calc.commands.output import answers
 from calc.core.names import spellings, squeezed
-from calc.steps import communication, curves, kernels, throughput
+from calc.steps import communication, curves, products, throughput
 
 OPERATIONS = spellings(dict.fromkeys(curves.OPERATIONS, ()))  # allreduce is all_reduce
 DEVICE = "a machine or a device that `calc list` prints, or a .toml"
@@ -22,12 +22,12 @@ def add_gemm(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(name, type=whole, help=what)
     parser.add_argument("device", help=DEVICE)
-    add_options(parser, kernels.gemm)
+    add_options(parser, products.gemm)
     answers(parser, _gemm, explained=True)
 
 
-def _gemm(options: argparse.Namespace) -> kernels.Gemm:
-    return kernels.gemm(**chosen(options, kernels.gemm), machine=machines.of(options.device))
+def _gemm(options: argparse.Namespace) -> products.Gemm:
+    return products.gemm(**chosen(options, products.gemm), machine=machines.of(options.device))
 
 
 def add_collective(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from calc.catalog.kernel_shares import SOURCE, Surface
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import RECURRENT
-from calc.catalog.software import OTHERS, Software
+from calc.catalog.software import OTHERS, UNKNOWN, Software
 from calc.core.arrays import Number, Truth
 from calc.core.elementwise import (
     at,
@@ -42,8 +42,7 @@ from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import communication, curves, device_memory, kernels
 from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens, reaching
-from calc.steps.kernels import Kernel
-from calc.steps.measured import different_rates, exchange
+from calc.steps.measured import Kernel, different_rates, exchange
 
 PASSES = 3  # of computation, as many as a forward pass: that and a backward pass of twice the work
 STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
@@ -486,6 +485,22 @@ def if_measured(make: Callable[[], Parts], *given: object) -> Parts | Missing:
         return make()
     except NotMeasured as missing:
         return Missing(str(missing))
+
+
+def of_kernels(
+    launched: Sequence[Kernel], machine: Machine, exchanged: Number = 0, among: int = 1
+) -> Parts:
+    """Kernels one after the other, and an exchange of so many bytes among devices, if any.
+
+    >>> from calc import machines
+    >>> job = Job.of("llama-3-8b", "dgx-h100")
+    >>> launched = kernels.step(job, Tokens(writing=1, context=1000))
+    >>> sorted(of_kernels(launched, machines.get("dgx-h100")))
+    ['cache', 'gemm', 'memory']
+    """
+    account = Account.of(launched, machine, UNKNOWN)
+    account.add_messages("links", 1, "all_to_all", exchanged, among)
+    return account.parts()
 
 
 def serving_pass(job: Job, tokens: Tokens) -> Parts:

@@ -1,58 +1,43 @@
-"""Kernels: what a pass of a transformer launches, and how long each is expected to take.
+"""Kernels: what a pass of a transformer launches, layer by layer.
 
-A pass is a list of kernels: matrix products, attention, and passes over vectors. Each knows its
-operations, its bytes and its shape, so that the rates that a machine was *measured* to reach say
-how long it takes, where the bounds of `inference` and `parallelism` take published rates. The
-lists hold the matrices and caches that the bounds count, and what these leave out: activations
-that go to memory and back, and the time until a kernel runs.
+A pass is a list of `measured.Kernel`: matrix products, attention, and passes over vectors. The
+lists hold the matrices and caches that the bounds of `inference` and `parallelism` count, and what
+these leave out: activations that go to memory and back, and the time until a kernel runs.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
 from typing import Any
 
-from calc.catalog import intervals
-from calc.catalog.hardware import dtype_of
 from calc.catalog.kernel_shares import (
-    Surface,
     bytes_of_chosen,
     bytes_of_experts,
     bytes_of_product,
     bytes_of_states,
 )
-from calc.catalog.machines import NO_TIME, Machine, NotMeasured, is_likely
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
-from calc.catalog.software import UNKNOWN, Software
-from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
+from calc.core.arguments import check_finite, check_shapes, number, truth
 from calc.core.arrays import Number
-from calc.core.elementwise import maximum, of_each, smallest, where
-from calc.core.errors import InputError, abbreviated
-from calc.core.report import Answer, Table, values
+from calc.core.elementwise import maximum, smallest
+from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
-from calc.laws import attention, gemms
+from calc.laws import attention
 from calc.laws.experts import experts_used
-from calc.laws.gemms import LARGEST_TILE, SMALLER_TILE, START, TILES, gemm_time
 from calc.laws.layers import projection_flops
-from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
 from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, Batch, Job, Tokens, input_size
 from calc.steps.measured import (
-    OF_CHOSEN,
+    Kernel,
     Measured,
-    different_rates,
     formats_of_attention,
     formats_of_choosing,
     formats_of_product,
-    surface,
 )
 
-LEAST_ROWS = min(rows for rows, _ in TILES)
 FUSED = (  # matrices that one product multiplies with, since they have the same input
     ("query", "key", "value"),
     ("windowed query", "windowed key", "windowed value"),
@@ -70,344 +55,6 @@ EXPERTS = (  # what the experts of a layer do
 )
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """Kernels alike of one pass: what a launch of one does, and how many launches there are.
-
-    `kind` says at which measured rate it runs: "gemm" by its shape, "attention" by its operations
-    or its bytes, "memory" by its bytes.
-    """
-
-    name: str
-    kind: str
-    launches: float
-    operations: Quantity = NO_WORK
-    traffic: Quantity = NO_BYTES
-    shape: tuple[Any, Any, Any] | None = None
-    """m, n and k of a product."""
-    products: Any = 1
-    """Products of that shape in one launch: a mixture's experts."""
-    sizes: tuple[Quantity, Quantity, Quantity] = (TWO_BYTES, TWO_BYTES, TWO_BYTES)
-    """Of an element of a product's input, weights and output."""
-    dtype: str = "bf16"
-    direction: str = "forward"
-    measured: Measured | None = None
-    """Where measured rows of it may stand."""
-    worked: Quantity | None = None
-    """Operations of a launch, as measured rows count them; its own where nothing is said."""
-    moved: Quantity | None = None
-    """All bytes of a launch, as measured rows count them; its traffic where nothing is said."""
-    within: Measured | None = None
-    """Measured rows that include it."""
-    chooses: bool = False
-    """Whether it is attention that scores a context and attends to a part of it."""
-    made_of: tuple[Kernel, ...] = ()
-    """The kernels of one launch that an engine fuses, and all others launch one by one."""
-    lasting: bool = False
-    """Whether it is one of a long row of products, in which power limits the clock."""
-
-    def expected(self, machine: Machine, software: Software = UNKNOWN) -> Quantity:
-        """Time of all launches, as the software was measured to run them on the machine's device.
-
-        Where it was not, at the best rates that the machine was measured to reach: a product by its
-        shape, attention by its operations or its bytes, a pass over vectors by its bytes.
-        """
-        return self.timed(machine, software)[0]
-
-    def timed(
-        self, machine: Machine, software: Software = UNKNOWN
-    ) -> tuple[Quantity, tuple[Quantity | Surface, ...]]:
-        """Return that time with the measured rates, or the software's rows, that it stands on."""
-        if (surface := self.surface(machine, software)) is not None:
-            assert self.measured is not None
-            each = of_each(surface.time, self.measured.length, self.roof(machine, surface))
-            return quantity(each * self.launches, "s"), (surface,)
-        if self.made_of:
-            times = [part.expected(machine, software) for part in self.made_of]
-            of_parts = [rate for part in self.made_of for rate in part.rates(machine, software)]
-            return sum(times, NO_TIME), tuple(of_parts)
-        bandwidth, rate = rates = self.rates(machine, software)
-        if self.within is not None and self._rows(self.within, machine, software) is not None:
-            return NO_TIME, rates
-        if self.shape is not None:
-            units = machine.processors
-            # Kernels made for a single row have no tiles whose other rows are empty.
-            own = where(self.shape[0] <= 1, float(LEAST_ROWS), 1.0)
-            time = gemm_time(*self.shape, rate * own, bandwidth, units, *self.sizes, self.products)
-        elif self.kind == "attention":
-            compute = (self.operations / rate).m_as("s")
-            time = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
-        else:
-            time = self.traffic / bandwidth + rate
-        return (time * self.launches).to("s"), rates
-
-    def rates(self, machine: Machine, software: Software = UNKNOWN) -> tuple[Quantity, Quantity]:
-        """The measured rates of `expected`: of memory, and of products, attention or launches."""
-        if self.shape is not None:
-            rate_of = machine.lasting if self.lasting else partial(machine.likely, "gemm")
-            known = rate_of(self.dtype)
-            # Of smaller weights the factors are integers, if the program can.
-            faster = software.products_faster(machine.device, self.dtype)
-            if self.sizes[1] < TWO_BYTES or faster == 1:
-                return machine.memory_reached, known
-            rate = known * faster
-            rate.provenance = known.provenance
-            return machine.memory_reached, rate
-        if self.kind == "attention":
-            attention = machine.attention_reached(self.direction, software.attention)
-            return machine.memory_reached, attention
-        return machine.memory_reached, machine.gap
-
-    def surface(self, machine: Machine, software: Software) -> Surface | None:
-        """What measured rows say of it; None where no rows are of such a program or device."""
-        return None if self.measured is None else self._rows(self.measured, machine, software)
-
-    def as_if_dense(self, machine: Machine, software: Software) -> bool:
-        """Whether it chooses, and stands on rates of kernels that attend to all."""
-        if not self.chooses:
-            return False
-        surface = self.surface(machine, software)
-        return surface is None or surface.kernel not in OF_CHOSEN
-
-    def _rows(self, named: Measured, machine: Machine, software: Software) -> Surface | None:
-        if self.direction != "forward":
-            return None
-        return surface(named.kernel, named.formats, machine.device, software)
-
-    def roof(self, machine: Machine, surface: Surface) -> Number:
-        """Seconds of a launch at published peaks, of operations or bytes, whichever is longer."""
-        device = machine.device
-        dtype = surface.rate if surface.rate in device.dtypes else self.dtype
-        peak = device.peak(dtype)
-        own = surface.device != device.key and self.shape is not None
-        if own and machine.has_reached("gemm", dtype):
-            # Its kin may throttle where it does not: what it reached of its peak itself is known.
-            peak = machine.reached("gemm", dtype) / surface.sustained
-        worked = self.operations if self.worked is None else self.worked
-        compute = worked.m_as("FLOP") / peak.m_as("FLOP/s")
-        moved = (self.traffic if self.moved is None else self.moved).m_as(
-            "byte"
-        ) / device.memory_bandwidth.m_as("byte/s")
-        longest: Number = maximum(compute, moved)
-        return longest
-
-
-@dataclass(frozen=True)
-class Gemm(Answer):
-    """One matrix product (m × k) · (k × n) on a device: its bound, its waves, what is expected."""
-
-    m: int
-    n: int
-    k: int
-    machine: Machine
-    dtype: str = "bf16"
-
-    @property
-    def kernel(self) -> Kernel:
-        """The product as a pass launches it; its results have two bytes, or those of its inputs."""
-        size = input_size(self.dtype)
-        sizes = (size, size, maximum(size, TWO_BYTES))
-        m, n, k = self.m, self.n, self.k
-        work = quantity(2.0 * m * n * k, "FLOP")
-        moved = (m * k + k * n) * size + m * n * sizes[2]
-        return Kernel("product", "gemm", 1, work, moved, (m, n, k), sizes=sizes, dtype=self.dtype)
-
-    @property
-    def bound(self) -> StepTime:
-        """Its operations and bytes at published rates."""
-        kernel = self.kernel
-        return Workload(kernel.operations, kernel.traffic).on(self.machine.device, self.dtype)
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the tile of which the most is left, as `gemms.gemm_time` takes it."""
-        return max(TILES, key=self._kept)
-
-    @property
-    def tiles(self) -> int:
-        """How many of them cover the output."""
-        return int(gemms.tiles(self.m, self.n, *self.tile).magnitude)
-
-    @property
-    def waves(self) -> int:
-        """How often the processors compute a tile each."""
-        return math.ceil(self.tiles / self.machine.processors)
-
-    @property
-    def tile_efficiency(self) -> Quantity:
-        """Share of the tiles that is output."""
-        return gemms.tile_efficiency(self.m, self.n, *self.tile).to("%")
-
-    @property
-    def wave_efficiency(self) -> Quantity:
-        """Share of the processors that work, over all waves."""
-        return gemms.wave_efficiency(self.tiles, self.machine.processors).to("%")
-
-    @property
-    def expected(self) -> Quantity | None:
-        """Its time at the rates that the machine was measured to reach; None without one."""
-        return None if self.not_expected else self.kernel.expected(self.machine)
-
-    @property
-    def not_expected(self) -> str:
-        """Which rate was not measured."""
-        try:
-            self.kernel.rates(self.machine)
-        except NotMeasured as missing:
-            return str(missing)
-        return ""
-
-    def _kept(self, tile: tuple[int, int]) -> float:
-        """Share of the best rate with a tile, of which smaller ones have less."""
-        share = gemms.tile_efficiency(self.m, self.n, *tile) * gemms.wave_efficiency(
-            gemms.tiles(self.m, self.n, *tile), self.machine.processors
-        )
-        return float(share.m_as("") * (tile[0] * tile[1] / LARGEST_TILE) ** SMALLER_TILE)
-
-    @cached_property
-    def facts(self) -> dict[str, object]:
-        """The answer, by names that stay; tiles and waves where a device's processors are known."""
-        bound, expected = self.bound, self.expected
-        facts: dict[str, object] = {
-            **self.headline,
-            "device": self.machine.device.key,
-            **values(self, "dtype m n k"),
-            **values(bound, "operations traffic"),
-            "intensity": Workload(bound.operations, bound.traffic).intensity,
-            "time": {"perfect_overlap": bound.lower, "no_overlap": bound.upper},
-            "bound": bound.bound,
-        }
-        if self.machine.device.publishes("units"):
-            facts |= {
-                **values(self, "tile tiles tile_efficiency"),
-                "processors": self.machine.processors,
-                **values(self, "waves wave_efficiency"),
-            }
-        if expected is None:
-            return facts | {"expected": None, "not_expected": self.not_expected}
-        rate = (bound.operations / expected).to("TFLOP/s")
-        return facts | {
-            "expected": expected,
-            "expected_rate": rate,
-            "share_of_peak": (rate / bound.peak).to("%"),
-        }
-
-    @property
-    def answer(self) -> str:
-        """Its shape, its device, and how long it takes."""
-        shape = f"{self.m} × {self.n} × {self.k} in {self.dtype.upper()}"
-        bound = self.bound
-        time = f"at least {bound.lower}" if self.expected is None else f"{self.expected}"
-        return f"{shape} on 1 {self.machine.device.name}: {time}, bound by {bound.bound}"
-
-    @property
-    def stands_on(self) -> str:
-        """Which measured rates it stands on, or that it is a bound."""
-        if self.not_expected:
-            return f"BOUND ONLY, {intervals.PEAKS}: {self.not_expected.partition(': ')[0]}"
-        return rates_of([self.kernel], self.machine)
-
-    @cached_property
-    def tables(self) -> list[Table]:
-        """The answer for people, a line for each of its parts."""
-        facts, bound = self.facts, self.bound
-        rows = {
-            "operations": str(bound.operations),
-            "bytes": f"{bound.traffic}, each matrix once: {facts['intensity']}",
-            "bound": f"{bound.lower} by {bound.bound}, at {bound.peak} and"
-            f" {self.machine.device.memory_bandwidth} as published",
-        }
-        if "tile" in facts:
-            rows["tiles"] = (
-                f"{self.tiles} of {self.tile[0]} × {self.tile[1]}, {self.tile_efficiency} of which"
-                " is output"
-            )
-            rows["waves"] = (
-                f"{self.waves} of {facts['processors']} processors, {self.wave_efficiency} of"
-                " which work on average"
-            )
-        if facts["expected"] is None:
-            rows["not expected"] = self.not_expected
-        else:
-            share = f"{facts['share_of_peak']:.3g} of the peak"
-            rows["expected"] = f"{facts['expected']}, {facts['expected_rate']}, {share}"
-        return [Table([*rows.items()], head=("", "of the product"))]
-
-
-def gemm(m: int, n: int, k: int, machine: Machine, dtype: str | None = None) -> Gemm:
-    """One matrix product (m × k) · (k × n) on a device of a machine.
-
-    - `dtype`: format of the inputs; bf16 where it is left out and the device has it
-
-    >>> from calc import machines
-    >>> product = gemm(4097, 4096, 4096, machines.get("dgx-h100"))
-    >>> print(product.bound.lower, product.tile, product.waves, product.expected)
-    139.0 µs (128, 256) 4 192.9 µs
-    """
-    if not isinstance(machine, Machine):
-        raise InputError(f"a machine of calc.machines is needed; got {abbreviated(machine)}")
-    m, n, k = (
-        whole_number(f"the size {x}", size) for x, size in zip("mnk", (m, n, k), strict=True)
-    )
-    dtype = machine.device.usual_dtype if dtype is None else dtype
-    machine.device.peak(dtype)  # refuses a format in which the device does not compute
-    return Gemm(m, n, k, machine, dtype_of(dtype)).settled()
-
-
-def expected(
-    kernels: Sequence[Kernel], machine: Machine, software: Software = UNKNOWN
-) -> dict[str, Quantity]:
-    """The expected time of a pass by kind of kernel, one kernel after the other.
-
-    >>> job = Job.of("llama-3-8b", "dgx-h100")
-    >>> sorted(expected(step(job, Tokens(writing=1, context=1000)), job.machine))
-    ['cache', 'gemm', 'memory']
-    """
-    parts: dict[str, Quantity] = {}
-    for kernel in _checked(kernels, machine):
-        time = kernel.expected(machine, software)
-        parts[kernel.kind] = parts.get(kernel.kind, NO_TIME) + time
-    return parts
-
-
-def rates_of(kernels: Sequence[Kernel], machine: Machine) -> str:
-    """Whether the rates of kernels were measured on a machine, or some are usual shares.
-
-    >>> job = Job.of("llama-3-8b", "dgx-h100")
-    >>> rates_of(step(job, Tokens(writing=32, context=4096)), job.machine)
-    'measured rates of NVIDIA DGX H100'
-    """
-    several = list(_checked(kernels, machine))
-    likely = any(is_likely(rate) for kernel in several for rate in kernel.rates(machine))
-    return f"{intervals.KIN if likely else intervals.MEASURED} of {machine.name}"
-
-
-def rates(
-    kernels: Sequence[Kernel], machine: Machine, software: Software = UNKNOWN
-) -> dict[str, tuple[Quantity | Surface, ...]]:
-    """What `expected` used for each kind of kernel: measured rates, or rows of the software.
-
-    >>> job = Job.of("llama-3-8b", "dgx-h100")
-    >>> used = rates(step(job, Tokens(writing=32, context=4096)), job.machine)
-    >>> print(*used["gemm"])
-    3.18 TB/s 794.5 TFLOP/s
-    """
-    several = _checked(kernels, machine)
-    return different_rates(
-        (kernel.kind, rate) for kernel in several for rate in kernel.timed(machine, software)[1]
-    )
-
-
-def _checked(kernels: Sequence[Kernel], machine: Machine) -> Iterator[Kernel]:
-    for kernel in as_list("kernels", kernels):
-        if not isinstance(kernel, Kernel) or not isinstance(machine, Machine):
-            raise InputError(
-                "kernels of calc.kernels and a machine of calc.machines are needed; got"
-                f" {abbreviated(kernel)} and {abbreviated(machine)}"
-            )
-        yield kernel
-
-
 def step(job: Job, tokens: Tokens, shared_caches: bool = False) -> list[Kernel]:
     """The kernels of a pass of serving, as one device launches them.
 
@@ -419,7 +66,8 @@ def step(job: Job, tokens: Tokens, shared_caches: bool = False) -> list[Kernel]:
     may be an array, for as many passes.
 
     >>> job = Job.of("llama-3-8b", "dgx-h100")
-    >>> print(sum(expected(step(job, Tokens(writing=32, context=4096)), job.machine).values()))
+    >>> launched = step(job, Tokens(writing=32, context=4096))
+    >>> print(sum(kernel.expected(job.machine) for kernel in launched))
     10.95 ms
     """
     Job.check(job)
@@ -468,7 +116,8 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
     Sequences, slices and experts may be arrays, a layout each.
 
     >>> job = Job.of("llama-3-8b", "dgx-h100")
-    >>> print(sum(expected(training_step(job, Batch(8192)), job.machine).values()))
+    >>> launched = training_step(job, Batch(8192))
+    >>> print(sum(kernel.expected(job.machine) for kernel in launched))
     676.0 ms
     """
     Job.check(job)

@@ -1,5 +1,7 @@
-"""Kernels as engines were measured to run them: whose rows tell of one, and what they say.
+"""Kernels as they were measured to run: how long each takes, and whose rows tell of it.
 
+A `Kernel` knows its operations, its bytes and its shape, so that the rates that a machine was
+measured to reach say how long it takes, or the rows of an engine that was measured to run it.
 `calc.kernel_shares` has the measurements, by device, program and version, as shares of published
 peaks. Where a program was not measured to run a kernel on a device, the rows of another program
 there count, since they call the same libraries; where none was, those of the device that the data
@@ -14,19 +16,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 from calc.catalog import engine_sums, expert_exchanges, hardware, kernel_shares, machines
 from calc.catalog.expert_exchanges import Exchange
 from calc.catalog.hardware import Accelerator
 from calc.catalog.kernel_shares import Surface
-from calc.catalog.machines import Machine
-from calc.catalog.software import Software
+from calc.catalog.machines import NO_TIME, Machine
+from calc.catalog.software import UNKNOWN, Software
 from calc.core.arrays import Number
-from calc.core.units import Quantity
+from calc.core.elementwise import maximum, of_each, where
+from calc.core.units import Quantity, quantity
+from calc.laws.gemms import START, TILES, gemm_time
 from calc.steps import curves
 from calc.steps.curves import Curve
+from calc.steps.job import NO_BYTES, NO_WORK, TWO_BYTES
 
+LEAST_ROWS = min(rows for rows, _ in TILES)
 NARROW = 64  # numbers of a head, at most, whose attention is measured apart
 
 
@@ -192,3 +199,140 @@ def different_rates(
         elif rate.provenance is not None:
             different.setdefault(kind, {})[rate.provenance.key] = rate
     return {kind: tuple(by_key.values()) for kind, by_key in different.items()}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Kernels alike of one pass: what a launch of one does, and how many launches there are.
+
+    `kind` says at which measured rate it runs: "gemm" by its shape, "attention" by its operations
+    or its bytes, "memory" by its bytes.
+    """
+
+    name: str
+    kind: str
+    launches: float
+    operations: Quantity = NO_WORK
+    traffic: Quantity = NO_BYTES
+    shape: tuple[Any, Any, Any] | None = None
+    """m, n and k of a product."""
+    products: Any = 1
+    """Products of that shape in one launch: a mixture's experts."""
+    sizes: tuple[Quantity, Quantity, Quantity] = (TWO_BYTES, TWO_BYTES, TWO_BYTES)
+    """Of an element of a product's input, weights and output."""
+    dtype: str = "bf16"
+    direction: str = "forward"
+    measured: Measured | None = None
+    """Where measured rows of it may stand."""
+    worked: Quantity | None = None
+    """Operations of a launch, as measured rows count them; its own where nothing is said."""
+    moved: Quantity | None = None
+    """All bytes of a launch, as measured rows count them; its traffic where nothing is said."""
+    within: Measured | None = None
+    """Measured rows that include it."""
+    chooses: bool = False
+    """Whether it is attention that scores a context and attends to a part of it."""
+    made_of: tuple[Kernel, ...] = ()
+    """The kernels of one launch that an engine fuses, and all others launch one by one."""
+    lasting: bool = False
+    """Whether it is one of a long row of products, in which power limits the clock."""
+
+    @classmethod
+    def of_product(
+        cls,
+        name: str,
+        shape: tuple[Any, Any, Any],
+        sizes: tuple[Quantity, Quantity, Quantity],
+        dtype: str,
+        launches: float = 1,
+    ) -> Kernel:
+        """A product (m × k) · (k × n), whose matrices go to memory, or come from it, once."""
+        (m, n, k), (given, weight, result) = shape, sizes
+        moved = m * k * given + k * n * weight + m * n * result
+        work = quantity(2.0 * m * n * k, "FLOP")
+        return cls(name, "gemm", launches, work, moved, shape, sizes=sizes, dtype=dtype)
+
+    def expected(self, machine: Machine, software: Software = UNKNOWN) -> Quantity:
+        """Time of all launches, as the software was measured to run them on the machine's device.
+
+        Where it was not, at the best rates that the machine was measured to reach: a product by its
+        shape, attention by its operations or its bytes, a pass over vectors by its bytes.
+        """
+        return self.timed(machine, software)[0]
+
+    def timed(
+        self, machine: Machine, software: Software = UNKNOWN
+    ) -> tuple[Quantity, tuple[Quantity | Surface, ...]]:
+        """Return that time with the measured rates, or the software's rows, that it stands on."""
+        if (surface := self.surface(machine, software)) is not None:
+            assert self.measured is not None
+            each = of_each(surface.time, self.measured.length, self.roof(machine, surface))
+            return quantity(each * self.launches, "s"), (surface,)
+        if self.made_of:
+            times = [part.expected(machine, software) for part in self.made_of]
+            of_parts = [rate for part in self.made_of for rate in part.rates(machine, software)]
+            return sum(times, NO_TIME), tuple(of_parts)
+        bandwidth, rate = rates = self.rates(machine, software)
+        if self.within is not None and self._rows(self.within, machine, software) is not None:
+            return NO_TIME, rates
+        if self.shape is not None:
+            units = machine.processors
+            # Kernels made for a single row have no tiles whose other rows are empty.
+            own = where(self.shape[0] <= 1, float(LEAST_ROWS), 1.0)
+            time = gemm_time(*self.shape, rate * own, bandwidth, units, *self.sizes, self.products)
+        elif self.kind == "attention":
+            compute = (self.operations / rate).m_as("s")
+            time = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
+        else:
+            time = self.traffic / bandwidth + rate
+        return (time * self.launches).to("s"), rates
+
+    def rates(self, machine: Machine, software: Software = UNKNOWN) -> tuple[Quantity, Quantity]:
+        """The measured rates of `expected`: of memory, and of products, attention or launches."""
+        if self.shape is not None:
+            rate_of = machine.lasting if self.lasting else partial(machine.likely, "gemm")
+            known = rate_of(self.dtype)
+            # Of smaller weights the factors are integers, if the program can.
+            faster = software.products_faster(machine.device, self.dtype)
+            if self.sizes[1] < TWO_BYTES or faster == 1:
+                return machine.memory_reached, known
+            rate = known * faster
+            rate.provenance = known.provenance
+            return machine.memory_reached, rate
+        if self.kind == "attention":
+            attention = machine.attention_reached(self.direction, software.attention)
+            return machine.memory_reached, attention
+        return machine.memory_reached, machine.gap
+
+    def surface(self, machine: Machine, software: Software) -> Surface | None:
+        """What measured rows say of it; None where no rows are of such a program or device."""
+        return None if self.measured is None else self._rows(self.measured, machine, software)
+
+    def as_if_dense(self, machine: Machine, software: Software) -> bool:
+        """Whether it chooses, and stands on rates of kernels that attend to all."""
+        if not self.chooses:
+            return False
+        surface = self.surface(machine, software)
+        return surface is None or surface.kernel not in OF_CHOSEN
+
+    def _rows(self, named: Measured, machine: Machine, software: Software) -> Surface | None:
+        if self.direction != "forward":
+            return None
+        return surface(named.kernel, named.formats, machine.device, software)
+
+    def roof(self, machine: Machine, surface: Surface) -> Number:
+        """Seconds of a launch at published peaks, of operations or bytes, whichever is longer."""
+        device = machine.device
+        dtype = surface.rate if surface.rate in device.dtypes else self.dtype
+        peak = device.peak(dtype)
+        own = surface.device != device.key and self.shape is not None
+        if own and machine.has_reached("gemm", dtype):
+            # Its kin may throttle where it does not: what it reached of its peak itself is known.
+            peak = machine.reached("gemm", dtype) / surface.sustained
+        worked = self.operations if self.worked is None else self.worked
+        compute = worked.m_as("FLOP") / peak.m_as("FLOP/s")
+        moved = (self.traffic if self.moved is None else self.moved).m_as(
+            "byte"
+        ) / device.memory_bandwidth.m_as("byte/s")
+        longest: Number = maximum(compute, moved)
+        return longest

@@ -18,8 +18,8 @@ from typing import Any, cast
 from calc import formats
 from calc.catalog import constants, hardware, machines, models
 from calc.catalog.hardware import Accelerator
-from calc.catalog.intervals import PEAKS
-from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.intervals import KIN, MEASURED, PEAKS
+from calc.catalog.machines import Machine
 from calc.catalog.models import (
     Convolutional,
     DiffusionTransformer,
@@ -34,9 +34,10 @@ from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import roofline
 from calc.networks import convolution, diffusion, recommenders, transformer
-from calc.steps import communication, device_memory, kernels
+from calc.steps import communication, device_memory
+from calc.steps.expectation import Missing, Parts, if_measured, of_kernels
 from calc.steps.job import NO_BYTES, NO_WORK, TWO_BYTES, input_size
-from calc.steps.kernels import Kernel
+from calc.steps.measured import Kernel
 
 PAIRS = 51_200
 """Batch of a recommender where none is given: that of MLPerf's entries on H100s."""
@@ -111,30 +112,26 @@ class Throughput(Answer):
     @property
     def expected(self) -> Quantity | None:
         """Time of a batch at measured rates; None where one was not measured on this machine."""
-        time = self._expectation
-        return time if isinstance(time, Quantity) else None
+        if isinstance(self.expectation, Missing):
+            return None
+        return (self.expectation.total * self.passes).to("s")
 
     @property
     def not_expected(self) -> str:
         """Why nothing is expected: which rate was not measured."""
-        reason = self._expectation
-        return reason if isinstance(reason, str) else ""
+        return self.expectation.reason if isinstance(self.expectation, Missing) else ""
 
     @cached_property
-    def _expectation(self) -> Quantity | str:
+    def expectation(self) -> Parts | Missing:
+        """The parts of a pass at measured rates, or which rate was not measured."""
         if isinstance(self.model, Convolutional):
-            return (
+            return Missing(
                 "the rate of convolutions was not measured on any machine of the data, so nothing"
                 f" is expected of {self.model.name}"
             )
-        try:
-            parts = kernels.expected([*self.kernels, *self.vectors], self.machine)
-            if self.sharers > 1:
-                sent = self.exchanged, self.sharers, self.machine
-                parts["links"] = communication.time("all_to_all", *sent).needed
-        except NotMeasured as missing:
-            return str(missing)
-        return (sum(parts.values(), quantity(0, "s")) * self.passes).to("s")
+        launched = [*self.kernels, *self.vectors]
+        sent = self.exchanged.m_as("byte"), self.sharers
+        return if_measured(lambda: of_kernels(launched, self.machine, *sent))
 
     @property
     def expected_rate(self) -> Quantity | None:
@@ -224,10 +221,11 @@ class Throughput(Answer):
     @property
     def stands_on(self) -> str:
         """Whose rates it stands on, or that it is a bound; and the bound."""
-        if self.expected is None:
+        if isinstance(self.expectation, Missing):
             return f"BOUND ONLY, {PEAKS}, by {self.bound}: {self.not_expected.partition(': ')[0]}"
         most = self._rates(self.rate, self.time, "at the most ")
-        rates = kernels.rates_of([*self.kernels, *self.vectors], self.machine)
+        basis = KIN if self.expectation.borrowed else MEASURED
+        rates = f"{basis} of {self.machine.name}"
         return f"{rates}; {most}, bound by {self.bound}"
 
     @property
@@ -337,11 +335,7 @@ class _Asked:
     def product(self, name: str, m: float, n: float, k: float, launches: float = 1) -> Kernel:
         """A matrix product at the format of the pass; its result has two bytes an element."""
         sizes = (self.size, self.size, TWO_BYTES)
-        traffic = (m * k + k * n) * self.size + m * n * TWO_BYTES
-        work = quantity(2.0 * m * n * k, "FLOP")
-        return Kernel(
-            name, "gemm", launches, work, traffic, (m, n, k), sizes=sizes, dtype=self.dtype
-        )
+        return Kernel.of_product(name, (m, n, k), sizes, self.dtype, launches)
 
     def attention(
         self,

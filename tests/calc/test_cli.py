@@ -491,7 +491,7 @@ def test_throughput(command: Command) -> None:
 
 
 def test_a_product(command: Command) -> None:
-    product = calc.kernels.gemm(64, 4096, 4096, calc.machines.get("dgx-b200"), "fp8")
+    product = calc.products.gemm(64, 4096, 4096, calc.machines.get("dgx-b200"), "fp8")
     line = "gemm 64 4096 4096 b200 --dtype FP8_E4M3"
     assert command.prints(line) == f"{product}\n"
     facts = command.facts(line)

@@ -20,9 +20,10 @@ from calc import (
 from calc.catalog import intervals, kernel_shares
 from calc.catalog.machines import NotMeasured
 from calc.laws import layers
+from calc.steps import products
 from calc.steps.expectation import AS_IF_DENSE, serving_pass
 from calc.steps.job import Batch, Formats, Job, Layout, Tokens
-from calc.steps.kernels import Kernel
+from calc.steps.measured import Kernel
 
 H100 = machines.get("dgx-h100")
 DENSE = ("llama-3-8b", "llama-3-70b", "gpt-2")
@@ -47,7 +48,7 @@ def test_one_product_on_a_device() -> None:
     They are 97% output, so that at 794.5 TFLOP/s the product takes 178.4 µs over 0.97, and results
     go out at 3.18 TB/s.
     """
-    product = kernels.gemm(4097, 4096, 4096, machines.get("dgx-h100"))
+    product = products.gemm(4097, 4096, 4096, machines.get("dgx-h100"))
     assert (product.tile, product.tiles, product.waves) == ((128, 256), 33 * 16, 4)
     assert product.wave_efficiency == quantity(100, "%")
     output = 4097 * 4096
@@ -61,16 +62,16 @@ def test_one_product_on_a_device() -> None:
 
 
 def test_a_product_where_the_processors_are_not_known() -> None:
-    product = kernels.gemm(64, 4096, 4096, machines.get("tpu-v5p-pod"))
+    product = products.gemm(64, 4096, 4096, machines.get("tpu-v5p-pod"))
     assert product.expected is not None
     assert product.expected > product.bound.lower
     assert "tiles" not in product.facts
     with pytest.raises(InputError, match="the size k must be a whole number from 1; got 0"):
-        kernels.gemm(1, 1, 0, machines.get("dgx-h100"))
+        products.gemm(1, 1, 0, machines.get("dgx-h100"))
     with pytest.raises(InputError, match="no dense peak for INT4"):
-        kernels.gemm(1, 1, 1, machines.get("dgx-h100"), "int4")
+        products.gemm(1, 1, 1, machines.get("dgx-h100"), "int4")
     with pytest.raises(InputError, match=r"a machine of calc.machines is needed; got 'dgx-h100'"):
-        kernels.gemm(1, 1, 1, "dgx-h100")  # type: ignore[arg-type]
+        products.gemm(1, 1, 1, "dgx-h100")  # type: ignore[arg-type]
 
 
 def test_what_was_not_measured_is_told() -> None:

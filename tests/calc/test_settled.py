@@ -13,7 +13,7 @@ import calc
 from calc import Batch, Job, Layout, Tokens, kernels, throughput
 from calc.core.report import Reported
 from calc.published.checking import check
-from calc.steps import answer, communication, expectation, layouts, timing
+from calc.steps import answer, communication, expectation, layouts, measured, products, timing
 from tests.calc.flatly import flatly
 
 LENGTHS = {"prompt": 1000, "generated": 200}
@@ -28,7 +28,7 @@ ANSWERS: dict[str, Callable[[], Reported]] = {
     ),
     "check": lambda: check("Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users"),
     "throughput": lambda: throughput.of("mobilenet-v2", "h100", batch=8),
-    "gemm": lambda: kernels.gemm(4096, 4096, 4096, calc.machines.get("dgx-h100")),
+    "gemm": lambda: products.gemm(4096, 4096, 4096, calc.machines.get("dgx-h100")),
     "comparison": lambda: calc.compare("llama-3-8b", ["h100", "h200"], **LENGTHS),
 }
 SLOW: dict[str, Callable[[], Reported]] = {
@@ -48,10 +48,10 @@ SLOW: dict[str, Callable[[], Reported]] = {
 EACH = [*ANSWERS, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 STEPS = {  # whatever says how long something takes
     timing: ("step", "serving_step", "serving_bounds", "bounds", "_expected"),
-    expectation: ("serving_pass", "training_step"),
+    expectation: ("of_kernels", "serving_pass", "training_step"),
     answer: ("mean_step", "mean_bounds", "mean_pass", "serving_pass"),
     layouts: ("training_step", "training_bounds", "memory_per_device"),
-    kernels: ("step", "training_step", "expected", "rates"),
+    kernels: ("step", "training_step"),
     communication: ("time", "least_time"),
 }
 
@@ -73,7 +73,7 @@ def without_steps(patch: pytest.MonkeyPatch) -> None:
         for name in names:
             patch.setattr(module, name, refused)
     for name in ("timed", "expected", "rates", "surface"):
-        patch.setattr(kernels.Kernel, name, refused)
+        patch.setattr(measured.Kernel, name, refused)
 
 
 @pytest.mark.parametrize("name", EACH)
