@@ -70,7 +70,11 @@ def _most(plan: ServicePlan, devices: int, ttft: float, tpot: float) -> float:
     """Tokens a second of so many devices, in the best of the groups."""
     pools = [design.pools[0] for design in plan.designs]
     return max(
-        devices // pool.group.devices * _rate(pool.replica, pool.demand, ttft, tpot) * TOKENS
+        devices
+        // pool.size
+        * int(pool.group.data)
+        * _rate(pool.replica, pool.demand, ttft, tpot)
+        * TOKENS
         for pool in pools
     )
 

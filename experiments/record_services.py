@@ -28,6 +28,7 @@ from calc.derivations.service_under_load import (
 from calc.derivations.serving import OneNode
 from calc.planning.service import Design, ServicePlan
 from calc.planning.service.search import simulated
+from calc.planning.setup import layout_text
 from experiments import goodput
 
 FILE = DATA / "computed" / "services.toml"
@@ -94,7 +95,7 @@ def recorded(design: Design) -> dict[str, Any]:
     """Both times of a design as simulated, and the copies of each of its pools."""
     ttft, tpot = design.simulated or (None, None)
     pools = [
-        {"copies": pool.count, "group": str(pool.group), "devices": pool.devices}
+        {"copies": pool.count, "group": layout_text(pool.group), "devices": pool.devices}
         for pool in design.pools
     ]
     return {"ttft": ttft, "tpot": tpot, "pools": pools}

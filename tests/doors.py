@@ -290,7 +290,7 @@ def plan_of_text(asked: Serving) -> Answer:
 
 
 def fit(asked: Serving) -> Answer:
-    if asked.copies > 1:
+    if asked.copies > 1 or asked.experts > 1:
         return {}
     said = {"tensor": asked.devices, "context": asked.context, "kv": asked.kv}
     said |= {} if asked.weights is None else {"weights": asked.weights}
@@ -305,7 +305,7 @@ def fit(asked: Serving) -> Answer:
 
 
 def fit_of_json(asked: Serving) -> Answer:
-    if asked.copies > 1:
+    if asked.copies > 1 or asked.experts > 1:
         return {}
     said = {"tensor": asked.devices, "context": asked.context, "kv": asked.kv}
     said |= {
@@ -437,20 +437,20 @@ def service(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
     said |= {"rate": 0.01, "ttft": "1000 s", "tpot": "100 s", "requests": 100, "pools": "mixed"}
     planned = flatly(calc.plan_service, asked.model, asked.place, **said)
     [pool] = planned.design.pools
-    if pool.group.experts > 1:
-        return
-    chosen = replace(asked, devices=pool.group.devices)
+    group = pool.group
+    shared = {"copies": int(group.data), "experts": int(group.experts)}
+    chosen = replace(asked, devices=pool.size, **shared)
     batch = min(asked.batch, pool.replica.slots, pool.replica.steps.most_sequences)
     middle = asked.prompt + asked.generated / 2
     time = float(pool.replica.steps.time(batch, batch * middle))
     if pool.answers.parts is not None and (job := pool.answers.asked):
-        step = calc.step(job, Tokens(writing=float(batch), context=middle))
+        step = calc.step(job, Tokens(writing=float(batch * group.data), context=middle))
         expected = expected_of(step)
         # A table of steps has points, between which it is a line.
         assert expected is not None
         assert Value(time, 0.03).agrees(number(expected, "s")), (time, str(expected), batch)
     held = Value(pool.replica.memory, 1e-3)  # of sequences of the mean length
-    yield replace(chosen, batch=batch), {"tokens of whole sequences": held}
+    yield replace(chosen, batch=batch * group.data), {"tokens of whole sequences": held}
 
 
 SERVING: tuple[Callable[[Serving], Answer], ...] = (
@@ -623,11 +623,12 @@ def ask(asked: Any) -> dict[str, Answer | str]:
 def differences(answers: Mapping[str, Answer | str]) -> list[str]:
     """The quantities on which doors differ, with what each of them says.
 
-    Where one finds no link between devices none has an answer.
+    Where a plan, or what is fitted, finds no link between devices none has an answer.
     """
     said: dict[str, dict[str, Value]] = {}
     told = []
-    unlinked = [told for told in answers.values() if isinstance(told, str) and UNLINKED.match(told)]
+    refusals = (answer for door, answer in answers.items() if door in ("plan", "fit"))
+    unlinked = [told for told in refusals if isinstance(told, str) and UNLINKED.match(told)]
     for door, answer in answers.items():
         if not isinstance(answer, str):
             for name, value in answer.items():

@@ -122,8 +122,8 @@ def test_doors_that_differ_are_told() -> None:
     assert doors.differences({"a": {"time": exact}, "b": {"time": doors.printed("1.3 ms", "s")}})
     assert not doors.differences({"a": {"time": exact}, "b": "a refusal"})
     unlinked = "the data have no link of NVIDIA T4 to others: take one device"
-    assert doors.differences({"a": {"time": exact}, "b": unlinked})
-    assert not doors.differences({"a": {}, "b": unlinked})
+    assert doors.differences({"a": {"time": exact}, "fit": unlinked})
+    assert not doors.differences({"a": {}, "fit": unlinked})
 
 
 # ---- One planner, in every way to ask it

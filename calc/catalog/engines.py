@@ -38,7 +38,17 @@ OF_A_VERSION = (
 )
 SERVE = ("since", "read_to", "read_in", "source", "checked", "later")
 OPTIONS = (
-    *("command", "tensor", "experts", "copies", "copies_dense", "memory", "sequences", "tokens"),
+    *(
+        "command",
+        "tensor",
+        "attention",
+        "experts",
+        "copies",
+        "copies_dense",
+        "memory",
+        "sequences",
+        "tokens",
+    ),
     *("length", "weights_fp8", "kv_fp8", "draft", "prefill", "decode"),
 )
 VERSION = re.compile(r"\d+(?:\.\d+)*")

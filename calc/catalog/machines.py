@@ -127,9 +127,15 @@ class Machine(Recorded):
             return math.inf
         return self.domain if self.publishes("bandwidth") else 1
 
+    @property
+    def ring(self) -> Quantity | None:
+        """The bandwidth of the device's own links, where no machine is known that joins several."""
+        alone = self.domain == 1 and self.device.publishes("link_bandwidth")
+        return self.device.link_bandwidth if alone else None
+
     def check_joins(self, count: float, instead: str = "") -> None:
         """Refuse more devices than work together; `instead` names what else would do."""
-        if count > self.most_joined:
+        if count > self.most_joined and self.ring is None:
             raise InputError(f"{self._lacks('ports')}{instead}")
 
     ports = Published()

@@ -29,7 +29,7 @@ from calc.planning.choice import (
     with_batch,
 )
 from calc.planning.estimate import Estimate
-from calc.planning.setup import Setup, devices_text, layout, memory_text
+from calc.planning.setup import Setup, devices_text, layout_text, memory_text
 from calc.steps import device_memory
 from calc.steps.job import Layout
 
@@ -68,7 +68,7 @@ def changes(plan: Estimate) -> Iterator[str]:
     for other in cut_otherwise(plan):
         if other.fits:
             longer, more = (_times(other, plan, name) for name in ("time_per_token", "throughput"))
-            yield f"{layout(other)} on the same devices: {longer}, {more}."
+            yield f"{layout_text(other.layout)} on the same devices: {longer}, {more}."
     for form in SMALLER_WEIGHTS:
         small = replace(plan, weights=form.key)
         if small.model_memory < plan.model_memory:
@@ -110,7 +110,7 @@ def _enough_devices(setup: Setup) -> str:
         if ways:
             found = min(ways, key=lambda way: way.devices.magnitude)
             whole = found.devices == found.tensor and found.experts == 1
-            cut = "" if whole else f" as {layout(found)}"
+            cut = "" if whole else f" as {layout_text(found.layout)}"
             return f"It fits on {devices_text(found.devices)}{cut}{once}."
     return f"It fits on no number of devices: at most {counts[-1]} can share its heads."
 

@@ -31,10 +31,6 @@ def device_counts(model: Transformer) -> tuple[int, ...]:
     return Layout.slices_of(model)
 
 
-def with_devices(setup: S, count: Number) -> S:
-    return replace(setup, devices=quantity(count, ""))
-
-
 @dataclass(frozen=True)
 class Capacity:
     """A frozen record of what each device holds at each point of a setup, and of what fits."""

@@ -20,7 +20,7 @@ from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, marked, marked_all
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning.capacity import linked_counts, most_sequences, recut
-from calc.planning.setup import Setup, layout as layout_text
+from calc.planning.setup import Setup, layout_text
 from calc.steps.job import Layout
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def candidates(
     ]
     if not found:
         asked = {"devices": devices, "tensor": tensor, "copies": copies}
-        known = ", ".join(map(layout_text, candidates(setup)))
+        known = ", ".join(layout_text(each.layout) for each in candidates(setup))
         raise InputError(
             f"{setup.machine.name} and {setup.model.name} allow no layout with"
             f" {marked_all(asked)}; groups of"
@@ -265,7 +265,8 @@ def chosen_by(plan: E, by: str, said: Sequence[QuantityLike | None], experts: in
     if best is None:
         raise InputError(
             f"{plan.model.name} with batch {plan.batch} fits on none of"
-            f" {', '.join(map(layout_text, asked or sizes))} of {plan.device.name}: leave by out to"
+            f" {', '.join(layout_text(size.layout) for size in asked or sizes)} of"
+            f" {plan.device.name}: leave by out to"
             " be told what would fit"
         )
     return best

@@ -17,7 +17,7 @@ from calc.planning import drawing
 from calc.planning.choice import RULES
 from calc.planning.estimate import Estimate
 from calc.planning.results import RANGES, Bounds
-from calc.planning.setup import COUNTS, Setup, devices_text, is_array, layout, memory_text
+from calc.planning.setup import COUNTS, Setup, devices_text, is_array, layout_text, memory_text
 
 ASKED = {  # of an answer in a line
     "time_per_token": "{} a token",
@@ -40,7 +40,7 @@ def title(plan: Estimate) -> tuple[str, str]:
 def _cut(plan: Estimate) -> str:
     """Tell how devices share the model, in brackets, where they are not one copy cut for all."""
     alike = not is_array(plan.copies) and plan.copies == 1 == plan.experts
-    return "" if alike else f" ({layout(plan)})"
+    return "" if alike else f" ({layout_text(plan.layout)})"
 
 
 def _users(plan: Estimate) -> str:
@@ -141,7 +141,8 @@ def indistinct(around: Sequence[tuple[Quantity, Quantity] | None]) -> Iterator[s
 def chosen(plan: Estimate, alone: bool = True) -> Iterator[str]:
     """What was chosen for who asked: what was left out, and formats."""
     if plan.chosen_by:
-        yield f"{devices_text(plan.devices)} as {layout(plan)}, best by {RULES[plan.chosen_by]}"
+        best = f"best by {RULES[plan.chosen_by]}"
+        yield f"{devices_text(plan.devices)} as {layout_text(plan.layout)}, {best}"
     elif "devices" in plan.left_out and (not alone or is_array(plan.devices)):
         yield "the fewest devices that hold each batch"
     elif "devices" in plan.left_out:

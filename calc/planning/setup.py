@@ -275,8 +275,7 @@ def device_power(machine: Machine, whole: bool = True) -> Quantity | None:
 def _link(machine: Machine, bandwidth: QuantityLike | None) -> Quantity | None:
     """The bandwidth of the ring that is given, or of a device's links where no machine is known."""
     if bandwidth is None:
-        alone = machine.domain == 1 and machine.device.publishes("link_bandwidth")
-        return machine.device.link_bandwidth if alone else None
+        return machine.ring
     return amount("byte/s", "link", bandwidth, "450 GB/s")
 
 
@@ -313,13 +312,17 @@ def memory_text(amount: Quantity, capacity: Quantity) -> str:
     return str(amount.to("GiB" if size >= 2**30 else "MiB" if size >= 2**20 else "KiB"))
 
 
-def layout(setup: Setup) -> str:
-    """Return how devices share a model, as engines call it: "TP4 × 2", "DP8 EP8"."""
-    copies, tensor = (f"{count.magnitude:g}" for count in (setup.copies, setup.tensor))
-    experts = f" EP{setup.experts}" if setup.experts > 1 else ""
-    if experts and setup.copies > 1:
-        return f"DP{copies}{experts}" if tensor == "1" else f"DP{copies} TP{tensor}{experts}"
-    return f"TP{tensor}{experts}" if copies == "1" else f"TP{tensor}{experts} × {copies}"
+def layout_text(cut: Layout) -> str:
+    """Return how devices share a model, as engines call it.
+
+    >>> layout_text(Layout(tensor=4, data=2)), layout_text(Layout(data=8, experts=8))
+    ('TP4 × 2', 'DP8 EP8')
+    """
+    experts = f" EP{cut.experts}" if cut.experts > 1 else ""
+    if experts and cut.data > 1:
+        sliced = "" if cut.tensor == 1 else f" TP{cut.tensor}"
+        return f"DP{cut.data}{sliced}{experts}"
+    return f"TP{cut.tensor}{experts}" if cut.data == 1 else f"TP{cut.tensor}{experts} × {cut.data}"
 
 
 def devices_text(count: Quantity | float) -> str:

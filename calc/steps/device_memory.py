@@ -260,9 +260,7 @@ def _shorter(memory: Memory, sequences: int) -> Iterator[dict[str, Any]]:
 
 def _joined(job: Job, count: int) -> bool:
     """Whether so many of the machine's devices are joined, and the model can be cut for them."""
-    machine = job.machine
-    joined = isinstance(machine, Machine) and count <= machine.most_joined
-    return joined and Layout(tensor=count).legal(job.model)
+    return isinstance(job.machine, Machine) and count in Layout.slices_of(job.model, job.machine)
 
 
 def _with(memory: Memory, changes: Mapping[str, Any]) -> Memory:

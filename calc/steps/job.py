@@ -261,7 +261,7 @@ class Layout:
         """
         check_transformer(model)
         counts = (count for count in divisors(model.heads) if Layout(tensor=count).legal(model))
-        if machine is None:
+        if machine is None or machine.ring is not None:
             return tuple(counts)
         most, domain = machine.most_joined, machine.domain
         return tuple(n for n in counts if n <= most and (n <= domain or n % domain == 0))

@@ -53,7 +53,7 @@ def test_devices_cost_as_much_at_the_load_that_is_named(answer: BreakEven) -> No
         found = answer.load(offer)
         assert found is not None
         load, pool = found
-        paid = 2.5 / 3600 * pool.group.devices
+        paid = 2.5 / 3600 * pool.size
         assert (load * answer.bill(offer)).m_as("USD/s") == pytest.approx(paid)
         assert load.m_as("request/s") <= pool.most
 

@@ -57,7 +57,7 @@ def test_a_command_starts_what_is_planned(
     plan = planned()
     (pool,) = plan.design.pools
     options = words(plan, engine)
-    assert options[tensor] == str(pool.group.devices)
+    assert options[tensor] == str(pool.size)
     assert options[tokens] == str(pool.replica.chunk)
     assert pool.count > 1
     assert not copies or int(options[copies]) == pool.count
@@ -117,7 +117,17 @@ def test_a_model_without_a_name_on_the_hub_is_a_place_to_fill() -> None:
 
 
 def test_every_option_is_known_to_be_filled_in() -> None:
-    named = {"model", "tensor", "experts", "copies", "share", "free", "sequences", "tokens"}
+    named = {
+        "model",
+        "tensor",
+        "experts",
+        "copies",
+        "devices",
+        "share",
+        "free",
+        "sequences",
+        "tokens",
+    }
     values: dict[str, object] = dict.fromkeys(named | {"length", "draft", "drafted", "checked"}, 1)
     for engine in ("vllm", "sglang", "trtllm"):
         starting = engines.starting(engine)

@@ -152,7 +152,7 @@ def test_a_longer_limit_costs_no_more(large: ServicePlan) -> None:
     assert math.isinf(paid[0])
     assert all(less <= more for more, less in itertools.pairwise(paid))
     # At the plan's own limits, what its groups take at full load, in parts of copies.
-    full = sum(each.group.devices / each.most for each in large.design.pools)
+    full = sum(each.size / each.most for each in large.design.pools)
     own = large.frontier("50 ms").m_as("s/token") * large.service.demand.answer
     assert own <= full * (1 + 1e-6)
     assert large.frontier("50 ms").m_as("h/Mtoken") == pytest.approx(paid[3])
@@ -336,10 +336,29 @@ def test_limits_that_cannot_be_kept() -> None:
         flatly(plan_service, "llama-3-8b", "dgx-h100", **(asked | {"tpot": "1 ms"}))
     with pytest.raises(InputError, match=r"take \d+ devices, and devices=1 allows no more"):
         small(rate=100, devices=1)
-    with pytest.raises(
-        InputError, match=r"Llama 3 405B does not fit on TP8 .* holds 0 .*; it fits with "
-    ):
-        flatly(plan_service, "llama-3-1-405b", "dgx-h100", **ASKED)
+    with pytest.raises(InputError, match=r"Llama 3 405B does not fit on TP8 .* holds 0 tokens"):
+        flatly(plan_service, "llama-3-1-405b", "rtx-4090-8", **ASKED)
+
+
+def test_groups_of_copies_that_share_experts_out_are_taken() -> None:
+    """DeepSeek-R1 fits no eight H100s: sixteen, whose copies of attention have a queue each."""
+    asked = ASKED | {"rate": 10, "ttft": "2 s", "tpot": "100 ms", "pools": "mixed"}
+    planned = flatly(plan_service, "deepseek-r1", "dgx-h100", **asked)
+    [pool] = planned.design.pools
+    assert (pool.group.data, pool.group.tensor, pool.group.experts) == (16, 1, 16)
+    assert str(pool) == "1 replica of DP16 EP16"
+    assert (pool.devices, pool.queues) == (16, 16)
+    assert planned.load.batch == pytest.approx(16 * pool.load.batch)
+    assert any(told.startswith("Copies of attention") for told in planned.assumptions)
+    words = planned.deployment("vllm").commands[0]
+    assert "--tensor-parallel-size 1 --data-parallel-size 16" in words
+    assert "--enable-expert-parallel" in words
+    assert (
+        "--tp-size 16 --dp-size 16 --enable-dp-attention"
+        in (planned.deployment("sglang").commands[0])
+    )
+    with pytest.raises(InputError, match="no option for copies of attention"):
+        planned.deployment("trtllm")
 
 
 def test_two_pools_need_something_to_send_and_a_way() -> None:

@@ -20,7 +20,7 @@ from calc.planning.choice import QUANTITIES, RULES, UPPER, place, value_of
 from calc.planning.report import bases, cell, chosen_formats, heading, in_its_unit, indistinct
 from calc.planning.results import RANGES
 from calc.planning.serving import Plan
-from calc.planning.setup import devices_text, layout
+from calc.planning.setup import devices_text, layout_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -340,7 +340,7 @@ class Comparison(Answer):
 
 def _devices(plan: Plan) -> str:
     """Tell how many devices, and how they share the model where not as one copy cut for all."""
-    told = layout(plan)
+    told = layout_text(plan.layout)
     alone = told == f"TP{plan.devices}"
     return str(plan.devices) if alone else f"{plan.devices}, {told}"
 

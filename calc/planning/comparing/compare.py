@@ -37,7 +37,7 @@ from calc.planning.choice import (
 )
 from calc.planning.comparing.answer import Comparison, Entry
 from calc.planning.serving import Plan, plan
-from calc.planning.setup import devices_text, layout, memory_text, time_limit
+from calc.planning.setup import devices_text, layout_text, memory_text, time_limit
 
 
 def compare(
@@ -221,7 +221,7 @@ def _lack(plan: Plan) -> str:
         memory_text(amount, plan.device.memory_capacity)
         for amount in (plan.memory - plan.room, plan.room)
     )
-    cut = f"each of {devices_text(plan.devices)} as {layout(plan)}"
+    cut = f"each of {devices_text(plan.devices)} as {layout_text(plan.layout)}"
     return (
         f"does not fit: {lacking} too little on {cut if plan.devices > 1 else '1 device'}, where"
         f" {plan.software.name} may use {room}"

@@ -11,4 +11,4 @@ from calc.planning.service.several import (
     plan_services as plan_services,
 )
 from calc.planning.service.simulation import Run as Run, simulate as simulate
-from calc.planning.service.steps import Answers as Answers, Group as Group, Steps as Steps
+from calc.planning.service.steps import Answers as Answers, Steps as Steps

@@ -16,7 +16,6 @@ from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import drawing, files
 from calc.planning.assumptions import not_to_be_had
-from calc.planning.capacity import with_devices
 from calc.planning.report import chosen_formats
 from calc.planning.results import of_a_token
 from calc.planning.service import reasons, search, tables
@@ -95,7 +94,7 @@ class ServicePlan(Answer):
         for design in sorted(self.designs, key=_one_of_each):
             if _one_of_each(design) >= least:
                 break  # nor do designs of larger groups take fewer
-            needed = sum(pool.least_copies * pool.group.devices for pool in design.pools)
+            needed = sum(pool.least_copies * pool.size for pool in design.pools)
             least = min(least, needed)
         return int(least)
 
@@ -122,7 +121,8 @@ class ServicePlan(Answer):
     @property
     def _of_a_token(self) -> dict[str, Quantity | None]:
         """What a token takes of all devices, whatever they do."""
-        return of_a_token(with_devices(self.service.setup, self.devices), self.throughput)
+        everything = replace(self.service.setup, devices=quantity(self.devices, ""))
+        return of_a_token(everything, self.throughput)
 
     def frontier(self, tpot: QuantityLike) -> Quantity:
         """Device time of a written token under other limits on TPOT, by the closed form.
@@ -194,7 +194,8 @@ class ServicePlan(Answer):
         """The range of a step of its batch: as 80 % of rows like it, and not below its bound."""
         if self.alike is None:
             return None
-        pool, batch = self.design.pools[-1], self.load.batch
+        pool = self.design.pools[-1]
+        batch = pool.load.batch
         count = max(1, round(batch)) if batch < pool.replica.slots else pool.replica.slots
         step = count, count * pool.demand.length
         taken = float(pool.replica.steps.time(*step))
@@ -357,4 +358,4 @@ def _around(expected: float, low: float, high: float, bound: float, unit: str = 
 
 def _one_of_each(design: Design) -> int:
     """Devices of one copy in each pool, which no design does without."""
-    return sum(pool.group.devices for pool in design.pools)
+    return sum(pool.size for pool in design.pools)

@@ -82,7 +82,7 @@ class BreakEven(Answer):
     def _price(self, pool: Pool) -> Quantity:
         price = self.plan.price
         assert price is not None
-        return price * pool.group.devices
+        return price * pool.size
 
     @property
     def answer(self) -> str:

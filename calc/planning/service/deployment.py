@@ -79,22 +79,28 @@ class Deployment(Reported):
         share, found = memory.start.utilization, memory.visible
         kept = ((memory.room - memory.caches) / found).m_as("")
         longest = int((service.trace.prompts + service.trace.answers).max())
-        here = min(pool.count, max(1, setup.machine.domain // pool.group.devices))
+        group = pool.group
+        shared = group.experts > 1 and group.data > 1  # by copies of attention, of one server
+        here = 1 if shared else min(pool.count, max(1, setup.machine.domain // int(group.devices)))
         copies = "copies_dense" if setup.model.experts is None else "copies"
         copies = next((name for name in (copies, "copies") if name in engine.options), "")
         values: dict[str, object] = {
             "model": hub_name(setup.model.key, self.given.get("model")),
-            "tensor": pool.group.devices,
-            "experts": pool.group.experts,
-            "copies": here,
+            "tensor": group.tensor,
+            "experts": group.experts,
+            "copies": group.data if shared else here,
+            "devices": group.devices,
             "share": f"{share:.3g}",
             "free": f"{(share - kept) / (1 - kept):.2f}",
             "sequences": min(pool.replica.slots, pool.replica.chunk),  # each writes a token a step
             "tokens": pool.replica.chunk,
             "length": min(setup.model.context, longest),
         }
-        options = ["command", "tensor", "memory", "sequences", "tokens", "length"]
-        if pool.group.experts > 1:
+        if shared:
+            engine.has("attention", "copies of attention that share experts out (DP and EP)")
+        cut = "attention" if shared else "tensor"
+        options = ["command", cut, "memory", "sequences", "tokens", "length"]
+        if group.experts > 1:
             options.append("experts")
         if copies and here > 1:
             options.append(copies)

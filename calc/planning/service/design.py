@@ -11,18 +11,25 @@ from calc.planning.service.asked import Service
 from calc.planning.service.load import Trace
 from calc.planning.service.queue import Demand, Replica, UnderLoad
 from calc.planning.service.simulation import Run
-from calc.planning.service.steps import Answers, Group, Steps
+from calc.planning.service.steps import Answers, Steps
+from calc.planning.setup import layout_text
+from calc.steps.job import Layout
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Copies of the model that do the same."""
+    """Copies of the model that do the same.
+
+    Each is a group of devices. Copies of attention in it, which share experts out (DP), have queues
+    of their own and get even shares of its requests.
+    """
 
     service: Service
     does: str
     """One of both, prefill and decode."""
     answers: Answers
     replica: Replica
+    """A queue of one copy."""
     demand: Demand
     most: float
     """Requests a second that one copy takes within the limits, by the closed form."""
@@ -38,20 +45,30 @@ class Pool:
     """
 
     @property
-    def group(self) -> Group:
-        """Devices of a copy."""
+    def group(self) -> Layout:
+        """How the devices of a copy share the model."""
         return self.answers.group
+
+    @property
+    def size(self) -> int:
+        """Devices of a copy."""
+        return int(self.group.devices)
 
     @property
     def devices(self) -> int:
         """Devices of all copies."""
-        return self.count * self.group.devices
+        return self.count * self.size
+
+    @property
+    def queues(self) -> int:
+        """Queues of all copies, of which each has its share of the requests."""
+        return self.count * int(self.group.data)
 
     def with_steps(self, steps: Steps) -> Pool:
         """The same pool with other steps, which nothing has simulated."""
         replica, limits = replace(self.replica, steps=steps), limits_of(self.service, self.does)
         most = replica.most(self.demand, self.service.percentile, *limits)
-        return replace(self, replica=replica, most=most, run=None)
+        return replace(self, replica=replica, most=most * int(self.group.data), run=None)
 
     def at_pace(self, factor: float) -> Pool:
         """The same pool, whose steps take so many times as long."""
@@ -77,7 +94,7 @@ class Pool:
     def load(self) -> UnderLoad:
         """What requests meet by the closed form."""
         service = self.service
-        return self.replica.under(service.rate / self.count, self.demand, service.percentile)
+        return self.replica.under(service.rate / self.queues, self.demand, service.percentile)
 
     @property
     def least_copies(self) -> int:
@@ -87,7 +104,7 @@ class Pool:
     @property
     def kept(self) -> float:
         """Share of requests that keep the limits that are this pool's to keep, in closed form."""
-        rate = self.service.rate / self.count
+        rate = self.service.rate / self.queues
         return self.replica.kept(rate, self.demand, *limits_of(self.service, self.does))
 
     @property
@@ -101,7 +118,8 @@ class Pool:
 
     def __str__(self) -> str:
         does = "" if self.does == "both" else f" for {self.does}"
-        return f"{self.count} {'replica' if self.count == 1 else 'replicas'} of {self.group}{does}"
+        several = "replica" if self.count == 1 else "replicas"
+        return f"{self.count} {several} of {layout_text(self.group)}{does}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +137,8 @@ class Design:
     def load(self) -> UnderLoad:
         """What requests meet by the closed form: their first token in one pool, the rest in one."""
         first, rest = self.pools[0].load, self.pools[-1].load
-        busy = max(first.busy, rest.busy)
-        return replace(rest, ttft=first.ttft, mean_ttft=first.mean_ttft, busy=busy)
+        busy, batch = max(first.busy, rest.busy), rest.batch * int(self.pools[-1].group.data)
+        return replace(rest, ttft=first.ttft, mean_ttft=first.mean_ttft, busy=busy, batch=batch)
 
     @property
     def most(self) -> float:
@@ -154,7 +172,7 @@ class Design:
             copies = pool.copies(pool.at_pace(factor).most)
             if copies is None:
                 return None
-            needed += copies * pool.group.devices
+            needed += copies * pool.size
         return needed
 
     @property

@@ -10,7 +10,7 @@ from calc.catalog.hardware import dtype_of
 from calc.core.units import quantity
 from calc.planning.service.asked import TIMES, seconds
 from calc.planning.service.design import Design
-from calc.planning.setup import devices_text
+from calc.planning.setup import devices_text, layout_text
 from calc.steps.expectation import Missing
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def _why_not(plan: ServicePlan, design: Design) -> str:
         name, time = ("TTFT", simulated[0]) if late else ("TPOT", simulated[1])
         reason = f"a {name} of {seconds(time)} in the simulation"
     rates = " and ".join(
-        f"one of {pool.group} takes {quantity(pool.most, 'request/s'):.3g}" for pool in design.pools
+        f"one of {layout_text(pool.group)} takes {quantity(pool.most, 'request/s'):.3g}"
+        for pool in design.pools
     )
     return f"{design}: {reason}; {rates} within the limits, by the closed form."
 
@@ -76,6 +77,11 @@ def assumptions(plan: ServicePlan) -> Iterator[str]:
             "Steps take what kernels and messages were measured to reach on"
             f" {setup.machine.name}, or on the machine most like it, with"
             f" {setup.software.title()}; published rates bound them."
+        )
+    if any(pool.group.data > 1 for pool in design.pools):
+        yield (
+            "Copies of attention that share experts out (DP) have queues of their own, and each"
+            " step finds all of them loaded alike."
         )
     count = 0 if design.run is None else len(design.run.arrivals)
     yield (

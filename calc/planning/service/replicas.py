@@ -19,17 +19,17 @@ def of_replica(pool: Pool, rate: float, count: int) -> tuple[Trace, tuple[float,
     tiers = service.tiers
     if service.sessions is None:
         trace = service.trace.at_rate(rate)
-        replicas = pool.count
+        replicas = pool.queues
     elif tiers.routing == "prefix":  # a session stays where it began
-        trace, replicas = service.sessions.draw(rate / pool.count, count), 1
+        trace, replicas = service.sessions.draw(rate / pool.queues, count), 1
     else:
-        replicas = pool.count
+        replicas = pool.queues
         trace = service.sessions.draw(rate, min(MOST_ROUTED, count * replicas))
     demand, batch = service.demand, pool.load.batch
     running = batch * demand.length if math.isfinite(batch) else math.inf
     length = int(demand.prompt + demand.answer)
     kept = transformer.kv_cache(job.model, length, job.formats.kv).m_as("byte") / length
-    devices = pool.group.devices
+    devices = int(pool.group.tensor)
     sizes = (
         max(0.0, pool.replica.memory - running),
         *(size * devices / kept for size in (tiers.host, tiers.disk)),

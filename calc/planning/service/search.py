@@ -17,7 +17,6 @@ from calc.core.elementwise import largest
 from calc.core.errors import InputError, marked
 from calc.core.units import quantity
 from calc.networks import transformer
-from calc.planning.capacity import with_devices
 from calc.planning.choice import groups
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.design import Design, Pool, limits_of, made_for
@@ -25,9 +24,10 @@ from calc.planning.service.load import Trace
 from calc.planning.service.queue import Demand, Replica
 from calc.planning.service.replicas import of_replica
 from calc.planning.service.simulation import Run, simulate
-from calc.planning.service.steps import Answers, Group, answers_of, with_draft
-from calc.planning.setup import Setup
+from calc.planning.service.steps import Answers, answers_of, with_draft
+from calc.planning.setup import Setup, layout_text
 from calc.steps import communication, device_memory
+from calc.steps.held_memory import Memory
 from calc.steps.job import Job, Layout
 
 CHUNKS = (512, 2048, 8192)
@@ -91,7 +91,7 @@ def frontier(service: Service, tpots: Sequence[float]) -> Iterator[float]:
         limited = replace(service, tpot=tpot)
         needed = {
             job: min(
-                (pool.group.devices / pool.most for pool in _pools(limited, job, replicas, {})),
+                (pool.size / pool.most for pool in _pools(limited, job, replicas, {})),
                 default=math.inf,
             )
             for job in jobs
@@ -133,13 +133,13 @@ def _pools(
         elif job == "both":
             copies = [replace(replica, chunk=chunk) for chunk in _chunks(service)]
         rates = [copy.most(demand, *limits) for copy in copies]
-        most = max(rates)
-        copy = copies[rates.index(most)]
+        copy = copies[rates.index(max(rates))]
+        most = max(rates) * int(answers.group.data)
         if most > ALONE:
             count = max(1, math.ceil(service.rate / most))
             pools.append(Pool(service, job, answers, copy, demand, most, count, sent))
         elif job == "both":
-            refused[str(answers.group)] = _too_slow(service, replica)
+            refused[layout_text(answers.group)] = _too_slow(service, replica)
     return pools
 
 
@@ -151,43 +151,46 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
     chunks = _chunks(service)
     checked = service.drafted + 1 if service.draft else 1
     for group in _groups(setup):
-        here = with_devices(setup, group.devices)
-        draft = None if service.draft is None else with_devices(service.draft, group.devices)
-        drafts = None if draft is None else draft.job
-        memory = device_memory.cache_tokens(
-            job_of(here, group), drafts, float(here.context.magnitude)
-        )
+        job, beside = job_of(setup, group), Layout(tensor=group.tensor)
+        drafts = None if service.draft is None else job_of(service.draft, beside)
+        memory = device_memory.cache_tokens(job, drafts, float(setup.context.magnitude))
         if memory < longest:
-            refused[str(group)] = (
+            refused[layout_text(group)] = (
                 f"its memory holds {memory} tokens of cache, and a request needs {longest}"
             )
             continue
         slots = min(service.slots, memory)
         most = max(*chunks, CHUNKS[-1]) + checked * slots  # the last is that of a pool that reads
-        answers = answers_of(job_of(here, group), lengths, most, checked * slots)
+        answers = answers_of(job, lengths, most, checked * slots)
         steps = answers.decided_by
-        if draft is not None:
-            drafting = answers_of(job_of(draft, group), lengths, most, slots)
+        if drafts is not None:
+            drafting = answers_of(drafts, lengths, most, slots)
             steps = with_draft(steps, drafting.decided_by, service.drafted, service.written)
         yield answers, Replica(steps, memory, chunks[0], slots).run_by(setup.software)
 
 
-def job_of(setup: Setup, group: Group) -> Job:
+def job_of(setup: Setup, group: Layout) -> Job:
     """Return the job of a group of devices, which cuts the model, or shares out whole experts."""
-    return replace(setup.job, layout=Layout(tensor=group.devices, experts=group.experts))
+    return setup.job.cut(group)
 
 
 def _chunks(service: Service) -> tuple[int, ...]:
     return CHUNKS if service.chunk is None else (service.chunk,)
 
 
-def _groups(setup: Setup) -> list[Group]:
-    """Groups within a domain, whose slices all have the attention of each token."""
-    return [
-        Group(int(layout.tensor), int(layout.experts))
-        for layout in groups(setup)
-        if layout.data == 1 and layout.devices <= setup.machine.domain
-    ]
+def _groups(setup: Setup) -> list[Layout]:
+    """Groups within a domain; where none holds a request, the smallest beyond one that do."""
+    known = list(groups(setup))
+    near = [group for group in known if group.devices <= setup.machine.domain]
+    holding = [group for group in known if _memory(setup, group).fits]
+    if not holding or any(group in near for group in holding):
+        return near
+    fewest = min(group.devices for group in holding)
+    return [group for group in holding if group.devices == fewest]
+
+
+def _memory(setup: Setup, group: Layout) -> Memory:
+    return device_memory.of(job_of(setup, group), math.ceil(largest(setup.context)))
 
 
 def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> float:
@@ -199,7 +202,7 @@ def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> floa
     if machine.most_joined == 1:
         return 0.0
     cache = transformer.kv_cache(setup.model, service.demand.prompt, setup.job.formats.kv)
-    devices = min((answers.group.devices for answers, _ in replicas), default=1)
+    devices = min((int(answers.group.tensor) for answers, _ in replicas), default=1)
     link = communication.sending(min(machine.domain + 1, machine.most_joined), machine)
     return float((cache / (devices * link)).m_as("s"))
 
@@ -228,7 +231,7 @@ def _fewest_copies(pool: Pool, fewest: float) -> Pool:
     while not tried.keeps:
         low = tried.count
         more = low + max(1, low // 4)
-        if more * pool.group.devices >= fewest or more > MOST_COPIES * pool.count:
+        if more * pool.size >= fewest or more > MOST_COPIES * pool.count:
             return tried
         tried = simulated(replace(pool, count=more))
     while not low and tried.count > 1:  # the closed form had enough, or more than that
@@ -252,9 +255,9 @@ def simulated(pool: Pool) -> Pool:
         mine, found = of_replica(pool, service.rate, max(len(trace), wanted // 4))
         mine = made_for(mine.first(LONGEST_RUN), pool.does)
     elif service.recorded:
-        mine = trace.at_rate(rate).turns(pool.count)[0].first(LONGEST_RUN)
+        mine = trace.at_rate(rate).turns(pool.queues)[0].first(LONGEST_RUN)
     else:
-        mine = _longer(trace, wanted).at_rate(rate / pool.count)
+        mine = _longer(trace, wanted).at_rate(rate / pool.queues)
     run = _fetched(pool.replica, mine).steady()
     if pool.does == "decode":  # where the first token was written when the request was sent
         run = replace(run, first=run.arrivals - pool.transfer, answers=run.answers + 1)
@@ -300,20 +303,20 @@ def _no_design(
     setup = service.setup
     model, device = setup.model.name, setup.machine.device.name
     if not replicas:
-        group, why = list(refused.items())[-1]
-        most = with_devices(setup, max(each.devices for each in _groups(setup)))
-        memory = device_memory.advised(device_memory.of(most.job, int(largest(most.context))))
+        found = (_memory(setup, group) for group in _groups(setup))
+        memory = device_memory.advised(max(found, key=lambda memory: memory.caches))
+        group = layout_text(memory.start.layout)
         parts = ", ".join(f"{part.name} {part.memory}" for part in memory.parts)
         ways = [] if memory.lacks is None else memory.lacks.ways
         told = "".join(
             f"; it fits with {way.told}" for way in ways if "context" not in way.settings
         )
         return (
-            f"{model} does not fit on {group} of {device}: {why}; of each, {memory.program} may use"
-            f" {memory.room}, and takes {parts}{told}"
+            f"{model} does not fit on {group} of {device}: {refused[group]}; of each,"
+            f" {memory.program} may use {memory.room}, and takes {parts}{told}"
         )
     loads = {
-        str(answers.group): replica.under(ALONE, service.demand, service.percentile)
+        layout_text(answers.group): replica.under(ALONE, service.demand, service.percentile)
         for answers, replica in replicas
     }
     limits: list[str] = []

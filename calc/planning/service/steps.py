@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from calc.catalog.machines import NotMeasured
 from calc.core.arrays import Counts, Floats, Number, numpy
 from calc.steps.expectation import Missing, Parts, serving_pass
-from calc.steps.job import Job, Tokens
+from calc.steps.job import Job, Layout, Tokens
 from calc.steps.timing import serving_bounds
 
 Times: TypeAlias = dict[str, Any]
@@ -78,23 +78,12 @@ class Steps:
         return numpy.maximum(time, numpy.where(numpy.greater(read, 0), self.launched, 0.0))
 
 
-@dataclass(frozen=True)
-class Group:
-    """Devices that share a copy of the model: matrices are cut for all (TP)."""
-
-    devices: int
-    experts: int = 1
-    """Devices that whole experts are shared out to (EP); 1 where experts are cut as the rest."""
-
-    def __str__(self) -> str:
-        return f"TP{self.devices}" + (f" EP{self.experts}" if self.experts > 1 else "")
-
-
 @dataclass(frozen=True, eq=False)
 class Answers:
     """The three answers for a step of a group: at least, at most without overlap, as expected.
 
-    Of copies that share out experts (DP) all are loaded alike, and tables are those of one.
+    Of copies that share out experts (DP) all are loaded alike, and tables are those of one of them,
+    by the tokens that it has itself.
     """
 
     asked: Job
@@ -107,9 +96,9 @@ class Answers:
     per_doubling: int = PER_DOUBLING
 
     @property
-    def group(self) -> Group:
-        """Devices of a copy."""
-        return Group(int(self.asked.layout.tensor), int(self.asked.layout.experts))
+    def group(self) -> Layout:
+        """How its devices share the model."""
+        return self.asked.layout
 
     @cached_property
     def job(self) -> Job:
@@ -120,6 +109,8 @@ class Answers:
     def published(self) -> dict[str, Steps]:
         """The parts of a step at published rates, each by itself."""
 
+        copies = self.job.layout.data
+
         def parts(load: Tokens) -> Times:
             return {
                 name: time.m_as("s") for name, time in serving_bounds(self.job, load).parts.items()
@@ -127,12 +118,12 @@ class Answers:
 
         def read(tokens: Floats, prompt: float) -> Times:
             # The bytes of one prompt of so many tokens, and their operations in shorter ones.
-            once = parts(Tokens(reading=prompt, prompt=prompt))
-            whole = parts(Tokens(reading=tokens, prompt=tokens))
+            once = parts(Tokens(reading=copies * prompt, prompt=prompt))
+            whole = parts(Tokens(reading=copies * tokens, prompt=tokens))
             return whole | {"compute": tokens * (once["compute"] / prompt)}
 
         def write(sequences: Floats, context: float) -> Times:
-            return parts(Tokens(writing=sequences, context=context))
+            return parts(Tokens(writing=copies * sequences, context=context))
 
         return self._tables(read, write)
 

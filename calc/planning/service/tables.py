@@ -68,8 +68,10 @@ def row(design: Design) -> dict[str, object]:
         "devices": design.devices,
         "pools": len(pools),
         "replicas": [pool.count for pool in pools],
-        "tensor": [pool.group.devices for pool in pools],
-        "experts": [pool.group.experts for pool in pools],
+        **{
+            name: [getattr(pool.group, degree) for pool in pools]
+            for name, degree in (("tensor", "tensor"), ("copies", "data"), ("experts", "experts"))
+        },
         "chunk": pools[-1].replica.chunk,
         **{name: None if time is None else quantity(time, "s") for name, time in times.items()},
         **values(load, "batch busy"),
