@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Annotated, Any
 
 from calc.catalog import machines, models
@@ -516,19 +516,21 @@ class _OnMachine:
         """
         rooms = maximum(1, self.machine.domain // apart)
         several = getattr(members, "ndim", 0) or getattr(apart, "ndim", 0)
-        pace = of_each(partial(self._pace, operation, not several), members, rooms)
+        pace = of_each(partial(_pace, operation, self.machine, not several), members, rooms)
         seconds: Number = pace * size.m_as("byte")
         return SECOND * seconds
 
-    def _pace(self, operation: str, must_fit: bool, members: float, room: float) -> float:
-        """Seconds a byte."""
-        machine = replace(self.machine, domain=int(room))
-        try:
-            return float(communication.seconds_per_byte(operation, members, machine))
-        except InputError:
-            if must_fit:
-                raise
-            return math.inf
+
+@lru_cache(maxsize=2**14)
+def _pace(operation: str, machine: Machine, must_fit: bool, members: float, room: float) -> float:
+    """Seconds a byte among so many devices, of which a domain has room for so many."""
+    try:
+        narrowed = replace(machine, domain=int(room))
+        return float(communication.seconds_per_byte(operation, members, narrowed))
+    except InputError:
+        if must_fit:
+            raise
+        return math.inf
 
 
 Messages = _OfNoTime | _OverLinks | _OnMachine

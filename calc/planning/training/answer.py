@@ -20,8 +20,7 @@ from calc.laws import cost, energy, training
 from calc.planning import drawing, files
 from calc.planning.results import Bounds
 from calc.planning.setup import device_power, devices_text, memory_text
-from calc.planning.training import precedents
-from calc.planning.training.candidate import Candidate, best_of
+from calc.planning.training.candidate import Candidate
 from calc.planning.training.precedents import DEGREES
 from calc.planning.training.search import PRINTED, Cuts, Task, with_copies
 from calc.published.conditions import device_key
@@ -60,6 +59,8 @@ class TrainingPlan(Answer):
     run: Task
     tokens: Quantity
     candidates: tuple[Candidate, ...]
+    like_published: Candidate | None
+    """The best of those that make no choice which no published row has made; None for none."""
     searched: int
     """Legal layouts."""
     cuts: tuple[Cuts, ...]
@@ -82,14 +83,6 @@ class TrainingPlan(Answer):
     def fitting(self) -> int:
         """How many of the legal layouts fit."""
         return sum(cuts.count for cuts in self.cuts)
-
-    @cached_property
-    def like_published(self) -> Candidate | None:
-        """The best of those that make no choice which no published row has made; None for none."""
-        if not self.best.beyond_published:
-            return self.best
-        alike = [precedents.within(cuts) for cuts in self.cuts]
-        return next(iter(best_of(self.cuts, alike, most=1)), None)
 
     @property
     def layout(self) -> Layout:

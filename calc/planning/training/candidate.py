@@ -88,28 +88,31 @@ class Candidate:
         return " ".join(words) or "one device"
 
 
-def best_of(
-    fitting: Sequence[Cuts], wanted: Sequence[Truths] | None = None, most: int = SHOWN
-) -> list[Candidate]:
-    """The best layouts by what is expected of each, one for each way to cut, so many at most.
+class Ranking:
+    """Layouts that fit, by what is expected of each, of which some are taken.
 
-    Of those that are `wanted` alone, where this is said.
-
-    Where messages hide, layouts are equal: then that is taken whose parts are shortest in sum, and
-    of such the one that holds least. What was not measured of a rate comes last, by its bound.
+    Where messages hide, layouts are equal: then that comes first whose parts are shortest in sum,
+    and of such the one that holds least. What was not measured of a rate comes last, by its bound.
     """
-    if not fitting:
-        return []
-    times = numpy.concatenate([cuts.expected for cuts in fitting])
-    bounds = numpy.concatenate([cuts.step.upper.m_as("s") for cuts in fitting])
-    memory = numpy.concatenate([cuts.held for cuts in fitting])
-    owners = numpy.concatenate([numpy.full(cuts.count, i) for i, cuts in enumerate(fitting)])
-    places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
-    degrees = [numpy.concatenate([getattr(cuts.layout, name) for cuts in fitting]) for name in WAYS]
-    order = numpy.lexsort((memory, bounds, times))  # of which NaN is the last
-    if wanted is not None:
-        order = order[numpy.concatenate(wanted)[order]]
-    _, way = different(*degrees)
-    _, first = numpy.unique(numpy.asarray(way)[order], return_index=True)
-    chosen = order[numpy.sort(first)[:most]]
-    return [Candidate.of(fitting[owners[place]], int(places[place])) for place in chosen]
+
+    def __init__(self, fitting: Sequence[Cuts]) -> None:
+        self.fitting, together = fitting, numpy.concatenate
+        times = together([cuts.expected for cuts in fitting])
+        bounds = together([cuts.step.upper.m_as("s") for cuts in fitting])
+        held = together([cuts.held for cuts in fitting])
+        degrees = [together([getattr(cuts.layout, name) for cuts in fitting]) for name in WAYS]
+        _, self.ways = different(*degrees)
+        self.order = numpy.lexsort((held, bounds, times))  # of which NaN is the last
+        self.starts = numpy.cumsum([0, *(cuts.count for cuts in fitting)])
+
+    def best(self, most: int, wanted: Sequence[Truths] | None = None) -> list[Candidate]:
+        """So many at most, one for each way to cut, of those that are wanted where this is said."""
+        order = self.order
+        if wanted is not None:
+            order = order[numpy.concatenate(wanted)[order]]
+        _, first = numpy.unique(numpy.asarray(self.ways)[order], return_index=True)
+        return [self._one(int(place)) for place in order[numpy.sort(first)[:most]]]
+
+    def _one(self, place: int) -> Candidate:
+        owner = int(numpy.searchsorted(self.starts, place, side="right")) - 1
+        return Candidate.of(self.fitting[owner], place - int(self.starts[owner]))

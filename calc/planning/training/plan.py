@@ -26,7 +26,7 @@ from calc.networks import transformer
 from calc.planning.nouns import Failures, Prices, Search, Training
 from calc.planning.setup import A_TOKEN, amount, devices_text, power_usage, price_of_device
 from calc.planning.training.answer import TrainingPlan
-from calc.planning.training.candidate import best_of
+from calc.planning.training.candidate import SHOWN, Ranking
 from calc.planning.training.precedents import within
 from calc.planning.training.search import PUBLISHED, Task, all_cuts, check_fixed
 from calc.steps.finetuning import Adapters
@@ -210,9 +210,14 @@ def _planned(run: Task, answer: Answer) -> TrainingPlan:
             f" {run.room.to('GB')} of its {device.memory_capacity.to('GB')} may be"
             f" filled: take {', '.join(ways)}, or {less}"
         )
+    ranking = Ranking(fitting)
+    best = like = ranking.best(SHOWN)
+    if best[0].beyond_published:
+        like = ranking.best(1, list(map(within, fitting)))
     return answer(
         run,
-        candidates=tuple(best_of(fitting)),
+        candidates=tuple(best),
+        like_published=like[0] if like else None,
         searched=sum(cuts.count for cuts in alternatives),
         cuts=tuple(fitting),
     )
