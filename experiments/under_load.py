@@ -221,9 +221,9 @@ def _mlperf_job(row: Mapping[str, str]) -> tuple[Job, int]:
 
 
 def _weights_fill_half(job: Job) -> bool:
-    """Whether weights take more than half of what the program may use of a device."""
+    """Whether weights take more than half of a device."""
     memory = device_memory.of(job, 1)
-    return bool(memory.parts[0].memory > memory.room / 2)
+    return bool(memory.parts[0].memory > memory.visible / 2)
 
 
 @cache

@@ -15,7 +15,7 @@ from statistics import median
 from string import Template
 from typing import Any
 
-from calc.catalog import hardware
+from calc.catalog import hardware, kernel_shares
 from calc.catalog.hardware import Accelerator
 from calc.core.errors import InputError, abbreviated
 from calc.core.records import DATA, INHERITED, Entry, Record, check_fields, read_record, read_toml
@@ -136,7 +136,7 @@ def get(written: str) -> Engine:
     if (named := _named(written)) is not None:
         key, table, version = named
         return _of_version(key, table, version or table["read_to"])
-    known = " and ".join(table["name"] for table in _tables().values() if table["rule"] != "free")
+    known = ", ".join(table["name"] for table in _tables().values())
     raise InputError(
         f"how {abbreviated(written)} shares out a device's memory is not published in numbers that"
         f" follow from a model's shape: calc has the rules of {known}"
@@ -145,7 +145,7 @@ def get(written: str) -> Engine:
 
 @cache
 def rules(key: str, version: str = "") -> Engine | None:
-    """The rules of a program by its key; None where none follow from a model's shape.
+    """The rules of a program by its key; None where none are published.
 
     Of a version before the first that the data have, they are that one's.
 
@@ -153,7 +153,7 @@ def rules(key: str, version: str = "") -> Engine | None:
     ('0.10', None)
     """
     table = _tables().get(key)
-    if table is None or table["rule"] == "free":
+    if table is None:
         return None
     return _of_version(key, table, version or table["read_to"])
 
@@ -279,9 +279,8 @@ def _shares() -> list[float]:
 
 def _of_version(key: str, table: dict[str, Any], version: str) -> Engine:
     versions = {_numbers(number): numbers for number, numbers in table["versions"].items()}
-    before = (
-        [number for number in versions if number <= _numbers(version)] if version else [*versions]
-    )
+    asked = _numbers(version)
+    before = [number for number in versions if number <= asked] if asked else [*versions]
     first = min(table["versions"], key=_numbers)
     counted = max(before) if before else _numbers(first)
     origin = {name: table[name] for name in INHERITED}
@@ -298,7 +297,7 @@ def _of_version(key: str, table: dict[str, Any], version: str) -> Engine:
 
 def _numbers(version: str) -> tuple[int, ...]:
     """The first two numbers of a version, by which rules differ."""
-    return tuple(int(part) for part in version.split(".")[:2]) if version else ()
+    return kernel_shares.number_of(version)[:2]
 
 
 @cache

@@ -57,6 +57,7 @@ FIELDS = {  # numbers: what each is, its unit, and what it is where the data say
     "request": ("its own time until a request is known to the batch", "s", 0.0),
     "launch_experts": ("least time of a mixture's layer in a step that reads", "s", 0.0),
     "mixes": ("whether a step that reads prompts writes too", "", 1.0),
+    "reserves": ("whether a sequence has the place of its whole answer from its start", "", 0.0),
     "half_sums": ("whether products of FP16 add up in FP16", "", 0.0),
     "sustained": ("share of the best rates that it keeps", "", 1.0),
     "sustained_experts": ("share of the best rates that it keeps, mixtures of experts", "", 1.0),
@@ -158,7 +159,7 @@ class Software(Entry):
 
 OTHERS = "others"
 """Instead of a machine: the numbers are what other programs usually keep."""
-VERSION = r"\d+(\.\d+)+\S*"
+VERSION = r"\d+(\.\d+)+[^\s,;()]*"
 
 NO_SOFTWARE = "none"
 """What is asked for where kernels and messages alone are meant, without a program's own time."""
@@ -182,35 +183,34 @@ def software_of(written: str, other: str = "other") -> Software:
     return _all()[other]
 
 
-def usual(device: str, measured_as: str, name: str) -> Software:
-    """What serves on a device where nothing is said, in the newest version measured on it.
-
-    >>> from calc import hardware
-    >>> h100, mac = hardware.get("h100"), hardware.get("apple-m3-ultra")
-    >>> [usual(each.key, each.measured_as, each.name).title() for each in (h100, mac)]
-    ['vLLM 0.24.0', 'llama.cpp']
-    """
-    known = [software for software in _all().values() if software.usual_on]
-    program = next(software for software in known if re.match(software.usual_on, name))
-    version = kernel_shares.newest(device, program.key) or kernel_shares.newest(
-        measured_as, program.key
-    )
-    return replace(program, version=version)
-
-
 def meant(given: str | None, device: str, measured_as: str, name: str) -> Software:
     """Return the software that a caller names, or what usually serves on a device; "none" is none.
 
+    What is named without a version is the newest that was measured on the device, or on the one
+    whose measurements hold for it too.
+
     >>> from calc import hardware
-    >>> h100 = hardware.get("h100")
-    >>> meant(None, h100.key, h100.measured_as, h100.name).title()
-    'vLLM 0.24.0'
+    >>> h100, mac = hardware.get("h100"), hardware.get("apple-m3-ultra")
+    >>> for given, on in ((None, h100), ("vllm", h100), ("vllm 0.19", h100), (None, mac)):
+    ...     print(meant(given, on.key, on.measured_as, on.name).title())
+    vLLM 0.24.0
+    vLLM 0.24.0
+    vLLM 0.19
+    llama.cpp
     >>> meant("none", h100.key, h100.measured_as, h100.name) is UNKNOWN
     True
     """
-    if given is None:
-        return usual(device, measured_as, name)
-    return UNKNOWN if isinstance(given, str) and given == NO_SOFTWARE else get(given)
+    if isinstance(given, str) and given == NO_SOFTWARE:
+        return UNKNOWN
+    known = (software for software in _all().values() if software.usual_on)
+    program = (
+        next(software for software in known if re.match(software.usual_on, name))
+        if given is None
+        else get(given)
+    )
+    measured = (kernel_shares.newest(key, program.key) for key in (device, measured_as))
+    version = program.version or next(filter(None, measured), "")
+    return replace(program, version=version) if version else program
 
 
 def names() -> tuple[str, ...]:

@@ -29,11 +29,17 @@ from calc.steps.timing import step
 UNSTATED_PROMPT = 400  # tokens where a data set is named and no length; never above the answer
 UNSTATED_CONTEXT = 512  # where one user's lengths are not stated
 DEFAULT_BATCH = 2048  # sequences at most, where a row is of the largest throughput
-FULL_EXPERTS = 0.66
+FULL_EXPERTS = 0.73
 """Share of its kernels' rates that a mixture keeps at the largest batch that fits, where slices do
 not share each expert; fitted to the 14 such rows of TensorRT-LLM on H200s, judged by all others."""
 BEGUN_WITH = "mlperf-inference-v4.1"
 """The source whose logs name the format that weights began with, FP16, where NVIDIA ran FP8."""
+LABEL, MXFP4 = "column label", "mxfp4"
+"""Heads of columns name a format for models that are released in another, which engines run as
+they are [tensorrt-llm-gpt-oss]."""
+MLPERF = "mlperf-inference"
+"""How sources begin whose submitters quantise what they are handed in 16 bits themselves."""
+BYTE = 8  # bits
 CHUNK = 8192  # tokens of prompts that a step reads at most
 MICROBATCH = (
     512  # tokens of a prompt that a stage of llama.cpp computes at once [llama-cpp-pipeline]
@@ -215,6 +221,8 @@ def served_of(row: Row) -> Served:
     text = str(row["dtype_weights"]).lower()
     if row["source_key"] == BEGUN_WITH and "tensorrt" in row.software.lower():
         text = "fp8"
+    if LABEL in text and model.released and MXFP4 in model.released.formats.values():
+        text = MXFP4
     name = next(
         (name for pattern, name in WORDS["weights"].items() if re.search(pattern, text)), None
     )
@@ -222,8 +230,10 @@ def served_of(row: Row) -> Served:
         raise UnusableRowError("its dtype_weights, the format of its weights, is not stated")
     if name is None:
         raise UnusableRowError(f"the format of its weights is not stated: {row['dtype_weights']!r}")
-    smallest = min(size.m_as("byte") for size in Weights.of(model, name).sizes.values())
-    small = smallest <= 1
+    if name in model.released_in and str(row["source_key"]).startswith(MLPERF):
+        name = "fp8-static"
+    smallest = min(size.m_as("bit") for size in Weights.of(model, name).sizes.values())
+    small = round(smallest) <= BYTE  # without its share of a scale
     dtype = conditions.format_of(text) or "bf16"
     device = machine.device
     if dtype not in device.dtypes:
@@ -301,10 +311,12 @@ def load_of(row: Row, served: Served) -> Tokens:
 def _mixed(job: Job, batch: float, prompt: float, answer: float) -> Tokens:
     """A batch that writes beside its share of prompts, of as many sequences as memory holds.
 
-    Rows do not say whether devices have copies of caches or share them out, which holds more.
+    Rows do not say whether devices have copies of caches or share them out, which holds more. Of
+    a program that reserves, each has the place of its whole answer from its start.
     """
     context = prompt + answer / 2
-    fits = device_memory.of(job, math.ceil(context), shared=True).batch_of(context)
+    held = prompt + answer if job.software.reserves else context
+    fits = device_memory.of(job, math.ceil(held), shared=True).batch_of(held)
     if fits < 1:
         raise UnusableRowError("its weights and one sequence do not fit into its devices' memory")
     batch = min(batch, float(fits))

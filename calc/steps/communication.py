@@ -164,7 +164,7 @@ class CollectiveTime(Answer):
         if self.operation != "all_reduce" or self.software is not None:
             return ()
         device = self.machine.device
-        usual = programs.usual(device.key, device.measured_as, device.name)
+        usual = programs.meant(None, device.key, device.measured_as, device.name)
         own = measured.sums(self.machine, usual, self.devices)
         if own is None or own in self.measured:
             return ()
@@ -253,11 +253,13 @@ def time(
     if amount.ndim:
         raise InputError(f"what is expected of a collective is of one size; got {amount}")
     count = whole_number("devices of a collective", devices)
-    program = programs.get(software) if isinstance(software, str) else software
+    if isinstance(software, str):
+        one = place.device
+        software = programs.meant(software, one.key, one.measured_as, one.name)
     lower, algorithm = _lower(operation, amount, count, place)
-    asked = operation, amount, count, place, program, lower, algorithm
+    asked = operation, amount, count, place, software, lower, algorithm
     try:
-        expected, slowest, used = _expected(operation, amount.m_as("byte"), count, place, program)
+        expected, slowest, used = _expected(operation, amount.m_as("byte"), count, place, software)
     except NotMeasured as error:
         return CollectiveTime(*asked, None, None, missing=str(error))
     return CollectiveTime(*asked, quantity(expected, "s"), quantity(slowest, "s"), used)

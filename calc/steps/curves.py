@@ -203,7 +203,7 @@ def _of_usual_engines() -> tuple[Curve, ...]:
     for key, devices in found:
         device = hardware.get(key)
         place = machines.of(device)
-        usual = software.usual(device.key, device.measured_as, device.name)
+        usual = software.meant(None, device.key, device.measured_as, device.name)
         newest = engine_sums.of(key, usual.key, devices, usual.version)
         if newest is not None and devices <= place.domain and place.fabric not in known:
             made.append(of_engine(newest))

@@ -122,8 +122,8 @@ def fit(
 ) -> Memory:
     """Return what a program does with the memory of each device that it serves a model on.
 
-    - `software`: vllm or sglang, with a version as in "vllm 0.19"; the one that usually serves on
-      the device, in the newest version that was measured there; "none" counts bytes alone
+    - `software`: vllm, sglang or tensorrt-llm, the newest that was measured on the device, or the
+      version named, as in "vllm 0.19"; the one that usually serves there; "none" counts bytes alone
     - `tensor`: devices that share each matrix (TP); one where it is left out
     - `utilization`: share of the memory that the program may take (gpu_memory_utilization of vLLM,
       mem_fraction_static of SGLang); its own where it has one
@@ -238,7 +238,7 @@ def _changes(memory: Memory, sequences: int, kind: str) -> Iterator[dict[str, An
 def _settings(start: Start) -> Iterator[dict[str, Any]]:
     """Yield what an engine that profiles may be told: a larger share, a smaller step, or both."""
     more = {"utilization": MOST_USED} if start.utilization < MOST_USED else {}
-    if start.rules is None or start.engine.rule != "profiled":
+    if start.rules is None or start.engine.rule == "static":
         if more and start.rules is not None:
             yield more
         return
@@ -310,7 +310,8 @@ def cache_tokens(job: Job, draft: Job | None, length: float) -> int:
     tokens = float(memory.sequences_of(length)) * length
     if draft is not None:
         beside = of(draft, max(1, math.ceil(length)))
-        left = float((memory.caches - beside.parts[0].memory).m_as("byte"))
+        weights = beside.parts[0].memory * memory.start.of_the_rest
+        left = float((memory.caches - weights).m_as("byte"))
         taken = memory.start.taken(length) + beside.start.taken(length)
         tokens = left / float(taken) * length
     return max(0, math.floor(tokens))

@@ -145,6 +145,12 @@ class Start:
         """Whether bytes alone are counted, since no software is meant."""
         return not self.job.software.key
 
+    @property
+    def of_the_rest(self) -> float:
+        """The share of what its parts leave that is for caches."""
+        free = self.rules is not None and self.engine.rule == "free"
+        return self.utilization if free else 1.0
+
     @cached_property
     def visible(self) -> Quantity:
         """What programs find of the device's memory."""

@@ -91,19 +91,20 @@ class Memory(Answer):
     @classmethod
     def of(cls, start: Start, context: int) -> Memory:
         """Return all that follows from how a program is started, for sequences of such a length."""
-        visible = start.visible
-        room = visible * start.utilization
+        visible, share = start.visible, start.of_the_rest
         parts = tuple(start.parts())
-        caches = room - sum((part.memory for part in parts), quantity(0, "GiB"))
+        taken = sum((part.memory for part in parts), quantity(0, "GiB"))
+        rest = visible * (start.utilization / share) - taken
+        caches = min(rest, rest * share)
         left = float(caches.m_as("byte"))
         block = blocks = held = 0
-        taken = float(start.taken(context))
+        of_one = float(start.taken(context))
         if start.divided:
             block, held = start.block, int(start.blocks_of(context))
             blocks = max(0, int(left / start.block_bytes))
             sequences = blocks / held
         else:
-            sequences = max(0.0, left) / taken
+            sequences = max(0.0, left) / of_one
         pages = start.pages if start.divided else ()
         if len(pages) == 1 and pages[0].kind != "window":
             tokens = blocks * block
@@ -113,7 +114,7 @@ class Memory(Answer):
             start,
             context,
             visible,
-            room,
+            taken + caches,
             parts,
             caches,
             None if start.rules is None else start.error,
@@ -123,7 +124,7 @@ class Memory(Answer):
             held,
             tokens,
             sequences,
-            None if sequences >= 1 else Lacks(in_gib(taken - left)),
+            None if sequences >= 1 else Lacks(in_gib(of_one) / share - rest),
         )
 
     @property
@@ -298,6 +299,11 @@ def assumptions(start: Start) -> Iterator[str]:
         yield (
             f"{engine.name} takes no trial step: what its activations and graphs need must fit"
             f" into the {left} that it leaves."
+        )
+    elif engine.rule == "free":
+        yield (
+            f"Caches get {start.utilization:.0%} of what its parts leave; the rest is for what its"
+            " trial step did not need."
         )
     elif not engine["graphs_counted"].magnitude:
         yield (

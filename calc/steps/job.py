@@ -435,9 +435,12 @@ class Job:
         trained: Training = ALL,
     ) -> Job:
         """The job of what a caller wrote: names stand for the model, machine and software."""
-        program = programs.get(software) if isinstance(software, str) else software or UNKNOWN
-        how = layout or Layout(), formats or Formats(), program, trained
-        return cls(models.transformer(model), machines.of(machine), *how)
+        place = machines.of(machine)
+        if isinstance(software, str):
+            one = place.device
+            software = programs.meant(software, one.key, one.measured_as, one.name)
+        how = layout or Layout(), formats or Formats(), software or UNKNOWN, trained
+        return cls(models.transformer(model), place, *how)
 
     @staticmethod
     def check(job: object) -> None:

@@ -362,10 +362,28 @@ def test_a_model_that_nothing_holds() -> None:
 
 
 def test_a_program_without_rules_has_its_share_for_weights_and_caches() -> None:
-    answer = fitted(software="tensorrt-llm", kv="fp8")
+    answer = fitted(software="gpt-fast", kv="fp8")
     assert answer.room.m_as("GiB") == pytest.approx(0.9 * 80)
     assert [part.name for part in answer.parts] == ["weights"]
     assert "nothing else is counted" in answer.text().replace("\n  ", " ")
+
+
+@pytest.mark.parametrize("tensor", [1, 2])
+def test_a_share_of_what_is_free_is_taken_after_all_else(tensor: int) -> None:
+    asked = {"model": "llama-3-70b", "software": "tensorrt-llm", "tensor": tensor}
+    found, half = (fitted(**asked, weights="fp8", utilization=share) for share in (None, 0.45))
+    free = found.visible - sum((part.memory for part in found.parts), quantity(0, "GiB"))
+    assert found.caches.m_as("GiB") == pytest.approx(0.9 * free.m_as("GiB"))
+    assert half.caches.m_as("GiB") == pytest.approx(0.45 * free.m_as("GiB"))
+    assert found.room < found.visible
+
+
+def test_what_such_a_program_lacks_is_enough() -> None:
+    asked = {"model": "llama-3-70b", "software": "tensorrt-llm"}
+    missing = lacks(**asked).missing
+    visible = fitted(**asked).visible
+    assert fitted(**asked, memory=visible + missing * 1.001).fits
+    assert not fitted(**asked, memory=visible + missing * 0.999).fits
 
 
 def test_without_software_all_of_the_memory_holds_bytes_alone() -> None:
@@ -397,14 +415,15 @@ def test_a_configuration_of_ones_own(written: Written, command: Command) -> None
 def test_the_command(command: Command) -> None:
     line = "fit llama-3.1-8b h100 --software vllm --tensor 2 --utilization 0.95 --context 8192"
     printed = command.prints(line)
-    assert "on 2 NVIDIA H100 SXM5 80 GB by vLLM 0.19" in printed
+    assert "on 2 NVIDIA H100 SXM5 80 GB by vLLM 0.24" in printed
     assert "outside of torch" in printed
     told = command.facts(*line.split())
-    assert told["tokens"] == fitted(tensor=2, utilization=0.95).tokens
+    assert told["tokens"] == fitted(software="vllm 0.24", tensor=2, utilization=0.95).tokens
     assert [part["name"] for part in told["parts"]] == [
         "weights",
         "largest step",
         "outside of torch",
+        "graphs",
     ]
     told = command.facts("fit", "llama-3-70b", "h100", "--software", "vllm 0.19")
     assert told["fits"] is False

@@ -6,11 +6,12 @@ import csv
 import re
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import pytest
 
 from benchmarks import software as benchmark
-from calc import hardware, machines, plan, software
+from calc import Job, device_memory, hardware, machines, plan, software
 from calc.catalog import kernel_shares
 from calc.core.errors import InputError
 from calc.published import Comparison
@@ -141,3 +142,20 @@ def test_whose_kernels_an_answer_stands_on_is_true(devices: Sequence[str]) -> No
         if not own and claimed:
             wrong.append(told)
     assert not wrong
+
+
+@pytest.mark.parametrize("named", ["vllm", "vLLM"])
+def test_the_usual_program_by_its_name_is_the_one_that_is_meant_where_nothing_is_said(
+    named: str,
+) -> None:
+    asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "devices": 8}
+    unsaid, said = (plan("deepseek-r1", "h100", software=of, **asked) for of in (None, named))
+    fitted, as_usual = (
+        device_memory.fit("deepseek-r1", "dgx-h100", of, tensor=8, context=1200)
+        for of in (named, None)
+    )
+    job = Job.of("llama-3-8b", "h100", software=named)
+    assert (said.memory, said.room) == (unsaid.memory, unsaid.room)
+    assert fitted.parts == as_usual.parts
+    assert unsaid.software.version == said.software.version == job.software.version
+    assert job.software.version

@@ -38,7 +38,8 @@ class Scheme(NamedTuple):
 
 
 SCHEMES = {
-    "fp8": Scheme("fp8", "fp8", ("fp8-dynamic", "fp8-static", "w8a8-fp8", "fp8-e4m3")),
+    "fp8": Scheme("fp8", "fp8", ("fp8-dynamic", "w8a8-fp8", "fp8-e4m3")),
+    "fp8-static": Scheme("fp8", "fp8", ("fp8-modelopt", "modelopt-fp8")),
     "fp8-block": Scheme("FP8 in blocks", "fp8", ("fp8-in-blocks", "fp8-blocks", "fp8-128x128")),
     "fp8-e5m2": Scheme("fp8-e5m2", "fp8"),
     "mxfp8": Scheme("mxfp8", "", ("mxfp8-e4m3",)),
