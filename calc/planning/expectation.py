@@ -14,7 +14,7 @@ from typing import Any
 from calc.catalog.intervals import FIRST_TOKENS, TOKENS, Interval
 from calc.catalog.machines import NotMeasured
 from calc.core.arrays import numpy
-from calc.core.elementwise import largest
+from calc.core.elementwise import different, largest
 from calc.core.fixed import fix_fields
 from calc.core.formatting import columns
 from calc.core.units import Quantity, from_parts
@@ -147,20 +147,14 @@ def _put(column: Quantity | None, value: Quantity | None, here: Any) -> Quantity
 
 def _alike(setup: Setup, fits: Any) -> Iterator[tuple[Any, Setup]]:
     """Yield the points that fit by groups in which batches alone differ, and where these are."""
-    counts = {name: getattr(setup, name).magnitude for name in COUNTS}
-    spread = {name: numpy.broadcast_to(count, fits.shape)[fits] for name, count in counts.items()}
-    batches, others = spread.pop("batch"), numpy.stack(list(spread.values()))
-    same, places = numpy.unique(others, axis=1, return_inverse=True)
-    for place, group in enumerate(same.T):
-        among = places.ravel() == place
-        here = numpy.zeros_like(fits)
-        here[fits] = among
-        yield (
-            here,
-            passes.with_counts(
-                setup, dict(zip(spread, group, strict=True)) | {"batch": batches[among]}
-            ),
-        )
+    names = [name for name in COUNTS if name != "batch"]
+    groups, places = different(*(getattr(setup, name).magnitude for name in names))
+    batches = numpy.broadcast_to(setup.batch.magnitude, fits.shape)
+    for place, counts in enumerate(zip(*map(numpy.atleast_1d, groups), strict=True)):
+        here = fits if places is None else fits & (places == place)
+        if here.any():
+            alike = dict(zip(names, counts, strict=True)) | {"batch": batches[here]}
+            yield here, passes.with_counts(setup, alike)
 
 
 def _of_users(setup: Setup, fits: Any) -> Expectation | Missing:

@@ -100,7 +100,7 @@ def _rows(plan: Estimate) -> str:
 def _cuts(plans: Sequence[Estimate]) -> str:
     """The clause on ends that are bounds: of one point's passes, or how those of several look."""
     points = [point for plan in plans for point in plan.points]
-    if len(points) == 1:
+    if len(points) == 1 and not is_array(plans[0].fits):
         passes = ("time_to_first_token", "time_per_token")
         return cuts({RANGES[name][0]: plans[0].around(name) for name in passes})
     ends = (each["cut"] for point in points for each in point["interval"].values())

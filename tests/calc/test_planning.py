@@ -255,6 +255,18 @@ def test_a_window_that_fills_during_the_answer() -> None:
     assert made.largest_batch == (80 * 2**30 - 2 * 7_241_732_096) // (2**17 * 4096)
 
 
+def test_an_array_of_one_point_is_printed_as_a_line_of_a_table() -> None:
+    question: dict[str, Any] = {"prompt": 100, "generated": 20, "devices": 1}
+    one = plan("llama-3-8b", H100, batch=np.array([8]), **question)
+    two = plan("llama-3-8b", H100, batch=np.array([8, 16]), **question)
+    head, row, *_ = one.tables[0].rows
+    assert (
+        dict(zip(head, row, strict=True)).items()
+        <= dict(zip(*two.tables[0].rows[:2], strict=True)).items()
+    )
+    assert "the bound cuts ends marked" in one.stands_on
+
+
 def test_what_would_change_of_shared_experts_is_what_they_allow() -> None:
     shared: dict[str, Any] = {"batch": 256, "experts": 8, "prompt": 1000, "generated": 64}
     told = plan("mixtral-8x7b", "dgx-b200", **shared).explained().what_would_change
