@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -216,7 +216,7 @@ class Accelerator(Recorded):
         """
         return (self.peak(dtype) / self.memory_bandwidth).to(f"{DTYPES[dtype_of(dtype)]}/byte")
 
-    @property
+    @cached_property
     def dtypes(self) -> tuple[str, ...]:
         """The data types with a dense peak that is published, or estimated."""
         return tuple(dtype for dtype, rate in self.peaks["peak"].items() if rate.is_published)

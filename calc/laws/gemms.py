@@ -22,6 +22,7 @@ TILES = (  # of the output, that libraries' kernels give to a processor at once
     *((256, 128), (128, 256), (128, 192), (192, 128), (128, 128), (64, 256), (256, 64)),
     *((64, 128), (128, 64), (64, 64)),
 )
+SIDES = sorted({side for tile in TILES for side in tile})
 SPLITS = (1, 2, 4, 8, 16)
 LEAST_PART = 256  # elements of k in a part: fewer do not fill a tile's pipeline
 LARGEST_TILE = 256 * 128  # elements
@@ -416,8 +417,9 @@ def gemm_time(
     192.0 µs
     """
     share = 0.0 * (m * n)
+    rows, columns = ({side: ceiling(size / side) for side in SIDES} for size in (m, n))
     for a, b in TILES:
-        tiles = products * ceiling(m / a) * ceiling(n / b)
+        tiles = products * rows[a] * columns[b]
         rate_left = (a * b / LARGEST_TILE) ** SMALLER_TILE
         waves = ceiling(tiles / units)
         share = maximum(share, rate_left * products * m * n / (waves * units * a * b))
