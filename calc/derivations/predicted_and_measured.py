@@ -19,6 +19,7 @@ from calc.derivations import recorded
 from calc.derivations.quoting import Row, Rows, show
 from calc.published import Comparison, closed_loops, conditions, reporting
 from calc.published.kernel_tables import error_of
+from calc.published.left_out import left_out
 from calc.published.prediction import ROUNDING
 from calc.published.reading import WORDS
 from calc.published.reporting import Summary
@@ -435,7 +436,7 @@ class FittedSoftware:
     peer = quantity(9, "%")
 
 
-LEFT_OUT = curves.left_out()
+LEFT_OUT = left_out()
 
 
 class LeftOut:

@@ -14,6 +14,7 @@ import pytest
 from calc import InputError, curves, machines
 from calc.catalog.machines import NotMeasured
 from calc.core.citations import bibliography
+from calc.published import left_out
 from calc.steps.curves import Curve
 
 HEADER = ",".join(curves.COLUMNS) + "\n"
@@ -245,7 +246,7 @@ def test_every_curve_names_its_source() -> None:
 
 
 def test_the_nearest_curve_predicts_one_left_out_best() -> None:
-    found = curves.left_out()
+    found = left_out.left_out()
     assert len(found) == 26
 
     def error(name: str) -> float:
@@ -260,7 +261,7 @@ def test_the_nearest_curve_predicts_one_left_out_best() -> None:
 def test_a_fit_finds_the_latency_and_the_share_it_was_made_with(pieces: int) -> None:
     """A share of 0.8, half of it reached at 10⁶ byte, which is a point of the grid."""
     sizes = [2.0**power for power in range(16, 34)]
-    fit = curves._pieces([(size, 0.8 * size / (size + 1e6)) for size in sizes], pieces)
+    fit = left_out._pieces([(size, 0.8 * size / (size + 1e6)) for size in sizes], pieces)
     for size in (1e5, 1e6, 1e9):
         assert fit(size) == pytest.approx(0.8 * size / (size + 1e6), rel=1e-6)
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from calc.published import power
+from calc.published.left_out import left_out
 from calc.steps import curves
 from tests.calc.command import Command
 
@@ -51,6 +52,6 @@ def test_a_collective_says_whose_curve_it_took(command: Command) -> None:
 
 @pytest.mark.parametrize("span", ["domain", "across"])
 def test_four_of_five_curves_left_out_lie_in_the_interval(span: str) -> None:
-    errors = [curve.nearest for curve in curves.left_out() if curve.curve.span == span]
+    errors = [curve.nearest for curve in left_out() if curve.curve.span == span]
     inside = sum(error <= curves.off_of_libraries(span) for error in errors)
     assert 0.8 * len(errors) <= inside < 0.8 * len(errors) + 1
