@@ -27,7 +27,7 @@ from calc.core.device import Device
 from calc.core.errors import InputError, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.steps.engine_start import Start
-from calc.steps.held_memory import MAY_NOT_FIT, Memory, Way
+from calc.steps.held_memory import Memory, Way
 from calc.steps.job import NO_BYTES, Formats, Job, Layout
 
 TENSORS = (1, 2, 4, 8, 16, 32, 64)
@@ -199,31 +199,34 @@ def ways(memory: Memory, sequences: int = 1, kinds: Sequence[str] = KINDS) -> It
     >>> print(next(ways(tight, kinds=["tensor"])).settings)
     {'tensor': 2}
     """
-    changes = [list(_changes(memory, sequences, kind)) for kind in kinds]
+    changes = {kind: list(_changes(memory, kind)) for kind in kinds}
     for together in range(1, MOST_CHANGES + 1):
         found = False
-        for several in combinations(changes, together):
-            for change in product(*several):
+        for several in combinations(kinds, together):
+            for change in product(*map(changes.__getitem__, several)):
                 settings = {name: value for each in change for name, value in each.items()}
                 tried = _with(memory, settings)
+                if "context" in several:  # as long as fits with the others
+                    settings |= _shorter(tried, sequences)
+                    tried = _with(memory, settings)
                 if tried.largest_batch >= sequences:
                     found = True
                     told = " and ".join(f"{name} {value}" for name, value in settings.items())
                     fits = f"{tried.sequences:.2f} sequences of {tried.context} tokens"
-                    doubt = f", which {MAY_NOT_FIT}" if tried.doubt else ""
+                    doubt = ", if the ± allows" if tried.doubt else ""
                     yield Way(settings, f"{told}: {fits}{doubt}")
                     break
         if found:
             return
 
 
-def _changes(memory: Memory, sequences: int, kind: str) -> Iterator[dict[str, Any]]:
-    """Yield the changes of a kind, the smallest first."""
+def _changes(memory: Memory, kind: str) -> Iterator[dict[str, Any]]:
+    """Yield the changes of a kind, the smallest first; of the context what is found with others."""
     start, job = memory.start, memory.start.job
     if kind == "settings":
         yield from _settings(start)
     elif kind == "context":
-        yield from _shorter(memory, sequences)
+        yield {}
     elif kind == "kv" and job.formats.kv > quantity(1, "byte"):
         yield {"kv": NARROW_CACHE}
     elif kind == "weights":
@@ -248,14 +251,13 @@ def _settings(start: Start) -> Iterator[dict[str, Any]]:
     yield from (change for place, change in enumerate(tried) if change not in [{}, *tried[:place]])
 
 
-def _shorter(memory: Memory, sequences: int) -> Iterator[dict[str, Any]]:
-    """Yield the longest context of which so many fit, unless it is too short for use."""
+def _shorter(memory: Memory, sequences: int) -> dict[str, Any]:
+    """Return the longest context of which so many fit, unless it is too short for use."""
     few, many = 0, memory.context
     while many - few > 1:
         middle = (few + many) // 2
         few, many = (middle, many) if memory.batch_of(middle) >= sequences else (few, middle)
-    if few >= SHORTEST:
-        yield {"context": few}
+    return {"context": few} if few >= SHORTEST else {}
 
 
 def _joined(job: Job, count: int) -> bool:
