@@ -109,9 +109,7 @@ class Layout:
                 continue
             if not _counts(given):
                 whole_number(f"a layout's {part.name}", given)
-        if not _counts(self.sharding, 0, 3) and (
-            type(self.sharding) is not int or self.sharding not in range(4)
-        ):
+        if not _counts(self.sharding, 0, 3):
             raise InputError(
                 f"{marked('sharding')} must be a stage from 0 to 3; got"
                 f" {abbreviated(self.sharding)}"
@@ -330,7 +328,9 @@ class Layout:
 
 
 def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
-    """Whether it is an array of whole numbers in that range."""
+    """Whether it is a whole number in that range, or an array of them."""
+    if type(given) is int:
+        return least <= given <= most
     if isinstance(given, PlainQuantity):
         return False
     if getattr(getattr(given, "dtype", None), "kind", "") != "i" or not given.ndim:
