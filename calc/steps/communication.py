@@ -286,7 +286,7 @@ def _expected(
     """
     if devices == 1:
         return 0.0, 0.0, ()
-    least = _bound(operation, machine, devices) * size
+    least = _seconds_per_byte(operation, machine, devices) * size
     if software is not None and operation == "all_reduce":
         own = measured.sums(machine, software, devices)
         if own is not None:
@@ -304,11 +304,6 @@ def _expected(
 
 
 HOP = constants.latency_ici_hop.m_as("s")
-
-
-@lru_cache(maxsize=2**12)
-def _bound(operation: str, machine: Machine, devices: int) -> float:
-    return _seconds_per_byte(operation, machine, devices)
 
 
 def _hops(operation: str, devices: int, machine: Machine) -> int:
@@ -418,6 +413,7 @@ def seconds_per_byte(operation: str, devices: QuantityLike, machine: Machine) ->
     return of_each(partial(_seconds_per_byte, operation, machines.of(machine)), count)
 
 
+@lru_cache(maxsize=2**12)
 def _seconds_per_byte(operation: str, machine: Machine, devices: float) -> float:
     lower, _ = _lower(operation, BYTE, int(devices), machine)
     return float(lower.m_as("s"))

@@ -19,7 +19,7 @@ from calc.catalog.models.architecture import Matrix
 from calc.catalog.software import Software
 from calc.core.arguments import as_list, check_is, number, one_of, whole_number
 from calc.core.errors import InputError
-from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE
+from calc.core.law import NON_NEGATIVE
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import quantization, training
 from calc.laws.adapters import adapter_parameters, factored_variance, frozen_training_flops
@@ -27,7 +27,7 @@ from calc.laws.links import transfer_time
 from calc.networks import transformer
 from calc.steps.device_memory import room
 from calc.steps.expectation import Missing, Step
-from calc.steps.job import ALL, Batch, Job, Layout, Training
+from calc.steps.job import Batch, Job, Layout, Training
 from calc.steps.layouts import (
     GRADIENTS,
     LOSSES,
@@ -43,6 +43,7 @@ HOST = ("weights", "optimizer", "activations")  # what may wait in the memory of
 MATRIXWISE = ("adafactor-mixed", "muon-mixed")  # recipes that see the shape of a matrix
 ON_THE_HOST = Missing("what streams between a host and its device was not measured")
 EAGER = "whole"  # the loss as PyTorch computes it, where no program is named
+OF_TRAINED = "calc.finetuning.Adapters(…), or calc.job.ALL"
 HELD_LAYERS = 2  # of streamed weights: one that computes, and one that arrives
 
 
@@ -148,23 +149,6 @@ LORA = Adapters()
 ONE_SEQUENCE = Batch(2048, recomputation="full")
 
 
-def training_work(
-    model: Transformer, length: Annotated[QuantityLike, "", AT_LEAST_ONE], trained: Training = ALL
-) -> Annotated[Quantity, "FLOP/token"]:
-    """Operations of a token, forward and backward, where all is trained, or adapters alone.
-
-    Equation: F = 3 · F_forward, or 4 · P + 6 · A + 3 · F_attention
-
-    Source: hu2021lora
-
-    >>> from calc import models
-    >>> model = models.get("llama-3-8b")
-    >>> print(training_work(model, 8192), training_work(model, 8192, Adapters()))
-    51.47 GFLOP/token 36.71 GFLOP/token
-    """
-    return _check_trained(trained).work(model, length)
-
-
 def states(model: Transformer | str, recipe: str = "adam-mixed") -> dict[str, Quantity]:
     """What training all of a model keeps besides activations, part by part.
 
@@ -214,7 +198,7 @@ def loss_by(software: Software, trained: Training) -> str:
     ('in place', 'whole')
     """
     check_is(Software, "software", software, "one of calc.software")
-    check_is(Training, "trained", trained, "calc.finetuning.Adapters(…), or calc.job.ALL")
+    check_is(Training, "trained", trained, OF_TRAINED)
     named = software.key or not isinstance(trained, Adapters)
     return software.loss if named else EAGER
 
@@ -257,7 +241,7 @@ def memory(
     peak         48.14 GB
     """
     model = models.transformer(model)
-    _check_trained(trained)
+    check_is(Training, "trained", trained, OF_TRAINED)
     Batch.check(batch)
     one_of("memory(): loss", loss, LOSSES)
     one_of("memory(): gradients", gradients, GRADIENTS)
@@ -348,12 +332,6 @@ def step(
 
 def _on_the_host(host: Iterable[str]) -> list[str]:
     return [one_of("what waits on the host", name, HOST) for name in as_list("host", host)]
-
-
-def _check_trained(trained: Any) -> Training:
-    check_is(Training, "trained", trained, "calc.finetuning.Adapters(…), or calc.job.ALL")
-    assert isinstance(trained, Training)
-    return trained
 
 
 def layers_memory(model: Transformer | str, method: str = "lora") -> Quantity:
