@@ -508,7 +508,11 @@ def _four_of_five(errors: Iterable[float]) -> float:
 
 
 def off_by_nearest(curve: Curve) -> float:
-    """The error of the curves that `times` finds without it."""
+    """The error of the curves that `times` finds without it.
+
+    >>> print(f"{off_by_nearest(get('allreduce-8xh100-dgxc')):.3f}")
+    0.004
+    """
     key = curve.devices, curve.place, curve.name
 
     def nearest(size: float) -> float:
@@ -523,7 +527,12 @@ def _share(curve: Curve, size: float, time: float) -> float:
 
 
 def shares(curve: Curve) -> list[tuple[float, float]]:
-    """Sizes, and the share of the published bandwidth at each."""
+    """Sizes, and the share of the published bandwidth at each.
+
+    >>> size, share = shares(get("allreduce-8xh100-dgxc"))[-1]
+    >>> print(f"{size / 2**30:.0f} GiB: {share:.2f}")
+    16 GiB: 1.07
+    """
     return [
         (size, _share(curve, size, time))
         for size, time in zip(curve.sizes, curve.times, strict=True)
@@ -568,5 +577,10 @@ def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> t
 
 
 def error(curve: Curve, predicted: Fit) -> float:
-    """A time is in inverse proportion to its share."""
+    """The median error of times by predicted shares, to which times are inversely proportional.
+
+    >>> curve = get("allreduce-8xh100-dgxc")
+    >>> print(f"{error(curve, lambda size: 1):.2f}")
+    0.35
+    """
     return median(abs(share / predicted(size) - 1) for size, share in shares(curve))

@@ -286,7 +286,12 @@ def _plus_minus(off: Quantity | None) -> str:
 
 
 def assumptions(start: Start) -> Iterator[str]:
-    """Yield what is taken for granted, a sentence each."""
+    """Yield what is taken for granted, a sentence each.
+
+    >>> from calc.device_memory import fit
+    >>> next(assumptions(fit("llama-3.1-8b", "h100", "vllm 0.19", context=8192).start))
+    'Programs find 79.19 GiB of 80 GiB, by their logs.'
+    """
     if start.rules is None:
         return
     engine = start.engine
@@ -313,7 +318,12 @@ def assumptions(start: Start) -> Iterator[str]:
 
 
 def caveats(start: Start) -> Iterator[str]:
-    """Yield what no log of this device or version says, or what is not counted."""
+    """Yield what no log of this device or version says, or what is not counted.
+
+    >>> from calc.device_memory import fit
+    >>> print(next(caveats(fit("llama-3.1-8b", "h100", "none", context=8192).start))[:43])
+    Bytes of weights and caches alone are count
+    """
     software = start.job.software
     if start.bare:
         yield (
