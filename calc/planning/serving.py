@@ -174,11 +174,11 @@ class Plan(Estimate, Told):
     chosen: weights, keys, values and products in BF16
     <BLANKLINE>
     batch 8, 1000 + 200 tokens  bound           expected       80% of rows             what binds
-    memory of each              18.26 GiB       of 71.27 GiB                           fits
+    memory of each              19.30 GiB       of 72.85 GiB                           fits
       weights                   14.96 GiB
-      vLLM besides              2.133 GiB
+      vLLM besides              3.173 GiB
       keys and values           1.172 GiB
-    batch that fits             369
+    batch that fits             373
     first token                 115.0 ms        166.0 ms       ≥115 to 195 ms          compute
     each token                  4.825 ms        6.779 ms       ≥4.82 to 7.96 ms        memory bandwidth
     whole answer                1.075 s         1.515 s        ≥1.08 to 1.78 s

@@ -730,7 +730,7 @@ def test_a_shape_is_described_by_plain_numbers() -> None:
         ({"layers": None}, "mine: "),
         ({"name": " \n"}, r"a model's name is a line of text; got ' \\n'"),
         ({"layers": True}, "mine: layers"),
-        ({"layers": [1, 2]}, r"mine: layers must be a whole number from 1; got \[1, 2\]"),
+        ({"layers": [1, 2]}, r"mine: layers must be a whole number from 1; got \(1, 2\)"),
         ({"layers": "3 GB"}, "mine: layers must be a whole number from 1; got '3 GB'"),
         ({"kv_heads": 5}, "mine: its 5 heads of keys and values must divide its 32 query heads"),
         ({"window": 4096}, 'mine: window is given, and no layer is "window"$'),
