@@ -9,8 +9,9 @@ elsewhere (mode disagg). What a row leaves open is read by one rule for all:
 - copies or slices beyond the eight devices of a server are counted as eight;
 - "agg" on more than eight devices of a GB200 is read as not saying how it is served;
 - a row of servers apart that does not say how many there are has its conditions incomplete;
-- an engine may let clients wait, and run fewer at once: no program beats the bound of a client's
-  whole cycle, from which the measured time to first token is taken, nor that of one sequence;
+- an engine lets clients wait whose caches its memory has no room for, and may let others: no
+  program beats the bound of a client's whole cycle, from which the measured time to first token is
+  taken, nor that of one sequence;
 - caches have FP8 under TensorRT-LLM beside small weights, and 16 bits else.
 """
 
@@ -23,7 +24,7 @@ from calc.catalog import machines, models, software as programs
 from calc.core.records import read_rows
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import FOLDER, Row
-from calc.published.serving import bound, steady_parts
+from calc.published.serving import bound, held_at_once, steady_parts
 from calc.steps.expectation import serving_pass
 from calc.steps.job import Formats, Job, Layout, Tokens
 
@@ -96,11 +97,13 @@ def predict(row: Row) -> Comparison:
     alone = Tokens(job.layout.data, load.context)
     lower = max(bound(job, load) - waiting, bound(job, alone))
 
+    running = _running(row, job)
+
     def parts() -> tuple[dict[str, float], float]:
-        return steady_parts(job, load)
+        return steady_parts(job, running)
 
     prediction = if_measured(lower, parts)
-    prediction = replace(prediction, filled=serving_pass(job, load).filled)
+    prediction = replace(prediction, filled=serving_pass(job, running).filled)
     mixture = job.model.experts is not None
     return Comparison(row, job.machine.key, job.software.key, measured, prediction, mixture=mixture)
 
@@ -149,3 +152,17 @@ def load_of(row: Row) -> Tokens:
     if row["mode"] == "disagg":
         return Tokens(writing, context)
     return Tokens(writing, context, writing * prompt / answer, prompt)
+
+
+def _running(row: Row, job: Job) -> Tokens:
+    """The step of those clients whose caches fit; of all where a program's own share holds none.
+
+    >>> name = "h200_sxm_trtllm_fp8_agg_8192x1024_c128_tp1_ep1_870"
+    >>> [row] = [row for row in rows() if row.id.endswith(name)]
+    >>> row["clients"], _running(row, job_of(row)).writing
+    (128, 49)
+    """
+    load = load_of(row)
+    fits = held_at_once(job, *mean_lengths(row)) or load.writing
+    writing = min(load.writing, fits)
+    return replace(load, writing=writing, reading=load.reading * (writing / load.writing))

@@ -311,13 +311,23 @@ def load_of(row: Row, served: Served) -> Tokens:
 def _mixed(job: Job, batch: float, prompt: float, answer: float) -> Tokens:
     """A batch that writes beside its share of prompts, of as many sequences as memory holds.
 
-    Rows do not say whether devices have copies of caches or share them out, which holds more. Of
-    a program that reserves, each has the place of its whole answer from its start.
+    Rows do not say whether devices have copies of caches or share them out, which holds more.
     """
-    context = prompt + answer / 2
-    held = prompt + answer if job.software.reserves else context
-    fits = device_memory.of(job, math.ceil(held), shared=True).batch_of(held)
+    fits = held_at_once(job, prompt, answer, shared=True)
     if fits < 1:
         raise UnusableRowError("its weights and one sequence do not fit into its devices' memory")
     batch = min(batch, float(fits))
-    return Tokens(batch, context, batch * prompt / answer, prompt)
+    return Tokens(batch, prompt + answer / 2, batch * prompt / answer, prompt)
+
+
+def held_at_once(job: Job, prompt: float, answer: float, shared: bool = False) -> int:
+    """Return how many sequences the devices of a job hold, each at its mean length.
+
+    Of a program that reserves, each has the place of its whole answer from its start.
+
+    >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=4), software="vllm")
+    >>> held_at_once(job, 8192, 1024)
+    52
+    """
+    held = prompt + (answer if job.software.reserves else answer / 2)
+    return int(device_memory.of(job, math.ceil(held), shared=shared).batch_of(held))
