@@ -136,7 +136,8 @@ class CommandParser(argparse.ArgumentParser):
         if self.get_default("command") is not None:
             from calc.commands.spellings import in_our_words
 
-            args = in_our_words(self, args)
+            args, told = in_our_words(self, args)
+            self.set_defaults(told=told)
         if self.get_default("called") is not None:
             before = CommandParser(prog=self.prog, add_help=False)
             before.add_argument("--config")
@@ -195,6 +196,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             count_devices(options)
         lines = write(options.run(options), options)
         write_config(options)
+        for line in getattr(options, "told", ()):  # a refusal is one sentence, in our words
+            print(line, file=sys.stderr)
     except (InputError, DimensionalityError) as error:
         return _failed(_as_typed(error, options))
     except KeyboardInterrupt:

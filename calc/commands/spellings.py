@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -20,19 +19,22 @@ def _ours() -> dict[str, str]:
     return {theirs: ours for ours, others in table.items() for theirs in others}
 
 
-def in_our_words(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
-    """Return the words of a command line with our options, and say on stderr which these are."""
+def in_our_words(
+    parser: argparse.ArgumentParser, words: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return the words of a command line with our options, and what is said of those, in lines."""
     found: list[str] = []
+    told: list[str] = []
     known = {action.dest: action for action in parser._actions if action.option_strings}
     for place, word in enumerate(words):
         theirs, equals, value = word.partition("=")
-        if place == 1 and "machines" in known and not any(each[0] == "-" for each in words[:2]):
-            _tell(word, option := option_of("machines"))
-            found += [option, word]
+        if place == 1 and "machines" in known and _are_model_and_machine(words):
+            told.append(f"calc: {word} is {option_of('machines')} here")
+            found += [option_of("machines"), word]
         elif theirs in parser._option_string_actions or not theirs.startswith("-"):
             found.append(word)
         elif (ours := _argument(theirs, known)) in known:
-            _tell(theirs, option_of(ours))
+            told.append(f"calc: {theirs} is {option_of(ours)} here")
             found.append(f"{option_of(ours)}{equals}{value}")
         elif ours is not None:
             parser.error(f"{theirs} is {option_of(ours)} here, which {parser.prog} does not take")
@@ -40,11 +42,13 @@ def in_our_words(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[
             parser.error(f"there is no {theirs} here: {instead}")
         else:
             found.append(word)
-    return found
+    return found, told
 
 
-def _tell(theirs: str, ours: str) -> None:
-    print(f"calc: {theirs} is {ours} here", file=sys.stderr)
+def _are_model_and_machine(words: Sequence[str]) -> bool:
+    """Whether a command that names its machines by an option was given one behind its model."""
+    begins = any(each.startswith("-") for each in words[:2])
+    return not begins and not any(each.partition("=")[0] == "--machines" for each in words)
 
 
 def count_devices(options: argparse.Namespace) -> None:

@@ -26,12 +26,33 @@ def test_every_spelling_is_of_an_option_and_none_is_ours() -> None:
 
 
 @pytest.mark.parametrize("theirs", ["-tp", "--tp", "--tensor-parallel-size"])
-def test_an_engines_option_is_ours(theirs: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert in_our_words(parser_of("fit"), ["llama-3-8b", theirs, "2"]) == [
-        *("llama-3-8b", "--tensor", "2")
-    ]
-    assert capsys.readouterr().err == f"calc: {theirs} is --tensor here\n"
-    assert in_our_words(parser_of("fit"), [f"{theirs}=2"]) == ["--tensor=2"]
+def test_an_engines_option_is_ours(theirs: str) -> None:
+    told = [f"calc: {theirs} is --tensor here"]
+    words = ["llama-3-8b", theirs, "2"]
+    assert in_our_words(parser_of("fit"), words) == (["llama-3-8b", "--tensor", "2"], told)
+    assert in_our_words(parser_of("fit"), [f"{theirs}=2"]) == (["--tensor=2"], told)
+
+
+def test_what_was_taken_is_told_with_an_answer_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.main(["fit", "llama-3-8b", "dgx-h100", "-tp", "2"]) == 0
+    assert capsys.readouterr().err == "calc: -tp is --tensor here\n"
+    assert commands.main(["compare", "llama-3-8b", "0", "--prompt", "9", "--generated", "9"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(SystemExit):  # two places for machines
+        commands.main(
+            [
+                "compare",
+                "llama-3-8b",
+                "h100",
+                "--machines",
+                "h200",
+                "--prompt",
+                "9",
+                "--generated",
+                "9",
+            ]
+        )
+    assert "unrecognized arguments: h100" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
