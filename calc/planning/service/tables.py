@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from calc.core.report import Table, values
 from calc.core.units import quantity
 from calc.planning.service.asked import PAID, TIMES, seconds
 from calc.planning.service.design import Design
-
-if TYPE_CHECKING:
-    from calc.planning.service.answer import ServicePlan
+from calc.planning.service.planned import Planned
 
 
-def of(plan: ServicePlan) -> list[Table]:
+def of(plan: Planned) -> list[Table]:
     """What the service makes of its requests, and a line for each design."""
     return [Table(list(_met(plan))), Table(list(_designs(plan)), "Designs", detail=True)]
 
 
-def _met(plan: ServicePlan) -> Iterator[tuple[str, ...]]:
+def _met(plan: Planned) -> Iterator[tuple[str, ...]]:
     service, simulated = plan.service, plan.design.simulated or (0.0, 0.0)
     demand, at = service.demand, f"{100 * service.percentile:g} %"
     rate = quantity(float(f"{service.rate:.4g}"), "request/s")
@@ -41,12 +38,12 @@ def _met(plan: ServicePlan) -> Iterator[tuple[str, ...]]:
             yield title, "", str(value), _around(plan, name, str(value)), ""
 
 
-def _around(plan: ServicePlan, name: str, told: str) -> str:
+def _around(plan: Planned, name: str, told: str) -> str:
     """Both ends in the unit in which the value between them is told."""
     return plan.around[name].told(told) if name in plan.around else ""
 
 
-def _designs(plan: ServicePlan) -> Iterator[tuple[str, ...]]:
+def _designs(plan: Planned) -> Iterator[tuple[str, ...]]:
     yield "devices", "design", "chunk", "closed form", "", "simulated", "", "busy"
     for design in plan.designs:
         load, chunk = design.load, str(design.pools[-1].replica.chunk)
