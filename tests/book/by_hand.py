@@ -47,7 +47,7 @@ def arithmetic(written: str, of: Mapping[str, str]) -> Quantity:
     >>> print(arithmetic("sum(ceil(4096 / 132), 1) * 2", {}))
     66
     """
-    text = NAMED.sub(lambda found: f"({of[found[1]]})", written)
+    text = written
     while NAMED.search(text):
         text = NAMED.sub(lambda found: f"({of[found[1]]})", text)
     while found := CALL.search(text):

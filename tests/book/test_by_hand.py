@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import random
 import re
-import tomllib
 from typing import Any
 
 import pytest
 
 from calc import InputError
 from tests.book.by_hand import arithmetic
-from tests.book.rendered import REPOSITORY
+from tests.book.entries import ENTRIES
 
-ENTRIES: dict[str, dict[str, Any]] = {
-    name: entry
-    for chapter in tomllib.loads(
-        (REPOSITORY / "tests" / "published.toml").read_text(encoding="utf-8")
-    ).values()
-    for name, entry in chapter.items()
-    if "value" in entry
-}
-HANDS = {name: entry["hand"] for name, entry in ENTRIES.items() if "hand" in entry}
+NUMBERS = {name: entry for name, entry in ENTRIES.items() if "value" in entry}
+HANDS = {name: entry["hand"] for name, entry in NUMBERS.items() if "hand" in entry}
 FOUR_DIGITS = 1e-4
 SLIPS = 300
 DIGIT = re.compile(r"(?<![\w.{])\d+(?:\.\d+)?")
@@ -36,8 +28,8 @@ def in_its_unit(hand: str, entry: dict[str, Any]) -> float:
 
 def agrees(name: str, hand: str) -> bool:
     """Whether the arithmetic gives the value to four digits."""
-    value = ENTRIES[name]["value"]
-    return in_its_unit(hand, ENTRIES[name]) == pytest.approx(value, rel=FOUR_DIGITS)
+    entry = NUMBERS[name]
+    return in_its_unit(hand, entry) == pytest.approx(entry["value"], rel=FOUR_DIGITS)
 
 
 def test_hand_arithmetic_gives_the_values() -> None:
@@ -48,11 +40,11 @@ def test_hand_arithmetic_gives_the_values() -> None:
 def test_each_number_has_hand_arithmetic_or_says_why_not() -> None:
     silent = [
         name
-        for name, entry in ENTRIES.items()
+        for name, entry in NUMBERS.items()
         if ("hand" in entry) == bool(entry.get("no_hand", "").strip())
     ]
     assert not silent, "each value of tests/published.toml has either hand or no_hand"
-    assert len(HANDS) > 0.93 * len(ENTRIES)
+    assert len(HANDS) > 0.93 * len(NUMBERS)
 
 
 def test_a_slip_of_a_digit_is_noticed() -> None:

@@ -9,7 +9,6 @@ import ast
 import html
 import inspect
 import re
-import tomllib
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -26,19 +25,13 @@ from calc.derivations.lines import READERS
 from press.document.pandoc import run_pandoc
 from tests.book import tables
 from tests.book.counts import COUNTS
+from tests.book.entries import ENTRIES
 from tests.book.rendered import REPOSITORY, Quote, chapters, quotes
 from tests.page_texts import page_texts
 from tests.rows import each_row
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
-ENTRIES: dict[str, Any] = {
-    name: entry
-    for chapter in tomllib.loads(
-        (REPOSITORY / "tests" / "published.toml").read_text(encoding="utf-8")
-    ).values()
-    for name, entry in chapter.items()
-}
 TABLES = {name: entry for name, entry in ENTRIES.items() if "cells" in entry}
 PUBLISHED = {name: entry for name, entry in ENTRIES.items() if name not in TABLES}
 
