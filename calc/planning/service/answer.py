@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from calc.catalog import engines, intervals
 from calc.catalog.intervals import cuts
 from calc.core.arrays import numpy
-from calc.core.report import Answer, Table, values
+from calc.core.report import Table, values
 from calc.planning import drawing, files
 from calc.planning.assumptions import not_to_be_had
 from calc.planning.report import chosen_formats
@@ -27,7 +27,7 @@ POINTS = 40  # of a curve
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ServicePlan(Planned, Answer):
+class ServicePlan(Planned):
     """The pools of a service, what its requests meet, and what it costs; `print` shows it.
 
     `load` is by the closed form, from the times of steps that are expected; `design.run` is the

@@ -11,6 +11,7 @@ from calc.catalog import intervals
 from calc.catalog.intervals import Around, Interval
 from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
+from calc.core.report import Answer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning.results import of_a_token
 from calc.planning.service import search
@@ -20,7 +21,7 @@ from calc.planning.service.queue import UnderLoad
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Planned:
+class Planned(Answer):
     """The designs of a service, and the numbers of the one that is taken."""
 
     service: Service
