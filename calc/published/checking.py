@@ -1,11 +1,11 @@
 """Whether a claim of performance can be true: `calc.check`.
 
 Each figure of a claim is held to the bound of what it says. For what it does not say stands what
-makes it easiest to keep: weights of four bits, caches of one byte, the fastest format of the
-device, as many sequences as memory holds, prompts and contexts of one token, messages that cost
-nothing. So what is impossible here is impossible for every claim that says more, by a program that
-computes each token by a pass of its own and each prompt whole; where drafts or a prefix cache would
-do, that is said.
+makes it easiest to keep: weights and caches of four bits, the fastest format of the device, as many
+sequences as memory holds, contexts of one token, prompts of the length that is easiest for the
+figure, messages that cost nothing, and others who wait for their first tokens. So what is
+impossible here is impossible for every claim that says more, by a program that computes each token
+by a pass of its own and each prompt whole; where drafts or a prefix cache would do, that is said.
 """
 
 from __future__ import annotations
@@ -22,28 +22,31 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.software import UNKNOWN
 from calc.core.citations import citation
+from calc.core.elementwise import divisors
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table, values
 from calc.core.units import Quantity, quantity
 from calc.published import closed_loops, collectives, conditions, predict, serving, training
 from calc.published.claims import FIGURES, TIMES, Claim, load, read
 from calc.published.prediction import ROUNDING
-from calc.published.reading import Row, rows
+from calc.published.reading import LARGEST, WORDS, Row, rows
+from calc.steps import device_memory
 from calc.steps.communication import least_time
 from calc.steps.curves import traffic
 from calc.steps.job import Batch, Job, Layout, Tokens
-from calc.steps.timing import step
+from calc.steps.timing import bounds
 
-SMALLEST, SMALL_CACHE = "4 bit", "fp8"  # of weights, and of caches, that no claim is held to
-MANY = 2**20  # tokens of prompts that are read together, so that weights cost nothing
+SMALLEST = "4 bit"  # of weights, and of caches: no claim can say less
+MANY = 2.0**20  # tokens of prompts that are read together, so that weights cost nothing
+EASIEST = {"dtype_weights": SMALLEST, "dtype_kv": SMALLEST, "vocab": 1.0}  # where it is not said
 ROWS, SHOWN = 40, 3  # published rows that a claim stands among, and that are printed
 WORST = 10  # claims of a file that are printed
 UNSAID = {  # conditions that a claim should say, and what stands for them
     "serving": {
         "dtype_weights": f"format of weights: {SMALLEST}, computed in the device's fastest",
-        "dtype_kv": f"format of caches: {SMALL_CACHE}",
+        "dtype_kv": f"format of caches: {SMALLEST}",
         "batch": "users at once: as many as memory holds",
-        "input_len": "length of prompts: as short as may be",
+        "input_len": "length of prompts: whichever is easiest",
         "output_len": "length of answers: contexts of one token",
         "parallelism": "layout: messages cost nothing",
         "software": "software",
@@ -148,7 +151,9 @@ class Check(Reported):
         row, figures = self.claim.row, self.claim.figures
         unsaid = {name: what for name, what in UNSAID[row.group].items() if not row[name]}
         if "mfu" in figures and "dtype" in unsaid:
-            unsaid["dtype"] = "format: bf16, of whose peak MFU mostly is"
+            unsaid["dtype"] = "format: the slowest of the device, of whose peak MFU is largest"
+        if row["batch"] and "tpot" in figures and not {"ttft", "output"} & figures.keys():
+            unsaid["ttft"] = "time to first token: for which all others may wait"
         if "output" in figures and "batch" in unsaid:
             one = replace(row, conditions=row.conditions | {"batch": 1.0})
             alone = next(_serving(replace(self.claim, row=one), self.machine))
@@ -328,10 +333,52 @@ def verdict(claim: str | Mapping[str, Any], about: str = "") -> Check:
 
 
 def _serving(claim: Claim, machine: Machine) -> Iterator[Held]:
-    row = claim.row
-    said = {"dtype_weights": SMALLEST, "dtype_kv": SMALL_CACHE, "batch": "max"} | row.conditions
-    prompt, answer, users = (row.number(name) for name in ("input_len", "output_len", "batch"))
-    full = replace(row, conditions={"input_len": 1, **said} if answer else said)
+    figures = claim.figures
+    if {"output", "tpot"} <= figures.keys() and (users := claim.row.number("batch")):
+        # Little's law
+        by = f"each of {users:.0f} users writes a token in {quantity(figures['tpot'], 's')}"
+        yield Held("output", figures["output"], users / figures["tpot"], by)
+    for limit in _limits(claim, machine):
+        yield _served(claim, limit)
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """A figure of serving and the step that it needs."""
+
+    name: str
+    claimed: float
+    job: Job
+    load: Tokens
+    counted: float
+    """How many of what it counts are in such a step."""
+    bare: bool = False
+    """Whether prompts are of no length, so that only what each of their tokens takes counts."""
+
+    def bound(self, load: Tokens | None = None, without: str = "") -> tuple[float, str]:
+        """The most, or of a time the least, that is possible, and the part that takes longest."""
+        load = load or self.load
+        parts = serving.least_parts(self.job, load)
+        if self.bare:
+            parts |= {"memory": 0.0, "compute": parts["compute"] - self._outputs(load)}
+        part, seconds = max((time, part) for part, time in parts.items() if part != without)[::-1]
+        return (seconds if self.name in TIMES else self.counted / seconds), part
+
+    def _outputs(self, load: Tokens) -> float:
+        """Seconds that take what of a prompt's last token alone is computed."""
+        vocabulary = [each for each in self.job.model.matrices if each.name == "vocabulary"]
+        work = sum(2 * matrix.parameters for matrix in vocabulary)
+        return float(work * load.prompts / self.job.peak.m_as("FLOP/s"))
+
+
+def _limits(claim: Claim, machine: Machine) -> Iterator[_Limit]:
+    """Each figure with the step that is the easiest of all that the claim allows.
+
+    What dropping a condition changes must only make it easier: lengths of prompts and answers, and
+    how many run at once, each work one way for one figure and another way for another.
+    """
+    row, figures = claim.row, claim.figures
+    full = replace(row, conditions=EASIEST | row.conditions)
     served = serving.served_of(full)
     if not row["dtype_weights"] and machine.device.dtypes:
         served = replace(served, fastest=max(machine.device.dtypes, key=machine.device.peak))
@@ -339,60 +386,65 @@ def _serving(claim: Claim, machine: Machine) -> Iterator[Held]:
     stated = conditions.layout(row)
     if stated.get("TP", layout.tensor) != layout.tensor:  # it leaves some of its devices out
         served = replace(served, layout_is_stated=False)
-    reads, writes, times = prompt or 1.0, answer or 1.0, claim.figures
-    running = users or 1.0
-    if users and answer and {"ttft", "tpot"} <= times.keys():  # others wait for their first token
-        running = users * (cycle := writes * times["tpot"]) / (times["ttft"] + cycle)
-    if {"output", "tpot"} <= times.keys():  # Little's law
-        writing = times["output"] * times["tpot"]
-        if users:
-            by = f"each of {users:.0f} users writes a token in {quantity(times['tpot'], 's')}"
-            yield Held("output", times["output"], users / times["tpot"], by)
-        running = max(1.0, min(running, writing) if users else writing)
-        full = replace(full, conditions=full.conditions | {"batch": running})
-    prompts = users if users and prompt else MANY
-    reading = Tokens(reading=reads * prompts, prompt=reads)
-    alone = Tokens(max(running, 1.0), reads + writes / 2)
-    steady, seen = alone, (prompt or 0.0) / writes
-    if answer or "output" in times:
-        bare = replace(served, job=replace(served.job, software=UNKNOWN))  # in all of the memory
-        steady = serving.load_of(full, bare)
-        steady = replace(steady, reading=0.0) if claim.reuses else steady
+    prompt, answer, users = (row.number(name) for name in ("input_len", "output_len", "batch"))
+    reads, writes = prompt or 1.0, answer or 1.0
+    at_once = users or math.inf
+    running = 1.0  # of whom others wait for their first token
+    if "tpot" in figures and "output" in figures:  # Little's law
+        running = at_once = max(1.0, figures["output"] * figures["tpot"])
+    elif users and {"ttft", "tpot"} <= figures.keys():
+        cycle = writes * figures["tpot"]
+        running = max(1.0, users * cycle / (figures["ttft"] + cycle))
+    steady = Tokens()
+    if answer or "output" in figures:
+        in_all = replace(served.job, software=UNKNOWN)  # of the memory
+        steady = _steady(in_all, at_once, reads if answer else 0.0, answer or 1.0)
+        steady = replace(steady, reading=0.0) if claim.reuses or not answer else steady
     written = float(steady.writing)
-    loads = {  # of each figure, and how many of what it counts are in it
-        "output": (steady, written),
-        "requests": (steady, written / writes) if answer else (reading, prompts),
-        "total": (steady, written * (1 + seen)) if answer else (reading, reads * prompts),
-        "input": (reading, reads * prompts),
-        "user": (alone, 1.0),
-        "tpot": (alone, 1.0),
-        "ttft": (Tokens(reading=reads, prompt=reads), 1.0),
+    read = Tokens(reading=reads * MANY, prompt=reads)
+    few = Tokens(reading=reads * users, prompt=reads) if users and prompt else read
+    of_prompts = (few, float(few.reading), not prompt)
+    total, requests = (read, float(read.reading), not prompt), (read, MANY, False)
+    if answer:
+        requests = (steady, written / writes, False)
+    if answer and prompt:
+        total = (steady, written * (1 + reads / writes), False)
+    loads = {  # of each figure, how many of what it counts are in it, and whether it is bare
+        "output": (steady, written, False),
+        "requests": requests,
+        "total": total,
+        "input": of_prompts,
+        "user": (Tokens(users or 1.0, reads + writes / 2), 1.0, False),
+        "tpot": (Tokens(running, reads + writes / 2), 1.0, False),
+        "ttft": (Tokens(reading=reads, prompt=reads), 1.0, False),
     }
-    for name, value in times.items():
-        load, counted = loads[name]
-        yield _served(claim, served, name, value, load, counted)
+    for name, value in figures.items():
+        load, counted, bare = loads[name]
+        yield _Limit(name, value, served.easiest(load), load, counted, bare)
 
 
-def _served(
-    claim: Claim, served: serving.Served, name: str, value: float, load: Tokens, counted: float
-) -> Held:
+def _steady(job: Job, at_once: float, prompt: float, answer: float) -> Tokens:
+    """As many sequences as run at once and as memory holds, beside their share of prompts."""
+    context = max(1.0, prompt + answer / 2)
+    fits = float(device_memory.of(job, 1, shared=True).batch_of(context))
+    if fits < 1:
+        raise InputError("its weights and one sequence do not fit into its devices' memory")
+    batch = min(at_once, fits)
+    return Tokens(batch, context, batch * prompt / answer, max(1.0, prompt))
+
+
+def _served(claim: Claim, limit: _Limit) -> Held:
     """A figure of serving beside the longest part of the step that it needs."""
-    job = served.easiest(load)
-
-    def bound(load: Tokens, without: str = "") -> tuple[float, str]:
-        parts = serving.least_parts(job, load)
-        part, seconds = max((time, part) for part, time in parts.items() if part != without)[::-1]
-        return (seconds if name in TIMES else counted / seconds), part
-
+    load, name = limit.load, limit.name
     drafts = claim.drafts and load.writes
-    limit, part = bound(load, "memory" if drafts else "")
-    seconds = limit if name in TIMES else counted / limit
-    figure = Held(name, value, limit, _by(job, part, seconds, load))
+    most, part = limit.bound(without="memory" if drafts else "")
+    seconds = most if name in TIMES else limit.counted / most
+    figure = Held(name, limit.claimed, most, _by(limit.job, part, seconds, load))
     if figure.possible:
         return figure
 
     def would_do(easier: Tokens, without: str = "") -> bool:
-        return replace(figure, bound=bound(easier, without)[0]).possible
+        return replace(figure, bound=limit.bound(easier, without)[0]).possible
 
     unless = []
     if part == "memory" and load.writes and would_do(load, "memory"):
@@ -418,22 +470,44 @@ def _by(job: Job, part: str, seconds: float, load: Tokens) -> str:
 
 
 def _training(claim: Claim, machine: Machine) -> Iterator[Held]:
-    row, device = claim.row, machine.device
-    devices = conditions.devices(row)
-    fastest = max(device.dtypes, key=device.peak) if "mfu" not in claim.figures else "bf16"
-    said = {"seq_len": 1, **row.conditions, "dtype": conditions.dtype(row) or fastest}
+    """Each figure; without a format the fastest, but of a share of a peak the slowest, which no
+    message keeps from it."""
+    known = filter(set(WORDS["formats"].values()).__contains__, machine.device.dtypes)
+    ranked = sorted(known, key=machine.device.peak)
+    said = conditions.dtype(claim.row)
+    if not ranked:
+        raise InputError(
+            f"of {machine.device.name} no peak is published, by which training is held"
+        )
+    for name, value in claim.figures.items():
+        dtype = said or ranked[0 if name == "mfu" else -1]
+        limits, by = _limits_of_training(claim.row, machine, dtype)
+        if name in limits:
+            yield Held(name, value, limits[name], by)
+
+
+def _limits_of_training(row: Row, machine: Machine, dtype: str) -> tuple[dict[str, float], str]:
+    """The bound of each figure in such a format, and what bounds are made of."""
+    device, devices = machine.device, conditions.devices(row)
+    said = {"seq_len": 1, **EASIEST, **row.conditions, "dtype": dtype}
     full = replace(row, conditions=said)
     length = int(said["seq_len"])
     job = replace(training.job_of(full, Layout()), machine=device)
-    batch = Batch(length, math.ceil(MANY / length))
+    cuts = [(job, Batch(length, math.ceil(MANY / length)))]
     if _is_laid_out(row):
         with suppress(InputError):  # of a layout that is not said whole
-            job, batch, _ = training.cut(full)
-    step_ = step(job, batch)
-    counted = length * batch.sequences * job.layout.microbatches * job.layout.data
-    seconds = step_.lower.m_as("s") * job.layout.devices / counted  # of a device, for each token
+            cuts = list(_cuts(full))
+
+    def pace(cut: tuple[Job, Batch]) -> tuple[float, str]:
+        """Seconds of a device for each token, and the part that takes longest."""
+        (job, batch), found = cut, bounds(*cut)
+        layout = job.layout
+        counted = length * batch.sequences * layout.microbatches * layout.data
+        return found.lower.m_as("s") * layout.devices / counted, found.bound
+
+    seconds, bound = min(map(pace, cuts))
     work = float(job.trained.work(job.model, length).m_as("FLOP/token"))
-    peak = float(device.peak(said["dtype"]).m_as("FLOP/s"))
+    peak = float(device.peak(dtype).m_as("FLOP/s"))
     limits = {
         "tokens": devices / seconds,
         "flops": work / seconds,
@@ -442,21 +516,27 @@ def _training(claim: Claim, machine: Machine) -> Iterator[Held]:
     if sequences := row.number("global_batch_seqs"):
         limits["step"] = sequences * length * seconds / devices
     by = (
-        f"{step_.bound}: a token takes {quantity(work, 'FLOP').to('GFLOP')} of training, at"
+        f"{bound}: a token takes {quantity(work, 'FLOP').to('GFLOP')} of training, at"
         f" {quantity(peak, 'FLOP/s').to('TFLOP/s')} a device in {quantity(seconds, 's')}"
     )
-    for name, value in claim.figures.items():
-        if name in limits:
-            yield Held(name, value, limits[name], by)
+    return limits, by
 
 
 def _is_laid_out(row: Row) -> bool:
     """Whether all is said of a layout on which its bubble and its messages depend."""
     layout = conditions.layout(row)
     whole = layout and row.number("seq_len") and row.number("global_batch_seqs")
-    bubble = layout.get("PP", 1) == 1 or "VP" in layout
-    gathers = not layout.get("FSDP") or row.number("micro_batch") or "MBS" in layout
-    return bool(whole and bubble and gathers)
+    return bool(whole and (layout.get("PP", 1) == 1 or "VP" in layout))
+
+
+def _cuts(row: Row) -> Iterator[tuple[Job, Batch]]:
+    """The job and the batch of a layout, for each size of microbatches that it leaves open."""
+    job, batch, missing = training.cut(row)
+    yield job, batch
+    if not (missing or row.number("micro_batch") or "MBS" in conditions.layout(row)):
+        for sequences in divisors(int(job.layout.microbatches))[1:]:
+            larger = replace(row, conditions=row.conditions | {"micro_batch": sequences})
+            yield training.cut(larger)[:2]
 
 
 def _collective(claim: Claim, machine: Machine) -> Iterator[Held]:
@@ -464,7 +544,7 @@ def _collective(claim: Claim, machine: Machine) -> Iterator[Held]:
     operation, devices = collectives.OPERATIONS[row["collective"]], conditions.devices(row)
     if devices == 1:
         raise InputError("one device alone sends nothing")
-    size = quantity(row.number("message_bytes") or 1e9, "byte")
+    size = quantity(row.number("message_bytes") or LARGEST, "byte")
     least = least_time(operation, size, devices, machine).m_as("s")
     sent = traffic(operation, devices) * size.m_as("byte")
     limits = {"busbw": sent / least} | ({"time": least} if row["message_bytes"] else {})

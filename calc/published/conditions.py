@@ -116,16 +116,23 @@ def dtype(row: Row) -> str | None:
     return known
 
 
-def format_of(text: object) -> str | None:
+def format_of(text: object, kinds: tuple[str, ...] = ("formats",)) -> str | None:
     """The format that a source's words mean.
 
     >>> format_of("float8 (linear) + bf16"), format_of("amp_bf16"), format_of("not stated")
     ('fp8', 'bf16', None)
     """
-    found = (
-        name for words, name in WORDS["formats"].items() if re.search(words, str(text).lower())
-    )
-    return next(found, None)
+    known = (item for kind in kinds for item in WORDS[kind].items())
+    return next((name for words, name in known if re.search(words, str(text).lower())), None)
+
+
+def cache_of(text: object) -> str | None:
+    """The format, or the size, of keys and values that a source's words mean.
+
+    >>> cache_of("fp8_e4m3"), cache_of("q4_0"), cache_of("auto"), cache_of("not stated")
+    ('fp8', '4.5 bit', 'bf16', None)
+    """
+    return format_of(text, ("caches", "formats"))
 
 
 def layout(row: Row) -> dict[str, int]:

@@ -219,7 +219,7 @@ def served_of(row: Row) -> Served:
     machine, model = conditions.machine(row), conditions.model(row)
     software = software_of(row.software)
     text = str(row["dtype_weights"]).lower()
-    if row["source_key"] == BEGUN_WITH and "tensorrt" in row.software.lower():
+    if row["source_key"] == BEGUN_WITH and (not row.software or "tensorrt" in row.software.lower()):
         text = "fp8"
     if LABEL in text and model.released and MXFP4 in model.released.formats.values():
         text = MXFP4
@@ -240,7 +240,7 @@ def served_of(row: Row) -> Served:
         dtype = "bf16" if "bf16" in device.dtypes else device.usual_dtype
     faster = [name for name in FASTER if small and name in device.dtypes]
     fastest = max(*faster, dtype, key=device.peak) if faster else dtype
-    kv = conditions.format_of(row["dtype_kv"]) or (software.kv if small else "bf16")
+    kv = conditions.cache_of(row["dtype_kv"]) or (software.kv if small else "bf16")
     stated, devices = conditions.layout(row), conditions.devices(row)
     replicas = stated.get("DP", 1)
     shares = min(stated.get("EP", 1), devices)  # of experts; `_check_layout` tells of more

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ from calc.published.checking import Check, Checks, check_file, verdict
 from calc.published.claims import read
 from calc.published.prediction import Comparison
 from calc.published.reading import Row
+from calc.published.serving import served_of
 from tests.calc.command import Command
+from tests.calc.drawn_claims import NEEDED, drawn
+from tests.calc.odd_values import SEED
 from tests.rows import each_row
 
 FACTS = Path(__file__).parents[3] / "shared" / "facts" / "2026"
@@ -126,6 +130,8 @@ def test_what_cannot_be_checked_says_what_was_understood(text: Any, sentence: st
 def claimed(row: Row, faster: float) -> dict[str, Any]:
     """A published row as somebody claims it, so many times as fast."""
     told = {name: value for name, value in row.conditions.items() if name != "measured"}
+    if row.group == "serving":  # in what its bound has the caches, where its source says nothing
+        told["dtype_kv"] = f"{8 * served_of(row).job.formats.kv.m_as('byte'):g} bit"
     slower = ("tpot", "ttft", "time", "step")
     figures = [
         {"name": name, "value": value / faster if name.startswith(slower) else value * faster}
@@ -139,9 +145,10 @@ def in_words(row: Row, faster: float) -> str:
     device = conditions.machine(row).device.name.split(",")[0].split(" NVL")[0]
     batch = f", batch {row['batch']:g}" if row.number("batch") else ""
     layout = f", {row['parallelism']}" if conditions.layout(row) else ""
+    caches = "fp8" if served_of(row).job.formats.kv.m_as("byte") == 1 else "bf16"
     return (
-        f"{row['model']} on {conditions.devices(row)} {device}, {row['dtype_weights']},"
-        f" {row['input_len']} in {row['output_len']} out{batch}{layout}:"
+        f"{row['model']} on {conditions.devices(row)} {device}, {caches} KV,"
+        f" {row['dtype_weights']}, {row['input_len']} in {row['output_len']} out{batch}{layout}:"
         f" {row.measured['output_tokens_per_s'] * faster:.6g} token/s"
     )
 
@@ -196,6 +203,51 @@ def test_published_rows_in_words() -> None:
     assert all(verdicts([in_words(row.row, 1) for row in known]))
     planted = verdicts([in_words(row.row, twice_the_bound(row)) for row in known])
     assert planted.count(False) >= FOUND * len(planted)
+
+
+def share(claim: str | dict[str, Any]) -> float | None:
+    """The claim over its bound; of what cannot be checked, None."""
+    try:
+        return verdict(claim).hardest.share
+    except InputError:
+        return None
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.slow)])
+def test_a_claim_that_says_less_is_never_harder(count: int) -> None:
+    """Of drawn claims each condition is dropped; figures are what is claimed, and stay."""
+    chance, tried = random.Random(f"{SEED} claims"), 0
+    with each_row() as row:
+        for _ in range(count):
+            said, figures = drawn(chance)
+            if (whole := share(said | figures)) is None:
+                continue
+            for name in said.keys() - {*NEEDED}:
+                less = {other: value for other, value in said.items() if other != name}
+                with row((name, said, figures)):
+                    tried += 1
+                    assert (share(less | figures) or 0.0) <= whole * (1 + 1e-9)
+    assert tried > count
+
+
+def test_what_is_unsaid_is_easiest_in_sentences() -> None:
+    """Lengths of prompts, sizes of messages, users and first tokens, which work both ways."""
+    for claim, more in (
+        (
+            "Llama 3.1 8B on 2 L40S: 19000 total token/s at 4 users, answers of 200",
+            "prompts of 8000",
+        ),
+        ("Llama 3.1 8B on one H100: 90k token/s prefill", "prompts of 1000"),
+        ("Llama 3.1 8B on one H100: 40 requests/s", "8 users"),
+        ("all-reduce over 8 H100: 449.9 GB/s", "of 1000 GB"),
+        ("Llama 3.1 8B on one H100: TPOT of 3 ms at 512 users", "answers of 100, TTFT of 900 s"),
+        ("Llama 3.1 8B on one H100: TPOT of 3 ms and TTFT of 9 s, 512 users", "answers of 100"),
+        ("Llama 3.1 8B on one H100: 20k token/s at 256 users, 8000 in 1000 out", "int4 KV cache"),
+    ):
+        less, said = share(claim), share(f"{claim}, {more}")
+        assert less is not None
+        assert said is not None
+        assert less <= said * (1 + 1e-9), claim
 
 
 def test_closed_loops_are_possible_by_their_times() -> None:
