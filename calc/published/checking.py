@@ -33,14 +33,19 @@ from calc.published.reading import LARGEST, WORDS, Row, rows
 from calc.steps import device_memory
 from calc.steps.communication import least_time
 from calc.steps.curves import traffic
+from calc.steps.held_memory import Memory
 from calc.steps.job import Batch, Job, Layout, Tokens
 from calc.steps.timing import bounds
 
 SMALLEST = "4 bit"  # of weights, and of caches: no claim can say less
 MANY = 2.0**20  # tokens of prompts that are read together, so that weights cost nothing
 EASIEST = {"dtype_weights": SMALLEST, "dtype_kv": SMALLEST, "vocab": 1.0}  # where it is not said
+PREFILL = serving.PREFILL.fullmatch  # of what a row measured
 ROWS, SHOWN = 40, 3  # published rows that a claim stands among, and that are printed
+NEAREST = "Nearest published rows"
+FASTER, LARGER = 3.0, 4.0  # than a claim's a row's memory, and its model, may be, and as much less
 WORST = 10  # claims of a file that are printed
+OF_TRAINED = {"dtype_weights": SMALLEST, "parallelism": None}
 UNSAID = {  # conditions that a claim should say, and what stands for them
     "serving": {
         "dtype_weights": f"format of weights: {SMALLEST}, computed in the device's fastest",
@@ -133,6 +138,11 @@ class Check(Reported):
         """The figure that is nearest to its bound, or furthest beyond it."""
         return max(self.held, key=lambda figure: figure.share)
 
+    @property
+    def fits(self) -> bool:
+        """Whether memory has a place for it, as far as is said."""
+        return all(figure.name != "memory" for figure in self.held)
+
     @cached_property
     def near(self) -> list[Near]:
         """The published rows that are most like it, the most alike first."""
@@ -141,7 +151,7 @@ class Check(Reported):
     @property
     def percentile(self) -> float | None:
         """The share of these rows, in per cent, that are further from their bound."""
-        if len(self.near) < ROWS / 4:
+        if len(self.near) < ROWS / 4 or not self.fits:
             return None
         return 100 * sum(row.share < self.hardest.share for row in self.near) / len(self.near)
 
@@ -156,7 +166,8 @@ class Check(Reported):
             unsaid["ttft"] = "time to first token: for which all others may wait"
         if "output" in figures and "batch" in unsaid:
             one = replace(row, conditions=row.conditions | {"batch": 1.0})
-            alone = next(_serving(replace(self.claim, row=one), self.machine))
+            held = _serving(replace(self.claim, row=one), self.machine)
+            alone = next(figure for figure in held if figure.name == "output")
             unsaid["batch"] += f"; one alone writes {alone.of(alone.bound)} at most"
         return list(unsaid.values())
 
@@ -166,8 +177,13 @@ class Check(Reported):
         share = self.hardest.share
         taken = ", with what is easiest where it says nothing" if self.unsaid else ""
         verdict = f"possible: {share:.0%} of the bound{taken}"
+        if share > 1:
+            digits = f"{ROUNDING:.1%} to which figures are printed"
+            verdict = f"possible: {share:.1%} of the bound, within the {digits}{taken}"
+        reasons = dict.fromkeys([self.held[0].by, self.hardest.by] if not self.fits else [])
         if not self.possible:
-            verdict = f"impossible: {share:.3g} times the bound"
+            what = "does not fit" if not self.fits else f"{share:.3g} times the bound"
+            verdict = f"impossible: {what}"
         standing = (
             [
                 f"of the {len(self.near)} published rows most like it {self.percentile:.0f} % reach"
@@ -176,7 +192,7 @@ class Check(Reported):
             if self.percentile is not None
             else []
         )
-        return [verdict, self.hardest.by, *standing, ""]
+        return [verdict, *(reasons or [self.hardest.by]), *standing, ""]
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -192,11 +208,12 @@ class Check(Reported):
             for near in self.held
         ]
         caption = (
-            "Nearest published rows: what was measured, and its share of the bound of the layout"
-            " that its row states"
+            f"{NEAREST}: what was measured, and its share of the bound of the layout that its row"
+            " states"
         )
         near = [(near.rate, f"{near.share:.0%}", near.what) for near in self.near[:SHOWN]]
-        return [Table([head, *figures]), *([Table(near, caption)] if near else [])]
+        none = [Table([(f"none is of {_class(self.claim.row, self.machine)}",)], NEAREST)]
+        return [Table([head, *figures]), *([Table(near, caption)] if near else none)]
 
     @cached_property
     def sentences(self) -> dict[str, list[str]]:
@@ -204,6 +221,7 @@ class Check(Reported):
         sources = dict.fromkeys(near.row.source for near in self.near[:SHOWN])
         return {
             "Unless": [near.unless for near in self.held if near.unless],
+            "Not understood, and left out": [*filter(None, ["; ".join(self.claim.ignored)])],
             "Not said, and taken so that the claim is easiest to keep": (
                 ["; ".join(self.unsaid)] if self.unsaid else []
             ),
@@ -240,6 +258,7 @@ class Check(Reported):
             "share_of_bound": self.hardest.share,
             "percentile": self.percentile,
             "understood": said,
+            "not_understood": self.claim.ignored,
             "unsaid": self.unsaid,
             "nearest": near,
             "rows": figures,
@@ -325,7 +344,7 @@ def verdict(claim: str | Mapping[str, Any], about: str = "") -> Check:
     machine = conditions.machine(understood.row)
     holds = {"serving": _serving, "training": _training, "collective": _collective}
     held = tuple(holds[understood.row.group](understood, machine))
-    if not held:
+    if all(figure.name == "memory" for figure in held):
         raise InputError(
             f"of {', '.join(understood.figures)} alone no bound is known; a rate is needed"
         )
@@ -338,8 +357,55 @@ def _serving(claim: Claim, machine: Machine) -> Iterator[Held]:
         # Little's law
         by = f"each of {users:.0f} users writes a token in {quantity(figures['tpot'], 's')}"
         yield Held("output", figures["output"], users / figures["tpot"], by)
+    yield from _too_large(claim, machine)
     for limit in _limits(claim, machine):
         yield _served(claim, limit)
+
+
+def _job(claim: Claim, machine: Machine) -> serving.Served:
+    """The job of a claim of serving, with what is easiest where it says nothing."""
+    row = claim.row
+    served = serving.served_of(replace(row, conditions=EASIEST | row.conditions))
+    if not row["dtype_weights"] and machine.device.dtypes:
+        served = replace(served, fastest=max(machine.device.dtypes, key=machine.device.peak))
+    layout = served.job.layout
+    if conditions.layout(row).get("TP", layout.tensor) != layout.tensor:
+        served = replace(served, layout_is_stated=False)  # it leaves some of its devices out
+    return served
+
+
+def _too_large(claim: Claim, machine: Machine) -> Iterator[Held]:
+    """What the weights and one sequence take of each device, where it has no place for them.
+
+    Of what is trained the weights alone count, which may be frozen in few bits and shared out.
+    """
+    row = claim.row
+    if claim.offloads or row["offloaded_layers"] or row["activation_cpu_offload"]:
+        return
+    lengths = (int(row.number(name) or 1) for name in ("input_len", "output_len"))
+    if row.group == "training":
+        claim = replace(claim, row=replace(row, conditions=row.conditions | OF_TRAINED))
+    memory = _memory(_job(claim, machine).job, sum(lengths))
+    if memory.lacks is None:
+        return
+    job = memory.start.job
+    found, weights = memory.visible, memory.parts[0].memory
+    needed = found + memory.lacks.missing
+    what = f"the weights alone take {weights}"
+    if weights <= found:
+        what = (
+            f"the weights take {weights}, and with a sequence of {memory.context} tokens {needed}"
+        )
+    each = "each device" if job.layout.devices > 1 else "the device"
+    by = f"memory: {what} of {each}, which has {found}"
+    less = "" if row["dtype_weights"] else "weights are in fewer bits, or "
+    unless = f"{less}part of it lies in the host's memory, which has to be said"
+    yield Held("memory", float(needed.m_as("GiB")), float(found.m_as("GiB")), by, unless)
+
+
+def _memory(job: Job, context: int) -> Memory:
+    """What devices hold of weights and sequences alone, by a program that takes nothing."""
+    return device_memory.of(replace(job, software=UNKNOWN), context, shared=True)
 
 
 @dataclass(frozen=True)
@@ -378,14 +444,7 @@ def _limits(claim: Claim, machine: Machine) -> Iterator[_Limit]:
     how many run at once, each work one way for one figure and another way for another.
     """
     row, figures = claim.row, claim.figures
-    full = replace(row, conditions=EASIEST | row.conditions)
-    served = serving.served_of(full)
-    if not row["dtype_weights"] and machine.device.dtypes:
-        served = replace(served, fastest=max(machine.device.dtypes, key=machine.device.peak))
-    layout = served.job.layout
-    stated = conditions.layout(row)
-    if stated.get("TP", layout.tensor) != layout.tensor:  # it leaves some of its devices out
-        served = replace(served, layout_is_stated=False)
+    served = _job(claim, machine)
     prompt, answer, users = (row.number(name) for name in ("input_len", "output_len", "batch"))
     reads, writes = prompt or 1.0, answer or 1.0
     at_once = users or math.inf
@@ -397,8 +456,7 @@ def _limits(claim: Claim, machine: Machine) -> Iterator[_Limit]:
         running = max(1.0, users * cycle / (figures["ttft"] + cycle))
     steady = Tokens()
     if answer or "output" in figures:
-        in_all = replace(served.job, software=UNKNOWN)  # of the memory
-        steady = _steady(in_all, at_once, reads if answer else 0.0, answer or 1.0)
+        steady = _steady(served.job, at_once, reads if answer else 0.0, answer or 1.0)
         steady = replace(steady, reading=0.0) if claim.reuses or not answer else steady
     written = float(steady.writing)
     read = Tokens(reading=reads * MANY, prompt=reads)
@@ -426,10 +484,7 @@ def _limits(claim: Claim, machine: Machine) -> Iterator[_Limit]:
 def _steady(job: Job, at_once: float, prompt: float, answer: float) -> Tokens:
     """As many sequences as run at once and as memory holds, beside their share of prompts."""
     context = max(1.0, prompt + answer / 2)
-    fits = float(device_memory.of(job, 1, shared=True).batch_of(context))
-    if fits < 1:
-        raise InputError("its weights and one sequence do not fit into its devices' memory")
-    batch = min(at_once, fits)
+    batch = min(at_once, max(1.0, float(_memory(job, 1).batch_of(context))))
     return Tokens(batch, context, batch * prompt / answer, max(1.0, prompt))
 
 
@@ -474,6 +529,7 @@ def _training(claim: Claim, machine: Machine) -> Iterator[Held]:
     message keeps from it."""
     known = filter(set(WORDS["formats"].values()).__contains__, machine.device.dtypes)
     ranked = sorted(known, key=machine.device.peak)
+    yield from _too_large(claim, machine)
     said = conditions.dtype(claim.row)
     if not ranked:
         raise InputError(
@@ -574,17 +630,45 @@ def _nearest(claim: Row, machine: Machine) -> Iterator[Near]:
 
 
 def _distance(row: Row, claim: Row, machine: Machine) -> float:
-    """How unlike a published row is: its model and its device count most."""
-    if row["collective"] != claim["collective"]:
+    """How unlike a published row is: its model and its device count most.
+
+    Dense models and mixtures, and models and devices of other classes, are not alike at all.
+    """
+    reads = not claim.measured.keys().isdisjoint(("input", "ttft"))
+    if row["collective"] != claim["collective"] or (any(map(PREFILL, row.measured)) and not reads):
         return math.inf
     if (one := _sizes(row)) is None or (other := _sizes(claim)) is None:
         return math.inf
-    device, count, parameters = one
+    device, count, parameters, mixture = one
+    larger, faster = abs(math.log(parameters / other[2])), _times(device, machine.device)
+    if mixture != other[3] or faster > math.log(FASTER):
+        return math.inf
+    if claim.group != "collective" and larger > math.log(LARGER):
+        return math.inf
     pairs = [(count, other[1], 1.0), (parameters, other[2], 4.0)]
     others = ("batch", "input_len", "output_len")
     pairs += [(row.number(name) or 1e4, claim.number(name) or 1e4, 0.3) for name in others]
     far: float = sum(weight * abs(math.log2(one / other)) for one, other, weight in pairs)
     return far + (0.0 if device == machine.device else 4.0)
+
+
+def _times(one: Accelerator, other: Accelerator) -> float:
+    """How many times as fast the memory of a device is as another's, as a logarithm."""
+    if one == other:
+        return 0.0
+    if not (one.publishes("memory_bandwidth") and other.publishes("memory_bandwidth")):
+        return math.inf
+    return abs(math.log(float((one.memory_bandwidth / other.memory_bandwidth).m_as(""))))
+
+
+def _class(claim: Row, machine: Machine) -> str:
+    """What published rows like a claim are of, in words."""
+    pace = f"a device {FASTER:g} times as fast as {machine.device.name} or as slow at most"
+    if claim.group == "collective":
+        return f"this collective on {pace}"
+    experts = conditions.model(claim).experts
+    kind = "a dense model" if experts is None else "a mixture of experts"
+    return f"{kind} of {1 / LARGER:g} to {LARGER:g} times the size, on {pace}"
 
 
 @cache
@@ -594,10 +678,12 @@ def _share(row: Row) -> float | None:
 
 
 @lru_cache(maxsize=8192)  # of which a claim, unlike published rows, need not stay
-def _sizes(row: Row) -> tuple[Accelerator, int, float] | None:
-    """The device of a row, how many there are, and its parameters; None where one is not known."""
+def _sizes(row: Row) -> tuple[Accelerator, int, float, bool] | None:
+    """The device of a row, how many there are, its parameters, and whether these are of a mixture;
+    None where one is not known."""
     try:
-        return conditions.machine(row).device, conditions.devices(row), _parameters(row)
+        mixture = row.group != "collective" and conditions.model(row).experts is not None
+        return conditions.machine(row).device, conditions.devices(row), _parameters(row), mixture
     except InputError:
         return None
 

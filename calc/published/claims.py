@@ -52,16 +52,30 @@ KINDS = {  # of tokens a second, by words of their clause
 COUNTED = {  # conditions, and the words beside their numbers
     "input_len": r"prompts?|inputs?|isl|in\b",
     "output_len": r"outputs?|generated|answers?|completions?|osl|out\b",
-    "batch": r"users?|clients?|concurrency|concurrent\s+\w+|(?:global\s+)?batch(?:\s+size)?"
-    r"|sequences|requests|streams|sessions",
+    "batch": r"users?|clients?|concurrency|(?:concurrent|simultaneous)(?:ly|\s+[a-z]+)?"
+    r"|(?:global\s+)?batch(?:\s+size)?|sequences|requests|streams|sessions",
     "seq_len": r"(?:sequence|context)\s+length|seq(?:_len)?\b|context|length",
 }
 FORMAT = (
-    r"nvfp4|mxfp[48]|fp(?:4|8|16)|float(?:8|16)|awq|gptq|w4a16|q\d_\w+|[uw]?int[48]|bfloat16|b?f16"
+    r"nvfp4|nf4|mxfp[468]|fp(?:4|8|16|32)|float(?:8|16|32)|awq|gptq|w4a16|w8a8|i?q\d_\w+"
+    r"|[uw]?int[48]|bfloat16|b?f16|\d+(?:\.\d+)?[- ]?bits?"
 )
 VENDORS = r"(?:(?:nvidia|amd|instinct|google|intel|apple|geforce|dgx|hgx)[\s-]+)*"
 DRAFTS = r"specul|draft|\bmtp\b|eagle|medusa|lookahead"
-PREFIXES = r"prefix|cache hit|cached (?:prompt|input)"
+PREFIXES = r"prefix(?:[- ]cach\w+)?|cache hit|cached (?:prompt|input)"
+OFFLOADS = r"(?:cpu )?off-?load|(?:host|cpu|system|unified|main) (?:memory|ram)|zero-infinity"
+GLUE = re.compile(  # words that say nothing by themselves, or that `_figures` looks for
+    rf"\b(?:{DEVICES}|{USERS}|prompts?|input|prefill|out(?:put)?|in|total|combined|together|aggregate"
+    r"|t(?:tft|pot)|itl|inter-?token|first|time|tokens?|steps?|iterations?|per|each|every|a|an|one"
+    r"|the|to|of|on|at|by|for|from|with|and|or|as|is|are|was|we|it|our|i|up|about|over|across|via"
+    r"|only|just|gets?|got|does|makes?|takes?|reach(?:es|ed)?|achiev(?:es?|ed)|has|have|had"
+    r"|reads?|writ(?:es?|ten|ing)|generat(?:es?|ed|ing|ion)|decod(?:es?|ed|ing)|runs?|running"
+    r"|serv(?:es?|ed|ing)|measured|claimed|throughput|speed|rate|latency|inference|performance"
+    r"|mean|average|tok|s|max(?:imum)?|busbw|bandwidth|bus|nodes?|servers?|machines?|size"
+    r"|weights?|model|tensor|cores?|speculative|decoding|mfu|pretrain\w*|train\w*|fine-?tun\w*"
+    rf"|lora|kv|caches?)s?\b|\S*(?:{DRAFTS}|{PREFIXES}|{OFFLOADS})\w*",
+    re.I,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +87,10 @@ class Claim:
     """Whether it says that tokens are drafted."""
     reuses: bool = False
     """Whether it says that prompts come from a cache."""
+    offloads: bool = False
+    """Whether it says that weights lie in a host's memory."""
+    ignored: tuple[str, ...] = ()
+    """What of a sentence was not understood."""
 
     @property
     def figures(self) -> dict[str, float]:
@@ -90,9 +108,10 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
     if isinstance(given, str) and len(given) > LONGEST:
         raise InputError(f"a claim has up to {LONGEST} characters; got {len(given)}")
     if isinstance(given, str):
-        said, figures, text = *_of_text(f"{given}; {about}" if about else given), f"{given} {about}"
+        said, figures, ignored = _of_text(f"{given}; {about}" if about else given)
+        text = f"{given} {about}"
     else:
-        text, beside = about, _of_text(about)[0] if about else {}
+        text, (beside, _, ignored) = about, _of_text(about)
         said, figures = of_result(given, beside)
     training = any(name in OF_TRAINING for name in figures)
     group = "collective" if said.get("collective") else "training" if training else "serving"
@@ -105,7 +124,10 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
     _check(said, figures, group, given)
     said = {"id": "the claim", "software": "", "source_key": ""} | said
     row = Row(group, "the claim", said, figures)
-    return Claim(row, bool(re.search(DRAFTS, text, re.I)), bool(re.search(PREFIXES, text, re.I)))
+    drafts, reuses, offloads = (
+        bool(re.search(words, text, re.I)) for words in (DRAFTS, PREFIXES, OFFLOADS)
+    )
+    return Claim(row, drafts, reuses, offloads, ignored)
 
 
 def of_result(
@@ -147,8 +169,8 @@ def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, gi
 # --- sentences ---
 
 
-def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float]]:
-    """The conditions and the figures of a sentence."""
+def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float], tuple[str, ...]]:
+    """The conditions and the figures of a sentence, and the words that were not understood."""
     plain = re.sub(r"(?<=\d)[,'\u202f\u00a0\u2009 ](?=\d{3}(?![\d.]*\w))", "", text)
     plain = re.sub(r"\((\d+[BM])\)", r"\1", plain)  # as in Llama 3 (70B)
     plain = re.sub(
@@ -163,22 +185,24 @@ def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float]]:
     plain = _take_words(plain, said)
     figures: dict[str, float] = {}
     clauses = [_figures(part, said, figures) for part in re.split(r"[,;:]\s|\band\b|\bat\b", plain)]
-    for clause in clauses:
-        _count(clause, said)
+    left = [_count(clause, said, "ttft" in figures) for clause in clauses]
     tokens, run = said.pop("trained", None), figures.pop("run", None)
     if tokens and run:
         figures["tokens"] = tokens / run
-    return said, figures
+    apart = (re.split(r"[\s,;:()]{2,}", GLUE.sub("  ", f" {clause} ")) for clause in left)
+    words = (word.strip(" .-/+=@") for part in apart for word in part)
+    return said, figures, tuple(word for word in words if re.search(r"\w", word))
 
 
 def _take_model(text: str, said: dict[str, Any]) -> str:
-    """The longest row of words that names a model, cut out of the text."""
+    """The longest row of words that names a model, cut out of the text but for its format."""
     for start, end in _rows_of_words(text):
         name = text[start:end].removesuffix(".")
         with_letters = re.search(r"[A-Za-z]{2}", name) and not name[0].isdigit()
         if with_letters and (known := _model_named(name)):
             said["model"] = known
-            return f"{text[:start]} {text[end:]}"
+            kept = " ".join(re.findall(rf"(?<![^\W_])(?:{FORMAT})\b", name, re.I))
+            return f"{text[:start]} {kept} {text[end:]}"
     return text
 
 
@@ -196,6 +220,8 @@ def _model_named(name: str) -> str | None:
     """The key of the model that a name stands for, or a checkpoint's, if any."""
     if (key := models.key_of(name)) is not None:
         return key
+    if "(" in name:  # whose words may be the format, and the device
+        return None
     try:
         model = conditions.model(Row("serving", "", {"model": name}, {}))
     except InputError:
@@ -318,29 +344,47 @@ def _time_named(clause: str, said: Mapping[str, Any]) -> str:
     return "run" if re.search(r"days?|hours?|\bh\b|min", clause) else ""
 
 
-def _count(clause: str, said: dict[str, Any]) -> None:
-    """Numbers and the words that say of what, which stand beside them, in either order."""
+def _count(clause: str, said: dict[str, Any], has_prompt: bool) -> str:
+    """Numbers and the words that say of what, which stand beside them, in either order.
+
+    Tokens of nothing else are a prompt's, where the time to its first token is told. Returns what
+    is left of the clause.
+    """
     if pair := re.search(rf"{NUMBER}\s*(?:/|\+|→)\s*{NUMBER}", clause):
         said.setdefault("input_len", float(pair[1]) * SCALE[pair[2] or ""])
         said.setdefault("output_len", float(pair[3]) * SCALE[pair[4] or ""])
         clause = clause.replace(pair[0], " ")
     words = "|".join(f"(?P<{name}>\\b(?:{words}))" for name, words in COUNTED.items())
-    waiting: tuple[str, Any] | None = None
+    waiting: re.Match[str] | None = None
+    left = clause
     for match in re.finditer(rf"(?:{NUMBER}\s*-?\s*(?P<tokens>tokens?\b)?)|{words}", clause, re.I):
         is_number = match[1] is not None
-        item = (match.lastgroup or "", 0.0)
-        if is_number:
-            item = ("", float(match[1]) * SCALE[match[2] or ""])
-        if is_number and match["tokens"] and item[1] >= 1e9:
-            said["trained"] = item[1]
+        if is_number and match["tokens"] and _number(match) >= 1e9:
+            said["trained"] = _number(match)
+            left = _without(left, match)
             continue
-        if waiting is None or (waiting[0] == "") == is_number:
-            waiting = item
+        if waiting is None or (waiting[1] is not None) == is_number:
+            waiting = match
             continue
-        name, value = (waiting[0] or item[0]), (waiting[1] or item[1])
+        number, word = (match, waiting) if is_number else (waiting, match)
+        name = word.lastgroup or ""
         name = "seq_len" if name == "batch" and "batch" in said else name
-        said.setdefault(name, value)
+        said.setdefault(name, _number(number))
+        left = _without(_without(left, match), waiting)
         waiting = None
+    if waiting and waiting[1] and waiting["tokens"] and has_prompt and "input_len" not in said:
+        said["input_len"] = _number(waiting)
+        left = _without(left, waiting)
+    return left
+
+
+def _number(match: re.Match[str]) -> float:
+    return float(match[1]) * SCALE[match[2] or ""]
+
+
+def _without(text: str, match: re.Match[str]) -> str:
+    """A text of the same length without what was matched in it."""
+    return text[: match.start()] + " " * len(match[0]) + text[match.end() :]
 
 
 # --- tables ---

@@ -223,9 +223,8 @@ def served_of(row: Row) -> Served:
         text = "fp8"
     if LABEL in text and model.released and MXFP4 in model.released.formats.values():
         text = MXFP4
-    name = next(
-        (name for pattern, name in WORDS["weights"].items() if re.search(pattern, text)), None
-    )
+    found = ((re.search(pattern, text), name) for pattern, name in WORDS["weights"].items())
+    name = next((match.expand(name) for match, name in found if match), None)
     if row["dtype_weights"] is None:
         raise UnusableRowError("its dtype_weights, the format of its weights, is not stated")
     if name is None:

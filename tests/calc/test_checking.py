@@ -45,6 +45,9 @@ FOUND = 0.95  # of what is twice as fast as can be
         ("Llama 3.1 8B on H100, 8 GPUs: 9k tok/s per GPU", {"output": 72000}, {"num_devices": 8}),
         ("Qwen3-32B on 2 MI300X: 50 tokens/s/user", {"user": 50}, {"num_devices": 2}),
         ("DeepSeek V3 on GB200 NVL72: 1.5M tok/s prefill", {"input": 1.5e6}, {"num_devices": 72}),
+        ("Llama 3 70B on 4 H100: TTFT 5 ms for 8000 tokens", {"ttft": 0.005}, {"input_len": 8000}),
+        ("Llama 3 70B on 4 H100: 5k tok/s, 64 concurrent", {"output": 5000}, {"batch": 64}),
+        ("Llama 3 70B on 4 H100: 5k tok/s, concurrency 64", {"output": 5000}, {"batch": 64}),
         ("Llama 3 405B on 16384 H100s: 43 % MFU", {"mfu": 43}, {"num_devices": 16384}),
         (
             "Llama 3 70B on 1024 H100: 15T tokens in 100 days",
@@ -64,6 +67,81 @@ def test_a_sentence_is_understood(
     claim = read(text)
     assert claim.figures == pytest.approx(figures)
     assert {name: claim.row[name] for name in said} == said
+
+
+@pytest.mark.parametrize("model", ["Llama 3.1 405B", "Llama-3.1-405B-Instruct", "Llama 3 70B"])
+@pytest.mark.parametrize(
+    ("word", "kept"),
+    [
+        *((word, word) for word in ("FP8", "BF16", "fp16", "int4", "NVFP4", "q4_k_m", "nf4")),
+        *(("AWQ", "int4"), ("8-bit", "8-bit"), ("1.58 bit", "1.58 bit")),
+    ],
+)
+def test_a_format_is_heard_wherever_it_stands(model: str, word: str, kept: str) -> None:
+    for named in (f"{model} {word}", f"{model}-{word}", f"{model} ({word})", f"{model} in {word}"):
+        claim = read(f"{named} on 8 H100: 100 token/s")
+        assert claim.row["dtype_weights"] == kept, named
+        assert claim.row["num_devices"] == 8, named
+        assert not claim.ignored, named
+
+
+def test_what_was_not_understood_is_told() -> None:
+    text = "Llama 3 8B in fp8 on 4 H100: 5k tok/s, 64 users, temperature 0.7, eager mode, p99"
+    for check in (calc.check(text), calc.check({"output_throughput": 5000}, text)):
+        assert check.facts["not_understood"] == ("temperature 0.7", "eager mode", "p99")
+        assert ("temperature 0.7; eager mode; p99",) in check.sentences.values()
+    assert not calc.check(text.partition(", temp")[0]).facts["not_understood"]
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("llama-3-70b in bf16 on 1 H100: 20 token/s at 1 user", "131.4 GiB of the device"),
+        ("llama-3-70b in bf16 on 1 H100: 20 token/s, output 200", "131.4 GiB of the device"),
+        ("Llama 3.1 405B fp8 on 4 H100: TPOT of 90 ms", "113.4 GiB of each device, which has 80"),
+        ("DeepSeek-R1 fp8 on 4 H100: TTFT of 900 ms", "156.7 GiB of each device"),
+        ("DeepSeek-R1 on 2 H100: 1 request/s", "156.2 GiB of each device"),
+        ("Llama 3.1 70B bf16 on one RTX 4090: 1 token/s", "131.4 GiB of the device, which has 24"),
+        ("Llama 3.1 8B bf16 on one H100, bf16 KV, 1000k in 200 out: TPOT of 90 ms", "a sequence"),
+        ("Llama 3 405B on one H100: 1 % MFU", "189.0 GiB of the device"),
+    ],
+)
+def test_what_memory_has_no_place_for_is_impossible(text: str, taken: str) -> None:
+    check = calc.check(text)
+    assert not check.possible
+    assert check.title[0] == "impossible: does not fit"
+    assert taken in check.title[1]
+    assert calc.check(f"{text}, with CPU offload").fits
+    [row, *_] = check.facts["rows"]
+    assert row["figure"] == "memory"
+    assert row["claimed"] > row["bound"]
+
+
+def test_fewer_bits_make_it_fit() -> None:
+    assert "fewer bits" in calc.check("DeepSeek R1 on 2 H100: 10 token/s").hardest.unless
+    assert calc.check("DeepSeek R1 in 1.58 bit on 2 H100: 10 token/s").possible
+
+
+def test_neighbours_are_of_the_same_class() -> None:
+    for text, mixture in (
+        ("gpt-oss-20b on RTX 4090: 100 token/s", True),
+        ("Llama 3 8B on one H100: 100 token/s at 8 users", False),
+    ):
+        check = calc.check(text)
+        pace = check.machine.device.memory_bandwidth
+        for near in check.near:
+            assert (conditions.model(near.row).experts is not None) == mixture
+            assert 1 / 3 <= conditions.machine(near.row).device.memory_bandwidth / pace <= 3
+            assert not any(name.startswith("prefill") for name in near.row.measured)
+    assert "none is of a mixture of experts" in str(calc.check("DeepSeek V3 on T4s x64: 9 token/s"))
+
+
+def test_what_is_over_the_bound_within_rounding_says_so() -> None:
+    text = "Llama 3.1 70B in bf16 on 4 H100: {} token/s for each of 64 users"
+    bound = calc.check(text.format(1)).held[0].bound
+    assert "possible: 100.3% of the bound, within the 0.5%" in str(
+        calc.check(text.format(f"{1.003 * bound:.6f}"))
+    )
 
 
 def test_each_device_is_read_by_its_key_and_its_name() -> None:
