@@ -108,6 +108,7 @@ def test_every_class_is_drawn() -> None:
     assert set().union(*(doors.kind_of(question.model) for question in drawn)) == {*doors.KINDS}
     assert {question.weights for question in drawn} == {*doors.WEIGHTS}
     assert {question.software for question in drawn} == {*doors.SOFTWARE}
+    assert sum(question.stages > 1 for question in drawn) > MANY["serving"] / 8
     for places in doors.PLACES.values():
         assert len({question.place for question in drawn} & {*places}) > 2
 
@@ -146,7 +147,8 @@ def asked_of(planner: str, question: doors.Serving) -> dict[str, Any]:
         return said
     if planner == "fit":
         kept = {name: said[name] for name in ("weights", "kv", "software") if name in said}
-        return kept | {"tensor": question.devices, "context": question.context}
+        cut = {"tensor": question.tensor, "stages": question.stages}
+        return kept | cut | {"context": question.context}
     if planner == "compare":
         return lengths | {"price": question.price, "kv": question.kv}
     if planner == "plan-service":

@@ -7,6 +7,7 @@ differs from version to version, and is read in the engine's source and in its l
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -41,6 +42,7 @@ OPTIONS = (
     *(
         "command",
         "tensor",
+        "stages",
         "attention",
         "experts",
         "copies",
@@ -54,6 +56,7 @@ OPTIONS = (
 VERSION = re.compile(r"\d+(?:\.\d+)*")
 MANY_SLICES = 4  # from which on SGLang captures graphs of more sequences
 LARGE = quantity("60 GiB")  # beyond which it leaves its `reserved_large` at least
+UNKNOWN_STEP = 8192  # tokens of a program whose limits are not in the data: as most engines
 SMALL = "a100"  # devices that vLLM takes for small whatever their memory, by how keys begin
 
 
@@ -156,6 +159,18 @@ def rules(key: str, version: str = "") -> Engine | None:
     if table is None:
         return None
     return _of_version(key, table, version or table["read_to"])
+
+
+def largest_step(key: str, device: Accelerator) -> tuple[int, float]:
+    """Return tokens and sequences of a step at most by a program's own server on a device.
+
+    >>> from calc import hardware
+    >>> largest_step("vllm", hardware.get("l40s")), largest_step("mlx", hardware.get("apple-m4"))
+    ((2048, 256), (8192, inf))
+    """
+    if key not in names():
+        return UNKNOWN_STEP, math.inf
+    return get(key).largest_step(device, visible(device))
 
 
 def names() -> tuple[str, ...]:

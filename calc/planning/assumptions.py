@@ -10,6 +10,7 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, RECURRENT
 from calc.core.elementwise import largest
 from calc.networks import transformer
+from calc.planning.choice import CANDIDATES
 from calc.planning.estimate import Estimate
 from calc.published.power import watts
 from calc.steps import held_memory
@@ -98,6 +99,15 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             "No bound is beaten by any program: of a first token that of a prompt read alone, of a"
             " token after it that of one sequence, of the rest what all devices do for all users;"
             " the bounds without overlap are those of the same loop."
+        )
+    if plan.chosen_by:
+        yield CANDIDATES
+    if plan.stages > 1:
+        yield (
+            f"Sequences share {plan.stages} batches, each in another of the stages of layers (PP);"
+            " prompts stream through them in the program's largest steps, and bounds take pieces as"
+            " small as can be. A stage sends two vectors of each token, and the fullest decides"
+            " memory."
         )
     start = plan.capacity.memories[-1].start
     yield from held_memory.assumptions(start)

@@ -214,8 +214,8 @@ class Plan(Estimate, Told):
                     "a file of options has users by their number: all else of"
                     " calc.planning.service.Clients has no option"
                 )
-        if self.experts > 1:
-            options["experts"] = self.experts
+        cuts = {"experts": self.experts, "stages": self.stages}
+        options |= {name: count for name, count in cuts.items() if count > 1}
         return files.options_text({"model": self.model, "hardware": self.machine, **options})
 
     def __repr__(self) -> str:
@@ -249,6 +249,7 @@ def plan(
     devices: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     tensor: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     copies: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    stages: int | None = None,
     experts: int | None = None,
     by: str | None = None,
     weights: Annotated[QuantityLike | None, "byte"] = None,
@@ -276,6 +277,8 @@ def plan(
     - `tensor`: devices that share each matrix (TP); those of a copy, all where it is left out
     - `copies`: of the model, which share batch or users evenly; those of attention (DP) beside
       `experts`
+    - `stages`: groups of a copy's devices that share out its layers (PP), each of `tensor` devices;
+      one where it is left out, unless `by` chooses more
     - `experts`: devices that whole experts are shared out to (EP); cut as all matrices where it is
       left out
     - `by`: cost, energy, tpot, ttft or throughput, by which the layout that is not said is chosen,
@@ -307,12 +310,13 @@ def plan(
     shared = {"devices": devices, "tensor": tensor, "copies": copies}
     counts |= {name: count for name, count in shared.items() if count is not None}
     server = Server(weights, kv, dtype, software, context)
-    answer = Plan.read(model, hardware, counts, server, Prices(price, pue, grid), link)
+    answer = Plan.read(model, hardware, counts, server, Prices(price, pue, grid), link, stages)
     if users is not None:
         answer = replace(answer, users=users if isinstance(users, Clients) else Clients(users))
     answer = cut(answer, experts)
     if by is not None:
-        answer = chosen_by(answer, one_of("plan(): by", by, RULES), [*shared.values()], experts)
+        rule = one_of("plan(): by", by, RULES)
+        answer = chosen_by(answer, rule, [*shared.values()], experts, stages)
     elif "devices" in answer.left_out:
         answer = advice.checked_to_fit(on_fewest_devices(answer))
     else:

@@ -24,6 +24,7 @@ from calc.catalog.models.weights import Weights, unless_said
 from calc.core import arguments
 from calc.core.arguments import number, whole_number
 from calc.core.device import Device
+from calc.core.elementwise import largest
 from calc.core.errors import InputError, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.steps.engine_start import Start
@@ -112,6 +113,7 @@ def fit(
     software: str | None = None,
     *,
     tensor: int | None = None,
+    stages: int | None = None,
     utilization: float | None = None,
     batched_tokens: int | None = None,
     sequences: int | None = None,
@@ -125,6 +127,7 @@ def fit(
     - `software`: vllm, sglang or tensorrt-llm, the newest that was measured on the device, or the
       version named, as in "vllm 0.19"; the one that usually serves there; "none" counts bytes alone
     - `tensor`: devices that share each matrix (TP); one where it is left out
+    - `stages`: groups of these devices that share out the layers (PP), of which the fullest decides
     - `utilization`: share of the memory that the program may take (gpu_memory_utilization of vLLM,
       mem_fraction_static of SGLang); its own where it has one
     - `batched_tokens`: tokens of a step at the most (max_num_batched_tokens); the server's own for
@@ -151,8 +154,8 @@ def fit(
         raise InputError(f"{checked.name} writes no tokens: engines that serve text cannot run it")
     slices = 1 if tensor is None else whole_number("tensor", tensor)
     machine = machines.of(device)
-    layout = Layout(tensor=slices)
-    machine.check_joins(slices)
+    layout = Layout(tensor=slices, pipeline=Layout.stages_of(checked, stages))
+    machine.check_joins(largest(layout.devices))
     layout.check(checked, machine)
     longest = checked.context
     length = longest if context is None else whole_number("context", context)

@@ -269,6 +269,7 @@ class Memory(Answer):
             **self.headline,
             "engine": self.program,
             "tensor": job.layout.tensor,
+            "stages": job.layout.pipeline,
             **values(self.start, "utilization step_tokens step_sequences"),
             **values(self, "context fits visible room"),
             "parts": [values(part, "name memory off how") for part in self.parts],

@@ -50,6 +50,7 @@ def compare(
     devices: QuantityLike | Mapping[str, QuantityLike] | None = None,
     tensor: int | None = None,
     copies: int | None = None,
+    stages: int | None = None,
     ttft: Annotated[QuantityLike | None, "s"] = None,
     tpot: Annotated[QuantityLike | None, "s"] = None,
     price: QuantityLike | Mapping[str, QuantityLike] | None = None,
@@ -73,6 +74,8 @@ def compare(
     - `tensor`: devices that share each matrix (TP); the best where it is left out
     - `copies`: of the model, or of its attention (DP) where its experts are shared out; one, or
       what makes so many `devices`, where it is left out
+    - `stages`: groups of a copy's devices that share out its layers (PP); the best where it is left
+      out: several beyond a domain, and over links without a switch
     - `ttft`: the longest time to the first token, "500 ms"; no limit where it is left out
     - `tpot`: the longest time per token, "20 ms" or "50 token/s"; no limit where it is left out
     - `price`: of a device, "3 USD/hour", or of that of each machine by its key; without it, no cost
@@ -126,13 +129,13 @@ def compare(
             raise InputError(f"compare(): {name} is one number; got {abbreviated(number)}")
     shared = [
         None if count is None else whole_number(f"compare(): {name}", count)
-        for name, count in (("tensor", tensor), ("copies", copies))
+        for name, count in (("tensor", tensor), ("copies", copies), ("stages", stages))
     ]
     entries: list[Entry] = []
     refused: list[InputError] = []
     for model, (place, paid, count) in product(shapes, zip(places, prices, counts, strict=True)):
         try:
-            start = plan(model, place, devices=1, price=paid, **options)
+            start = plan(model, place, tensor=1, stages=stages, price=paid, **options)
             own = None if count is None else _whole("devices", count)
             entries.append(_entry(start, candidates(start, own, *shared), by, limits))
         except InputError as error:
@@ -149,6 +152,7 @@ def compare(
         "devices": devices,
         "tensor": tensor,
         "copies": copies,
+        "stages": stages,
         "ttft": ttft,
         "tpot": tpot,
         "price": price,

@@ -87,12 +87,15 @@ class Deployment(Reported):
         values: dict[str, object] = {
             "model": hub_name(setup.model.key, self.given.get("model")),
             "tensor": group.tensor,
+            "stages": group.pipeline,
             "experts": group.experts,
             "copies": group.data if shared else here,
             "devices": group.devices,
             "share": f"{share:.3g}",
             "free": f"{(share - kept) / (1 - kept):.2f}",
-            "sequences": min(pool.replica.slots, pool.replica.chunk),  # each writes a token a step
+            "sequences": min(
+                pool.replica.slots, pool.replica.at_most
+            ),  # each writes a token a step
             "tokens": pool.replica.chunk,
             "length": min(setup.model.context, longest),
         }
@@ -100,6 +103,9 @@ class Deployment(Reported):
             engine.has("attention", "copies of attention that share experts out (DP and EP)")
         cut = "attention" if shared else "tensor"
         options = ["command", cut, "memory", "sequences", "tokens", "length"]
+        if group.pipeline > 1:
+            engine.has("stages", "stages that share out the layers (PP)")
+            options.append("stages")
         if group.experts > 1:
             options.append("experts")
         if copies and here > 1:

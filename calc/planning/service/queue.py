@@ -147,6 +147,13 @@ class Replica:
     """Steps for which prompts wait for others, beside sequences that write."""
     mixes: bool = True
     """Whether a step that reads prompts writes too; else all that write wait until it is done."""
+    batches: int = 1
+    """Batches that fill the stages of a pipeline at once, each of which reads a chunk in a step."""
+
+    @property
+    def at_most(self) -> int:
+        """Tokens of a step at most, of all its batches."""
+        return self.batches * self.chunk
 
     def run_by(self, software: Software) -> Replica:
         """The same as a program runs it: its own time for a request, and what its steps mix."""
@@ -266,9 +273,9 @@ class Replica:
         return late, mean, max(written.busy, load)
 
     def _pieces(self, tokens: float, sequences: Counts | int) -> tuple[Floats, Counts]:
-        """How many steps a prompt takes beside so many sequences, and what each reads."""
+        """How many steps a prompt takes beside sequences, and what a batch reads in each."""
         pieces = numpy.maximum(1.0, numpy.ceil(tokens / self._room(sequences)))
-        return pieces, numpy.ceil(tokens / pieces).astype(int)
+        return pieces, numpy.minimum(numpy.ceil(tokens / pieces), self.chunk).astype(int)
 
     def _beside(self, sequences: Counts | int) -> Any:
         """Sequences that write in a step that reads."""
@@ -276,7 +283,7 @@ class Replica:
 
     def _room(self, sequences: Counts | int) -> Any:
         """Tokens of prompts that a step reads, beside those that it checks of sequences."""
-        return numpy.maximum(1, self.chunk - self.steps.checked * self._beside(sequences))
+        return numpy.maximum(1, self.at_most - self.steps.checked * self._beside(sequences))
 
     def _reading(self, count: Counts, alone: Floats, demand: Demand) -> Floats:
         """What a prompt adds to the steps of so many sequences."""
@@ -286,20 +293,23 @@ class Replica:
         more = steps.together[tokens + read] - steps.together[tokens]
         if steps.launched:
             more = numpy.maximum(more, steps.launched - alone)
-        added: Floats = pieces * more + steps.attended * demand.looked_at
+        looked_at = demand.looked_at * numpy.minimum(1, pieces * read / demand.computed)
+        added: Floats = pieces * more + steps.attended * looked_at
         return added
 
     def _alone(self, tokens: float, demand: Demand, sequences: int) -> float:
         """How long a prompt of so many tokens takes beside a batch, with no other prompt."""
         pieces, read = self._pieces(tokens, sequences)
         positions = demand.looked_at * (tokens / demand.computed) ** 2
+        positions *= min(1.0, float(pieces * read / tokens))
         return float(pieces) * self._step(demand, sequences, read) + self.steps.attended * positions
 
     def _service(self, demand: Demand, sequences: int) -> float:
         """Time that a prompt keeps others waiting: its share of a step that is full."""
         room = self._room(sequences)
-        full = self._step(demand, sequences, room)
-        return float(demand.computed / room * full + self.steps.attended * demand.looked_at)
+        full = self._step(demand, sequences, numpy.minimum(room, self.chunk))
+        positions = demand.looked_at / self.batches
+        return float(demand.computed / room * full + self.steps.attended * positions)
 
     def _step(self, demand: Demand, sequences: int, read: Counts | int) -> float:
         """A step that reads so many tokens beside a batch, without what they look at."""

@@ -166,7 +166,8 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
         if drafts is not None:
             drafting = answers_of(drafts, lengths, most, slots)
             steps = with_draft(steps, drafting.decided_by, service.drafted, service.written)
-        yield answers, Replica(steps, memory, chunks[0], slots).run_by(setup.software)
+        replica = Replica(steps, memory, chunks[0], slots, batches=int(group.pipeline))
+        yield answers, replica.run_by(setup.software)
 
 
 def job_of(setup: Setup, group: Layout) -> Job:
@@ -202,7 +203,7 @@ def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> floa
     if machine.most_joined == 1:
         return 0.0
     cache = transformer.kv_cache(setup.model, service.demand.prompt, setup.job.formats.kv)
-    devices = min((int(answers.group.tensor) for answers, _ in replicas), default=1)
+    devices = min((answers.job.cache_devices for answers, _ in replicas), default=1)
     link = communication.sending(min(machine.domain + 1, machine.most_joined), machine)
     return float((cache / (devices * link)).m_as("s"))
 
