@@ -225,7 +225,7 @@ def _devices_of(
         found = devices / (tensor * stages) if copies is None else copies
         if largest(abs(found * tensor * stages - devices)) or largest(found % 1):
             raise InputError(
-                "devices are tensor times copies, and times stages where there are any; got"
+                "devices are tensor times stages times copies; got"
                 f" {marked('devices', devices)} with {told}: leave one of them out"
             )
         shared = found

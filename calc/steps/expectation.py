@@ -368,10 +368,8 @@ class Account:
         Each is in another stage, and begins again when it has passed them all; or they `follow`
         one another through them once.
         """
-        layout, layers = job.layout, job.model.layers
-        stages, host = layout.pipeline, self.times.get("host", NO_TIME)
-        work = self.total - host
-        kinds = {kernel.kind for kernel in launched}
+        layout, layers, work = job.layout, job.model.layers, self.total
+        stages, kinds = layout.pipeline, {kernel.kind for kernel in launched}
         ends = {
             kernel.name: kernel.timed(self.made.machine, self.made.program)[0]
             for kernel in launched
@@ -381,10 +379,8 @@ class Account:
         full = int(job.layers_of_a_stage) / layers
         last = max(0.0, 1 - (stages - 1) * full)
         slowest = work * maximum(full * (1 - end), last * (1 - end) + end)
-        for part, time in self.times.items():
-            if part != "host":
-                self.times[part] = time * (count / stages)
-        alone = work + host + self.pass_on(layout, vectors)
+        self.times |= {part: time * (count / stages) for part, time in self.times.items()}
+        alone = work + self.pass_on(layout, vectors)
         whole = alone + (count - 1) * slowest if follow else _longer(alone, count * slowest)
         self.times["bubble"] = whole - self.total
 
@@ -574,6 +570,7 @@ def serving_pass(job: Job, tokens: Tokens, piece: float = 0.0) -> Parts:
     18.67 ms
     >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(pipeline=4))
     >>> print(serving_pass(job, Tokens(writing=32, context=1100)).total)
+    48.54 ms
     """
     fit: Any = True
     if tokens.writes and job.copies_of_caches > 1:
@@ -609,11 +606,11 @@ def _serving_pass(job: Job, tokens: Tokens, piece: float, shared_caches: bool) -
         among = max(1, slices // model.cache_heads)
         times, sent = 2 * model.caching_layers, load.writing * job.attended_size / slices
         account.add_messages("caches", times, "all_to_all", sent, among)
+    if staged:
+        account.wait_for_stages(job, launched, vectors, count, follow=not tokens.writes)
     best = account.total
     account.add_host(load.writing)
     account.add_rates_not_sustained(best, model, tokens.reads)
-    if staged:
-        account.wait_for_stages(job, launched, vectors, count, follow=not tokens.writes)
     return account.parts(("serving", model.experts is not None))
 
 

@@ -25,12 +25,18 @@ def test_every_spelling_is_of_an_option_and_none_is_ours() -> None:
     assert not strings & set(_ours())
 
 
-@pytest.mark.parametrize("theirs", ["-tp", "--tp", "--tensor-parallel-size"])
-def test_an_engines_option_is_ours(theirs: str) -> None:
-    told = [f"calc: {theirs} is --tensor here"]
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        *((theirs, "--tensor") for theirs in ("-tp", "--tp", "--tensor-parallel-size")),
+        *((theirs, "--stages") for theirs in ("-pp", "--pp_size", "--pipeline-parallel-size")),
+    ],
+)
+def test_an_engines_option_is_ours(theirs: str, ours: str) -> None:
+    told = [f"calc: {theirs} is {ours} here"]
     words = ["llama-3-8b", theirs, "2"]
-    assert in_our_words(parser_of("fit"), words) == (["llama-3-8b", "--tensor", "2"], told)
-    assert in_our_words(parser_of("fit"), [f"{theirs}=2"]) == (["--tensor=2"], told)
+    assert in_our_words(parser_of("fit"), words) == (["llama-3-8b", ours, "2"], told)
+    assert in_our_words(parser_of("fit"), [f"{theirs}=2"]) == ([f"{ours}=2"], told)
 
 
 def test_what_was_taken_is_told_with_an_answer_alone(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,7 +65,7 @@ def test_what_was_taken_is_told_with_an_answer_alone(capsys: pytest.CaptureFixtu
     ("line", "told"),
     [
         ("roofline h100 --tp 4", "--tp is --tensor here, which calc roofline does not take"),
-        ("fit llama-3-8b h100 --pp 4", "stages of a pipeline are cut by plan-training"),
+        ("fit llama-3-8b h100 --num-prompts 4", "requests are so many a second, --rate"),
     ],
 )
 def test_an_option_that_is_not_there_is_told(

@@ -120,6 +120,7 @@ def test_every_option_is_known_to_be_filled_in() -> None:
     named = {
         "model",
         "tensor",
+        "stages",
         "experts",
         "copies",
         "devices",

@@ -337,7 +337,7 @@ def test_what_would_make_it_fit() -> None:
     )
     large = plan("llama-3-70b", H100, prompt=1000, generated=200, batch=10**5, devices=64)
     nowhere, batch = large.explained().what_would_change
-    assert nowhere == "It fits on 720 devices as TP8 × 90."
+    assert nowhere == "It fits on 576 devices as TP8 PP8 × 9."
     assert batch == f"Batch {large.largest_batch.magnitude:.0f} fits."
     assert small.answer.endswith("does not fit, 64.73 GiB too little on each")
     assert re.search("GiB +of 72.85 GiB: does not fit", small.table())
@@ -526,8 +526,11 @@ BAD = [
     ({"batch": "8 token"}, "batch must be a whole number from 1; got '8 token'"),
     ({"batch": "x"}, "batch: cannot read 'x'"),
     ({"batch": 2, "users": 2}, r"plan\(\) takes batch, .* or users, .*; got both"),
-    ({"devices": 8, "tensor": 4, "copies": 3}, "tensor times copies; got devices=8 with tensor=4"),
-    ({"devices": 8, "tensor": 3}, "devices are tensor times copies; got devices=8 with tensor=3"),
+    ({"devices": 8, "tensor": 4, "copies": 3}, "stages times copies; got devices=8 with tensor=4"),
+    (
+        {"devices": 8, "tensor": 3},
+        "devices are tensor times stages times copies; got devices=8 with tensor=3",
+    ),
     ({"devices": 8, "copies": 3}, "devices=8 are no whole number for each of copies=3"),
     ({"copies": 2}, "each of copies=2 needs a sequence of the batch; got batch=1"),
     ({"by": "beauty"}, r"plan\(\): by must be one of cost, .*; got 'beauty'"),
@@ -553,7 +556,7 @@ BAD = [
     ({"price": "3 EUR/hour"}, "price: cannot read '3 EUR/hour'"),
     ({"link": "3 GB"}, "link must be one positive quantity in byte/s"),
     ({"dtype": "fp3"}, "has no dense peak for 'fp3'"),
-    ({"batch": 10**9}, r"does not fit on 32 .* It fits on \d+ devices as TP8 × \d+\. Batch \d"),
+    ({"batch": 10**9}, r"does not fit on 32 .* It fits on \d+ devices as TP8 PP4 × \d+\. Batch \d"),
 ]
 
 

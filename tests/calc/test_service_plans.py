@@ -336,7 +336,7 @@ def test_limits_that_cannot_be_kept() -> None:
         flatly(plan_service, "llama-3-8b", "dgx-h100", **(asked | {"tpot": "1 ms"}))
     with pytest.raises(InputError, match=r"take \d+ devices, and devices=1 allows no more"):
         small(rate=100, devices=1)
-    with pytest.raises(InputError, match=r"Llama 3 405B does not fit on TP8 .* holds 0 tokens"):
+    with pytest.raises(InputError, match=r"Llama 3 405B does not fit on TP4 PP2 .* holds 0 tokens"):
         flatly(plan_service, "llama-3-1-405b", "rtx-4090-8", **ASKED)
 
 

@@ -127,7 +127,7 @@ def _served(
     checked, written, cached_position = steps.checked, steps.written, steps.cached
     attended, launched = steps.attended, steps.launched
     chunk, memory, mixes, waits = replica.at_most, replica.memory, replica.mixes, replica.waits
-    piece = replica.chunk
+    of_a_batch = replica.chunk
     slots = min(replica.slots, steps.most_sequences)
     # Requests whose arrival is known: of clients the next one comes when an answer is whole.
     asked = total if clients is None else min(clients, total)
@@ -207,9 +207,9 @@ def _served(
                 room -= piece
                 taken += piece
                 looked_at += piece * (before + piece / 2)
-            if taken > piece:  # by batches in other stages, whose pieces pass at the same time
-                looked_at *= piece / taken
-                taken = piece
+            if taken > of_a_batch:  # by others besides, which fill other stages meanwhile
+                looked_at *= of_a_batch / taken
+                taken = of_a_batch
             time = attended * looked_at
             if mixes:
                 ahead = 1
