@@ -104,6 +104,7 @@ def linked_counts(setup: Setup) -> tuple[int, ...]:
     """Those of them that the devices' links allow: all, or parts of a domain and whole ones."""
     if setup.link is not None:
         return Layout.slices_of(setup.model)
+    setup.machine.check_joins(setup.stages)
     counts, most = Layout.slices_of(setup.model, setup.machine), setup.machine.most_joined
     return tuple(count for count in counts if count * setup.stages <= most)
 
