@@ -8,7 +8,7 @@ attributes of derivations a number is made a third larger; in code a comparison,
 number or a condition becomes its neighbour, as `>` is of `>=`, or an argument is left out. Each is
 planted in a copy of the checkout and looked for by what is fastest: the tests of that file, for
 numbers that pages quote the published values, the hand-checked rows of tables and the alt texts
-that `python -m tools.pages` writes, and only then all tests of `calc`, until one tells. What
+that `tools/pages/alt_texts.py` writes, and only then all tests of `calc`, until one tells. What
 survives stands in the list at the end, with file and line. A seed always chooses the same faults in
 the same order, so `--after 20` goes on where a run ended that had tried 20 of them.
 """
@@ -330,7 +330,7 @@ def published() -> dict[str, list[str]]:
 
 
 def alt_texts_change() -> bool:
-    """Whether `python -m tools.pages` would write other words under a figure."""
+    """Whether `python -m tools.pages.alt_texts` would write other words under a figure."""
     written = importlib.import_module("tools.pages.alt_texts").pages()
     return any(Path(name).read_text(encoding="utf-8") != text for name, text in written.items())
 
