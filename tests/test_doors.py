@@ -286,9 +286,7 @@ def known(question: doors.Serving) -> Any:
     return facts("plan", question.model, question.place, question.asked)
 
 
-@pytest.mark.parametrize(
-    ("model", "place"), [("gpt-oss-20b", "rtx-4080"), ("llama-3.1-70b", "h100")]
-)
+@pytest.mark.parametrize(("model", "place"), [("gpt-oss-20b", "t4"), ("llama-3.1-70b", "h100")])
 def test_what_would_make_it_fit_does(model: str, place: str) -> None:
     """Each change that is told with what is fitted, asked for again on a command line."""
     told = json.loads(doors.run("fit", model, place, "--json"))
@@ -301,7 +299,7 @@ def test_what_would_make_it_fit_does(model: str, place: str) -> None:
         assert again["fits"], way
     if model == "gpt-oss-20b":
         first = told["ways"][0]["settings"]
-        assert first.keys() == {"utilization", "context"}  # neither of them is enough alone
+        assert {"utilization", "context"} < first.keys()  # neither of them is enough alone
 
 
 # ---- Where the memory's ± covers the edge

@@ -20,7 +20,7 @@ def _place(plan: Estimate) -> str:
     """On what the devices add up their results."""
     if plan.link is not None:
         return f"in rings of {plan.link} each way"
-    machine, most = plan.machine, largest(plan.one_copy.devices)
+    machine, most = plan.machine.hosted, largest(plan.one_copy.devices)
     if machine.domain == 1:
         return f"over the ports of {machine.name}, {machine.ports} each way"
     inside = f"on {machine.name}, where {machine.domain} devices have {machine.bandwidth} each way"
@@ -51,6 +51,12 @@ def caveats(plan: Estimate) -> Iterator[str]:
         yield f"{_sentence(plan.expected.missing)}."
     if largest(plan.devices) == 1:
         return
+    host = plan.machine.hosted
+    if plan.link is None and host is not plan.machine:
+        yield (
+            f"{host.name}, each at the {host.bandwidth} each way that are published: a board that"
+            " gives cards fewer lanes has less."
+        )
     if model.experts is not None and plan.experts == 1:
         yield (
             "Experts are cut like all matrices: layouts that share out whole experts or sequences"

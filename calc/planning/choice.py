@@ -162,7 +162,7 @@ def choose(
         tried = [
             best
             for size in sizes
-            if (size.one_copy.devices.magnitude <= size.machine.domain) is near
+            if (size.one_copy.devices.magnitude <= size.machine.hosted.domain) is near
             and (best := at_best_batch(size, by, limits, batch_is_said)) is not None
         ]
         if known := [size for size in tried if size.expected is not None] or tried:

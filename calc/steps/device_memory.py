@@ -187,7 +187,7 @@ def advised(memory: Memory) -> Memory:
     >>> from calc import Job
     >>> job = Job.of("llama-3-8b", "rtx-4080", software="vllm 0.19")
     >>> [way.settings for way in advised(of(job, 8192)).lacks.ways]
-    [{'weights': 'fp8'}]
+    [{'weights': 'fp8'}, {'tensor': 2}]
     """
     arguments.check_is(Memory, "memory", memory, "what calc.device_memory.of returns")
     if memory.lacks is None:

@@ -486,6 +486,8 @@ class Job:
             ("trained", Training, "calc.finetuning.Adapters, or left out"),
         ):
             check_is(kind, name, getattr(self, name), home)
+        if isinstance(self.machine, Machine) and largest(self.layout.devices) > 1:
+            object.__setattr__(self, "machine", self.machine.hosted)
 
     @property
     def device(self) -> Device:

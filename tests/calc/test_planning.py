@@ -17,6 +17,7 @@ from calc import InputError, hardware, machines, models, quantity
 from calc.catalog.machines import Machine
 from calc.core.records import DATA
 from calc.planning import Bounds, Plan, device_counts, plan
+from calc.steps import communication, device_memory
 from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
 
 H100 = hardware.H100
@@ -613,8 +614,24 @@ def test_bad_models_and_devices(model: Any, device: Any, sentence: str) -> None:
 
 
 def test_no_link_no_other_devices() -> None:
-    with pytest.raises(InputError, match=r"no link of NVIDIA L4 to others: take .*--link"):
-        plan("llama-3-8b", "l4", prompt=100, generated=20, devices=2)
+    with pytest.raises(InputError, match=r"no link of NVIDIA T4 to others: take .*--link"):
+        plan("llama-3-8b", "t4", prompt=100, generated=20, devices=2)
+    with pytest.raises(InputError, match=r"joined by PCIe through the host has 8 devices"):
+        plan("llama-3-8b", "rtx-3090", prompt=100, generated=20, devices=16)
+
+
+def test_cards_whose_one_link_is_pcie_work_together_over_the_host() -> None:
+    """Two RTX 3090 at their 31.5 GB/s each way, by curves of PCIe alone and never of a switch."""
+    asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "devices": 2}
+    answer = plan("llama-3-8b", "rtx-3090", **asked)
+    assert answer.job.machine.fabric == "pcie"
+    assert "messages as on Server with eight L40S" in answer.stands_on
+    [said] = (note for note in answer.caveats if "joined by PCIe through the host" in note)
+    assert "31.5 GB/s" in said
+    assert plan("llama-3-8b", "rtx-3090", **asked | {"devices": 1}).job.machine.fabric == "none"
+    least = communication.least_time("all_reduce", "64 MiB", 2, "rtx-3090")
+    assert least.m_as("s") == pytest.approx(2 * (2 - 1) / 2 * 2**26 / 31.5e9)
+    assert device_memory.fit("llama-3-8b", "rtx-3090", "vllm 0.19", tensor=2, context=8192).fits
 
 
 def test_the_parts_of_an_expectation_by_hand() -> None:

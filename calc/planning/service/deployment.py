@@ -81,7 +81,11 @@ class Deployment(Reported):
         longest = int((service.trace.prompts + service.trace.answers).max())
         group = pool.group
         shared = group.experts > 1 and group.data > 1  # by copies of attention, of one server
-        here = 1 if shared else min(pool.count, max(1, setup.machine.domain // int(group.devices)))
+        here = (
+            1
+            if shared
+            else min(pool.count, max(1, setup.machine.hosted.domain // int(group.devices)))
+        )
         copies = "copies_dense" if setup.model.experts is None else "copies"
         copies = next((name for name in (copies, "copies") if name in engine.options), "")
         values: dict[str, object] = {

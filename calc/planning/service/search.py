@@ -182,7 +182,7 @@ def _chunks(service: Service) -> tuple[int, ...]:
 def _groups(setup: Setup) -> list[Layout]:
     """Groups within a domain; where none holds a request, the smallest beyond one that do."""
     known = list(groups(setup))
-    near = [group for group in known if group.devices <= setup.machine.domain]
+    near = [group for group in known if group.devices <= setup.machine.hosted.domain]
     holding = [group for group in known if _memory(setup, group).fits]
     if not holding or any(group in near for group in holding):
         return near
@@ -199,7 +199,7 @@ def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> floa
 
     It goes out of the machine where it has ports, and else within it.
     """
-    setup, machine = service.setup, service.setup.machine
+    setup, machine = service.setup, service.setup.machine.hosted
     if machine.most_joined == 1:
         return 0.0
     cache = transformer.kv_cache(setup.model, service.demand.prompt, setup.job.formats.kv)

@@ -237,7 +237,7 @@ def _ways_to_fit(run: Task) -> Iterator[str]:
 
 def _counts(run: Task, on_progress: Progress | None) -> Iterator[int]:
     """Numbers of devices to choose from: parts of a domain, and domains, by doubling."""
-    domain = run.machine.domain
+    domain = run.machine.hosted.domain
     counts = [2**power for power in range(domain.bit_length()) if 2**power < domain]
     count = domain
     while count <= min(MOST_DEVICES, run.machine.most_joined):
