@@ -362,7 +362,7 @@ def test_groups_of_copies_that_share_experts_out_are_taken() -> None:
 
 
 def test_two_pools_need_something_to_send_and_a_way() -> None:
-    for machine, more in (("dgx-h100", {"generated": 1, "generated_spread": 0}), ("l4", {})):
+    for machine, more in (("dgx-h100", {"generated": 1, "generated_spread": 0}), ("t4", {})):
         with pytest.raises(InputError, match="two pools need a link between devices"):
             flatly(
                 plan_service, "llama-3-8b", machine, **(ASKED | {"pools": "disaggregated"} | more)
