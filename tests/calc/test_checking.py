@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 from pathlib import Path
@@ -22,7 +23,6 @@ from tests.calc.drawn_claims import NEEDED, drawn
 from tests.calc.odd_values import SEED
 from tests.rows import each_row
 
-FACTS = Path(__file__).parents[3] / "shared" / "facts" / "2026"
 TWOFOLD = 2.0
 FOUND = 0.95  # of what is twice as fast as can be
 
@@ -343,20 +343,31 @@ def test_closed_loops_are_possible_by_their_times() -> None:
         assert verdict(f"{claim}, {row['clients']} users: {times}").possible, row.id
 
 
-@pytest.mark.skipif(not FACTS.is_dir(), reason="needs the results of MLPerf")
-@pytest.mark.parametrize(
-    ("file", "checked"),
-    [
-        ("mlperf_inference_v6.0.csv", 191),
-        ("mlperf_training_v5.1.csv", 47),
-        ("mlperf_training_v6.0.csv", 3),
-    ],
-)
-def test_no_result_of_mlperf_is_impossible(file: str, checked: int) -> None:
-    answer = check_file(FACTS / file)
+COLUMNS = {  # of a file of MLCommons, and what a published row calls them
+    "accelerator": "device",
+    "total_accelerators": "num_devices",
+    "model": "model",
+    "scenario": "scenario",
+    "software": "software",
+    "weight_dtype": "dtype_weights",
+}
+
+
+@pytest.mark.parametrize("times", [1, 100])
+def test_results_of_mlperf_are_possible_and_not_a_hundred_times(times: int, tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    results = [row for row in rows("serving") if row.source.startswith("mlperf-inference")]
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["id", *COLUMNS, "result", "units"])
+        for row in results:
+            said = [row[name] for name in COLUMNS.values()]
+            table.writerow([row.id, *said, times * row.measured["output_tokens_per_s"], "Tokens/s"])
+    answer = check_file(path)
     assert isinstance(answer, Checks)
-    assert len(answer.checked) >= checked
-    assert all(check.possible for check in answer.checked.values())
+    assert len(answer.checked) > 60
+    possible = [check.possible for check in answer.checked.values()]
+    assert all(possible) if times == 1 else sum(possible) < (1 - FOUND) * len(possible)
 
 
 def test_files_of_benchmarks_and_of_mlperf(tmp_path: Path, command: Command) -> None:

@@ -667,7 +667,11 @@ def test_what_was_not_measured_is_a_share_of_the_peak_that_says_so() -> None:
     made = plan("llama-3-8b", "mi300x", prompt=1000, generated=20)
     assert made.expected is not None
     matrices = 2 * (8_030_261_248 - 128_256 * 4096 - 65 * 4096)
-    assert made.expected.time_per_token.m_as("s") == pytest.approx(matrices / 4.15e12, rel=0.7)
+    writing = made.expected.writing
+    least = matrices / 4.15e12  # of all matrices once; each kernel's start and its waves are beside
+    assert least < writing["gemm"].m_as("s") < 1.2 * least
+    total = writing.total.m_as("s")
+    assert made.expected.time_per_token.m_as("s") == pytest.approx(total, rel=0.01)
     (attention,) = (
         line for line in str(made.expected.reading).splitlines() if line.startswith("attention")
     )
