@@ -227,6 +227,7 @@ def test_a_line_that_was_cut_off_is_made_again(tmp_path: Path, table: polars.Dat
     again = path.read_text().splitlines()
     assert len(again) == 13
     assert again[:-1] == whole[:-1], "the rows before stay as they were"
+    assert json.loads(again[-1]).keys() == json.loads(whole[-1]).keys(), "nothing is left of it"
 
 
 WRONG_VALUES: list[tuple[str, Any]] = [
