@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -235,6 +236,19 @@ def starting(written: str) -> Starting:
     return Starting(table["name"], version or serve["read_to"], serve["read_in"], options, later)
 
 
+def starting_as(written: str, planned: str) -> Starting:
+    """How an engine is started: of the version named, or of that which a plan stands on, if known.
+
+    >>> starting_as("vllm", "vLLM 0.24.0").version, starting_as("sglang", "vLLM 0.24.0").version
+    ('0.24.0', '0.5.23')
+    """
+    (own, other) = map(_named, (written, planned))
+    if own and other and own[0] == other[0] and not own[2]:
+        with suppress(InputError):  # of a version whose options were not read, the last is taken
+            return starting(planned)
+    return starting(written)
+
+
 def _named(written: str) -> tuple[str, dict[str, Any], str] | None:
     """Key and table of the engine that is meant, and its version where one is named."""
     for key, table in _tables().items():
@@ -256,14 +270,16 @@ def visible(device: Accelerator) -> Quantity:
     return device.memory_capacity * visible_share()
 
 
-def is_visible_known(device: Accelerator) -> bool:
-    """Whether a log says what programs find of a device's memory.
+def visible_by(device: Accelerator) -> str:
+    """By what it is known that programs find so much of a device's memory; "" where it is not.
 
     >>> from calc import hardware
-    >>> is_visible_known(hardware.get("h100"))
-    True
+    >>> visible_by(hardware.get("h100")), visible_by(hardware.get("a10g"))
+    ('by their logs', 'by an account of it')
     """
-    return device.key in _visible()
+    if (record := _visible().get(device.key)) is None:
+        return ""
+    return "by their logs" if record.provenance.kind == "measured" else "by an account of it"
 
 
 @cache
@@ -289,6 +305,7 @@ def _shares() -> list[float]:
     return [
         float((record.quantity / hardware.get(key).memory_capacity).m_as(""))
         for key, record in _visible().items()
+        if record.provenance.kind == "measured"
     ]
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from calc.catalog import engines
-from calc.core.arguments import counted, whole_number
+from calc.core.arguments import counted, one_of, whole_number
 from calc.core.arrays import numpy
 from calc.core.elementwise import divisors, largest, smallest
 from calc.core.errors import InputError, marked, marked_all
@@ -52,6 +52,21 @@ CANDIDATES = (
 )
 OR_LINK = ', or give its bandwidth each way, link (--link "32 GB/s")'
 EXPECTED, UPPER = "what is expected", "the bounds without overlap"
+
+
+def rule(who: str, by: str, prices: Sequence[object]) -> str:
+    """Return a rule by its name, refused where it goes by cost and no price is given.
+
+    >>> rule("plan", "energy", [None])
+    'energy'
+    """
+    one_of(f"{who}(): by", by, RULES)
+    if by == "cost" and all(price is None for price in prices):
+        raise InputError(
+            f"{marked('by', by)} goes by what devices cost, of which nothing is known: it needs"
+            f" {marked('price')}"
+        )
+    return by
 
 
 def groups(setup: Setup) -> Iterator[Layout]:

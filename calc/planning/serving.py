@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.core.arguments import one_of
 from calc.core.errors import InputError
 from calc.core.fixed import Fixed
 from calc.core.law import AT_LEAST_ONE
@@ -19,7 +18,7 @@ from calc.core.report import Answer, Table, common_first
 from calc.core.units import QuantityLike
 from calc.planning import advice, assumptions, drawing, expectation, files, report
 from calc.planning.capacity import on_fewest_devices
-from calc.planning.choice import RULES, check_devices, chosen_by, cut
+from calc.planning.choice import check_devices, chosen_by, cut, rule
 from calc.planning.estimate import UNASKED, Estimate
 from calc.planning.nouns import Prices, Server
 from calc.planning.service.loops import Clients
@@ -315,8 +314,8 @@ def plan(
         answer = replace(answer, users=users if isinstance(users, Clients) else Clients(users))
     answer = cut(answer, experts)
     if by is not None:
-        rule = one_of("plan(): by", by, RULES)
-        answer = chosen_by(answer, rule, [*shared.values()], experts, stages)
+        asked = rule("plan", by, [price])
+        answer = chosen_by(answer, asked, [*shared.values()], experts, stages)
     elif "devices" in answer.left_out:
         answer = advice.checked_to_fit(on_fewest_devices(answer))
     else:

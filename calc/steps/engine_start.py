@@ -208,7 +208,7 @@ class Start:
         off: Quantity = self.engine["error"].to("GiB") + self._unlike
         if self.engine.counted_as and "counted_error" in self.engine:
             off = off + self.engine["counted_error"] * self._peak()[0]
-        if self.memory is None and not engines.is_visible_known(self.device):
+        if self.memory is None and not engines.visible_by(self.device):
             off = off + self.device.memory_capacity * engines.visible_spread() * self.utilization
         if self.links_unknown:
             off = off + self.engine["apart"]

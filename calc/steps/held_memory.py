@@ -298,8 +298,8 @@ def assumptions(start: Start) -> Iterator[str]:
     engine = start.engine
     if start.memory is not None:
         yield f"Programs find {start.visible} of {start.device.memory_capacity}, as given."
-    elif engines.is_visible_known(start.device):
-        yield f"Programs find {start.visible} of {start.device.memory_capacity}, by their logs."
+    elif by := engines.visible_by(start.device):
+        yield f"Programs find {start.visible} of {start.device.memory_capacity}, {by}."
     left = start.visible * (1 - start.utilization)
     if engine.rule == "static":
         yield (
@@ -340,7 +340,7 @@ def caveats(start: Start) -> Iterator[str]:
         )
         return
     engine, device = start.engine, start.device
-    if start.memory is None and not engines.is_visible_known(device):
+    if start.memory is None and not engines.visible_by(device):
         yield (
             f"Programs find {engines.visible_share():.0%} of {device.memory_capacity}, as on"
             " other devices in the median: no log of this one was read."

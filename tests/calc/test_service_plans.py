@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calc import InputError, inference, machines, plan_service, quantity
+from calc import InputError, Limits, Load, Server, inference, machines, plan_service, quantity
 from calc.catalog.intervals import MEASURED, PEAKS, Around
 from calc.core.nouns import arguments_of
 from calc.laws import speculation
@@ -456,6 +456,16 @@ def test_prices_rank_and_who_serves_nobody_is_told() -> None:
     assert len(plans.text().splitlines()) <= 20
     with pytest.raises(InputError, match="does not fit on TP1 of NVIDIA T4"):
         plan_services("qwen-3-32b", ["t4"], **arguments_of(plan_service, SEVERAL))
+
+
+def test_what_is_advised_where_memory_lacks_is_taken_and_fits() -> None:
+    asked = (Load(0.01, prompt=1000, generated=200), Limits("9 s", "500 ms"))
+    with pytest.raises(InputError, match="whose lengths differ") as refused:
+        plan_service("llama-3-8b", "t4", *asked)
+    assert "It fits with weights fp8: " in str(refused.value)
+    assert plan_service("llama-3-8b", "t4", *asked, server=Server(weights="fp8")).devices == 1
+    with pytest.raises(InputError, match=r"settings of vLLM .* that calc fit takes: utilization"):
+        plan_service("gpt-oss-20b", "t4", *asked)
 
 
 def test_the_command_takes_several(command: Command) -> None:

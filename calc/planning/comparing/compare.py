@@ -17,7 +17,7 @@ from calc.catalog import machines as known_machines, models as known_models
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.core.arguments import as_list, counted, one_of, whole_number, whole_numbers
+from calc.core.arguments import as_list, counted, whole_number, whole_numbers
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -25,13 +25,13 @@ from calc.planning import advice
 from calc.planning.choice import (
     EXPECTED,
     QUANTITIES,
-    RULES,
     UPPER,
     candidates,
     choose,
     known,
     largest_kept,
     most_at_once,
+    rule,
     value_of,
     with_batch,
 )
@@ -121,7 +121,7 @@ def compare(
         if longest is not None
     }
     if by is not None:
-        one_of("compare(): by", by, RULES)
+        rule("compare", by, prices)
     by = by or ("cost" if any(paid is not None for paid in prices) else "energy")
     single = {"prompt": prompt, "generated": generated, "users": users}
     for name, number in (*single.items(), *(("devices", count) for count in counts)):

@@ -48,7 +48,8 @@ class Deployment(Reported):
     @cached_property
     def lines(self) -> list[str]:
         """The script: what is planned and what is to be known as comments, and the commands."""
-        planned = f"{self.answer}; {self.engine.name} {self.engine.version}"
+        options = f"options of {self.engine.name} {self.engine.version}"
+        planned = f"{self.answer}; planned with {self.service.setup.software.title()}, {options}"
         return [f"# {planned}", *(line for pool in self.design.pools for line in self._of(pool))]
 
     @property
