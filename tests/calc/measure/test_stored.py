@@ -9,7 +9,7 @@ import pytest
 from calc.core.records import DATA
 from tests.book.rendered import REPOSITORY
 
-FOLDERS = ("measured", "published")
+FOLDERS = ("measured", "computed", "published")
 DIGESTS = dict(
     reversed(line.split())
     for line in (REPOSITORY / "tests" / "recorded.sha256").read_text("utf-8").splitlines()
@@ -25,5 +25,5 @@ def test_every_file_of_measurements_has_a_digest() -> None:
 @pytest.mark.parametrize("name", DIGESTS)
 def test_measurements_are_as_they_were_stored(name: str) -> None:
     found = hashlib.sha256((DATA / name).read_bytes()).hexdigest()
-    again = "(cd calc/data && sha256sum measured/* published/*.[ct]*) > tests/recorded.sha256"
-    assert found == DIGESTS[name], f"if {name} was measured or read again: {again}"
+    again = "(cd calc/data && sha256sum measured/* computed/* published/*.[ct]*) > tests/recorded.sha256"
+    assert found == DIGESTS[name], f"if {name} was recorded or read again: {again}"
