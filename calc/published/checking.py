@@ -312,7 +312,10 @@ def check_file(path: Path | str, about: str = "") -> Check | Checks:
     claims = load(path)
     if len(claims) == 1:
         [(claim, beside)] = claims
-        return check(claim, f"{beside} {about}".strip())
+        try:
+            return check(claim, f"{beside} {about}".strip())
+        except InputError as reason:
+            raise InputError(f"{path}: {reason}") from None
     checked, refused = {}, {}
     for place, (claim, beside) in enumerate(claims, 2):  # as an editor counts its lines
         name = f"{path}:{place}"

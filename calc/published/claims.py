@@ -8,7 +8,6 @@ whatever makes the claim easiest to keep.
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +18,14 @@ from typing import Any
 
 from calc.catalog import hardware, machines, models, software
 from calc.core.errors import InputError, abbreviated
-from calc.core.files import read_text
+from calc.core.files import parse_json, read_text
 from calc.core.units import quantity
 from calc.published import conditions
-from calc.published.reading import MOST, NUMBERS, TEXTS, WORDS, Row
+from calc.published.reading import MOST, NUMBERS, TEXTS, WORDS, Row, check_condition
 from calc.published.serving import PREFILL
 
+ONE_EACH = {*WORDS["results"], *(key for keys in WORDS["columns"].values() for key in keys)}
+"""Names of results that stand for one value, and for no object."""
 FIGURES = WORDS["figures"]  # by name: what it is, and its unit
 LONGEST, LONGEST_NAME = 2000, 8  # characters of a sentence, and words of a name
 TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
@@ -136,13 +137,15 @@ def of_result(
     """The conditions and the figures of a row, or of a benchmark's result file.
 
     >>> of_result({"max_concurrency": 8, "mean_ttft_ms": 200, "mean_tpot_ms": 12})
-    ({'batch': 8}, {'ttft': 0.2, 'tpot': 0.012})
+    ({'batch': 8.0}, {'ttft': 0.2, 'tpot': 0.012})
     """
-    known = {name: value for name, value in _flat(given) if value not in ("", None)}
-    try:
-        return _of_table(known, beside or {})
-    except (ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{abbreviated(given)} has a figure that is no number: {error}") from None
+    known: dict[str, Any] = {}
+    for name, value in _flat(given):
+        if name in known:
+            raise InputError(f"{name} is there twice")
+        if value not in ("", None):
+            known[name] = value
+    return _of_table(known, beside or {})
 
 
 def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, given: Any) -> None:
@@ -157,7 +160,8 @@ def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, gi
             unknown = re.findall(r"\b[A-Za-z]+-?\d{2,}\w*", _take_words(_take_model(given, {}), {}))
             missing[0] += f" ({' or '.join(unknown)} is none of the data)" if unknown else ""
         parts = (
-            f"{name.replace('_', ' ')} {value}" for name, value in (*said.items(), *figures.items())
+            f"{name.replace('_', ' ')} " + abbreviated(value).strip("'")
+            for name, value in (*said.items(), *figures.items())
         )
         understood = ", ".join(parts) or "nothing"
         raise InputError(
@@ -392,11 +396,28 @@ def _without(text: str, match: re.Match[str]) -> str:
 
 def _flat(given: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """All values of an object, those of its parts by the names of both."""
-    for name, value in given.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{name}.")
+    for key, value in given.items():
+        name = f"{before}{key}"
+        if isinstance(value, Mapping) and name not in ONE_EACH:
+            yield from _flat(value, f"{name}.")
         else:
-            yield f"{before}{name}", value
+            yield name, value
+
+
+def _number(given: Mapping[str, Any], name: str, least: float = 1 / MOST) -> float:
+    """The number of that name, which a table of text has as text; what is none is refused."""
+    value = given[name]
+    plain = isinstance(value, int | float | str) and not isinstance(value, bool)
+    try:
+        number = float(value) if plain and "_" not in str(value) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not least <= number < MOST:
+        need = "above 0" if least < 1 else f"from {least:g} on"
+        raise InputError(
+            f"{name} must be a number {need}; got {abbreviated(value)}", argument=name, given=value
+        )
+    return number
 
 
 def _of_table(
@@ -404,20 +425,25 @@ def _of_table(
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """The conditions and figures of a row by the names of its columns; others are said beside."""
     said = {name: value for name, value in given.items() if name in (*NUMBERS, *TEXTS)}
-    said |= {
-        name: given[key] for name, keys in WORDS["columns"].items() for key in keys if key in given
-    }
-    said = {name: value for name, value in said.items() if not str(value).startswith("not ")}
+    for name, keys in WORDS["columns"].items():
+        for key in keys:
+            if key in given and key not in said:  # of a benchmark, which has no words for a number
+                said[name] = _number(given, key, 1.0) if name in NUMBERS else given[key]
+    said = {name: value for name, value in said.items() if str(value)[:4] != "not "}
+    for name, value in said.items():
+        if name in NUMBERS and isinstance(value, str) and re.fullmatch(r"[-+.,\d]+", value):
+            said[name] = _number(said, name, 1.0)  # which a table of text has as text
+        if name == "num_devices" and isinstance(said[name], float) and said[name].is_integer():
+            said[name] = int(said[name])
+        check_condition(said, name, "the claim")
     said = {**beside, **said}
-    for name in NUMBERS:  # which a table of text has as text
-        if isinstance(said.get(name), str) and re.fullmatch(r"[\d.]+", said[name]):
-            said[name] = float(said[name])
-    if "num_devices" not in said and "per_node" in given:
-        said["num_devices"] = int(given["per_node"]) * int(given.get("nodes", 1))
-    if requests := given.get("completed"):  # of a server's benchmark
+    if "num_devices" not in said and {"per_node", "nodes"} <= given.keys():
+        said["num_devices"] = int(_number(given, "per_node", 1.0) * _number(given, "nodes", 1.0))
+    if "completed" in given:  # of a server's benchmark
+        requests = _number(given, "completed", 1.0)
         for name in ("input", "output"):
-            if tokens := given.get(f"total_{name}_tokens"):
-                said[f"{name}_len"] = float(tokens) / float(requests)
+            if (tokens := f"total_{name}_tokens") in given:
+                said[f"{name}_len"] = _number(given, tokens) / requests
     if (known := WORDS["benchmarks"].get(str(said.get("model")))) is not None:
         said["model"], said["task"] = known[0], known[2]
         said.setdefault("seq_len", known[1])
@@ -425,26 +451,32 @@ def _of_table(
 
 
 def _measured(given: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    listed = {part["name"]: part["value"] for part in given.get("measured", ())}
+    parts = given.get("measured", [])
+    tables = (
+        [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+    )
+    if not isinstance(parts, list) or len(tables) < len(parts):
+        raise InputError(f"measured must be a list of tables; got {abbreviated(parts)}")
+    listed = {str(part.get("name")): part.get("value") for part in tables}
     named = {**given, **listed}
     trains = "seq_len" in said or "global_batch_seqs" in said
     devices = said.get("num_devices", math.nan)
     for key, (name, scale) in WORDS["results"].items():
         if key in named:
             name = "tokens" if name == "output" and trains else name
-            yield name, float(named[key]) * (devices if scale == "each" else scale)
-    for key, value in listed.items():
+            yield name, _number(named, key) * (devices if scale == "each" else scale)
+    for key in listed:
         if prefill := PREFILL.fullmatch(key):
             said["input_len"] = float(prefill[1])
-            yield "input", float(value)
+            yield "input", _number(listed, key)
     if "throughput_median" in given and "seq_len" in said:  # of samples
-        yield "tokens", float(given["throughput_median"]) * said["seq_len"]
+        yield "tokens", _number(given, "throughput_median") * said["seq_len"]
     if given.get("units") == "Tokens/s":
-        yield "output", float(given["result"])
-        if given.get("tokens_per_s") and given.get("samples_per_s"):
-            said["output_len"] = float(given["tokens_per_s"]) / float(given["samples_per_s"])
+        yield "output", _number(given, "result")
+        if {"tokens_per_s", "samples_per_s"} <= given.keys():
+            said["output_len"] = _number(given, "tokens_per_s") / _number(given, "samples_per_s")
     if given.get("units") in ("Samples/s", "Queries/s"):
-        yield "requests", float(given["result"])
+        yield "requests", _number(given, "result")
 
 
 # --- files ---
@@ -458,15 +490,9 @@ def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
     """
     text = read_text(path)
     if Path(path).suffix == ".json":
-        try:
-            result = json.loads(text)
-        except ValueError as error:
-            raise InputError(f"{path}: is no JSON: {error}") from None
-        if not isinstance(result, dict):
-            raise InputError(f"{path}: a benchmark's result is one JSON object")
-        return [(part, "") for part in result.get("benchmarks", [result])]  # of guidellm
+        return [(result, "") for result in results_of(text, path)]
     if Path(path).suffix == ".csv":
-        return [(row, "") for row in csv.DictReader(text.splitlines())]
+        return [(row, "") for row in _rows_of(text, path)]
     if events := re.findall(r":::MLLOG (\{.*\})", text):
         return [_of_training_log(events)]
     rate = re.search(
@@ -481,14 +507,50 @@ def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
     return [({"units": "Tokens/s", "result": rate[1]}, place)]
 
 
+def results_of(text: str, path: Path | str) -> list[dict[str, Any]]:
+    """The results of benchmarks in a JSON text, or in one on each line: an object each.
+
+    >>> results_of('{"benchmarks": [{"completed": 8}]}', "run.json")  # of guidellm
+    [{'completed': 8}]
+    """
+    lines = text.strip().splitlines()
+    whole = len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines)
+    documents = [parse_json(line, path) for line in (lines if whole else [text])]
+    found: list[Any] = []
+    for document in documents:
+        several = document.get("benchmarks", [document]) if isinstance(document, dict) else document
+        found += several if isinstance(several, list) else [several]
+    if not found or not all(isinstance(result, dict) for result in found):
+        raise InputError(
+            f"{path}: a benchmark's result is one JSON object; got {abbreviated(text)}"
+        )
+    return found
+
+
+def _rows_of(text: str, path: Path | str) -> list[dict[str, Any]]:
+    """The rows of a table, each with a cell for each of its titles."""
+    try:
+        reader = csv.DictReader(text.splitlines(), restkey="")
+        titles, rows = reader.fieldnames or [], list(reader)
+    except csv.Error as error:
+        raise InputError(f"{path}: is no CSV: {error}") from None
+    if twice := [title for place, title in enumerate(titles) if title and title in titles[:place]]:
+        raise InputError(f"{path}: the column {abbreviated(twice[0])} is there twice")
+    for place, row in enumerate(rows, 2):
+        if "" in row and "" not in titles:
+            raise InputError(f"{path}, row {place}: has more cells than the table has titles")
+    return rows
+
+
 def _of_training_log(events: Sequence[str]) -> tuple[dict[str, Any], str]:
     """What a log of MLPerf Training states, with the median of its samples a second."""
     values: dict[str, list[Any]] = {}
-    for event in map(json.loads, events):
-        values.setdefault(event["key"], []).append(event["value"])
+    for event in (parse_json(text, "an event of the log") for text in events):
+        values.setdefault(str(event.get("key")), []).append(event.get("value"))
     stated = {"submission_benchmark": "model", "global_batch_size": "global_batch"}
     result = {name: values[key][-1] for key, name in stated.items() if key in values}
-    paces = [part["throughput"] for part in values.get("tracked_stats", ()) if "throughput" in part]
+    tracked = [part for part in values.get("tracked_stats", ()) if isinstance(part, dict)]
+    paces = [_number(part, "throughput") for part in tracked if "throughput" in part]
     if paces:
         result["throughput_median"] = median(paces)
     return result, str(values.get("submission_platform", [""])[-1])

@@ -17,6 +17,7 @@ from functools import lru_cache
 from calc.catalog.machines import NotMeasured
 from calc.catalog.models.weights import Weights
 from calc.catalog.software import software_of
+from calc.core.errors import abbreviated
 from calc.published import conditions, datasets
 from calc.published.datasets import DataSet
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
@@ -220,7 +221,7 @@ def served_of(row: Row) -> Served:
     if row["dtype_weights"] is None:
         raise UnusableRowError("its dtype_weights, the format of its weights, is not stated")
     if name is None:
-        raise UnusableRowError(f"the format of its weights is not stated: {row['dtype_weights']!r}")
+        raise UnusableRowError(f"the format of its weights is not stated: {abbreviated(text)}")
     if name in model.released_in and str(row["source_key"]).startswith(MLPERF):
         name = "fp8-static"
     smallest = min(size.m_as("bit") for size in Weights.of(model, name).sizes.values())

@@ -454,6 +454,7 @@ class Missing:
         return self.reason
 
 
+FEW, ROWS = 256, (1, 4, 16, 64, 128)  # tokens of prompts for which others of fewer are looked at
 NO_MACHINE = Missing("a device alone has no measured rates: give a machine of calc.machines")
 ONE_POINT = Missing("an expectation is made of one point; ask for the one that is meant")
 
@@ -577,13 +578,31 @@ def serving_pass(job: Job, tokens: Tokens, piece: float = 0.0) -> Parts:
         fit = holds_copies(job, tokens.writing, tokens.context)
     job = job.with_context(tokens.longest)
     if smallest(fit) == largest(fit):
-        return _serving_pass(job, tokens, piece, shared_caches=not largest(fit))
+        found = _serving_pass(job, tokens, piece, shared_caches=not largest(fit))
+        return _no_sooner(found, job, tokens, piece)
     copied, shared = (_serving_pass(job, tokens, piece, shares) for shares in (False, True))
     times = {
         part: SECOND * where(fit, copied.get(part, NO_TIME).m_as("s"), time.m_as("s"))
         for part, time in shared.items()
     }
     return Parts(times, shared.hidden, shared.made)
+
+
+def _no_sooner(found: Parts, job: Job, tokens: Tokens, piece: float) -> Parts:
+    """The same, of which no part takes less than for a shorter prompt.
+
+    Engines call other kernels for few rows, and some were measured to be slower than those for
+    more.
+    """
+    prompt = tokens.prompt
+    if tokens.writes or largest(tokens.before) or not smallest(prompt) == largest(prompt) <= FEW:
+        return found
+    times = dict(found)
+    for rows in (rows for rows in ROWS if rows < largest(prompt)):
+        shorter = replace(tokens, reading=tokens.reading * (rows / prompt), prompt=rows)
+        for part, time in _serving_pass(job, shorter, piece, False).items():
+            times[part] = SECOND * maximum(time.m_as("s"), times.get(part, NO_TIME).m_as("s"))
+    return Parts(times, found.hidden, found.made)
 
 
 def _serving_pass(job: Job, tokens: Tokens, piece: float, shared_caches: bool) -> Parts:

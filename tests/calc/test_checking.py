@@ -195,7 +195,10 @@ def test_what_would_do_all_the_same_is_said() -> None:
         ("Llama 3.1 8B on one H100: -12 000 token/s", "must be positive; got -12000"),
         ("Llama 3.1 8B on one Z9000: 5 token/s", "Z9000 is none of the data"),
         ("Llama 3.1 8B on one H100: 5 token/s" + " " * 10**6, "up to 2000 characters"),
-        ({"device": "h100", "output_throughput": "fast"}, "a figure that is no number"),
+        (
+            {"device": "h100", "output_throughput": "fast"},
+            "output_throughput must be a number above 0",
+        ),
         ("all-reduce of 16 MB on one H100 in 20 µs", "one device alone sends nothing"),
         ("Llama 3.1 8B on one H100, fast", "understood was model llama-3-1-8b, device h100"),
     ],

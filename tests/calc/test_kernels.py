@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from contextlib import suppress
 from itertools import product
 
@@ -27,6 +28,9 @@ from calc.steps import products
 from calc.steps.expectation import AS_IF_DENSE, serving_pass
 from calc.steps.job import Batch, Formats, Job, Layout, Tokens
 from calc.steps.measured import Kernel
+from calc.steps.timing import step
+from tests.calc.drawn_claims import transformers
+from tests.calc.odd_values import SEED
 from tests.rows import each_row
 
 H100 = machines.get("dgx-h100")
@@ -402,3 +406,23 @@ def test_plans_for_two_write_no_slower_than_for_one() -> None:
             for batch in (1, 2)
         )
         assert two.expected.throughput >= one.expected.throughput
+
+
+@pytest.mark.parametrize("count", [4, pytest.param(120, marks=pytest.mark.slow)])
+def test_a_longer_prompt_is_never_read_sooner(count: int) -> None:
+    chance = random.Random(f"{SEED} prompts")
+    programs = [None, "vllm", "sglang", "tensorrt-llm", "llama.cpp"]
+    with each_row() as row:
+        for _ in range(count):
+            key, name = chance.choice(hardware.names()), chance.choice(transformers())
+            program, weights = chance.choice(programs), chance.choice(["bf16", "fp8", "nvfp4"])
+            machine = machines.of(key)
+            dtype = weights if weights in machine.device.dtypes else machine.device.usual_dtype
+            with row((key, name, weights, program)), suppress(InputError):
+                job = Job.of(name, machine, None, Formats(dtype, weights), program)
+                prompt, before = 1, 0.0
+                while prompt < 30_000:
+                    taken = step(job, Tokens(reading=prompt, prompt=prompt)).expected
+                    seconds = 0.0 if taken is None else taken.m_as("s")
+                    assert seconds >= before * (1 - 1e-9), prompt
+                    prompt, before = int(prompt * chance.choice([1.05, 1.3, 2])) + 1, seconds
