@@ -404,7 +404,7 @@ def _flat(given: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
             yield name, value
 
 
-def _number(given: Mapping[str, Any], name: str, least: float = 1 / MOST) -> float:
+def _field(given: Mapping[str, Any], name: str, least: float = 1 / MOST) -> float:
     """The number of that name, which a table of text has as text; what is none is refused."""
     value = given[name]
     plain = isinstance(value, int | float | str) and not isinstance(value, bool)
@@ -428,22 +428,22 @@ def _of_table(
     for name, keys in WORDS["columns"].items():
         for key in keys:
             if key in given and key not in said:  # of a benchmark, which has no words for a number
-                said[name] = _number(given, key, 1.0) if name in NUMBERS else given[key]
+                said[name] = _field(given, key, 1.0) if name in NUMBERS else given[key]
     said = {name: value for name, value in said.items() if str(value)[:4] != "not "}
     for name, value in said.items():
         if name in NUMBERS and isinstance(value, str) and re.fullmatch(r"[-+.,\d]+", value):
-            said[name] = _number(said, name, 1.0)  # which a table of text has as text
+            said[name] = _field(said, name, 1.0)  # which a table of text has as text
         if name == "num_devices" and isinstance(said[name], float) and said[name].is_integer():
             said[name] = int(said[name])
         check_condition(said, name, "the claim")
     said = {**beside, **said}
     if "num_devices" not in said and {"per_node", "nodes"} <= given.keys():
-        said["num_devices"] = int(_number(given, "per_node", 1.0) * _number(given, "nodes", 1.0))
+        said["num_devices"] = int(_field(given, "per_node", 1.0) * _field(given, "nodes", 1.0))
     if "completed" in given:  # of a server's benchmark
-        requests = _number(given, "completed", 1.0)
+        requests = _field(given, "completed", 1.0)
         for name in ("input", "output"):
             if (tokens := f"total_{name}_tokens") in given:
-                said[f"{name}_len"] = _number(given, tokens) / requests
+                said[f"{name}_len"] = _field(given, tokens) / requests
     if (known := WORDS["benchmarks"].get(str(said.get("model")))) is not None:
         said["model"], said["task"] = known[0], known[2]
         said.setdefault("seq_len", known[1])
@@ -464,19 +464,19 @@ def _measured(given: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[
     for key, (name, scale) in WORDS["results"].items():
         if key in named:
             name = "tokens" if name == "output" and trains else name
-            yield name, _number(named, key) * (devices if scale == "each" else scale)
+            yield name, _field(named, key) * (devices if scale == "each" else scale)
     for key in listed:
         if prefill := PREFILL.fullmatch(key):
             said["input_len"] = float(prefill[1])
-            yield "input", _number(listed, key)
+            yield "input", _field(listed, key)
     if "throughput_median" in given and "seq_len" in said:  # of samples
-        yield "tokens", _number(given, "throughput_median") * said["seq_len"]
+        yield "tokens", _field(given, "throughput_median") * said["seq_len"]
     if given.get("units") == "Tokens/s":
-        yield "output", _number(given, "result")
+        yield "output", _field(given, "result")
         if {"tokens_per_s", "samples_per_s"} <= given.keys():
-            said["output_len"] = _number(given, "tokens_per_s") / _number(given, "samples_per_s")
+            said["output_len"] = _field(given, "tokens_per_s") / _field(given, "samples_per_s")
     if given.get("units") in ("Samples/s", "Queries/s"):
-        yield "requests", _number(given, "result")
+        yield "requests", _field(given, "result")
 
 
 # --- files ---
@@ -550,7 +550,7 @@ def _of_training_log(events: Sequence[str]) -> tuple[dict[str, Any], str]:
     stated = {"submission_benchmark": "model", "global_batch_size": "global_batch"}
     result = {name: values[key][-1] for key, name in stated.items() if key in values}
     tracked = [part for part in values.get("tracked_stats", ()) if isinstance(part, dict)]
-    paces = [_number(part, "throughput") for part in tracked if "throughput" in part]
+    paces = [_field(part, "throughput") for part in tracked if "throughput" in part]
     if paces:
         result["throughput_median"] = median(paces)
     return result, str(values.get("submission_platform", [""])[-1])
