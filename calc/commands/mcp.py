@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import ctypes
 import inspect
 import json
+import os
 import re
+import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 from pint import DimensionalityError
 
@@ -24,7 +31,14 @@ from calc.core.report import Answer, plain
 from calc.core.units import quantity
 from calc.planning.setup import is_array
 
+T = TypeVar("T")
 MOST_FOUND = 20
+MOST_VALUES, LONGEST, LARGEST_KB = 1000, 20, 256  # of a call: given, seconds of work, answered
+WAKE = 0.2  # seconds after which a call that works is looked at again
+LIMITS = (
+    f"A call takes up to {MOST_VALUES:,} values, works for up to {LONGEST} s and answers with up to"
+    f" {LARGEST_KB} kB; what asks for more is refused."
+)
 INSTRUCTIONS = (
     "Numbers of machine-learning systems with units and sources. Quantities are text with units,"
     ' as in "3.35 TB/s"; names are forgiving. A refusal says in `mend` what is needed.'
@@ -154,8 +168,75 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(options: argparse.Namespace) -> NoReturn:
+    # Else it would be heard when the next line is read, for which the server waits in a thread.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     server().run("stdio")
-    sys.exit()  # what is printed after that is no message
+    sys.stdout.flush()
+    os._exit(0)  # what is printed after that is no message, and who still works is not waited for
+
+
+class Stopped(BaseException):
+    """What is raised in the thread of a call that nobody waits for any longer."""
+
+
+async def worked(ask: Callable[[], T]) -> T:
+    """Return what a call makes, in a thread that is stopped when the call is cancelled or too long.
+
+    The end of the input, which ends the server, cancels all calls.
+    """
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+    made: list[T] = []
+    failed: list[BaseException] = []
+
+    clocks: list[Callable[[], float]] = []
+
+    def work() -> None:
+        clocks.append(_clock())
+        try:
+            made.append(ask())
+        except BaseException as error:
+            failed.append(error)
+        with suppress(RuntimeError):  # of a loop that is closed
+            loop.call_soon_threadsafe(done.set)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        while not done.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(WAKE):
+                    await done.wait()
+            with suppress(OSError):  # of a thread that has ended
+                if not done.is_set() and clocks and clocks[0]() > LONGEST:
+                    raise InputError(f"this call works for more than {LONGEST} s; ask for less")
+    finally:
+        if not done.is_set() and thread.ident is not None:
+            of_thread = ctypes.c_ulong(thread.ident)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(of_thread, ctypes.py_object(Stopped))
+    if failed:
+        raise failed[0]
+    return made[0]
+
+
+def _clock() -> Callable[[], float]:
+    """Return what tells others the processor time of this thread from now on, or else the time."""
+    read: Callable[[], float] = time.monotonic
+    if hasattr(time, "pthread_getcpuclockid"):
+        read = partial(time.clock_gettime, time.pthread_getcpuclockid(threading.get_ident()))
+    began = read()
+    return lambda: read() - began
+
+
+def check_size(arguments: Mapping[str, Any]) -> None:
+    """Refuse a call that holds more values than it may."""
+    left, count = [*arguments.values()], 0
+    while left:
+        value = left.pop()
+        count += 1
+        if isinstance(value, Mapping | list | tuple):
+            left += value.values() if isinstance(value, Mapping) else value
+        if count + len(left) > MOST_VALUES:
+            raise InputError(f"a call takes up to {MOST_VALUES:,} values; got more")
 
 
 def server() -> Any:
@@ -166,13 +247,18 @@ def server() -> Any:
 
     def result(answer: Mapping[str, Any], is_error: bool = False) -> Any:
         text = json.dumps(answer, ensure_ascii=False)
+        if len(text) > LARGEST_KB * 1000:
+            raise InputError(
+                f"an answer has up to {LARGEST_KB} kB; got {len(text) / 1000:,.0f} kB: ask for less"
+            )
         content: list[Any] = [TextContent(type="text", text=text)]
         return CallToolResult(content=content, structured_content=answer, is_error=is_error)
 
     def call_of(tool: Callable[..., dict[str, Any]]) -> Callable[..., Any]:
-        def call(**arguments: Any) -> Any:
+        async def call(**arguments: Any) -> Any:
             try:
-                return result(tool(**arguments))
+                check_size(arguments)
+                return await worked(lambda: result(tool(**arguments)))
             except (InputError, DimensionalityError) as error:
                 return result(refusal(error), is_error=True)
 
@@ -185,6 +271,6 @@ def server() -> Any:
     for tool in TOOLS:
         planner = getattr(calc, tool.__name__, tool) if tool.__doc__ is None else tool
         texts = (inspect.getdoc(told) or "" for told in (planner, *nouns_of(planner).values()))
-        description = "\n\n".join(text.partition(">>>")[0].strip() for text in texts)
-        made.add_tool(call_of(tool), tool.__name__, description=description)
+        told = (*(text.partition(">>>")[0].strip() for text in texts), LIMITS)
+        made.add_tool(call_of(tool), tool.__name__, description="\n\n".join(told))
     return made
