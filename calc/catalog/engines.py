@@ -11,7 +11,7 @@ import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from statistics import median
 from string import Template
@@ -162,6 +162,7 @@ def rules(key: str, version: str = "") -> Engine | None:
     return _of_version(key, table, version or table["read_to"])
 
 
+@lru_cache(maxsize=256)
 def largest_step(key: str, device: Accelerator) -> tuple[int, float]:
     """Return tokens and sequences of a step at most by a program's own server on a device.
 
