@@ -96,10 +96,10 @@ def _in_slices(setup: Setup, counts: Sequence[int]) -> Iterator[Layout]:
 
 def _in_stages(setup: Setup, linked: Sequence[int]) -> Iterator[Layout]:
     """Yield those of as many devices whose stages have fewer slices than the links could carry."""
-    domain = setup.machine.domain
-    near = [count for count in linked if count <= domain]
-    for count in sorted({*divisors(domain), *linked}):
-        for slices in near if setup.machine.fabric == "pcie" else near[-1:]:
+    place = setup.machine.hosted
+    near = [count for count in linked if count <= place.domain]
+    for count in sorted({*divisors(place.domain), *linked}):
+        for slices in near if place.fabric == "pcie" else near[-1:]:
             if count > slices and count % slices == 0:
                 layout = Layout(tensor=slices, pipeline=count // slices)
                 if layout.pipeline <= setup.model.layers and layout.legal(setup.model):

@@ -342,13 +342,11 @@ class Account:
         """Add what stages send to the next: each slice its part of two vectors of each token.
 
         They are the hidden state and the residual, as engines pass them on, gathered by slices
-        again; their time is returned. Devices that no machine joins use their own links, or their
-        hosts'.
+        again; their time is returned. Devices that no machine joins use their own links.
         """
         machine, part, slices = self.made.machine, "pipeline", layout.tensor
         sent = 2 * vectors / slices
-        if machine.most_joined == 1:
-            link = machine.ring if machine.ring is not None else machine.host_link
+        if (link := machine.ring) is not None:
             assert link.provenance is not None
             told = Origin(f"{link} of each link", (link.provenance.source,))
             self.add(part, SECOND * ((layout.pipeline - 1) * sent / link.m_as("byte/s")), told)
