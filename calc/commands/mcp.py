@@ -22,10 +22,13 @@ from pint import DimensionalityError
 
 import calc
 from calc.catalog import machines, models
-from calc.commands import lookup
+from calc.catalog.asking import ours, with_devices
+from calc.commands import COMMANDS, Told, command_parser, lookup
+from calc.commands.options import option_of, typed
 from calc.commands.output import answers
+from calc.commands.spellings import count_devices
 from calc.core.citations import bibliography, citation
-from calc.core.errors import InputError, extra
+from calc.core.errors import InputError, did_you_mean, extra
 from calc.core.nouns import arguments_of, nouns_of, options_of
 from calc.core.report import Answer, plain
 from calc.core.units import quantity
@@ -98,6 +101,57 @@ def search(words: str) -> dict[str, Any]:
     return {"rows": plain(lookup.search(words)[:MOST_FOUND])}
 
 
+def _asks(command: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """The tool that answers as a command does, told its arguments by their names."""
+
+    def tool(arguments: dict[str, Any]) -> dict[str, Any]:
+        parser = dict(zip(COMMANDS, command_parser(Told)[1], strict=True))[command]
+        parser.add_options()
+        given = {name.replace("-", "_"): value for name, value in arguments.items()}
+        places = [action.dest for action in parser._actions if not action.option_strings]
+        known = {action.dest: action for action in _options(parser)}
+        placed = [typed(given.pop(name)) for name in places if name in given]
+        words = []
+        for name, value in given.items():
+            option = option_of(name if name in known else ours(name) or name)
+            if option not in {option_of(dest) for dest in known}:
+                near = did_you_mean(name, [*places, *known]) or f"known are {', '.join(known)}"
+                raise InputError(f"{command} has no argument {name}; {near.strip()}")
+            if value not in (None, False):
+                words.append(option if value is True else f"{option}={typed(value)}")
+        options = parser.parse_args([*words, "--", *placed])  # of which none is an option
+        count_devices(options)
+        return _sourced(plain(options.run(options).facts))
+
+    parser = dict(zip(COMMANDS, command_parser()[1], strict=True))[command]
+    parser.add_options()
+    tool.__name__ = command.replace("-", "_")
+    listed = [
+        f"- `{action.dest}`: {(action.help or '') % vars(action)}"
+        for action in parser._actions
+        if not action.option_strings or action in _options(parser)
+    ]
+    purpose = COMMANDS[command][1]
+    told = f"{purpose[0].upper()}{purpose[1:]}; `arguments` are:"
+    tool.__doc__ = "\n".join([told, "", *listed])
+    return tool
+
+
+def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """The options of a command that change its answer, and write no file."""
+    printed = {"help", "json", "csv", "draw", "explain", "config", "write_config"}
+    return [each for each in parser._actions if each.option_strings and each.dest not in printed]
+
+
+ASKED = ("fit", "compare", "collective", "gemm", "throughput", "break-even", "roofline")
+"""Commands that are tools too, as they are."""
+
+
+def tools() -> tuple[Callable[..., dict[str, Any]], ...]:
+    """All tools: those of this module, and one for each of these commands."""
+    return (*TOOLS, *map(_asks, ASKED))
+
+
 TOOLS = (look_up, law, plan, plan_service, plan_training, check, search)
 
 
@@ -114,7 +168,17 @@ def _planned(
     told: Callable[[Any], Answer] = lambda made: made,
 ) -> dict[str, Any]:
     try:
-        asked = {"model": model, "hardware": machines.of(machine), **arguments}
+        options = options_of(planner)
+        own = {
+            name if name in options else ours(name) or name: value
+            for name, value in arguments.items()
+        }
+        asked = {
+            "model": model,
+            **with_devices({**own, "hardware": machine}, "hardware", "devices"),
+        }
+        machine = asked["hardware"]
+        asked["hardware"] = machines.of(machine)
         facts = told(planner(**arguments_of(planner, asked))).facts
     except TypeError as error:
         known = ", ".join(options_of(planner))
@@ -160,7 +224,9 @@ def refusal(error: Exception) -> dict[str, Any]:
 
 
 def add_mcp(parser: argparse.ArgumentParser) -> None:
-    named = ", ".join(tool.__name__ for tool in TOOLS)
+    named = ", ".join(
+        [tool.__name__ for tool in TOOLS] + [each.replace("-", "_") for each in ASKED]
+    )
     parser.epilog = (
         f"An assistant starts it by itself, as the command `calc mcp`. Its tools: {named}."
     )
@@ -268,7 +334,7 @@ def server() -> Any:
         return call
 
     made = MCPServer("calc", instructions=INSTRUCTIONS, log_level="WARNING")
-    for tool in TOOLS:
+    for tool in tools():
         planner = getattr(calc, tool.__name__, tool) if tool.__doc__ is None else tool
         texts = (inspect.getdoc(told) or "" for told in (planner, *nouns_of(planner).values()))
         told = (*(text.partition(">>>")[0].strip() for text in texts), LIMITS)

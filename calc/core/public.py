@@ -38,7 +38,8 @@ def on_first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
 
     def getattr_(name: str) -> Any:
         if name == "__all__":
-            value: Any = sorted({*homes, *own} - {*modules(package)})
+            public = {*homes, *own} - {*modules(package)}
+            value: Any = sorted(name for name in public if name[0] != "_")
         elif (home := homes.get(name, package)) != package:
             value = getattr(__import__(home, fromlist=[name]), name)
         elif name[0] != "_" and find_spec(f"{package}.{name}"):

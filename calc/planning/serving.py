@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
@@ -237,6 +238,7 @@ class Plans(Told):
         return self.plans
 
 
+@understood
 def plan(
     model: Transformer | str,
     hardware: Machine | Accelerator | Path | str,

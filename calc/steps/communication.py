@@ -15,6 +15,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from calc.catalog import constants, intervals, machines, software as programs
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.intervals import Around, around, signed
 from calc.catalog.kernel_shares import SOURCE
@@ -224,6 +225,7 @@ class CollectiveTime(Answer):
 CURVE = "name machine operation devices software source"
 
 
+@understood
 def time(
     operation: str,
     size: QuantityLike,

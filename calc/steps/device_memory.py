@@ -16,6 +16,7 @@ from typing import Any
 
 from calc import formats
 from calc.catalog import machines, models, software as programs
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
@@ -107,6 +108,7 @@ def _found(asked: _Asked, context: int, *started: Any) -> Memory:
     return Memory.of(Start.of(asked.job, *started), context)
 
 
+@understood
 def fit(
     model: Transformer | str,
     device: Machine | Accelerator | Path | str,

@@ -93,7 +93,7 @@ class Made:
         fix_fields(self)
 
 
-class Parts(Fixed[str, Quantity], Reported):
+class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as no mapping is
     """The times of a pass by kind of what it launches; `print` shows shares and sources."""
 
     hidden: Quantity

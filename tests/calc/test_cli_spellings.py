@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from calc import commands
-from calc.commands.spellings import _ours, in_our_words
+import calc as library
+from calc import commands, device_memory
+from calc.catalog.asking import _ours
+from calc.commands.spellings import in_our_words
 from calc.core.errors import InputError
 from tests.calc.command import Command
 
@@ -99,6 +103,27 @@ def test_python_is_told_where_a_number_of_devices_goes() -> None:
         machines.of("8xh100")
 
 
+def test_python_understands_a_number_of_devices_and_tells_words_of_engines() -> None:
+    calc: Any = library
+    asked = {"batch": 8, "prompt": 1000, "generated": 200}
+    assert calc.plan("llama-3-70b", "8xh100", **asked).devices == 8
+    assert device_memory.fit("llama-3-70b", "4 H100", context=8192).start.layout.tensor == 4
+    both = calc.compare("llama-3-70b", ["4xh100", "8xh200"], prompt=1000, generated=200)
+    assert {plan.devices.magnitude for plan in both.plans.values()} == {4, 8}
+    for call, sentence in (
+        (lambda: calc.plan("llama-3-70b", "h100", tp=4, **asked), "it is tensor here"),
+        (lambda: calc.plan("llama-3-70b", "8xh100", devices=4, **asked), "leave devices out"),
+        (lambda: calc.compare("llama-3-70b", "h100", prmpt=1), "did you mean prompt?"),
+        (lambda: calc.plan_service("llama-3-70b", "h100", rate=4), r"calc\.Load\(rate=…\)"),
+        (
+            lambda: calc.plan("llama-3-70b", "h100", **{**asked, "prompt": "1,000"}),
+            "no comma|write",
+        ),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            call()
+
+
 def test_numbers_as_people_write_them(command: Command) -> None:
     assert command.prints("eval", "3 month / 1 day").startswith("91.3")
     assert "for billions write 7e9" in command.prints("eval", "7B * 2 byte")
@@ -111,4 +136,4 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         commands.main(["--version"])
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith("calc 0.")
+    assert capsys.readouterr().out.split() == ["calc", library.__version__]

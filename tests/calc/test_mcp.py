@@ -119,6 +119,11 @@ def test_a_refusal_is_structured_and_names_the_mend() -> None:
         (lambda: tools.law("roofline.bond", {}), "there is no law 'roofline.bond'"),
         (lambda: tools.law("roofline.ridge_point", {}), "needs peak, bandwidth"),
         (lambda: tools.plan("llama-3-8b", "h100", {"batches": 8}), "did you mean batch?"),
+        (lambda: tool("fit")({"model": "llama-3-8b", "device": "h100", "contxt": 8}), "context?"),
+        (lambda: tool("fit")({"model": "llama-3-8b"}), "arguments are required: device"),
+        (lambda: tool("compare")({"models": "llama-3-8b", "draw": "x.svg"}), "no argument draw"),
+        (lambda: tool("fit")({"model": "--write-config=x.toml", "device": "h100"}), "no model"),
+        (lambda: tools.plan("llama-3-8b", "8xh100", {"devices": 4}), "leave devices out"),
         (lambda: tools.check("as fast as light"), "is not said"),
     ],
 )
@@ -126,6 +131,24 @@ def test_what_a_tool_refuses_says_what_is_needed(call: Callable[[], object], men
     with pytest.raises(InputError) as refused:
         call()
     assert mend in tools.refusal(refused.value)["mend"]
+
+
+def tool(name: str) -> Callable[..., dict[str, Any]]:
+    return next(each for each in tools.tools() if each.__name__ == name)
+
+
+def test_commands_are_tools_that_take_engines_words_and_numbers_of_devices() -> None:
+    given = {"model": "llama-3-8b", "device": "2xh100", "gpu_memory_utilization": 0.8}
+    fitted = tool("fit")({**given, "context": 8192})
+    assert (fitted["tensor"], fitted["utilization"], fitted["context"]) == (2, 0.8, 8192)
+    asked = {"models": ["llama-3-8b"], "machines": ["2xh100", "h200"], "isl": 1000, "osl": 200}
+    assert {row["machine"] for row in tool("compare")(asked)["rows"]} == {"dgx-h100", "dgx-h200"}
+    size = {"operation": "allreduce", "size": "16 MB", "device": "8xh100"}
+    assert tool("collective")(size)["devices"] == 8
+    assert "%(default)s" not in "".join(str(each.__doc__) for each in tools.tools())
+    sizes = {"tp": 2, "batch": 8, "prompt": 1000, "generated": 200}
+    planned = tools.plan("llama-3-70b", "4xh100", sizes)["rows"][0]
+    assert (planned["devices"], planned["copies"]) == (4, 2)
 
 
 def test_a_plan_has_its_interval_its_equation_and_its_sources() -> None:

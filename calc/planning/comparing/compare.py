@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from calc.catalog import machines as known_machines, models as known_models
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.arguments import as_list, counted, whole_number, whole_numbers
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import advice
@@ -40,6 +41,7 @@ from calc.planning.serving import Plan, plan
 from calc.planning.setup import devices_text, layout_text, memory_text, time_limit
 
 
+@understood
 def compare(
     models: Transformer | str | Iterable[Transformer | str],
     machines: Machine | Accelerator | Path | str | Iterable[Machine | Accelerator | Path | str],
@@ -113,7 +115,14 @@ def compare(
         "context": context,
     }
     shapes = [known_models.transformer(model) for model in _several(models)]
-    places = [known_machines.of(machine) for machine in _several(machines)]
+    named, said = _with_counts(_several(machines))
+    places = [known_machines.of(machine) for machine in named]
+    if said and devices is not None:
+        raise InputError(
+            f"the machines say how many devices there are, and {marked('devices')} is given beside"
+            " them: leave one out"
+        )
+    devices = devices or said
     prices, counts = prices_of(price, places), prices_of(devices, places, "devices")
     limits = {
         name: time_limit(name, longest, "20 ms")
@@ -169,6 +178,15 @@ def _several(given: Any) -> list[Any]:
     if not compared:
         raise InputError("compare() needs a model and a machine at least; got an empty list")
     return compared
+
+
+def _with_counts(given: list[Any]) -> tuple[list[Any], dict[str, QuantityLike] | None]:
+    """Machines without the numbers of devices that their names say, as in 8xh100, and these."""
+    pairs = [
+        known_machines.counted(each) if isinstance(each, str) else (each, None) for each in given
+    ]
+    counts: dict[str, QuantityLike] = {name: count for name, count in pairs if count is not None}
+    return [name for name, _ in pairs], counts or None
 
 
 def _whole(name: str, given: QuantityLike) -> int:

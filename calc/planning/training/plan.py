@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from calc.catalog import constants, grids, machines, models, runs, software as programs
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
@@ -42,6 +43,7 @@ REFERENCE = "llama-3-1-405b"
 """The run whose failures and storage are taken where none are given."""
 
 
+@understood
 def plan_training(
     model: Transformer | str,
     hardware: Machine | Accelerator | Path | str,
