@@ -321,5 +321,5 @@ def held_at_once(job: Job, prompt: float, answer: float, shared: bool = False) -
     >>> held_at_once(job, 8192, 1024)
     52
     """
-    held = prompt + (answer if job.software.reserves else answer / 2)
+    held = device_memory.held(prompt, answer, job.software.reserves > 0)
     return int(device_memory.of(job, math.ceil(held), shared=shared).batch_of(held))

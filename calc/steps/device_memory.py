@@ -301,6 +301,17 @@ def room(device: Device, share: float = 1.0, reserve: Quantity = NO_BYTES) -> Qu
     return device.memory_capacity * number("share", share) - reserve
 
 
+def held(prompt: float, answer: float, reserves: bool) -> float:
+    """Return the tokens that a sequence has the place of in the mean, until its answer is whole.
+
+    It is half of the answer, and all of it by a program that reserves the whole at once.
+
+    >>> held(1000, 200, reserves=False), held(1000, 200, reserves=True)
+    (1100.0, 1200.0)
+    """
+    return prompt + (1.0 if reserves else 0.5) * answer
+
+
 def cache_tokens(job: Job, draft: Job | None, length: float) -> int:
     """Return the tokens of cache that a copy holds in requests of a mean length.
 

@@ -19,6 +19,7 @@ from calc.catalog.software import Software
 from calc.core.arrays import Counts, Floats, numpy
 from calc.planning.service.load import Trace
 from calc.planning.service.steps import Steps
+from calc.steps import device_memory
 
 SHARES = 25
 """Points at which the answers of a trace stand for all: each for as many of them."""
@@ -147,6 +148,8 @@ class Replica:
     """Steps for which prompts wait for others, beside sequences that write."""
     mixes: bool = True
     """Whether a step that reads prompts writes too; else all that write wait until it is done."""
+    reserves: bool = False
+    """Whether a sequence has the place of its whole answer from its start; else it grows."""
     batches: int = 1
     """Batches that fill the stages of a pipeline at once, each of which reads a chunk in a step."""
 
@@ -156,8 +159,9 @@ class Replica:
         return self.batches * self.chunk
 
     def run_by(self, software: Software) -> Replica:
-        """The same as a program runs it: its own time for a request, and what its steps mix."""
-        return replace(self, request=software.request, mixes=software.mixes > 0)
+        """The same as a program runs it: its time for a request, what its steps mix and reserve."""
+        mixes, reserves = software.mixes > 0, software.reserves > 0
+        return replace(self, request=software.request, mixes=mixes, reserves=reserves)
 
     def under(
         self,
@@ -323,7 +327,8 @@ def _batches(replica: Replica, demand: Demand) -> _Batches | None:
     if not replica.writes:
         return None
     steps = replica.steps
-    most = min(replica.slots, steps.most_sequences, int(replica.memory / demand.length))
+    held = device_memory.held(demand.prompt, demand.answer_length, replica.reserves)
+    most = min(replica.slots, steps.most_sequences, int(replica.memory / held))
     count: Counts = numpy.arange(1, max(1, most) + 1)
     alone = steps.time(count, numpy.multiply(count, demand.length))
     return _Batches(count, replica._reading(count, alone, demand), alone)
