@@ -32,7 +32,7 @@ UNSTATED_CONTEXT = 512  # where one user's lengths are not stated
 DEFAULT_BATCH = 2048  # sequences at most, where a row is of the largest throughput
 FULL_EXPERTS = 0.73
 """Share of its kernels' rates that a mixture keeps at the largest batch that fits, where slices do
-not share each expert; fitted to the 14 such rows of TensorRT-LLM on H200s, judged by all others."""
+not share each expert; fitted to 14 such rows of TensorRT-LLM 1.1 on H200s, judged by all others."""
 BEGUN_WITH = "mlperf-inference-v4.1"
 """The source whose logs name the format that weights began with, FP16, where NVIDIA ran FP8."""
 LABEL, MXFP4 = "column label", "mxfp4"
