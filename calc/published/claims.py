@@ -467,7 +467,7 @@ def _measured(given: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[
             yield name, _field(named, key) * (devices if scale == "each" else scale)
     for key in listed:
         if prefill := PREFILL.fullmatch(key):
-            said["input_len"] = float(prefill[1])
+            said |= {"input_len": float(prefill[2])} if prefill[2] else {}
             yield "input", _field(listed, key)
     if "throughput_median" in given and "seq_len" in said:  # of samples
         yield "tokens", _field(given, "throughput_median") * said["seq_len"]

@@ -85,6 +85,13 @@ def test_a_format_is_heard_wherever_it_stands(model: str, word: str, kept: str) 
         assert not claim.ignored, named
 
 
+def test_a_pace_of_prompts_has_their_length() -> None:
+    pace = {"name": "prefill_tokens_per_s_1024_prompt", "value": 900.0}
+    claim = read({"device": "h100", "num_devices": 1, "model": "llama-3-8b", "measured": [pace]})
+    assert claim.figures == {"input": 900.0}
+    assert claim.row["input_len"] == 1024
+
+
 def test_what_was_not_understood_is_told() -> None:
     text = "Llama 3 8B in fp8 on 4 H100: 5k tok/s, 64 users, temperature 0.7, eager mode, p99"
     for check in (calc.check(text), calc.check({"output_throughput": 5000}, text)):
