@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from math import isnan, nan
+from types import ModuleType
 from typing import Any
 
 import numpy
@@ -23,8 +24,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
+from calc.core.units import Quantity
 from figures import style
-from tests.book.numbers import numbers, unit_of
+from tests.book.numbers import factor, numbers, unit_of
 
 COLOURS = {
     getattr(style, name): name.lower()
@@ -66,12 +68,40 @@ class Value:
     unit: str
 
 
+class Given:
+    """The magnitudes that calc gave while a figure was drawn, and the numbers that it imports."""
+
+    def __init__(self) -> None:
+        self.magnitudes: dict[str, set[float]] = {}
+        self.places: dict[tuple[str, float], Any] = {}  # of them all on an axis, in order
+
+    def add(self, unit: str, magnitudes: Any) -> None:
+        self.magnitudes.setdefault(unit, set()).update(numpy.ravel(magnitudes).astype(float))
+
+    def hold(self, values: list[float], scale: Scale) -> bool:
+        """Whether each of these places on an axis is one of a magnitude, in the axis's unit."""
+        known = self.places.get(key := (scale.unit, scale.step))
+        if known is None:
+            known = self.places[key] = numpy.sort([*self._on(scale)])
+        sought = numpy.array([value for value in values if value])
+        near = numpy.searchsorted(known, sought - 1e-6 * abs(sought)).clip(max=len(known) - 1)
+        return len(known) > 0 and bool((abs(known[near] - sought) <= 1e-6 * abs(sought)).all())
+
+    def _on(self, scale: Scale) -> Iterator[float]:
+        for unit, magnitudes in self.magnitudes.items():
+            factors = [(factor(unit, scale.unit) or nan) / scale.step]
+            if not unit:
+                factors = [1, 1 / scale.step, *([100] if scale.unit == "%" else [])]
+            yield from (m * by for m in magnitudes for by in factors if not isnan(m * by))
+
+
 @dataclass(frozen=True)
 class Drawing:
     """All that is read of a figure."""
 
     marks: tuple[Mark, ...]
     scales: tuple[Scale, ...]
+    given: Given
 
     @property
     def is_log(self) -> bool:
@@ -84,6 +114,20 @@ class Drawing:
             for scale in self.scales
         ]
         return [f"{x} × {y}" for x, y in zip(each[::2], each[1::2], strict=True)]
+
+    def own(self) -> set[str]:
+        """What is drawn at values that calc gave no quantity or number for, in the axis's unit."""
+        found = set()
+        scales = {(scale.panel, scale.axis): scale for scale in self.scales}
+        for mark in (m for m in self.marks if m.kind in ("line", "dots", "bar")):
+            for axis, at in (("x", 0), ("y", 1)):
+                values = [point[at] for point in mark.points if not isnan(point[at])]
+                if mark.kind == "bar":
+                    values = [values[1] - values[0]]
+                scale = scales[mark.panel, axis]
+                if scale.is_shown and not self.given.hold(values, scale):
+                    found.add(f"{mark.panel} {mark.kind} {mark.colour} {axis}")
+        return found
 
     def values(self) -> dict[str, Value]:
         """Each drawn value by its name."""
@@ -163,20 +207,61 @@ def _of_points(values: list[float], kind: str) -> Iterator[tuple[str, float]]:
 @cache
 def drawing(name: str) -> Drawing:
     """What a figure of the book draws."""
-    figure: Figure = importlib.import_module(f"figures.{name}").draw()
-    return of(figure)
+    return of(*drawn(importlib.import_module(f"figures.{name}")))
 
 
-def of(figure: Figure) -> Drawing:
-    return Drawing(tuple(_marks(figure)), tuple(_scales(figure)))
+def of(figure: Figure, given: Given) -> Drawing:
+    return Drawing(tuple(_marks(figure)), tuple(_scales(figure)), given)
+
+
+def drawn(module: ModuleType) -> tuple[Figure, Given]:
+    """A figure, and all that its module had from calc for it."""
+    given = Given()
+
+    def recorded(self: Quantity) -> Any:
+        given.add(str(self.units), self._magnitude)
+        return self._magnitude
+
+    Quantity.magnitude = property(recorded)  # type: ignore[assignment]
+    try:
+        figure: Figure = module.draw()
+    finally:
+        del Quantity.magnitude
+    for name, value in vars(module).items():
+        if not name.startswith("__"):
+            _collect(value, given, depth=4)
+    return figure, given
+
+
+def _collect(value: Any, given: Given, depth: int) -> None:
+    """The numbers and quantities that derivations and records hold."""
+    of_calc = getattr(value, "__module__", "") or type(value).__module__
+    parts: Any = ()
+    match value:
+        case Quantity():
+            given.add(str(value.units), value._magnitude)
+        case bool():
+            pass
+        case int() | float() | numpy.number():
+            given.add("", value)
+        case numpy.ndarray() if value.dtype.kind in "if":
+            given.add("", value)
+        case list() | tuple():
+            parts = value
+        case dict():
+            parts = value.values()
+        case _ if str(of_calc).startswith("calc.") and hasattr(value, "__dict__"):
+            parts = [part for name, part in vars(value).items() if not name.startswith("__")]
+    for part in parts if depth else ():
+        _collect(part, given, depth - 1)
 
 
 def _scales(figure: Figure) -> Iterator[Scale]:
     for panel, axes in enumerate(figure.axes):
         for which, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
             low, high = map(float, sorted(axis.get_view_interval()))
-            kind, label, shown = axis.get_scale(), _label(axis), bool(_ticks(axis))
-            yield Scale(panel, which, kind, label, *_unit(axis), (low, high), shown)
+            kind, words, shown = axis.get_scale(), label(axis), bool(_ticks(axis))
+            yield Scale(panel, which, kind, words, *_unit(axis), (low, high), shown)
 
 
 def _ticks(axis: Axis) -> list[tuple[float, str]]:
@@ -195,13 +280,13 @@ def _unit(axis: Axis) -> tuple[str, float]:
         found = list(numbers(word))
         if place and len(found) == 1 and found[0].unit and word.endswith(found[0].printed):
             return found[0].unit, found[0].value / place
-    label = _label(axis)
-    if named := re.search(r"(?:\(|, )([^(),]+?)(?:, or .*)?(?:\)| \(logarithmic\))\s*$", label):
+    stated = label(axis)
+    if named := re.search(r"(?:\(|, )([^(),]+?)(?:, or .*)?(?:\)| \(logarithmic\))\s*$", stated):
         return unit_of(named[1]), 1
     return "", 1
 
 
-def _label(axis: Axis) -> str:
+def label(axis: Axis) -> str:
     """Of the axis, or of those that share it, or of the whole figure."""
     axes, is_x = axis.axes, axis is axis.axes.xaxis
     shared = (axes.get_shared_x_axes() if is_x else axes.get_shared_y_axes()).get_siblings(axes)
@@ -209,14 +294,14 @@ def _label(axis: Axis) -> str:
     whole = axes.figure.get_supxlabel() if is_x else axes.figure.get_supylabel()
     title = axes.get_title() if is_x else ""
     given = [*labels, whole, title]
-    return next((label for label in given if "(" in label), next(filter(None, given), ""))
+    return next((words for words in given if "(" in words), next(filter(None, given), ""))
 
 
 def _marks(figure: Figure) -> Iterator[Mark]:
     for panel, axes in enumerate(figure.axes):
         for line in axes.lines:
             alone = line.get_linestyle() in ("None", "none", "", " ")
-            points = list(zip(line.get_xdata(), line.get_ydata(), strict=True))
+            points: Any = numpy.transpose([numpy.asarray(data, float) for data in line.get_data()])
             if line.get_transform() != axes.transData:  # a level, in shares of the other axis
                 level = line.get_transform() == axes.get_yaxis_transform(which="grid")
                 points = [(nan, points[0][1]) if level else (points[0][0], nan)]
@@ -239,7 +324,7 @@ def _areas(panel: int, axes: Axes) -> Iterator[Mark]:
     for collection in axes.collections:
         colours = [*collection.get_facecolor(), *collection.get_edgecolor()]
         colour = colours[0] if len(colours) else "black"
-        offsets = [(float(x), float(y)) for x, y in collection.get_offsets()]
+        offsets = [(float(x), float(y)) for x, y in numpy.asarray(collection.get_offsets(), float)]
         if len(offsets) > 1 or any(map(any, offsets)):
             yield _mark(panel, "dots", colour, offsets)
         else:

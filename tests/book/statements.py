@@ -46,7 +46,9 @@ class Statement:
     @property
     def words(self) -> str:
         """Its words, with the name of each value that it quotes in braces."""
-        named = INLINE.sub(lambda quote: f"{{{QUOTED.search(quote[1])[0]}}}", self.source)
+        named = INLINE.sub(
+            lambda quote: f"{{{''.join(QUOTED.findall(quote[1])[:1])}}}", self.source
+        )
         return " ".join(named.split())
 
 
