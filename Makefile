@@ -79,6 +79,6 @@ lock:
 		--no-header -o tools/requirements/uv.txt
 
 clean:
-	rm -rf _book .press-cache _freeze .quarto build dist
+	rm -rf _book .press-cache _freeze .quarto build dist reference
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name .venv -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -29,6 +29,12 @@ def chapters(entries: list[Any]) -> list[str]:
     return files
 
 
+def listed_in(name: str) -> dict[str, Any]:
+    """What another file adds to the book."""
+    added: dict[str, Any] = yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))["book"]
+    return added
+
+
 class MainText(HTMLParser):
     """The words in the <main> of a page: what it says, without the navigation around it."""
 
@@ -88,8 +94,11 @@ def without_spaces(text: str) -> str:
 
 
 def main() -> None:
-    book = yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))["book"]
-    names = chapters(book["chapters"]) + chapters(book.get("appendices", []))
+    settings = yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))
+    book = settings["book"]
+    books = [book, *map(listed_in, settings["metadata-files"])]
+    names = [name for each in books for name in chapters(each["chapters"])]
+    names += chapters([book["references"]])
     problems = page_problems(names) + pdf_problems(book["title"])
     if problems:
         sys.exit("\n".join(problems))

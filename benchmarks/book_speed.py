@@ -23,8 +23,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-SOURCES = ["_quarto.yml", "index.qmd", "references.qmd", "references.bib", "workbench.qmd"]
-FOLDERS = ["chapters", "backmatter", "reference", "figures", "calc"]
+SOURCES = [
+    "_quarto.yml",
+    "index.qmd",
+    "references.qmd",
+    "references.bib",
+    "workbench.qmd",
+    "CHANGELOG.md",
+]
+FOLDERS = ["chapters", "backmatter", "figures", "calc", "tools"]
 CHANGED = Path("chapters/roofline.qmd")
 SITE = ["--to", "html"]
 LINE = "\nChanged {}.\n"

@@ -1,14 +1,16 @@
-"""Whether a wrong number would be noticed: changes one at a time, and says which nobody misses.
+"""Whether a fault would be noticed: changes one at a time, and says which nobody misses.
 
     python -m benchmarks.mutations
-    python -m benchmarks.mutations --number 200 --seed 7 --of devices
+    python -m benchmarks.mutations --number 200 --seed 7 --of data/accelerators
 
-Numbers are taken by turns from constants, devices, models, training runs, measured data and
-derivations, made a third larger in a copy of the checkout, and looked for by what is fastest: the
-tests of that kind of data, the published values, the hand-checked rows of tables, the alt texts
-that `python -m tools.pages` writes, and only then all tests of `calc`, until one tells. What
-survives stands in the list at the end, with file and line. A seed always chooses the same numbers
-in the same order, so `--after 20` goes on where a run ended that had tried 20 of them.
+Faults are taken by turns from each folder and file that has its own tests. In data and in the
+attributes of derivations a number is made a third larger; in code a comparison, an operation, a
+number or a condition becomes its neighbour, as `>` is of `>=`, or an argument is left out. Each is
+planted in a copy of the checkout and looked for by what is fastest: the tests of that file, for
+numbers that pages quote the published values, the hand-checked rows of tables and the alt texts
+that `tools/pages/alt_texts.py` writes, and only then all tests of `calc`, until one tells. What
+survives stands in the list at the end, with file and line. A seed always chooses the same faults in
+the same order, so `--after 20` goes on where a run ended that had tried 20 of them.
 """
 
 from __future__ import annotations
@@ -20,13 +22,14 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
@@ -35,32 +38,68 @@ NUMBER = r"-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?"
 FIELD = re.compile(rf"(?:^|[{{,]\s*)(?!year\b)\w+ = ({NUMBER})(?=\s*(?:$|[,}}#]))")
 CELL = re.compile(rf"(?:(?<=,)|(?<=: )|^)({NUMBER})(?=[,}}]|$)")
 QUANTITY = re.compile(rf"({NUMBER})(?=[ %]|$)")
-TESTS = {  # of each kind of data, under tests/calc
-    "constants": ["test_second_entries.py", "test_constants.py"],
-    "accelerators": ["test_device_parts.py", "test_hardware.py"],
-    "models": ["test_models.py", "test_second_entries.py"],
-    "training_runs": ["test_second_entries.py", "test_training_runs.py"],
-    "measured": ["measure/test_stored.py"],
+TESTS = {  # under tests/calc, of each file and folder of data
+    "data/constants": ["test_second_entries.py", "test_constants.py"],
+    "data/accelerators": ["test_device_parts.py", "test_hardware.py"],
+    "data/models": ["test_models.py", "test_second_entries.py"],
+    "data/training_runs": ["test_second_entries.py", "test_training_runs.py"],
+    "data/measured": ["measure/test_stored.py"],
+    "data/published": ["measure/test_stored.py"],
+    "data/computed": ["measure/test_stored.py"],
+    "data/machines": ["test_device_parts.py", "test_machines.py"],
+    "data/api_prices": ["test_second_entries.py"],
+    "data/quantization_quality": ["test_second_entries.py"],
+    "data/training_formats": ["test_second_entries.py"],
+    "data/engines": ["test_second_entries.py", "test_device_memory.py"],
+    "data/software": ["test_second_entries.py"],
+    "data/grids": ["test_grids.py"],
+    "data/intervals": ["test_intervals.py"],
 }
+QUOTED = "derivations"  # whose numbers only pages show
+OF_ROWS = (
+    "data/published",
+    "data/computed",
+    "data/measured",
+)  # of which pages show what comes of many
+CODE = (  # folders of the library, and the renderer
+    *("core", "formats", "catalog", "laws", "networks", "steps", "published", "planning"),
+    *("simulation", "codesign", "measure", "commands"),
+)
+NEIGHBOURS = {
+    "<": "<=",
+    "<=": "<",
+    ">": ">=",
+    ">=": ">",
+    "==": "!=",
+    "!=": "==",
+    "+": "-",
+    "-": "+",
+    "*": "/",
+    "/": "*",
+    "//": "/",
+    "and": "or",
+    "or": "and",
+    "min": "max",
+    "max": "min",
+    "any": "all",
+    "all": "any",
+    "ceil": "floor",
+    "floor": "ceil",
+}
+SECONDS = 300  # that the tests of one fault may take
 # What all children import, once.
 COMMON = ["numpy", "polars", "pint", "pytest", "scipy.special", "sklearn.datasets", "matplotlib"]
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One number of a file and what stands there instead."""
+    """Some text of a file and what stands there instead."""
 
     file: str
     line: int
     start: int
     old: str
-
-    @property
-    def new(self) -> str:
-        if re.fullmatch(r"-?[\d_]+", self.old):
-            value = int(self.old)
-            return str(value + max(1, round(abs(value) / 3)))
-        return f"{float(self.old) * 4 / 3 or 1:.6g}"
+    new: str
 
     def apply(self, folder: Path) -> None:
         path = folder / self.file
@@ -73,12 +112,24 @@ class Mutant:
         return f"{self.file}:{self.line}: {self.old} → {self.new}"
 
 
+def larger(number: str) -> str:
+    """The number a third larger, written as it was.
+
+    >>> larger("1_000"), larger("0"), larger("0.75")
+    ('1333', '1', '1')
+    """
+    if re.fullmatch(r"-?[\d_]+", number):
+        value = int(number)
+        return str(value + max(1, round(abs(value) / 3)))
+    return f"{float(number) * 4 / 3 or 1:.6g}"
+
+
 def in_lines(pattern: re.Pattern[str], *files: str) -> Iterator[Mutant]:
     for file in files:
         for number, line in enumerate((REPOSITORY / file).read_text("utf-8").split("\n"), 1):
             if not line.startswith("#"):
                 for match in pattern.finditer(line):
-                    yield Mutant(file, number, match.start(1), match[1])
+                    yield Mutant(file, number, match.start(1), match[1], larger(match[1]))
 
 
 def in_classes(file: str) -> Iterator[Mutant]:
@@ -95,29 +146,97 @@ def in_classes(file: str) -> Iterator[Mutant]:
                 pattern = QUANTITY if isinstance(node.value, str) else re.compile(f"({NUMBER})$")
                 if match := pattern.match(source.removeprefix('"').removesuffix('"')):
                     quote = source.startswith('"')
-                    yield Mutant(file, node.lineno, node.col_offset + quote, match[1])
+                    start = node.col_offset + quote
+                    yield Mutant(file, node.lineno, start, match[1], larger(match[1]))
 
 
-def numbers() -> dict[str, list[Mutant]]:
-    data, derivations = "calc/data", REPOSITORY / "calc" / "derivations"
-    measured = sorted((REPOSITORY / data / "measured").iterdir())
-    names = [path.relative_to(REPOSITORY).as_posix() for path in measured]
-    return {
-        "constants": list(in_lines(FIELD, f"{data}/constants.toml")),
-        "devices": list(in_lines(FIELD, f"{data}/accelerators.toml")),
-        "models": list(in_lines(FIELD, f"{data}/models.toml")),
-        "runs": list(in_lines(FIELD, f"{data}/training_runs.toml")),
-        "measured": [
+def in_code(file: str) -> Iterator[Mutant]:
+    """Operators, conditions, numbers and arguments of functions, each beside its neighbour."""
+    text = (REPOSITORY / file).read_text("utf-8")
+    lines = text.split("\n")
+    for function in ast.walk(ast.parse(text)):
+        if isinstance(function, ast.FunctionDef):
+            for statement in function.body:
+                for node in ast.walk(statement):
+                    for line, start, end, new in changes(node):
+                        old = lines[line - 1][start:end]
+                        if lines[line - 1].isascii() and old != new:  # an offset counts bytes
+                            yield Mutant(file, line, start, old, new)
+
+
+def changes(node: ast.AST) -> Iterator[tuple[int, int, int, str]]:
+    """Line, start and end of what may change in a node, and into what."""
+    match node:
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            yield from between(left, right, SIGNS.get(type(op), ""))
+        case ast.BinOp(left=left, op=op, right=right) if not any(
+            isinstance(of, ast.JoinedStr)
+            or (isinstance(of, ast.Constant) and isinstance(of.value, str))
+            for of in (left, right)
+        ):
+            yield from between(left, right, SIGNS.get(type(op), ""))
+        case ast.BoolOp(op=op, values=[left, right]):
+            yield from between(left, right, SIGNS[type(op)])
+        case ast.UnaryOp(op=ast.Not(), operand=operand) if node.lineno == operand.lineno:
+            yield node.lineno, node.col_offset, operand.col_offset, ""
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            new = str(value + 1) if isinstance(value, int) else larger(str(value))
+            yield node.lineno, node.col_offset, node.end_col_offset or 0, new
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name) as called):
+            if name in NEIGHBOURS:
+                end = called.end_col_offset or 0
+                yield called.end_lineno or 0, end - len(name), end, NEIGHBOURS[name]
+            for before, last in pairwise([*node.args, *(each.value for each in node.keywords)]):
+                if last in node.args or before.end_lineno != last.end_lineno:
+                    continue
+                yield last.lineno, before.end_col_offset or 0, last.end_col_offset or 0, ""
+
+
+SIGNS: dict[type[ast.AST], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.And: "and",
+    ast.Or: "or",
+}
+
+
+def between(left: ast.expr, right: ast.expr, sign: str) -> Iterator[tuple[int, int, int, str]]:
+    """An operator, where nothing else stands between its operands."""
+    start, end = left.end_col_offset or 0, right.col_offset
+    if sign and left.end_lineno == right.lineno and end - start == len(sign) + 2:
+        yield right.lineno, start + 1, end - 1, NEIGHBOURS[sign]
+
+
+def faults() -> dict[str, list[Mutant]]:
+    """Those of each file or folder of data, of derivations, and of each folder of code."""
+    code = REPOSITORY / "calc"
+    found: dict[str, list[Mutant]] = {}
+    for kind in TESTS:
+        files = [*code.glob(f"{kind}.*"), *sorted((code / kind).glob("*.*"))]
+        found[kind] = [
             mutant
-            for name in names
-            for mutant in in_lines(FIELD if name.endswith(".toml") else CELL, name)
-        ],
-        "derivations": [
+            for path in files
+            for mutant in in_lines(
+                FIELD if path.suffix == ".toml" else CELL, path.relative_to(REPOSITORY).as_posix()
+            )
+        ]
+    for kind in (QUOTED, *CODE):
+        of = in_classes if kind == QUOTED else in_code
+        found[kind] = [
             mutant
-            for path in sorted(derivations.glob("*.py"))
-            for mutant in in_classes(path.relative_to(REPOSITORY).as_posix())
-        ],
-    }
+            for path in sorted((code / kind).rglob("*.py"))
+            for mutant in of(path.relative_to(REPOSITORY).as_posix())
+        ]
+    return found
 
 
 def chosen(kinds: dict[str, list[Mutant]], number: int, seed: int) -> list[Mutant]:
@@ -150,20 +269,22 @@ def in_child(folder: Path, task: Callable[[], object]) -> bool:
 
 
 def survivors(mutants: list[Mutant], copy: Path, quick: bool) -> Iterator[Mutant]:
-    for kind, names in TESTS.items():
-        if in_child(copy, partial(fails, names)):
-            raise SystemExit(f"tests of {kind} fail as things stand: {', '.join(names)}")
-    if in_child(copy, lambda: ROWS.write_text(json.dumps(published()), encoding="utf-8") and None):
+    for names in {tuple(TESTS.get(kind_of(mutant), ())) for mutant in mutants}:
+        if names and in_child(copy, partial(fails, names)):
+            raise SystemExit(f"tests fail as things stand: {', '.join(names)}")
+    quoted = any(is_quoted(mutant) for mutant in mutants)
+    rows = ROWS.write_text if quoted else None
+    if rows and in_child(copy, lambda: rows(json.dumps(published()), encoding="utf-8") and None):
         raise SystemExit("a published value is wrong as things stand: run tests/book")
     for number, mutant in enumerate(mutants, 1):
         path = copy / mutant.file
         kept = path.read_bytes()
         mutant.apply(copy)
-        stages: dict[str, Callable[[], object]] = {
-            kind: partial(fails, TESTS[kind]) for kind in TESTS if kind in mutant.file
-        }
-        stages["published"] = lambda: published() != json.loads(ROWS.read_text("utf-8"))
-        stages["pages"] = alt_texts_change
+        own = TESTS.get(kind_of(mutant)) or own_tests(mutant.file)
+        stages: dict[str, Callable[[], object]] = {"its own tests": partial(fails, own)}
+        if is_quoted(mutant):
+            stages["published"] = lambda: published() != json.loads(ROWS.read_text("utf-8"))
+            stages["pages"] = alt_texts_change
         if not quick:
             stages["calc"] = partial(fails, [])
         by = next((name for name, stage in stages.items() if in_child(copy, stage)), "")
@@ -171,6 +292,29 @@ def survivors(mutants: list[Mutant], copy: Path, quick: bool) -> Iterator[Mutant
         print(f"{number}/{len(mutants)} {mutant}: {by or 'NOT NOTICED'}", file=sys.stderr)
         if not by:
             yield mutant
+
+
+def kind_of(mutant: Mutant) -> str:
+    """The folder of `calc` that a fault is in, or the file or folder of its data."""
+    folder, name = mutant.file.split("/")[1:3]
+    return f"data/{name.partition('.')[0]}" if folder == "data" else folder
+
+
+def is_quoted(mutant: Mutant) -> bool:
+    """Whether pages print numbers of where a fault is, in words of their own."""
+    return kind_of(mutant) not in (*CODE, *OF_ROWS)
+
+
+def own_tests(file: str) -> list[str]:
+    """Of a module its examples, and the tests that name it, the shortest first."""
+    name = Path(file).stem.replace("__init__", Path(file).parent.name)
+    word = re.compile(rf"\b{name}\b")
+    tests = REPOSITORY / "tests" / "calc"
+    texts = {path: path.read_text("utf-8") for path in tests.rglob("test_*.py")}
+    named = sorted(
+        filter(lambda path: word.search(texts[path]), texts), key=lambda at: len(texts[at])
+    )
+    return [f"../../{file}", *(path.relative_to(tests).as_posix() for path in named)]
 
 
 def published() -> dict[str, list[str]]:
@@ -186,12 +330,12 @@ def published() -> dict[str, list[str]]:
 
 
 def alt_texts_change() -> bool:
-    """Whether `python -m tools.pages` would write other words under a figure."""
+    """Whether `python -m tools.pages.alt_texts` would write other words under a figure."""
     written = importlib.import_module("tools.pages.alt_texts").pages()
     return any(Path(name).read_text(encoding="utf-8") != text for name, text in written.items())
 
 
-def fails(names: list[str]) -> bool:
+def fails(names: Sequence[str]) -> bool:
     """Whether one of these tests does, or one of `calc` if none are named."""
     import pytest
 
@@ -199,6 +343,7 @@ def fails(names: list[str]) -> bool:
         *map(str, sorted(Path("tests/calc").glob("test_*.py"))),
         "calc",
     ]
+    signal.alarm(SECONDS)  # what hangs is noticed
     there = [name for name in found if Path(name).exists()]
     return bool(there and pytest.main(["-x", "-q", "-p", "no:cacheprovider", *there]))
 
@@ -208,10 +353,10 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--after", type=int, default=0, help="leave out so many, tried before")
-    parser.add_argument("--of", choices=numbers(), help="numbers of one kind alone")
+    parser.add_argument("--of", choices=faults(), help="of one file or folder alone")
     parser.add_argument("--quick", action="store_true", help="leave out all tests of calc")
     asked = parser.parse_args()
-    kinds = numbers()
+    kinds = faults()
     mutants = chosen({asked.of: kinds[asked.of]} if asked.of else kinds, asked.number, asked.seed)
     mutants = mutants[asked.after :]
     for name in COMMON:
@@ -225,7 +370,7 @@ def main() -> None:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             (copy / name).write_bytes((REPOSITORY / name).read_bytes())
         unnoticed = list(survivors(mutants, copy, asked.quick))
-    print(f"{len(unnoticed)} of {len(mutants)} changed numbers are noticed by nothing")
+    print(f"{len(unnoticed)} of {len(mutants)} faults are noticed by nothing")
     for mutant in unnoticed:
         print(f"  {mutant}")
 

@@ -16,6 +16,7 @@ from calc.catalog import (
     expert_exchanges as expert_exchanges,
     intervals as intervals,
     apis as apis,
+    asking as asking,
     grids as grids,
 )
 from calc import formats as formats
@@ -88,6 +89,7 @@ from calc.steps.job import (
 )
 from calc.core.errors import InputError as InputError
 from calc.core.units import Quantity as Quantity, quantity as quantity
+from calc.core.version import __version__ as __version__
 from calc.planning.service.break_even import break_even as break_even
 from calc.published.checking import check as check
 from calc.planning.comparing.compare import compare as compare

@@ -20,6 +20,7 @@ PARTS = (  # of the memory held: their fields, their names, and colours
     ("optimizer", "optimiser", style.ORANGE),
     ("activations", "activations", style.PURPLE),
 )
+PASSING = ("logits, or a layer computed again", style.INK)
 GROUPS = (
     (ShardedStates.model, ShardedStates.ways, ShardedStates.held),
     (ShardedStates.mixture, ShardedStates.ways_of_mixture, ShardedStates.held_of_mixture),
@@ -76,8 +77,9 @@ def draw() -> Figure:
     far.spines["left"].set_visible(False)
     _break(near, far)
     figure.supxlabel("Memory of a device (GB)", size=10.5)
-    handles = [Patch(label=name, facecolor=color, linewidth=0) for _, name, color in PARTS]
-    columns = 2 if narrow else len(PARTS)
+    names_and_colors = [*(part[1:] for part in PARTS), PASSING]
+    handles = [Patch(label=name, facecolor=color, linewidth=0) for name, color in names_and_colors]
+    columns = 2 if narrow else 3
     style.legend(figure, above=True, columns=columns, handles=handles, handlelength=1.3)
     return figure
 
@@ -103,15 +105,16 @@ def alt() -> str:
 def _bar(near: Axes, far: Axes, place: float, memory: DeviceMemory) -> None:
     """The parts of what is held, one after the other, and their sum beside them."""
     start = 0.0
-    for part, _, color in PARTS:
-        size = getattr(memory, part).m_as("GB")
+    total = memory.total.m_as("GB")
+    sizes = [(getattr(memory, part).m_as("GB"), color) for part, _, color in PARTS]
+    for size, color in [*sizes, (total - sum(size for size, _ in sizes), PASSING[1])]:
         for axes in (near, far) if start + size > BREAK else (near,):
             axes.barh(place, size, left=start, height=0.68, color=color, linewidth=0)
         start += size
     capacity = ShardedStates.capacity.m_as("GB")
-    axes = far if start > BREAK else near
-    beside = capacity if start < capacity < start + 95 else start
-    style.note(axes, beside, place, f"{start:.0f}", (4, 0), va="center")
+    axes = far if total > BREAK else near
+    beside = capacity if total < capacity < total + 95 else total
+    style.note(axes, beside, place, f"{total:.0f}", (4, 0), va="center")
 
 
 def _break(near: Axes, far: Axes) -> None:

@@ -33,8 +33,9 @@ def alt() -> str:
     saved = [
         f"{_saved_at_times(devices).magnitude:.0%}" for devices in (Failures.fewest, Failures.most)
     ]
-    return f"""Panels of the useful share of the time. In the first, by the interval between
-    checkpoints, flat hills on {show(Failures.devices)} H100s: checkpoints of
+    return f"""Panels of the useful share of the time, on logarithmic horizontal axes. In
+    the first, by the interval between checkpoints, flat hills on {show(Failures.devices)} H100s:
+    checkpoints of
     {show(Failures.checkpoint, digits=2)} peak at {show(Failures.goodput, digits=2)}, every
     {show(Failures.interval, digits=2)}, and those of {show(Failures.slow_checkpoint)} at
     {show(Failures.slow_goodput, digits=2)}, every {show(Failures.slow_interval, digits=2)}. In the

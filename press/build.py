@@ -81,8 +81,10 @@ def _build(
     from press.driver import Driver, Product
     from press.reading.project import read_book
     from press.running.execute import kernels
+    from press.running.scripts import run_scripts
     from press.stages import DOCUMENT, OUTPUTS
 
+    run_scripts(root)
     book = read_book(root)
     output = Output(root, book.output, book.lines.get(("project", "output-dir"), 0))
     output.restore()

@@ -15,6 +15,7 @@ from typing import NoReturn
 from press import build, files
 from press.errors import BookError
 from press.running.environment import installation
+from press.running.scripts import run_scripts
 
 PAUSE = 0.1  # seconds between two looks at the files
 
@@ -31,6 +32,8 @@ def watch(root: Path, only: str | None) -> NoReturn:
         seen = _stamps(root)
         start = time.perf_counter()
         try:
+            run_scripts(root)
+            seen = _stamps(root)  # with what they have written
             said = build.render(root, only, runtime=False)  # which takes longer than all else
             print(f"{said} {time.perf_counter() - start:.1f} s", flush=True)
         except BookError as error:

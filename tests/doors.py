@@ -26,6 +26,7 @@ from calc.steps.job import Batch, Formats, Job, Layout, Tokens
 from figures.live import all_reduce, decode, memory, training
 from tests.calc.flatly import flatly
 
+COUNTS = ("devices", "batch", "copies", "experts", "stages")
 POINTS = 21  # of an answer, at which a mean is held to steps
 UNLINKED = re.compile("the data have no (link|port) of .* to others")
 NEARLY = 0.01  # a mean of steps at points against one that knows where it bends
@@ -61,6 +62,11 @@ class Serving:
     price: str = "2 USD/hour"
     copies: int = 1
     experts: int = 1
+    stages: int = 1
+
+    @property
+    def tensor(self) -> int:
+        return self.devices // (self.copies * self.stages)
 
     @property
     def context(self) -> int:
@@ -72,7 +78,7 @@ class Serving:
         names = ["devices", "batch", "prompt", "generated", "kv", "price"]
         said = {name: getattr(self, name) for name in ("weights", "dtype", "software")}
         said = {name: value for name, value in said.items() if value is not None}
-        cut = {name: getattr(self, name) for name in ("copies", "experts")}
+        cut = {name: getattr(self, name) for name in ("copies", "experts", "stages")}
         cut = {name: count for name, count in cut.items() if count > 1}
         return {name: getattr(self, name) for name in names} | said | cut
 
@@ -82,7 +88,7 @@ class Serving:
         if self.weights is None or self.dtype is None or self.software is None:
             return None
         software = None if self.software == "none" else self.software
-        layout = Layout(self.copies, self.devices // self.copies, experts=self.experts)
+        layout = Layout(self.copies, self.tensor, self.stages, experts=self.experts)
         formats = Formats(self.dtype, self.weights, self.kv)
         return Job.of(self.model, self.place, layout, formats, software)
 
@@ -292,7 +298,8 @@ def plan_of_text(asked: Serving) -> Answer:
 def fit(asked: Serving) -> Answer:
     if asked.copies > 1 or asked.experts > 1:
         return {}
-    said = {"tensor": asked.devices, "context": asked.context, "kv": asked.kv}
+    said = {"tensor": asked.tensor, "stages": asked.stages}
+    said |= {"context": asked.context, "kv": asked.kv}
     said |= {} if asked.weights is None else {"weights": asked.weights}
     found = device_memory.fit(asked.model, asked.place, asked.software, **said)
     return {
@@ -307,7 +314,8 @@ def fit(asked: Serving) -> Answer:
 def fit_of_json(asked: Serving) -> Answer:
     if asked.copies > 1 or asked.experts > 1:
         return {}
-    said = {"tensor": asked.devices, "context": asked.context, "kv": asked.kv}
+    said = {"tensor": asked.tensor, "stages": asked.stages}
+    said |= {"context": asked.context, "kv": asked.kv}
     said |= {
         name: value
         for name in ("weights", "software")
@@ -348,7 +356,8 @@ def steps(asked: Serving) -> Answer:
 def sums(asked: Serving) -> Answer:
     """The sums of a decode step as messages of a size, of which each block has one."""
     job = asked.job
-    if job is None or asked.devices == 1 or asked.copies > 1 or job.model.layers_with("experts"):
+    whole = asked.devices > 1 == asked.copies * asked.stages
+    if job is None or not whole or job.model.layers_with("experts"):
         return {}
     size = quantity(2 * job.model.width * asked.batch, "byte")
     program = None if asked.software == "none" else asked.software
@@ -360,7 +369,7 @@ def sums(asked: Serving) -> Answer:
 
 def old_laws(asked: Serving) -> Answer:
     """`calc.inference`, whose steps are those of no software."""
-    if asked.job is None or asked.software != "none" or asked.copies > 1:
+    if asked.job is None or asked.software != "none" or asked.copies * asked.stages > 1:
         return {}
     place, model = machines.of(asked.place), models.get(asked.model)
     sizes = asked.dtype, asked.weights, asked.kv
@@ -373,7 +382,9 @@ def live_memory(asked: Serving) -> Answer:
     """The live figure of what fits, whose settings are those of a plan that is told the formats."""
     if asked.place not in machines.names() or asked.weights is None or asked.software is not None:
         return {}
-    if asked.weights not in memory.FORMATS or asked.kv not in memory.FORMATS or asked.copies > 1:
+    if asked.weights not in memory.FORMATS or asked.kv not in memory.FORMATS:
+        return {}
+    if asked.copies * asked.stages > 1:
         return {}
     shown = memory.answer(
         asked.model,
@@ -403,7 +414,7 @@ def compared(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
     if not found.planned:
         return
     [row] = json.loads(found.json())["rows"]
-    counts = {name: int(row[name]) for name in ("devices", "batch", "copies", "experts")}
+    counts = {name: int(row[name]) for name in COUNTS}
     yield replace(asked, **counts), of_row(row)
 
 
@@ -412,7 +423,7 @@ def live_decode(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
     place = asked.place
     if place not in machines.names() or asked.weights not in decode.FORMATS[1:]:
         return
-    if asked.kv not in decode.FORMATS[1:]:
+    if asked.kv not in decode.FORMATS[1:] or asked.stages > 1:
         return
     shown = decode.answer(
         asked.model, place, asked.devices, asked.context, asked.weights, asked.kv
@@ -433,12 +444,13 @@ def live_decode(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
 
 def service(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
     """What a plan of a service takes the steps and the memory of its copies to be."""
-    said = {name: value for name, value in asked.asked.items() if name not in ("devices", "batch")}
+    said = {name: value for name, value in asked.asked.items() if name not in COUNTS}
     said |= {"rate": 0.01, "ttft": "1000 s", "tpot": "100 s", "requests": 100, "pools": "mixed"}
     planned = flatly(calc.plan_service, asked.model, asked.place, **said)
     [pool] = planned.design.pools
     group = pool.group
     shared = {"copies": int(group.data), "experts": int(group.experts)}
+    shared |= {"stages": int(group.pipeline)}
     chosen = replace(asked, devices=pool.size, **shared)
     batch = min(asked.batch, pool.replica.slots, pool.replica.steps.most_sequences)
     middle = asked.prompt + asked.generated / 2
@@ -686,8 +698,9 @@ def by_kind() -> dict[str, list[str]]:
 
 
 def serving(count: int, seed: str) -> Iterator[Serving]:
-    """Questions in which every kind of model meets every kind of place."""
+    """Questions in which every kind of model meets every kind of place, a quarter in stages."""
     chance, shapes = random.Random(seed), by_kind()
+    staged = random.Random(f"{seed} stages")
     for turn in range(count):
         kind = KINDS[turn % len(KINDS)]
         places = list(PLACES.values())[(turn + turn // len(KINDS)) % len(PLACES)]
@@ -707,10 +720,11 @@ def serving(count: int, seed: str) -> Iterator[Serving]:
         generated = int(min(longest / 3, 10 ** chance.uniform(1, 3.3)))
         fixed = chance.random() < 0.6  # all is said that a step is asked with
         software = chance.choice(SOFTWARE)
+        stages = staged.choice([1] * 9 + [2, 3, 4])
         yield Serving(
             model,
             place,
-            tensor,
+            tensor * stages,
             int(2 ** chance.uniform(0, 8)),
             prompt,
             generated,
@@ -718,6 +732,7 @@ def serving(count: int, seed: str) -> Iterator[Serving]:
             chance.choice(KV),
             machine.device.usual_dtype if fixed else None,
             (software or "none") if fixed else software,
+            stages=stages,
         )
 
 

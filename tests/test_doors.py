@@ -108,6 +108,7 @@ def test_every_class_is_drawn() -> None:
     assert set().union(*(doors.kind_of(question.model) for question in drawn)) == {*doors.KINDS}
     assert {question.weights for question in drawn} == {*doors.WEIGHTS}
     assert {question.software for question in drawn} == {*doors.SOFTWARE}
+    assert sum(question.stages > 1 for question in drawn) > MANY["serving"] / 8
     for places in doors.PLACES.values():
         assert len({question.place for question in drawn} & {*places}) > 2
 
@@ -146,7 +147,8 @@ def asked_of(planner: str, question: doors.Serving) -> dict[str, Any]:
         return said
     if planner == "fit":
         kept = {name: said[name] for name in ("weights", "kv", "software") if name in said}
-        return kept | {"tensor": question.devices, "context": question.context}
+        cut = {"tensor": question.tensor, "stages": question.stages}
+        return kept | cut | {"context": question.context}
     if planner == "compare":
         return lengths | {"price": question.price, "kv": question.kv}
     if planner == "plan-service":
@@ -284,9 +286,7 @@ def known(question: doors.Serving) -> Any:
     return facts("plan", question.model, question.place, question.asked)
 
 
-@pytest.mark.parametrize(
-    ("model", "place"), [("gpt-oss-20b", "rtx-4080"), ("llama-3.1-70b", "h100")]
-)
+@pytest.mark.parametrize(("model", "place"), [("gpt-oss-20b", "t4"), ("llama-3.1-70b", "h100")])
 def test_what_would_make_it_fit_does(model: str, place: str) -> None:
     """Each change that is told with what is fitted, asked for again on a command line."""
     told = json.loads(doors.run("fit", model, place, "--json"))
@@ -299,7 +299,7 @@ def test_what_would_make_it_fit_does(model: str, place: str) -> None:
         assert again["fits"], way
     if model == "gpt-oss-20b":
         first = told["ways"][0]["settings"]
-        assert first.keys() == {"utilization", "context"}  # neither of them is enough alone
+        assert {"utilization", "context"} < first.keys()  # neither of them is enough alone
 
 
 # ---- Where the memory's ± covers the edge

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from calc.core.public import modules
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -47,6 +50,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def elsewhere() -> list[str]:
+    """The modules that `import calc` shows and that lie in a folder of it."""
+    places = modules("calc").items()
+    return [name for name, place in places if place != f"calc.{name}"]
+
+
 @pytest.mark.slow
 def test_the_wheel_holds_the_library_with_its_data_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
@@ -59,6 +68,8 @@ def test_the_wheel_holds_the_library_with_its_data_and_nothing_else(wheel: Path)
     tracked = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True)
     missing = set(tracked.stdout.split()) - names
     assert missing == set()
+    stubs = {name.split("/")[1] for name in names if re.fullmatch(r"calc/\w+\.pyi", name)}
+    assert stubs == {"__init__.pyi", *(f"{name}.pyi" for name in elsewhere())}
     assert "calc/data/references.bib" in names
     assert told["Name"] == "machine-foundations"
     assert len(told.get_all("Classifier")) > 10

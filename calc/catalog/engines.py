@@ -7,9 +7,11 @@ differs from version to version, and is read in the engine's source and in its l
 
 from __future__ import annotations
 
+import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from statistics import median
 from string import Template
@@ -41,6 +43,7 @@ OPTIONS = (
     *(
         "command",
         "tensor",
+        "stages",
         "attention",
         "experts",
         "copies",
@@ -54,6 +57,7 @@ OPTIONS = (
 VERSION = re.compile(r"\d+(?:\.\d+)*")
 MANY_SLICES = 4  # from which on SGLang captures graphs of more sequences
 LARGE = quantity("60 GiB")  # beyond which it leaves its `reserved_large` at least
+UNKNOWN_STEP = 8192  # tokens of a program whose limits are not in the data: as most engines
 SMALL = "a100"  # devices that vLLM takes for small whatever their memory, by how keys begin
 
 
@@ -158,6 +162,19 @@ def rules(key: str, version: str = "") -> Engine | None:
     return _of_version(key, table, version or table["read_to"])
 
 
+@lru_cache(maxsize=256)
+def largest_step(key: str, device: Accelerator) -> tuple[int, float]:
+    """Return tokens and sequences of a step at most by a program's own server on a device.
+
+    >>> from calc import hardware
+    >>> largest_step("vllm", hardware.get("l40s")), largest_step("mlx", hardware.get("apple-m4"))
+    ((2048, 256), (8192, inf))
+    """
+    if key not in names():
+        return UNKNOWN_STEP, math.inf
+    return get(key).largest_step(device, visible(device))
+
+
 def names() -> tuple[str, ...]:
     """The keys of all engines.
 
@@ -220,6 +237,19 @@ def starting(written: str) -> Starting:
     return Starting(table["name"], version or serve["read_to"], serve["read_in"], options, later)
 
 
+def starting_as(written: str, planned: str) -> Starting:
+    """How an engine is started: of the version named, or of that which a plan stands on, if known.
+
+    >>> starting_as("vllm", "vLLM 0.24.0").version, starting_as("sglang", "vLLM 0.24.0").version
+    ('0.24.0', '0.5.23')
+    """
+    (own, other) = map(_named, (written, planned))
+    if own and other and own[0] == other[0] and not own[2]:
+        with suppress(InputError):  # of a version whose options were not read, the last is taken
+            return starting(planned)
+    return starting(written)
+
+
 def _named(written: str) -> tuple[str, dict[str, Any], str] | None:
     """Key and table of the engine that is meant, and its version where one is named."""
     for key, table in _tables().items():
@@ -241,14 +271,16 @@ def visible(device: Accelerator) -> Quantity:
     return device.memory_capacity * visible_share()
 
 
-def is_visible_known(device: Accelerator) -> bool:
-    """Whether a log says what programs find of a device's memory.
+def visible_by(device: Accelerator) -> str:
+    """By what it is known that programs find so much of a device's memory; "" where it is not.
 
     >>> from calc import hardware
-    >>> is_visible_known(hardware.get("h100"))
-    True
+    >>> visible_by(hardware.get("h100")), visible_by(hardware.get("a10g"))
+    ('by their logs', 'by an account of it')
     """
-    return device.key in _visible()
+    if (record := _visible().get(device.key)) is None:
+        return ""
+    return "by their logs" if record.provenance.kind == "measured" else "by an account of it"
 
 
 @cache
@@ -274,6 +306,7 @@ def _shares() -> list[float]:
     return [
         float((record.quantity / hardware.get(key).memory_capacity).m_as(""))
         for key, record in _visible().items()
+        if record.provenance.kind == "measured"
     ]
 
 

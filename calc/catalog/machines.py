@@ -12,7 +12,7 @@ import math
 import re
 import sys
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from statistics import median
@@ -82,6 +82,7 @@ NAMES = {  # of what each of these is measured on; products are measured by form
     "launch": ("a launch", "a graph"),
 }
 NO_TIME = quantity(0, "s")
+HOSTED = 8  # cards that a host joins by PCIe at most, as the largest servers of the data do
 KNOWN = (
     *("name", "device", "domain", "fabric", "sides", "wraparound", "sums_in_switch", "usual"),
     *("network", "rates_of", "reached", *FIELDS, *INHERITED),
@@ -125,7 +126,18 @@ class Machine(Recorded):
         """Devices that can work together: those of a domain, or any number where it has ports."""
         if self.publishes("ports"):
             return math.inf
-        return self.domain if self.publishes("bandwidth") else 1
+        return self.hosted.domain if self.hosted.publishes("bandwidth") else 1
+
+    @property
+    def hosted(self) -> Machine:
+        """The machine of several such cards in one host, of a card whose one link is its PCIe.
+
+        It is the machine itself where the data know other links of it, or none.
+
+        >>> print(get("rtx-3090").hosted.bandwidth, get("rtx-3090").hosted.domain)
+        31.5 GB/s 8
+        """
+        return _hosted(self)
 
     @property
     def ring(self) -> Quantity | None:
@@ -278,10 +290,10 @@ class Machine(Recorded):
         """Return what is missing, and of links what the data have of them."""
         if name not in ("bandwidth", "ports"):
             return f"{self.name} has no {FIELDS[name]} in its data"
-        if self.most_joined > 1:
+        if (most := self.most_joined) > 1:
             return (
-                f"{self.name} has {self.domain} devices, and the data have no port of it to others:"
-                f" take at most {self.domain}"
+                f"{self.hosted.name} has {most} devices, and the data have no port of it to others:"
+                f" take at most {most}"
             )
         joined = [key for key in with_several(self.device.key) if get(key).most_joined > 1]
         known = f"{' or '.join(joined)} in its place, or " if joined else ""
@@ -291,6 +303,17 @@ class Machine(Recorded):
         """What the machine's data have; of a card that stands alone, its own link to the host."""
         alone = self.device.records.get(name) if name == "host_link" else None
         return self.records.get(name, alone)
+
+
+@lru_cache(maxsize=2**8)
+def _hosted(card: Machine) -> Machine:
+    record, device = card.device.records.get("host_link"), card.device
+    linked = device.publishes("link_bandwidth") or card.publishes("ports")
+    if card.domain > 1 or linked or record is None or not record.is_published:
+        return card
+    name = f"{device.name} joined by PCIe through the host"
+    joined = {**card.records, "bandwidth": record}
+    return replace(card, name=name, domain=HOSTED, fabric="pcie", records=joined)
 
 
 FEWEST = 3  # machines of a vendor whose median share is its own

@@ -55,6 +55,7 @@ FIELDS = {  # numbers: what each is, its unit, and what it is where the data say
     "step": ("its own time for a step", "s", 0.0),
     "sequence": ("its own time for each sequence of a step", "s", 0.0),
     "request": ("its own time until a request is known to the batch", "s", 0.0),
+    "piece": ("tokens of a prompt that a stage computes at once, not those of a step", "", 0.0),
     "launch_experts": ("least time of a mixture's layer in a step that reads", "s", 0.0),
     "mixes": ("whether a step that reads prompts writes too", "", 1.0),
     "reserves": ("whether a sequence has the place of its whole answer from its start", "", 0.0),

@@ -13,7 +13,9 @@ from pathlib import Path
 from calc.codesign.torch_extra import torch
 from calc.codesign.training_step import Trainer
 from calc.core.errors import InputError
+from calc.core.files import opened
 
+LARGEST_MB = 1e6  # of a checkpoint
 KIND = "calc.codesign checkpoint, version 1"
 
 
@@ -64,9 +66,10 @@ def load_checkpoint(trainer: Trainer, path: Path | str) -> None:
     """
     source = Path(path)
     try:
-        state = torch.load(source, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
-        raise InputError(f"there is no checkpoint {source}") from None
+        with opened(source, LARGEST_MB) as file:
+            state = torch.load(file, map_location="cpu", weights_only=True)
+    except InputError:
+        raise
     except Exception:  # torch reads other bytes as a program, which can fail in any way
         raise InputError(
             f"{source} is no checkpoint, or was cut off or changed; give an older one"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from calc.core.arguments import number, whole_number
 from calc.core.errors import InputError, abbreviated
-from calc.core.files import append_line, read_text
+from calc.core.files import append_line, parse_json, read_text
 from calc.core.report import values
 from calc.core.units import Quantity, QuantityLike, quantity
 
@@ -194,10 +194,9 @@ def _step(source: Path, number: int, line: str) -> LoggedStep:
 
 
 def _read(source: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        row = None
+    row = None
+    with suppress(InputError):
+        row = parse_json(line, source)
     if not isinstance(row, dict):
         raise InputError(f"{source}, line {number}: {abbreviated(line)} is no line of a log")
     return row

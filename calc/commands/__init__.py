@@ -156,9 +156,18 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
-def command_parser() -> tuple[CommandParser, list[CommandParser]]:
+class Told(CommandParser):
+    """A parser of what is no line of a shell, whose mistakes are errors as the library's are."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{self.prog}: {message}")
+
+
+def command_parser(
+    kind: type[CommandParser] = CommandParser,
+) -> tuple[CommandParser, list[CommandParser]]:
     """The parser of `calc`, and those of its commands, which have no options yet."""
-    parser = CommandParser(
+    parser = kind(
         prog="calc",
         formatter_class=Grouped,
         description="Numbers of machine-learning systems, with units and sources.",
@@ -169,7 +178,7 @@ def command_parser() -> tuple[CommandParser, list[CommandParser]]:
     parser.add_argument(
         "--version", action="version", version=f"calc {version('machine-foundations')}"
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=CommandParser)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=kind)
     parsers = []
     for name, (group, purpose) in COMMANDS.items():
         sentence = f"{purpose[0].upper()}{purpose[1:]}."

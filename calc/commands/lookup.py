@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, get_args, get_type_hints
 
 import calc
 from calc import formats
-from calc.catalog import constants, grids, hardware, machines, models, runs, software
+from calc.catalog import constants, engines, grids, hardware, machines, models, runs, software
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.commands import COMMANDS, command_parser
@@ -358,6 +358,8 @@ def _shown(kind: str, thing: Any) -> Report:
     below += [f"Note: {part.title}: {part.note}" for part in origins(facts) if part.note]
     if kind == "devices" and (machine := machines.of(thing)).rates:
         below.insert(0, f"What it was measured to reach: `calc show {machine.key}`")
+    if kind == "devices" and (by := engines.visible_by(thing)):
+        below.insert(0, f"Programs find {engines.visible(thing)} of its memory, {by}.")
     title, tables = [f"{about['title']}{year}"], [Table(fact_rows(facts, TITLES))]
     about |= {name: getattr(thing, name) for name in ("year", "source") if hasattr(thing, name)}
     return Report(title, tables, {"": below}, about | facts)

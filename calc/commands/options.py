@@ -168,7 +168,7 @@ def take_from_file(parser: argparse.ArgumentParser, file: str) -> None:
     options = read_flat(file, parser.get_default("called"))
     for action in parser._actions:
         if (name := ARGUMENTS.get(action.dest, action.dest)) in options:
-            action.default, action.required = _typed(options[name]), False
+            action.default, action.required = typed(options[name]), False
             if not action.option_strings:
                 action.nargs = "?"
 
@@ -190,7 +190,7 @@ ARGUMENTS = {"device": "hardware"}  # of a command, and what they are called in 
 FILES = ("trace",)  # whose names stay as they are typed, commas and all
 
 
-def _typed(value: object) -> str:
+def typed(value: object) -> str:
     """A value of a file as one types it in a shell."""
     if isinstance(value, dict):
         return ",".join(f"{name}={part}" for name, part in value.items())

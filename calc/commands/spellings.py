@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from functools import cache
 
 from calc.catalog import machines
+from calc.catalog.asking import ours
 from calc.commands.options import option_of, split_at_commas
 from calc.core.errors import InputError, marked
 from calc.core.records import DATA, read_toml
-
-
-@cache
-def _ours() -> dict[str, str]:
-    """Return the argument that each foreign option is."""
-    table = read_toml(DATA / "spellings.toml")["option"]
-    return {theirs: ours for ours, others in table.items() for theirs in others}
 
 
 def in_our_words(
@@ -33,11 +26,11 @@ def in_our_words(
             found += [option_of("machines"), word]
         elif theirs in parser._option_string_actions or not theirs.startswith("-"):
             found.append(word)
-        elif (ours := _argument(theirs, known)) in known:
-            told.append(f"calc: {theirs} is {option_of(ours)} here")
-            found.append(f"{option_of(ours)}{equals}{value}")
-        elif ours is not None:
-            parser.error(f"{theirs} is {option_of(ours)} here, which {parser.prog} does not take")
+        elif (own := _argument(theirs, known)) in known:
+            told.append(f"calc: {theirs} is {option_of(own)} here")
+            found.append(f"{option_of(own)}{equals}{value}")
+        elif own is not None:
+            parser.error(f"{theirs} is {option_of(own)} here, which {parser.prog} does not take")
         elif instead := read_toml(DATA / "spellings.toml")["instead"].get(theirs):
             parser.error(f"there is no {theirs} here: {instead}")
         else:
@@ -90,7 +83,7 @@ def count_devices(options: argparse.Namespace) -> None:
 
 def _argument(theirs: str, known: Mapping[str, argparse.Action]) -> str | None:
     """Return the argument that an option is here: what is fitted shares all of its devices."""
-    ours = "devices" if theirs == "--devices" else _ours().get(theirs)
-    if ours == "devices" and ours not in known:
-        return "tensor" if "tensor" in known else _ours().get(theirs)
-    return ours
+    found = "devices" if theirs == "--devices" else ours(theirs)
+    if found == "devices" and found not in known:
+        return "tensor" if "tensor" in known else ours(theirs)
+    return found

@@ -22,13 +22,11 @@ LARGEST = 2**62  # above all counts, so that no integer of an array wraps
 
 
 def counted(given: Any) -> Any:
-    """A count as people write it, "8k", "16M" or "1,000", as a number; all else as it is.
+    """A count as people write it, "8k" or "16M", as a number; all else as it is.
 
-    >>> counted("8k"), counted("1.5M token"), counted("8"), counted("1,000")
-    (8000.0, '1.5M token', '8', 1000.0)
+    >>> counted("8k"), counted("1.5M token"), counted("8")
+    (8000.0, '1.5M token', '8')
     """
-    if isinstance(given, str) and re.fullmatch(r"\s*\d{1,3}(,\d{3})+\s*", given):
-        return float(given.replace(",", ""))
     match = re.fullmatch(r"\s*(\d[\d.]*)\s*([kKMB])\s*", given) if isinstance(given, str) else None
     return float(match[1]) * SUFFIXES[match[2].upper()] if match else given
 

@@ -1,30 +1,128 @@
-"""Files: read as text or refused in a sentence, and written in full or not at all."""
+"""Files: read as text or as JSON, or refused in a sentence; written in full or not at all."""
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from calc.core.errors import InputError, abbreviated
 
+LARGEST_MB = 256
+"""That a file of a person may have; the longest traces and logs that people publish have fewer."""
+DEEPEST = 50
+"""Levels of objects and lists in JSON: no program's results have a tenth of them."""
 
-def read_text(path: Path | str) -> str:
-    """The text of a file; what cannot be read as one is told in a sentence."""
-    name = path if str(path).isprintable() else abbreviated(path)
+
+def opened(path: Path | str, most: float = LARGEST_MB) -> BinaryIO:
+    """Return a file to read: a regular one, of so many MB at most.
+
+    What waits for somebody who writes, as a pipe does, and what never ends, as /dev/zero does, is
+    refused before it is read. All files that a person names are opened here.
+    """
+    name = path if str(path).isprintable() and len(str(path)) < 1000 else abbreviated(path)
     try:
-        return Path(path).read_text(encoding="utf-8")
+        file = open(os.fspath(path), "rb", opener=_without_waiting)  # noqa: SIM115
     except TypeError:
         raise InputError(f"a file needs a path; got {abbreviated(path)}") from None
     except FileNotFoundError:
         raise InputError(f"{name}: there is no such file") from None
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{name}: is not UTF-8 text") from None
     except ValueError as error:  # a path that no system takes
         raise InputError(f"{name}: cannot be read: {error}") from None
+    found = os.fstat(file.fileno())
+    if stat.S_ISREG(found.st_mode) and found.st_size <= most * 1e6:
+        return file
+    file.close()
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"{name}: is a pipe or a device; a file is needed")
+    raise InputError(f"{name}: is too large; a file may have {most:g} MB")
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """Return what a file holds, which may still grow while it is read."""
+    with opened(path) as file:
+        try:
+            held = file.read(int(LARGEST_MB * 1e6) + 1)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(held) > LARGEST_MB * 1e6:
+        raise InputError(f"{path}: is too large; a file may have {LARGEST_MB} MB")
+    return held
+
+
+def read_text(path: Path | str) -> str:
+    """Return the text of a file, without the mark that some editors begin it with."""
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not UTF-8 text") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def parse_json(text: str, place: object, finite: bool = True) -> Any:
+    """Return what a JSON text holds, of which `place` says where it stands.
+
+    Refused are keys that are there twice, of which JSON itself would keep the last, numbers that
+    are none or, where all must be `finite`, beyond all, and what is nested deeper than any result.
+    """
+
+    def refused(constant: str) -> float:
+        if not finite:  # as a configuration has, of what is not limited
+            return float(constant)
+        raise InputError(f"{place}: {constant[:20]} is no number of JSON, or is too large")
+
+    def number(kind: type, digits: str) -> Any:
+        too_large = len(digits) > 400 or not math.isfinite(float(digits))
+        return refused(digits) if too_large else kind(digits)
+
+    try:
+        found = json.loads(
+            text,
+            object_pairs_hook=partial(_once_each, place),
+            parse_constant=refused,
+            parse_int=partial(number, int),
+            parse_float=partial(number, float),
+        )
+    except RecursionError:
+        raise InputError(f"{place}: is nested too deeply") from None
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{place}: is not valid JSON: {error}") from None
+    level = [found]
+    for _ in range(DEEPEST):
+        level = [part for whole in level for part in _parts(whole)]
+    if level:
+        raise InputError(f"{place}: is nested too deeply")
+    return found
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _once_each(place: object, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys differ."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{place}: {abbreviated(twice)[1:-1]} is there {names.count(twice)} times")
+    return found
 
 
 def writable(path: Path | str) -> Path:

@@ -157,6 +157,8 @@ def _scale(first: str, powers: Mapping[str, Any], size: float) -> tuple[float, s
     if powers == {"second": 1} and size >= 120:
         name, factor = next(pair for pair in DURATIONS if size >= 2 * pair[1])
         return factor, "", name
+    if powers == {"year": 1} and size < 0.1:
+        return 1 / 365.25, "", "day"
     if powers == {"gram": 1} and size >= 1e4:
         name, factor = next(pair for pair in MASSES if size >= pair[1])
         return factor, "", name

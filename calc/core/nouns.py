@@ -85,8 +85,7 @@ def arguments_of(called: Callable[..., object], options: Mapping[str, Any]) -> d
     known = options_of(called)
     for name in options:
         if name not in known:
-            near = did_you_mean(name, known) or f"known are {', '.join(known)}"
-            raise InputError(f"{called.__name__}() has no option {name}; {near.strip()}")
+            raise not_known(called, name)
     parameters, arguments = inspect.signature(called).parameters, dict(options)
     for name, noun in nouns_of(called).items():
         own = {part.name: part.default is MISSING for part in fields(noun)}  # type: ignore[arg-type]
@@ -101,6 +100,16 @@ def arguments_of(called: Callable[..., object], options: Mapping[str, Any]) -> d
         if given and not missing:
             arguments[name] = noun(**given)
     return arguments
+
+
+def not_known(called: Callable[..., object], name: str) -> InputError:
+    """Return the refusal of an option that a function lacks, or has as a field of a noun."""
+    known = options_of(called)
+    for noun in nouns_of(called).values():
+        if name in _fields(noun, needed=False):
+            return InputError(f"{called.__name__}() has {name} in calc.{noun.__name__}({name}=…)")
+    near = did_you_mean(name, known) or f"known are {', '.join(known)}"
+    return InputError(f"{called.__name__}() has no option {name}; {near.strip()}")
 
 
 def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ follow it, and so does Python, by `on_first_use`, as with `lazy_loader.attach_st
 without them: `calc.roofline` lies in `calc/laws/`. For `import calc.roofline`, which no
 `__getattr__` is asked for, `ShortNames` hands the import system the module that is there already,
 as `six.moves` does. Fifty files that import a module each would do that too, and hide in which
-folder the module lies; their stubs, which `python -m tools.pages` writes, are for checkers alone.
+folder the module lies; their stubs, which the build of a wheel writes, are for checkers alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def on_first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
 
     def getattr_(name: str) -> Any:
         if name == "__all__":
-            value: Any = sorted({*homes, *own} - {*modules(package)})
+            public = {*homes, *own} - {*modules(package)}
+            value: Any = sorted(name for name in public if name[0] != "_")
         elif (home := homes.get(name, package)) != package:
             value = getattr(__import__(home, fromlist=[name]), name)
         elif name[0] != "_" and find_spec(f"{package}.{name}"):

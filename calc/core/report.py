@@ -96,6 +96,15 @@ class Reported:
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{type(self).__name__} is a result, which does not change: {name!r}")
 
+    def __eq__(self, other: object) -> bool:
+        """Whether another answer says the same, as that of the same question does."""
+        if self is other or type(self) is not type(other):
+            return self is other
+        return self.json() == other.json()
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(self.title)))
+
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{type(self).__name__} is a result, which does not change: {name!r}")
 

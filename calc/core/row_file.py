@@ -10,14 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from calc.core.errors import InputError
-from calc.core.files import append_line, locked, writable
+from calc.core.files import append_line, locked, parse_json, read_bytes, writable
 
 Row = dict[str, Any]
-
-
-def _refused(constant: str) -> None:
-    """NaN and infinities are no values of a row, though Python's JSON has them."""
-    raise ValueError(constant)
 
 
 class RowFile:
@@ -61,16 +56,14 @@ class RowFile:
 
     def _text(self) -> str:
         try:
-            return self.path.read_bytes().decode()
+            return read_bytes(self.path).decode()
         except UnicodeDecodeError:
             raise self._corrupted("it is no text") from None
-        except OSError as error:
-            raise InputError(f"cannot read {self.path}: {error.strerror}") from None
 
     def _read(self, number: int, line: str) -> Row:
         try:
-            row: Row = json.loads(line, parse_constant=_refused)
-        except ValueError:
+            row: Row = parse_json(line, "")
+        except InputError:
             raise self._corrupted(f"line {number + 1} cannot be read") from None
         first = {name: type(value) for name, value in self.settings.items()}
         needed = self.columns if number else first

@@ -31,6 +31,7 @@ from calc.planning.choice import (
 from calc.planning.estimate import Estimate
 from calc.planning.setup import Setup, devices_text, layout_text, memory_text
 from calc.steps import device_memory
+from calc.steps.held_memory import Memory
 from calc.steps.job import Layout
 
 SMALLER_WEIGHTS = (formats.INT8, formats.INT4)
@@ -83,7 +84,12 @@ def ways_to_fit(setup: Setup) -> Iterator[str]:
     if fewer := most_sequences(setup).magnitude:
         yield f"Batch {fewer:.0f} fits."
     [memory] = capacity.of(setup).memories
-    for way in device_memory.ways(memory, int(_needed(setup)), OWN_WAYS):
+    yield from own_ways(memory, int(_needed(setup)))
+
+
+def own_ways(memory: Memory, sequences: int) -> Iterator[str]:
+    """Yield the formats, and the settings of the program, with which so many sequences fit."""
+    for way in device_memory.ways(memory, sequences, OWN_WAYS):
         planned = way.settings.keys() <= {"kv", "weights"}  # which are options of a plan too
         how = "" if planned else f"settings of {memory.program} that calc fit takes: "
         yield f"It fits with {how}{way.told}."

@@ -10,6 +10,7 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, RECURRENT
 from calc.core.elementwise import largest
 from calc.networks import transformer
+from calc.planning.choice import CANDIDATES
 from calc.planning.estimate import Estimate
 from calc.published.power import watts
 from calc.steps import held_memory
@@ -19,7 +20,7 @@ def _place(plan: Estimate) -> str:
     """On what the devices add up their results."""
     if plan.link is not None:
         return f"in rings of {plan.link} each way"
-    machine, most = plan.machine, largest(plan.one_copy.devices)
+    machine, most = plan.machine.hosted, largest(plan.one_copy.devices)
     if machine.domain == 1:
         return f"over the ports of {machine.name}, {machine.ports} each way"
     inside = f"on {machine.name}, where {machine.domain} devices have {machine.bandwidth} each way"
@@ -50,6 +51,12 @@ def caveats(plan: Estimate) -> Iterator[str]:
         yield f"{_sentence(plan.expected.missing)}."
     if largest(plan.devices) == 1:
         return
+    host = plan.machine.hosted
+    if plan.link is None and host is not plan.machine:
+        yield (
+            f"{host.name}, each at the {host.bandwidth} each way that are published: a board that"
+            " gives cards fewer lanes has less."
+        )
     if model.experts is not None and plan.experts == 1:
         yield (
             "Experts are cut like all matrices: layouts that share out whole experts or sequences"
@@ -98,6 +105,15 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             "No bound is beaten by any program: of a first token that of a prompt read alone, of a"
             " token after it that of one sequence, of the rest what all devices do for all users;"
             " the bounds without overlap are those of the same loop."
+        )
+    if plan.chosen_by:
+        yield CANDIDATES
+    if plan.stages > 1:
+        yield (
+            f"Sequences share {plan.stages} batches, each in another of the stages of layers (PP);"
+            " prompts stream through them in the program's largest steps, and bounds take pieces as"
+            " small as can be. A stage sends two vectors of each token, and the fullest decides"
+            " memory."
         )
     start = plan.capacity.memories[-1].start
     yield from held_memory.assumptions(start)

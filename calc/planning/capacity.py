@@ -86,7 +86,7 @@ def _memories(setup: Setup) -> tuple[tuple[Memory, ...], Places]:
     if places is None:
         return (device_memory.of(job, longest),), None
     cuts = zip(*(numpy.asarray(column).tolist() for column in degrees), strict=True)
-    layouts = (Layout(tensor=tensor, data=data, experts=own) for tensor, data, own in cuts)
+    layouts = (replace(job.layout, tensor=one, data=data, experts=own) for one, data, own in cuts)
     return tuple(device_memory.of(replace(job, layout=cut), longest) for cut in layouts), places
 
 
@@ -102,12 +102,16 @@ def _at(places: Places, context: Number, found: Sequence[Number]) -> Number:
 
 def linked_counts(setup: Setup) -> tuple[int, ...]:
     """Those of them that the devices' links allow: all, or parts of a domain and whole ones."""
-    return Layout.slices_of(setup.model, None if setup.link is not None else setup.machine)
+    if setup.link is not None:
+        return Layout.slices_of(setup.model)
+    setup.machine.check_joins(setup.stages)
+    counts, most = Layout.slices_of(setup.model, setup.machine), setup.machine.most_joined
+    return tuple(count for count in counts if count * setup.stages <= most)
 
 
 def with_tensor(setup: S, tensor: Number) -> S:
     """Return the setup with so many devices that share each matrix, in as many copies."""
-    return recut(setup, quantity(tensor, "") * setup.copies, setup.copies, setup.experts)
+    return recut(setup, quantity(tensor, ""), setup.copies, setup.experts, setup.stages)
 
 
 def on_fewest_devices(setup: S) -> S:
@@ -132,8 +136,9 @@ def on_fewest_devices(setup: S) -> S:
     return with_tensor(setup, tensor)
 
 
-def recut(setup: S, devices: Quantity, copies: Quantity, experts: int) -> S:
+def recut(setup: S, tensor: Quantity, copies: Quantity, experts: int, stages: int) -> S:
     """Return the setup on other devices, with the formats as read, which no cut changes."""
-    other = replace(setup, devices=devices, copies=copies, experts=experts)
+    devices = tensor * copies * stages
+    other = replace(setup, devices=devices, copies=copies, experts=experts, stages=stages)
     vars(other)["job"] = setup.job.cut(other.layout)
     return other

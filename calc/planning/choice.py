@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from calc.catalog import engines
-from calc.core.arguments import counted, whole_number
+from calc.core.arguments import counted, one_of, whole_number
 from calc.core.arrays import numpy
-from calc.core.elementwise import largest, smallest
+from calc.core.elementwise import divisors, largest, smallest
 from calc.core.errors import InputError, marked, marked_all
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning.capacity import linked_counts, most_sequences, recut
@@ -46,38 +46,78 @@ QUANTITIES = {
     "throughput": "throughput",
 }
 """The field of a plan that each of them is."""
+CANDIDATES = (
+    "Candidates cut matrices and share out experts in every way that model and links allow, and"
+    " layers to stages (PP) over PCIe and beyond a domain; other stages are as they are asked for."
+)
 OR_LINK = ', or give its bandwidth each way, link (--link "32 GB/s")'
 EXPECTED, UPPER = "what is expected", "the bounds without overlap"
+
+
+def rule(who: str, by: str, prices: Sequence[object]) -> str:
+    """Return a rule by its name, refused where it goes by cost and no price is given.
+
+    >>> rule("plan", "energy", [None])
+    'energy'
+    """
+    one_of(f"{who}(): by", by, RULES)
+    if by == "cost" and all(price is None for price in prices):
+        raise InputError(
+            f"{marked('by', by)} goes by what devices cost, of which nothing is known: it needs"
+            f" {marked('price')}"
+        )
+    return by
 
 
 def groups(setup: Setup) -> Iterator[Layout]:
     """Yield every layout of one group of devices that the model and the machine's links allow.
 
     Matrices are cut (TP); a mixture's experts whole as well (EP), by slices that have all of each
-    token's attention, or by copies that have tokens of their own (DP).
+    token's attention, or by copies that have tokens of their own (DP). Stages (PP) of such groups
+    share out the layers: as many as are said, or where slices would send their sums over links
+    without a switch, or out of the domain, fewer slices.
     """
     linked = linked_counts(setup)
-    yield from (Layout(tensor=count) for count in linked)
+    sliced = (replace(layout, pipeline=setup.stages) for layout in _in_slices(setup, linked))
+    yield from (layout for layout in sliced if layout.legal(setup.model))
+    if setup.stages == 1:
+        yield from _in_stages(setup, linked)
+
+
+def _in_slices(setup: Setup, counts: Sequence[int]) -> Iterator[Layout]:
+    """Yield the layouts of so many devices that have all layers."""
+    yield from (Layout(tensor=count) for count in counts)
     if setup.model.experts is None or setup.link is not None:
         return
-    for count in linked[1:]:
-        for layout in (Layout(tensor=count, experts=count), Layout(data=count, experts=count)):
-            if layout.legal(setup.model):
-                yield layout
+    for count in counts[1:]:
+        yield Layout(tensor=count, experts=count)
+        yield Layout(data=count, experts=count)
+
+
+def _in_stages(setup: Setup, linked: Sequence[int]) -> Iterator[Layout]:
+    """Yield those of as many devices whose stages have fewer slices than the links could carry."""
+    place = setup.machine.hosted
+    near = [count for count in linked if count <= place.domain]
+    for count in sorted({*divisors(place.domain), *linked}):
+        for slices in near if place.fabric == "pcie" else near[-1:]:
+            if count > slices and count % slices == 0:
+                layout = Layout(tensor=slices, pipeline=count // slices)
+                if layout.pipeline <= setup.model.layers and layout.legal(setup.model):
+                    yield layout
 
 
 def on_layout(setup: S, layout: Layout, copies: int = 1) -> S:
     """Return the setup cut like this; whole groups are copied where nothing else is."""
     data, tensor, shared = int(layout.data) * copies, int(layout.tensor), int(layout.experts)
-    return recut(setup, quantity(data * tensor, ""), quantity(data, ""), shared)
+    counts = quantity(tensor, ""), quantity(data, "")
+    return recut(setup, *counts, shared, int(layout.pipeline))
 
 
 def cut_otherwise(setup: S) -> Iterator[S]:
     """Yield the setup on the same devices, shared in other ways: copies of smaller groups."""
-    now = setup.copies.magnitude, setup.experts
-    for other in ways_on(setup, int(setup.devices.magnitude)):
+    for other in ways_on(replace(setup, stages=1), int(setup.devices.magnitude)):
         enough = setup.users is not None or other.copies <= setup.batch
-        if enough and (other.copies.magnitude, other.experts) != now:
+        if enough and other.layout != setup.layout:
             yield other
 
 
@@ -90,9 +130,13 @@ def ways_on(setup: S, devices: int) -> Iterator[S]:
 
 
 def candidates(
-    setup: S, devices: int | None = None, tensor: int | None = None, copies: int | None = None
+    setup: S,
+    devices: int | None = None,
+    tensor: int | None = None,
+    copies: int | None = None,
+    stages: int | None = None,
 ) -> list[S]:
-    """Return the setup in every way that has as many devices, slices and copies as are said.
+    """Return the setup in every way that has as many devices and of each degree as are said.
 
     A group is taken once where neither all devices nor copies are said. Those with fewest devices
     come first.
@@ -106,11 +150,13 @@ def candidates(
     found = [
         size
         for size in sizes
-        if tensor in (None, size.tensor.magnitude) and copies in (None, size.copies.magnitude)
+        if tensor in (None, size.tensor.magnitude)
+        and copies in (None, size.copies.magnitude)
+        and stages in (None, size.stages)
     ]
     if not found:
-        asked = {"devices": devices, "tensor": tensor, "copies": copies}
-        known = ", ".join(layout_text(each.layout) for each in candidates(setup))
+        asked = {"devices": devices, "tensor": tensor, "copies": copies, "stages": stages}
+        known = ", ".join(map(layout_text, groups(setup)))
         raise InputError(
             f"{setup.machine.name} and {setup.model.name} allow no layout with"
             f" {marked_all(asked)}; groups of"
@@ -131,7 +177,7 @@ def choose(
         tried = [
             best
             for size in sizes
-            if (size.one_copy.devices.magnitude <= size.machine.domain) is near
+            if (size.one_copy.devices.magnitude <= size.machine.hosted.domain) is near
             and (best := at_best_batch(size, by, limits, batch_is_said)) is not None
         ]
         if known := [size for size in tried if size.expected is not None] or tried:
@@ -210,11 +256,9 @@ def largest_kept(size: E, most: int, limits: Mapping[str, Quantity]) -> E | None
 
 def most_at_once(size: Setup) -> int:
     """Return the largest batch that memory holds and the engine of each copy runs at once."""
-    held, key = int(most_sequences(size).magnitude), size.software.key
-    if key not in engines.names():
-        return held
-    _, running = engines.get(key).largest_step(size.device, engines.visible(size.device))
-    return min(held, running * int(size.copies.magnitude))
+    held = int(most_sequences(size).magnitude)
+    _, running = engines.largest_step(size.software.key, size.device)
+    return int(min(held, running * int(size.copies.magnitude)))
 
 
 def spent(plan: Estimate, limits: Mapping[str, Quantity]) -> float:
@@ -254,12 +298,15 @@ def with_batch(size: E, batch: float) -> E:
     return other
 
 
-def chosen_by(plan: E, by: str, said: Sequence[QuantityLike | None], experts: int | None) -> E:
+def chosen_by(
+    plan: E, by: str, said: Sequence[QuantityLike | None], experts: int | None, stages: int | None
+) -> E:
     """Return a plan in the layout that is best by a rule, of all with what is said of it."""
     counts = [None if count is None else quantity(counted(count)).m_as("") for count in said]
     if any(getattr(count, "ndim", 0) for count in (*counts, plan.fits)):
         raise InputError("by chooses the layout of one point: give one number of each, not several")
-    sizes = candidates(plan, *(None if count is None else int(count) for count in counts))
+    devices, *degrees = (None if count is None else int(count) for count in (*counts, stages))
+    sizes = candidates(plan, devices, *degrees)
     asked = [size for size in sizes if experts in (None, size.experts)]
     best = choose(asked, by, {}, batch_is_said=True)
     if best is None:
@@ -289,8 +336,8 @@ def cut(setup: S, experts: int | None) -> S:
         raise InputError(f"{setup.model.name} has no experts that {shared} devices could share out")
     if "devices" in setup.left_out:
         left = setup.left_out - {"devices"}
-        devices = setup.copies if largest(setup.copies) > 1 else quantity(shared, "")
-        setup = replace(setup, devices=devices, left_out=left)
+        stage = setup.copies if largest(setup.copies) > 1 else quantity(shared, "")
+        setup = replace(setup, devices=stage * setup.stages, left_out=left)
     return replace(setup, experts=shared)
 
 

@@ -132,7 +132,7 @@ class Estimate(Setup, Results[Bounds]):
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """Each point: what was asked, its bounds, and what is expected, by the names of a plan."""
-        values = {name: getattr(self, name) for name in (*COUNTS, "experts", *FOUND)}
+        values = {name: getattr(self, name) for name in (*COUNTS, "stages", "experts", *FOUND)}
         ranges = {name: found for name in RANGES if (found := self.around(name))}
         known = None if self.expected is None else self.expected.facts
         every = values, known, ranges

@@ -128,9 +128,12 @@ def _over_links(setup: Setup, bounds: StepTime, load: Tokens) -> StepTime:
     """The bounds under the names of a plan, with the messages of a ring that is given."""
     parts = {"memory bandwidth": bounds.parts["memory"], "compute": bounds.parts["compute"]}
     if setup.link is not None:
-        vectors = quantity(load.computed, "") * setup.model.width * TWO_BYTES
+        _, load = setup.job.under_way(load)
+        computed = quantity(load.computed, "") / setup.copies
+        vectors = computed * setup.model.width * TWO_BYTES
         sums = collectives.ring_all_reduce(vectors, setup.tensor, setup.link, "0 s")
-        parts["links"] = setup.model.blocks * sums
+        passed = (setup.stages - 1) * vectors / (setup.tensor * setup.link)
+        parts["links"] = setup.model.blocks * sums + passed
     elif "links" in bounds.parts:
         parts["links"] = bounds.parts["links"]
     return replace(bounds, parts=parts)

@@ -39,7 +39,7 @@ def title(plan: Estimate) -> tuple[str, str]:
 
 def _cut(plan: Estimate) -> str:
     """Tell how devices share the model, in brackets, where they are not one copy cut for all."""
-    alike = not is_array(plan.copies) and plan.copies == 1 == plan.experts
+    alike = not is_array(plan.copies) and plan.copies == 1 == plan.experts == plan.stages
     return "" if alike else f" ({layout_text(plan.layout)})"
 
 

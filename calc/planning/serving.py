@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.core.arguments import one_of
 from calc.core.errors import InputError
 from calc.core.fixed import Fixed
 from calc.core.law import AT_LEAST_ONE
@@ -19,7 +19,7 @@ from calc.core.report import Answer, Table, common_first
 from calc.core.units import QuantityLike
 from calc.planning import advice, assumptions, drawing, expectation, files, report
 from calc.planning.capacity import on_fewest_devices
-from calc.planning.choice import RULES, check_devices, chosen_by, cut
+from calc.planning.choice import check_devices, chosen_by, cut, rule
 from calc.planning.estimate import UNASKED, Estimate
 from calc.planning.nouns import Prices, Server
 from calc.planning.service.loops import Clients
@@ -169,7 +169,7 @@ class Plan(Estimate, Told):
     Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, a batch of 8 read at once: 6.78 ms a token, 1060 token/s,
       first token 166 ms
     measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 353 published rows (serving by vLLM, dense
-      models, nothing filled in): half within 8.8%, 80% of times in −57.1 … +18.3%; the bound cuts first
+      models, nothing filled in): half within 8.5%, 80% of times in −57.1 … +18.7%; the bound cuts first
       token at 115.0 ms (−30.7%), each token at 4.825 ms (−28.8%)
     chosen: weights, keys, values and products in BF16
     <BLANKLINE>
@@ -179,10 +179,10 @@ class Plan(Estimate, Told):
       vLLM besides              3.173 GiB
       keys and values           1.172 GiB
     batch that fits             373
-    first token                 115.0 ms        166.0 ms       ≥115 to 196 ms          compute
-    each token                  4.825 ms        6.779 ms       ≥4.82 to 8.02 ms        memory bandwidth
-    whole answer                1.075 s         1.515 s        ≥1.08 to 1.79 s
-    throughput                  1488 token/s    1056 token/s   893 to ≤1490 token/s
+    first token                 115.0 ms        166.0 ms       ≥115 to 197 ms          compute
+    each token                  4.825 ms        6.779 ms       ≥4.82 to 8.05 ms        memory bandwidth
+    whole answer                1.075 s         1.515 s        ≥1.08 to 1.8 s
+    throughput                  1488 token/s    1056 token/s   890 to ≤1490 token/s
     energy                      856.8 mJ/token  1.207 J/token  ≥0.857 to 1.43 J/token
     """
 
@@ -214,8 +214,8 @@ class Plan(Estimate, Told):
                     "a file of options has users by their number: all else of"
                     " calc.planning.service.Clients has no option"
                 )
-        if self.experts > 1:
-            options["experts"] = self.experts
+        cuts = {"experts": self.experts, "stages": self.stages}
+        options |= {name: count for name, count in cuts.items() if count > 1}
         return files.options_text({"model": self.model, "hardware": self.machine, **options})
 
     def __repr__(self) -> str:
@@ -238,6 +238,7 @@ class Plans(Told):
         return self.plans
 
 
+@understood
 def plan(
     model: Transformer | str,
     hardware: Machine | Accelerator | Path | str,
@@ -249,6 +250,7 @@ def plan(
     devices: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     tensor: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     copies: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    stages: int | None = None,
     experts: int | None = None,
     by: str | None = None,
     weights: Annotated[QuantityLike | None, "byte"] = None,
@@ -276,6 +278,8 @@ def plan(
     - `tensor`: devices that share each matrix (TP); those of a copy, all where it is left out
     - `copies`: of the model, which share batch or users evenly; those of attention (DP) beside
       `experts`
+    - `stages`: groups of a copy's devices that share out its layers (PP), each of `tensor` devices;
+      one where it is left out, unless `by` chooses more
     - `experts`: devices that whole experts are shared out to (EP); cut as all matrices where it is
       left out
     - `by`: cost, energy, tpot, ttft or throughput, by which the layout that is not said is chosen,
@@ -307,12 +311,13 @@ def plan(
     shared = {"devices": devices, "tensor": tensor, "copies": copies}
     counts |= {name: count for name, count in shared.items() if count is not None}
     server = Server(weights, kv, dtype, software, context)
-    answer = Plan.read(model, hardware, counts, server, Prices(price, pue, grid), link)
+    answer = Plan.read(model, hardware, counts, server, Prices(price, pue, grid), link, stages)
     if users is not None:
         answer = replace(answer, users=users if isinstance(users, Clients) else Clients(users))
     answer = cut(answer, experts)
     if by is not None:
-        answer = chosen_by(answer, one_of("plan(): by", by, RULES), [*shared.values()], experts)
+        asked = rule("plan", by, [price])
+        answer = chosen_by(answer, asked, [*shared.values()], experts, stages)
     elif "devices" in answer.left_out:
         answer = advice.checked_to_fit(on_fewest_devices(answer))
     else:

@@ -18,7 +18,7 @@ from calc.catalog.models.weights import Weights, unless_said
 from calc.catalog.software import Software
 from calc.core.arguments import check_is, check_shapes, counted, whole_numbers
 from calc.core.elementwise import largest, smallest
-from calc.core.errors import InputError, abbreviated, marked
+from calc.core.errors import InputError, abbreviated, marked, marked_all
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
 from calc.planning.nouns import Prices, Server
@@ -66,6 +66,8 @@ class Setup:
     """Copies of the model, or, where these share out experts, of its attention (DP)."""
     experts: int = 1
     """Devices that whole experts are shared out to (EP)."""
+    stages: int = 1
+    """Groups of a copy's devices that share out its layers (PP)."""
     chosen_by: str = ""
     """The rule by which devices were chosen and cut; "" for the fewest, or as they are said."""
     users: Clients | None = None
@@ -81,6 +83,7 @@ class Setup:
         server: Server,
         prices: Prices = Prices(),
         link: QuantityLike | None = None,
+        stages: int | None = None,
     ) -> Self:
         """The setup of what a caller wrote; a number of devices that is left out is 1 for now."""
         if isinstance(device, str) and "," in device:
@@ -99,7 +102,8 @@ class Setup:
         price = prices.price
         program = software.meant(server.software, one.key, one.measured_as, one.name)
         weights, dtype = _kept_and_computed(model, one, program, server)
-        shared = _devices_of(*(numbers.pop(name, None) for name in ("devices", "tensor", "copies")))
+        said = (numbers.pop(name, None) for name in ("devices", "tensor", "copies"))
+        shared = _devices_of(Layout.stages_of(model, stages), *said)
         setup = cls(
             model=model,
             machine=machine,
@@ -149,14 +153,15 @@ class Setup:
     @property
     def tensor(self) -> Quantity:
         """Devices that share each matrix (TP)."""
-        return self.devices / self.copies
+        sliced = self.devices / self.copies
+        return sliced if self.stages == 1 else sliced / self.stages
 
     @property
     def layout(self) -> Layout:
         """Return how its devices share the model."""
         tensor = whole_numbers("tensor", self.tensor.magnitude)
         copies = whole_numbers("copies", self.copies.magnitude)
-        return Layout(tensor=tensor, data=copies, experts=self.experts)
+        return Layout(copies, tensor, self.stages, experts=self.experts)
 
     @cached_property
     def job(self) -> Job:
@@ -194,7 +199,7 @@ class Setup:
         """Return the same of one copy of the model; of copies that share out experts, of all."""
         if self.experts > 1 and largest(self.copies) > 1:
             return self
-        return replace(self, devices=self.tensor, copies=ONE)
+        return replace(self, devices=self.devices / self.copies, copies=ONE)
 
     @property
     def model_memory(self) -> Quantity:
@@ -203,35 +208,30 @@ class Setup:
 
 
 def _devices_of(
-    devices: Quantity | None, tensor: Quantity | None, copies: Quantity | None
+    stages: int, devices: Quantity | None, tensor: Quantity | None, copies: Quantity | None
 ) -> dict[str, Any]:
     """All devices and the copies on them, of which two say the third; a device where none is said.
 
-    >>> both = _devices_of(None, quantity(4), quantity(2))
+    >>> both = _devices_of(3, None, quantity(4), quantity(2))
     >>> print(both["devices"], both["copies"])
-    8 2
+    24 2
     """
-    shared = ONE if copies is None else copies
+    shared, said = ONE if copies is None else copies, {"tensor": tensor, "copies": copies}
+    said |= {"stages": None if stages == 1 else quantity(stages, "")}
+    told = marked_all(said)
     if devices is None:
-        return {"devices": (ONE if tensor is None else tensor) * shared, "copies": shared}
-    if tensor is not None:
-        found = devices / tensor if copies is None else copies
-        if largest(abs(found * tensor - devices)) or largest(found % 1):
-            told = marked("tensor", tensor) + (
-                "" if copies is None else f" and {marked('copies', copies)}"
-            )
+        devices = (ONE if tensor is None else tensor) * shared * stages
+    elif tensor is not None:
+        found = devices / (tensor * stages) if copies is None else copies
+        if largest(abs(found * tensor * stages - devices)) or largest(found % 1):
             raise InputError(
-                f"devices are tensor times copies; got {marked('devices', devices)} with {told}:"
-                " leave one of"
-                " them out"
+                "devices are tensor times stages times copies; got"
+                f" {marked('devices', devices)} with {told}: leave one of them out"
             )
-        return {"devices": devices, "copies": found}
-    if largest(devices % shared):
-        raise InputError(
-            f"{marked('devices', devices)} are no whole number for each of"
-            f" {marked('copies', copies)}"
-        )
-    return {"devices": devices, "copies": shared}
+        shared = found
+    elif largest(devices % (shared * stages)):
+        raise InputError(f"{marked('devices', devices)} are no whole number for each of {told}")
+    return {"devices": devices, "copies": shared, "stages": stages}
 
 
 def is_array(value: object) -> bool:
@@ -317,12 +317,16 @@ def layout_text(cut: Layout) -> str:
 
     >>> layout_text(Layout(tensor=4, data=2)), layout_text(Layout(data=8, experts=8))
     ('TP4 × 2', 'DP8 EP8')
+    >>> layout_text(Layout(tensor=8, pipeline=2))
+    'TP8 PP2'
     """
     experts = f" EP{cut.experts}" if cut.experts > 1 else ""
+    staged = f" PP{cut.pipeline}" if cut.pipeline > 1 else ""
     if experts and cut.data > 1:
         sliced = "" if cut.tensor == 1 else f" TP{cut.tensor}"
-        return f"DP{cut.data}{sliced}{experts}"
-    return f"TP{cut.tensor}{experts}" if cut.data == 1 else f"TP{cut.tensor}{experts} × {cut.data}"
+        return f"DP{cut.data}{sliced}{experts}{staged}"
+    one = f"TP{cut.tensor}{experts}{staged}"
+    return one if cut.data == 1 else f"{one} × {cut.data}"
 
 
 def devices_text(count: Quantity | float) -> str:

@@ -1,11 +1,11 @@
 """Whether a claim of performance can be true: `calc.check`.
 
 Each figure of a claim is held to the bound of what it says. For what it does not say stands what
-makes it easiest to keep: weights of four bits, caches of one byte, the fastest format of the
-device, as many sequences as memory holds, prompts and contexts of one token, messages that cost
-nothing. So what is impossible here is impossible for every claim that says more, by a program that
-computes each token by a pass of its own and each prompt whole; where drafts or a prefix cache would
-do, that is said.
+makes it easiest to keep: weights and caches of four bits, the fastest format of the device, as many
+sequences as memory holds, contexts of one token, prompts of the length that is easiest for the
+figure, messages that cost nothing, and others who wait for their first tokens. So what is
+impossible here is impossible for every claim that says more, by a program that computes each token
+by a pass of its own and each prompt whole; where drafts or a prefix cache would do, that is said.
 """
 
 from __future__ import annotations
@@ -22,28 +22,36 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.software import UNKNOWN
 from calc.core.citations import citation
+from calc.core.elementwise import divisors
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table, values
 from calc.core.units import Quantity, quantity
 from calc.published import closed_loops, collectives, conditions, predict, serving, training
 from calc.published.claims import FIGURES, TIMES, Claim, load, read
 from calc.published.prediction import ROUNDING
-from calc.published.reading import Row, rows
+from calc.published.reading import LARGEST, WORDS, Row, rows
+from calc.steps import device_memory
 from calc.steps.communication import least_time
 from calc.steps.curves import traffic
+from calc.steps.held_memory import Memory
 from calc.steps.job import Batch, Job, Layout, Tokens
-from calc.steps.timing import step
+from calc.steps.timing import bounds
 
-SMALLEST, SMALL_CACHE = "4 bit", "fp8"  # of weights, and of caches, that no claim is held to
-MANY = 2**20  # tokens of prompts that are read together, so that weights cost nothing
+SMALLEST = "4 bit"  # of weights, and of caches: no claim can say less
+MANY = 2.0**20  # tokens of prompts that are read together, so that weights cost nothing
+EASIEST = {"dtype_weights": SMALLEST, "dtype_kv": SMALLEST, "vocab": 1.0}  # where it is not said
+PREFILL = serving.PREFILL.fullmatch  # of what a row measured
 ROWS, SHOWN = 40, 3  # published rows that a claim stands among, and that are printed
+NEAREST = "Nearest published rows"
+FASTER, LARGER = 3.0, 4.0  # than a claim's a row's memory, and its model, may be, and as much less
 WORST = 10  # claims of a file that are printed
+OF_TRAINED = {"dtype_weights": SMALLEST, "parallelism": None}
 UNSAID = {  # conditions that a claim should say, and what stands for them
     "serving": {
         "dtype_weights": f"format of weights: {SMALLEST}, computed in the device's fastest",
-        "dtype_kv": f"format of caches: {SMALL_CACHE}",
+        "dtype_kv": f"format of caches: {SMALLEST}",
         "batch": "users at once: as many as memory holds",
-        "input_len": "length of prompts: as short as may be",
+        "input_len": "length of prompts: whichever is easiest",
         "output_len": "length of answers: contexts of one token",
         "parallelism": "layout: messages cost nothing",
         "software": "software",
@@ -130,6 +138,11 @@ class Check(Reported):
         """The figure that is nearest to its bound, or furthest beyond it."""
         return max(self.held, key=lambda figure: figure.share)
 
+    @property
+    def fits(self) -> bool:
+        """Whether memory has a place for it, as far as is said."""
+        return all(figure.name != "memory" for figure in self.held)
+
     @cached_property
     def near(self) -> list[Near]:
         """The published rows that are most like it, the most alike first."""
@@ -138,7 +151,7 @@ class Check(Reported):
     @property
     def percentile(self) -> float | None:
         """The share of these rows, in per cent, that are further from their bound."""
-        if len(self.near) < ROWS / 4:
+        if len(self.near) < ROWS / 4 or not self.fits:
             return None
         return 100 * sum(row.share < self.hardest.share for row in self.near) / len(self.near)
 
@@ -148,10 +161,13 @@ class Check(Reported):
         row, figures = self.claim.row, self.claim.figures
         unsaid = {name: what for name, what in UNSAID[row.group].items() if not row[name]}
         if "mfu" in figures and "dtype" in unsaid:
-            unsaid["dtype"] = "format: bf16, of whose peak MFU mostly is"
+            unsaid["dtype"] = "format: the slowest of the device, of whose peak MFU is largest"
+        if row["batch"] and "tpot" in figures and not {"ttft", "output"} & figures.keys():
+            unsaid["ttft"] = "time to first token: for which all others may wait"
         if "output" in figures and "batch" in unsaid:
             one = replace(row, conditions=row.conditions | {"batch": 1.0})
-            alone = next(_serving(replace(self.claim, row=one), self.machine))
+            held = _serving(replace(self.claim, row=one), self.machine)
+            alone = next(figure for figure in held if figure.name == "output")
             unsaid["batch"] += f"; one alone writes {alone.of(alone.bound)} at most"
         return list(unsaid.values())
 
@@ -161,8 +177,13 @@ class Check(Reported):
         share = self.hardest.share
         taken = ", with what is easiest where it says nothing" if self.unsaid else ""
         verdict = f"possible: {share:.0%} of the bound{taken}"
+        if share > 1:
+            digits = f"{ROUNDING:.1%} to which figures are printed"
+            verdict = f"possible: {share:.1%} of the bound, within the {digits}{taken}"
+        reasons = dict.fromkeys([self.held[0].by, self.hardest.by] if not self.fits else [])
         if not self.possible:
-            verdict = f"impossible: {share:.3g} times the bound"
+            what = "does not fit" if not self.fits else f"{share:.3g} times the bound"
+            verdict = f"impossible: {what}"
         standing = (
             [
                 f"of the {len(self.near)} published rows most like it {self.percentile:.0f} % reach"
@@ -171,7 +192,7 @@ class Check(Reported):
             if self.percentile is not None
             else []
         )
-        return [verdict, self.hardest.by, *standing, ""]
+        return [verdict, *(reasons or [self.hardest.by]), *standing, ""]
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -187,11 +208,12 @@ class Check(Reported):
             for near in self.held
         ]
         caption = (
-            "Nearest published rows: what was measured, and its share of the bound of the layout"
-            " that its row states"
+            f"{NEAREST}: what was measured, and its share of the bound of the layout that its row"
+            " states"
         )
         near = [(near.rate, f"{near.share:.0%}", near.what) for near in self.near[:SHOWN]]
-        return [Table([head, *figures]), *([Table(near, caption)] if near else [])]
+        none = [Table([(f"none is of {_class(self.claim.row, self.machine)}",)], NEAREST)]
+        return [Table([head, *figures]), *([Table(near, caption)] if near else none)]
 
     @cached_property
     def sentences(self) -> dict[str, list[str]]:
@@ -199,6 +221,7 @@ class Check(Reported):
         sources = dict.fromkeys(near.row.source for near in self.near[:SHOWN])
         return {
             "Unless": [near.unless for near in self.held if near.unless],
+            "Not understood, and left out": [*filter(None, ["; ".join(self.claim.ignored)])],
             "Not said, and taken so that the claim is easiest to keep": (
                 ["; ".join(self.unsaid)] if self.unsaid else []
             ),
@@ -235,6 +258,7 @@ class Check(Reported):
             "share_of_bound": self.hardest.share,
             "percentile": self.percentile,
             "understood": said,
+            "not_understood": self.claim.ignored,
             "unsaid": self.unsaid,
             "nearest": near,
             "rows": figures,
@@ -288,7 +312,10 @@ def check_file(path: Path | str, about: str = "") -> Check | Checks:
     claims = load(path)
     if len(claims) == 1:
         [(claim, beside)] = claims
-        return check(claim, f"{beside} {about}".strip())
+        try:
+            return check(claim, f"{beside} {about}".strip())
+        except InputError as reason:
+            raise InputError(f"{path}: {reason}") from None
     checked, refused = {}, {}
     for place, (claim, beside) in enumerate(claims, 2):  # as an editor counts its lines
         name = f"{path}:{place}"
@@ -320,7 +347,7 @@ def verdict(claim: str | Mapping[str, Any], about: str = "") -> Check:
     machine = conditions.machine(understood.row)
     holds = {"serving": _serving, "training": _training, "collective": _collective}
     held = tuple(holds[understood.row.group](understood, machine))
-    if not held:
+    if all(figure.name == "memory" for figure in held):
         raise InputError(
             f"of {', '.join(understood.figures)} alone no bound is known; a rate is needed"
         )
@@ -328,71 +355,154 @@ def verdict(claim: str | Mapping[str, Any], about: str = "") -> Check:
 
 
 def _serving(claim: Claim, machine: Machine) -> Iterator[Held]:
+    figures = claim.figures
+    if {"output", "tpot"} <= figures.keys() and (users := claim.row.number("batch")):
+        # Little's law
+        by = f"each of {users:.0f} users writes a token in {quantity(figures['tpot'], 's')}"
+        yield Held("output", figures["output"], users / figures["tpot"], by)
+    yield from _too_large(claim, machine)
+    for limit in _limits(claim, machine):
+        yield _served(claim, limit)
+
+
+def _job(claim: Claim, machine: Machine) -> serving.Served:
+    """The job of a claim of serving, with what is easiest where it says nothing."""
     row = claim.row
-    said = {"dtype_weights": SMALLEST, "dtype_kv": SMALL_CACHE, "batch": "max"} | row.conditions
-    prompt, answer, users = (row.number(name) for name in ("input_len", "output_len", "batch"))
-    full = replace(row, conditions={"input_len": 1, **said} if answer else said)
-    served = serving.served_of(full)
+    served = serving.served_of(replace(row, conditions=EASIEST | row.conditions))
     if not row["dtype_weights"] and machine.device.dtypes:
         served = replace(served, fastest=max(machine.device.dtypes, key=machine.device.peak))
     layout = served.job.layout
-    stated = conditions.layout(row)
-    if stated.get("TP", layout.tensor) != layout.tensor:  # it leaves some of its devices out
-        served = replace(served, layout_is_stated=False)
-    reads, writes, times = prompt or 1.0, answer or 1.0, claim.figures
-    running = users or 1.0
-    if users and answer and {"ttft", "tpot"} <= times.keys():  # others wait for their first token
-        running = users * (cycle := writes * times["tpot"]) / (times["ttft"] + cycle)
-    if {"output", "tpot"} <= times.keys():  # Little's law
-        writing = times["output"] * times["tpot"]
-        if users:
-            by = f"each of {users:.0f} users writes a token in {quantity(times['tpot'], 's')}"
-            yield Held("output", times["output"], users / times["tpot"], by)
-        running = max(1.0, min(running, writing) if users else writing)
-        full = replace(full, conditions=full.conditions | {"batch": running})
-    prompts = users if users and prompt else MANY
-    reading = Tokens(reading=reads * prompts, prompt=reads)
-    alone = Tokens(max(running, 1.0), reads + writes / 2)
-    steady, seen = alone, (prompt or 0.0) / writes
-    if answer or "output" in times:
-        bare = replace(served, job=replace(served.job, software=UNKNOWN))  # in all of the memory
-        steady = serving.load_of(full, bare)
-        steady = replace(steady, reading=0.0) if claim.reuses else steady
-    written = float(steady.writing)
-    loads = {  # of each figure, and how many of what it counts are in it
-        "output": (steady, written),
-        "requests": (steady, written / writes) if answer else (reading, prompts),
-        "total": (steady, written * (1 + seen)) if answer else (reading, reads * prompts),
-        "input": (reading, reads * prompts),
-        "user": (alone, 1.0),
-        "tpot": (alone, 1.0),
-        "ttft": (Tokens(reading=reads, prompt=reads), 1.0),
-    }
-    for name, value in times.items():
-        load, counted = loads[name]
-        yield _served(claim, served, name, value, load, counted)
+    if conditions.layout(row).get("TP", layout.tensor) != layout.tensor:
+        served = replace(served, layout_is_stated=False)  # it leaves some of its devices out
+    return served
 
 
-def _served(
-    claim: Claim, served: serving.Served, name: str, value: float, load: Tokens, counted: float
-) -> Held:
-    """A figure of serving beside the longest part of the step that it needs."""
-    job = served.easiest(load)
+def _too_large(claim: Claim, machine: Machine) -> Iterator[Held]:
+    """What the weights and one sequence take of each device, where it has no place for them.
 
-    def bound(load: Tokens, without: str = "") -> tuple[float, str]:
-        parts = serving.least_parts(job, load)
+    Of what is trained the weights alone count, which may be frozen in few bits and shared out.
+    """
+    row = claim.row
+    if claim.offloads or row["offloaded_layers"] or row["activation_cpu_offload"]:
+        return
+    lengths = (int(row.number(name) or 1) for name in ("input_len", "output_len"))
+    if row.group == "training":
+        claim = replace(claim, row=replace(row, conditions=row.conditions | OF_TRAINED))
+    memory = _memory(_job(claim, machine).job, sum(lengths))
+    if memory.lacks is None:
+        return
+    job = memory.start.job
+    found, weights = memory.visible, memory.parts[0].memory
+    needed = found + memory.lacks.missing
+    what = f"the weights alone take {weights}"
+    if weights <= found:
+        what = (
+            f"the weights take {weights}, and with a sequence of {memory.context} tokens {needed}"
+        )
+    each = "each device" if job.layout.devices > 1 else "the device"
+    by = f"memory: {what} of {each}, which has {found}"
+    less = "" if row["dtype_weights"] else "weights are in fewer bits, or "
+    unless = f"{less}part of it lies in the host's memory, which has to be said"
+    yield Held("memory", float(needed.m_as("GiB")), float(found.m_as("GiB")), by, unless)
+
+
+def _memory(job: Job, context: int) -> Memory:
+    """What devices hold of weights and sequences alone, by a program that takes nothing."""
+    return device_memory.of(replace(job, software=UNKNOWN), context, shared=True)
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """A figure of serving and the step that it needs."""
+
+    name: str
+    claimed: float
+    job: Job
+    load: Tokens
+    counted: float
+    """How many of what it counts are in such a step."""
+    bare: bool = False
+    """Whether prompts are of no length, so that only what each of their tokens takes counts."""
+
+    def bound(self, load: Tokens | None = None, without: str = "") -> tuple[float, str]:
+        """The most, or of a time the least, that is possible, and the part that takes longest."""
+        load = load or self.load
+        parts = serving.least_parts(self.job, load)
+        if self.bare:
+            parts |= {"memory": 0.0, "compute": parts["compute"] - self._outputs(load)}
         part, seconds = max((time, part) for part, time in parts.items() if part != without)[::-1]
-        return (seconds if name in TIMES else counted / seconds), part
+        return (seconds if self.name in TIMES else self.counted / seconds), part
 
+    def _outputs(self, load: Tokens) -> float:
+        """Seconds that take what of a prompt's last token alone is computed."""
+        vocabulary = [each for each in self.job.model.matrices if each.name == "vocabulary"]
+        work = sum(2 * matrix.parameters for matrix in vocabulary)
+        return float(work * load.prompts / self.job.peak.m_as("FLOP/s"))
+
+
+def _limits(claim: Claim, machine: Machine) -> Iterator[_Limit]:
+    """Each figure with the step that is the easiest of all that the claim allows.
+
+    What dropping a condition changes must only make it easier: lengths of prompts and answers, and
+    how many run at once, each work one way for one figure and another way for another.
+    """
+    row, figures = claim.row, claim.figures
+    served = _job(claim, machine)
+    prompt, answer, users = (row.number(name) for name in ("input_len", "output_len", "batch"))
+    reads, writes = prompt or 1.0, answer or 1.0
+    at_once = users or math.inf
+    running = 1.0  # of whom others wait for their first token
+    if "tpot" in figures and "output" in figures:  # Little's law
+        running = at_once = max(1.0, figures["output"] * figures["tpot"])
+    elif users and {"ttft", "tpot"} <= figures.keys():
+        cycle = writes * figures["tpot"]
+        running = max(1.0, users * cycle / (figures["ttft"] + cycle))
+    steady = Tokens()
+    if answer or "output" in figures:
+        steady = _steady(served.job, at_once, reads if answer else 0.0, answer or 1.0)
+        steady = replace(steady, reading=0.0) if claim.reuses or not answer else steady
+    written = float(steady.writing)
+    read = Tokens(reading=reads * MANY, prompt=reads)
+    few = Tokens(reading=reads * users, prompt=reads) if users and prompt else read
+    of_prompts = (few, float(few.reading), not prompt)
+    total, requests = (read, float(read.reading), not prompt), (read, MANY, False)
+    if answer:
+        requests = (steady, written / writes, False)
+    if answer and prompt:
+        total = (steady, written * (1 + reads / writes), False)
+    loads = {  # of each figure, how many of what it counts are in it, and whether it is bare
+        "output": (steady, written, False),
+        "requests": requests,
+        "total": total,
+        "input": of_prompts,
+        "user": (Tokens(users or 1.0, reads + writes / 2), 1.0, False),
+        "tpot": (Tokens(running, reads + writes / 2), 1.0, False),
+        "ttft": (Tokens(reading=reads, prompt=reads), 1.0, False),
+    }
+    for name, value in figures.items():
+        load, counted, bare = loads[name]
+        yield _Limit(name, value, served.easiest(load), load, counted, bare)
+
+
+def _steady(job: Job, at_once: float, prompt: float, answer: float) -> Tokens:
+    """As many sequences as run at once and as memory holds, beside their share of prompts."""
+    context = max(1.0, prompt + answer / 2)
+    batch = min(at_once, max(1.0, float(_memory(job, 1).batch_of(context))))
+    return Tokens(batch, context, batch * prompt / answer, max(1.0, prompt))
+
+
+def _served(claim: Claim, limit: _Limit) -> Held:
+    """A figure of serving beside the longest part of the step that it needs."""
+    load, name = limit.load, limit.name
     drafts = claim.drafts and load.writes
-    limit, part = bound(load, "memory" if drafts else "")
-    seconds = limit if name in TIMES else counted / limit
-    figure = Held(name, value, limit, _by(job, part, seconds, load))
+    most, part = limit.bound(without="memory" if drafts else "")
+    seconds = most if name in TIMES else limit.counted / most
+    figure = Held(name, limit.claimed, most, _by(limit.job, part, seconds, load))
     if figure.possible:
         return figure
 
     def would_do(easier: Tokens, without: str = "") -> bool:
-        return replace(figure, bound=bound(easier, without)[0]).possible
+        return replace(figure, bound=limit.bound(easier, without)[0]).possible
 
     unless = []
     if part == "memory" and load.writes and would_do(load, "memory"):
@@ -418,22 +528,45 @@ def _by(job: Job, part: str, seconds: float, load: Tokens) -> str:
 
 
 def _training(claim: Claim, machine: Machine) -> Iterator[Held]:
-    row, device = claim.row, machine.device
-    devices = conditions.devices(row)
-    fastest = max(device.dtypes, key=device.peak) if "mfu" not in claim.figures else "bf16"
-    said = {"seq_len": 1, **row.conditions, "dtype": conditions.dtype(row) or fastest}
+    """Each figure; without a format the fastest, but of a share of a peak the slowest, which no
+    message keeps from it."""
+    known = filter(set(WORDS["formats"].values()).__contains__, machine.device.dtypes)
+    ranked = sorted(known, key=machine.device.peak)
+    yield from _too_large(claim, machine)
+    said = conditions.dtype(claim.row)
+    if not ranked:
+        raise InputError(
+            f"of {machine.device.name} no peak is published, by which training is held"
+        )
+    for name, value in claim.figures.items():
+        dtype = said or ranked[0 if name == "mfu" else -1]
+        limits, by = _limits_of_training(claim.row, machine, dtype)
+        if name in limits:
+            yield Held(name, value, limits[name], by)
+
+
+def _limits_of_training(row: Row, machine: Machine, dtype: str) -> tuple[dict[str, float], str]:
+    """The bound of each figure in such a format, and what bounds are made of."""
+    device, devices = machine.device, conditions.devices(row)
+    said = {"seq_len": 1, **EASIEST, **row.conditions, "dtype": dtype}
     full = replace(row, conditions=said)
     length = int(said["seq_len"])
     job = replace(training.job_of(full, Layout()), machine=device)
-    batch = Batch(length, math.ceil(MANY / length))
+    cuts = [(job, Batch(length, math.ceil(MANY / length)))]
     if _is_laid_out(row):
         with suppress(InputError):  # of a layout that is not said whole
-            job, batch, _ = training.cut(full)
-    step_ = step(job, batch)
-    counted = length * batch.sequences * job.layout.microbatches * job.layout.data
-    seconds = step_.lower.m_as("s") * job.layout.devices / counted  # of a device, for each token
+            cuts = list(_cuts(full))
+
+    def pace(cut: tuple[Job, Batch]) -> tuple[float, str]:
+        """Seconds of a device for each token, and the part that takes longest."""
+        (job, batch), found = cut, bounds(*cut)
+        layout = job.layout
+        counted = length * batch.sequences * layout.microbatches * layout.data
+        return found.lower.m_as("s") * layout.devices / counted, found.bound
+
+    seconds, bound = min(map(pace, cuts))
     work = float(job.trained.work(job.model, length).m_as("FLOP/token"))
-    peak = float(device.peak(said["dtype"]).m_as("FLOP/s"))
+    peak = float(device.peak(dtype).m_as("FLOP/s"))
     limits = {
         "tokens": devices / seconds,
         "flops": work / seconds,
@@ -442,21 +575,27 @@ def _training(claim: Claim, machine: Machine) -> Iterator[Held]:
     if sequences := row.number("global_batch_seqs"):
         limits["step"] = sequences * length * seconds / devices
     by = (
-        f"{step_.bound}: a token takes {quantity(work, 'FLOP').to('GFLOP')} of training, at"
+        f"{bound}: a token takes {quantity(work, 'FLOP').to('GFLOP')} of training, at"
         f" {quantity(peak, 'FLOP/s').to('TFLOP/s')} a device in {quantity(seconds, 's')}"
     )
-    for name, value in claim.figures.items():
-        if name in limits:
-            yield Held(name, value, limits[name], by)
+    return limits, by
 
 
 def _is_laid_out(row: Row) -> bool:
     """Whether all is said of a layout on which its bubble and its messages depend."""
     layout = conditions.layout(row)
     whole = layout and row.number("seq_len") and row.number("global_batch_seqs")
-    bubble = layout.get("PP", 1) == 1 or "VP" in layout
-    gathers = not layout.get("FSDP") or row.number("micro_batch") or "MBS" in layout
-    return bool(whole and bubble and gathers)
+    return bool(whole and (layout.get("PP", 1) == 1 or "VP" in layout))
+
+
+def _cuts(row: Row) -> Iterator[tuple[Job, Batch]]:
+    """The job and the batch of a layout, for each size of microbatches that it leaves open."""
+    job, batch, missing = training.cut(row)
+    yield job, batch
+    if not (missing or row.number("micro_batch") or "MBS" in conditions.layout(row)):
+        for sequences in divisors(int(job.layout.microbatches))[1:]:
+            larger = replace(row, conditions=row.conditions | {"micro_batch": sequences})
+            yield training.cut(larger)[:2]
 
 
 def _collective(claim: Claim, machine: Machine) -> Iterator[Held]:
@@ -464,7 +603,7 @@ def _collective(claim: Claim, machine: Machine) -> Iterator[Held]:
     operation, devices = collectives.OPERATIONS[row["collective"]], conditions.devices(row)
     if devices == 1:
         raise InputError("one device alone sends nothing")
-    size = quantity(row.number("message_bytes") or 1e9, "byte")
+    size = quantity(row.number("message_bytes") or LARGEST, "byte")
     least = least_time(operation, size, devices, machine).m_as("s")
     sent = traffic(operation, devices) * size.m_as("byte")
     limits = {"busbw": sent / least} | ({"time": least} if row["message_bytes"] else {})
@@ -494,17 +633,45 @@ def _nearest(claim: Row, machine: Machine) -> Iterator[Near]:
 
 
 def _distance(row: Row, claim: Row, machine: Machine) -> float:
-    """How unlike a published row is: its model and its device count most."""
-    if row["collective"] != claim["collective"]:
+    """How unlike a published row is: its model and its device count most.
+
+    Dense models and mixtures, and models and devices of other classes, are not alike at all.
+    """
+    reads = not claim.measured.keys().isdisjoint(("input", "ttft"))
+    if row["collective"] != claim["collective"] or (any(map(PREFILL, row.measured)) and not reads):
         return math.inf
     if (one := _sizes(row)) is None or (other := _sizes(claim)) is None:
         return math.inf
-    device, count, parameters = one
+    device, count, parameters, mixture = one
+    larger, faster = abs(math.log(parameters / other[2])), _times(device, machine.device)
+    if mixture != other[3] or faster > math.log(FASTER):
+        return math.inf
+    if claim.group != "collective" and larger > math.log(LARGER):
+        return math.inf
     pairs = [(count, other[1], 1.0), (parameters, other[2], 4.0)]
     others = ("batch", "input_len", "output_len")
     pairs += [(row.number(name) or 1e4, claim.number(name) or 1e4, 0.3) for name in others]
     far: float = sum(weight * abs(math.log2(one / other)) for one, other, weight in pairs)
     return far + (0.0 if device == machine.device else 4.0)
+
+
+def _times(one: Accelerator, other: Accelerator) -> float:
+    """How many times as fast the memory of a device is as another's, as a logarithm."""
+    if one == other:
+        return 0.0
+    if not (one.publishes("memory_bandwidth") and other.publishes("memory_bandwidth")):
+        return math.inf
+    return abs(math.log(float((one.memory_bandwidth / other.memory_bandwidth).m_as(""))))
+
+
+def _class(claim: Row, machine: Machine) -> str:
+    """What published rows like a claim are of, in words."""
+    pace = f"a device {FASTER:g} times as fast as {machine.device.name} or as slow at most"
+    if claim.group == "collective":
+        return f"this collective on {pace}"
+    experts = conditions.model(claim).experts
+    kind = "a dense model" if experts is None else "a mixture of experts"
+    return f"{kind} of {1 / LARGER:g} to {LARGER:g} times the size, on {pace}"
 
 
 @cache
@@ -514,10 +681,12 @@ def _share(row: Row) -> float | None:
 
 
 @lru_cache(maxsize=8192)  # of which a claim, unlike published rows, need not stay
-def _sizes(row: Row) -> tuple[Accelerator, int, float] | None:
-    """The device of a row, how many there are, and its parameters; None where one is not known."""
+def _sizes(row: Row) -> tuple[Accelerator, int, float, bool] | None:
+    """The device of a row, how many there are, its parameters, and whether these are of a mixture;
+    None where one is not known."""
     try:
-        return conditions.machine(row).device, conditions.devices(row), _parameters(row)
+        mixture = row.group != "collective" and conditions.model(row).experts is not None
+        return conditions.machine(row).device, conditions.devices(row), _parameters(row), mixture
     except InputError:
         return None
 

@@ -8,7 +8,6 @@ whatever makes the claim easiest to keep.
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +18,14 @@ from typing import Any
 
 from calc.catalog import hardware, machines, models, software
 from calc.core.errors import InputError, abbreviated
-from calc.core.files import read_text
+from calc.core.files import parse_json, read_text
 from calc.core.units import quantity
 from calc.published import conditions
-from calc.published.reading import MOST, NUMBERS, TEXTS, WORDS, Row
+from calc.published.reading import MOST, NUMBERS, TEXTS, WORDS, Row, check_condition
 from calc.published.serving import PREFILL
 
+ONE_EACH = {*WORDS["results"], *(key for keys in WORDS["columns"].values() for key in keys)}
+"""Names of results that stand for one value, and for no object."""
 FIGURES = WORDS["figures"]  # by name: what it is, and its unit
 LONGEST, LONGEST_NAME = 2000, 8  # characters of a sentence, and words of a name
 TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
@@ -52,16 +53,30 @@ KINDS = {  # of tokens a second, by words of their clause
 COUNTED = {  # conditions, and the words beside their numbers
     "input_len": r"prompts?|inputs?|isl|in\b",
     "output_len": r"outputs?|generated|answers?|completions?|osl|out\b",
-    "batch": r"users?|clients?|concurrency|concurrent\s+\w+|(?:global\s+)?batch(?:\s+size)?"
-    r"|sequences|requests|streams|sessions",
+    "batch": r"users?|clients?|concurrency|(?:concurrent|simultaneous)(?:ly|\s+[a-z]+)?"
+    r"|(?:global\s+)?batch(?:\s+size)?|sequences|requests|streams|sessions",
     "seq_len": r"(?:sequence|context)\s+length|seq(?:_len)?\b|context|length",
 }
 FORMAT = (
-    r"nvfp4|mxfp[48]|fp(?:4|8|16)|float(?:8|16)|awq|gptq|w4a16|q\d_\w+|[uw]?int[48]|bfloat16|b?f16"
+    r"nvfp4|nf4|mxfp[468]|fp(?:4|8|16|32)|float(?:8|16|32)|awq|gptq|w4a16|w8a8|i?q\d_\w+"
+    r"|[uw]?int[48]|bfloat16|b?f16|\d+(?:\.\d+)?[- ]?bits?"
 )
 VENDORS = r"(?:(?:nvidia|amd|instinct|google|intel|apple|geforce|dgx|hgx)[\s-]+)*"
 DRAFTS = r"specul|draft|\bmtp\b|eagle|medusa|lookahead"
-PREFIXES = r"prefix|cache hit|cached (?:prompt|input)"
+PREFIXES = r"prefix(?:[- ]cach\w+)?|cache hit|cached (?:prompt|input)"
+OFFLOADS = r"(?:cpu )?off-?load|(?:host|cpu|system|unified|main) (?:memory|ram)|zero-infinity"
+GLUE = re.compile(  # words that say nothing by themselves, or that `_figures` looks for
+    rf"\b(?:{DEVICES}|{USERS}|prompts?|input|prefill|out(?:put)?|in|total|combined|together|aggregate"
+    r"|t(?:tft|pot)|itl|inter-?token|first|time|tokens?|steps?|iterations?|per|each|every|a|an|one"
+    r"|the|to|of|on|at|by|for|from|with|and|or|as|is|are|was|we|it|our|i|up|about|over|across|via"
+    r"|only|just|gets?|got|does|makes?|takes?|reach(?:es|ed)?|achiev(?:es?|ed)|has|have|had"
+    r"|reads?|writ(?:es?|ten|ing)|generat(?:es?|ed|ing|ion)|decod(?:es?|ed|ing)|runs?|running"
+    r"|serv(?:es?|ed|ing)|measured|claimed|throughput|speed|rate|latency|inference|performance"
+    r"|mean|average|tok|s|max(?:imum)?|busbw|bandwidth|bus|nodes?|servers?|machines?|size"
+    r"|weights?|model|tensor|cores?|speculative|decoding|mfu|pretrain\w*|train\w*|fine-?tun\w*"
+    rf"|lora|kv|caches?)s?\b|\S*(?:{DRAFTS}|{PREFIXES}|{OFFLOADS})\w*",
+    re.I,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +88,10 @@ class Claim:
     """Whether it says that tokens are drafted."""
     reuses: bool = False
     """Whether it says that prompts come from a cache."""
+    offloads: bool = False
+    """Whether it says that weights lie in a host's memory."""
+    ignored: tuple[str, ...] = ()
+    """What of a sentence was not understood."""
 
     @property
     def figures(self) -> dict[str, float]:
@@ -90,9 +109,10 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
     if isinstance(given, str) and len(given) > LONGEST:
         raise InputError(f"a claim has up to {LONGEST} characters; got {len(given)}")
     if isinstance(given, str):
-        said, figures, text = *_of_text(f"{given}; {about}" if about else given), f"{given} {about}"
+        said, figures, ignored = _of_text(f"{given}; {about}" if about else given)
+        text = f"{given} {about}"
     else:
-        text, beside = about, _of_text(about)[0] if about else {}
+        text, (beside, _, ignored) = about, _of_text(about)
         said, figures = of_result(given, beside)
     training = any(name in OF_TRAINING for name in figures)
     group = "collective" if said.get("collective") else "training" if training else "serving"
@@ -105,7 +125,10 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
     _check(said, figures, group, given)
     said = {"id": "the claim", "software": "", "source_key": ""} | said
     row = Row(group, "the claim", said, figures)
-    return Claim(row, bool(re.search(DRAFTS, text, re.I)), bool(re.search(PREFIXES, text, re.I)))
+    drafts, reuses, offloads = (
+        bool(re.search(words, text, re.I)) for words in (DRAFTS, PREFIXES, OFFLOADS)
+    )
+    return Claim(row, drafts, reuses, offloads, ignored)
 
 
 def of_result(
@@ -114,13 +137,15 @@ def of_result(
     """The conditions and the figures of a row, or of a benchmark's result file.
 
     >>> of_result({"max_concurrency": 8, "mean_ttft_ms": 200, "mean_tpot_ms": 12})
-    ({'batch': 8}, {'ttft': 0.2, 'tpot': 0.012})
+    ({'batch': 8.0}, {'ttft': 0.2, 'tpot': 0.012})
     """
-    known = {name: value for name, value in _flat(given) if value not in ("", None)}
-    try:
-        return _of_table(known, beside or {})
-    except (ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{abbreviated(given)} has a figure that is no number: {error}") from None
+    known: dict[str, Any] = {}
+    for name, value in _flat(given):
+        if name in known:
+            raise InputError(f"{name} is there twice")
+        if value not in ("", None):
+            known[name] = value
+    return _of_table(known, beside or {})
 
 
 def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, given: Any) -> None:
@@ -135,7 +160,8 @@ def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, gi
             unknown = re.findall(r"\b[A-Za-z]+-?\d{2,}\w*", _take_words(_take_model(given, {}), {}))
             missing[0] += f" ({' or '.join(unknown)} is none of the data)" if unknown else ""
         parts = (
-            f"{name.replace('_', ' ')} {value}" for name, value in (*said.items(), *figures.items())
+            f"{name.replace('_', ' ')} " + abbreviated(value).strip("'")
+            for name, value in (*said.items(), *figures.items())
         )
         understood = ", ".join(parts) or "nothing"
         raise InputError(
@@ -147,8 +173,8 @@ def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, gi
 # --- sentences ---
 
 
-def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float]]:
-    """The conditions and the figures of a sentence."""
+def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float], tuple[str, ...]]:
+    """The conditions and the figures of a sentence, and the words that were not understood."""
     plain = re.sub(r"(?<=\d)[,'\u202f\u00a0\u2009 ](?=\d{3}(?![\d.]*\w))", "", text)
     plain = re.sub(r"\((\d+[BM])\)", r"\1", plain)  # as in Llama 3 (70B)
     plain = re.sub(
@@ -163,22 +189,24 @@ def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float]]:
     plain = _take_words(plain, said)
     figures: dict[str, float] = {}
     clauses = [_figures(part, said, figures) for part in re.split(r"[,;:]\s|\band\b|\bat\b", plain)]
-    for clause in clauses:
-        _count(clause, said)
+    left = [_count(clause, said, "ttft" in figures) for clause in clauses]
     tokens, run = said.pop("trained", None), figures.pop("run", None)
     if tokens and run:
         figures["tokens"] = tokens / run
-    return said, figures
+    apart = (re.split(r"[\s,;:()]{2,}", GLUE.sub("  ", f" {clause} ")) for clause in left)
+    words = (word.strip(" .-/+=@") for part in apart for word in part)
+    return said, figures, tuple(word for word in words if re.search(r"\w", word))
 
 
 def _take_model(text: str, said: dict[str, Any]) -> str:
-    """The longest row of words that names a model, cut out of the text."""
+    """The longest row of words that names a model, cut out of the text but for its format."""
     for start, end in _rows_of_words(text):
         name = text[start:end].removesuffix(".")
         with_letters = re.search(r"[A-Za-z]{2}", name) and not name[0].isdigit()
         if with_letters and (known := _model_named(name)):
             said["model"] = known
-            return f"{text[:start]} {text[end:]}"
+            kept = " ".join(re.findall(rf"(?<![^\W_])(?:{FORMAT})\b", name, re.I))
+            return f"{text[:start]} {kept} {text[end:]}"
     return text
 
 
@@ -196,6 +224,8 @@ def _model_named(name: str) -> str | None:
     """The key of the model that a name stands for, or a checkpoint's, if any."""
     if (key := models.key_of(name)) is not None:
         return key
+    if "(" in name:  # whose words may be the format, and the device
+        return None
     try:
         model = conditions.model(Row("serving", "", {"model": name}, {}))
     except InputError:
@@ -318,29 +348,47 @@ def _time_named(clause: str, said: Mapping[str, Any]) -> str:
     return "run" if re.search(r"days?|hours?|\bh\b|min", clause) else ""
 
 
-def _count(clause: str, said: dict[str, Any]) -> None:
-    """Numbers and the words that say of what, which stand beside them, in either order."""
+def _count(clause: str, said: dict[str, Any], has_prompt: bool) -> str:
+    """Numbers and the words that say of what, which stand beside them, in either order.
+
+    Tokens of nothing else are a prompt's, where the time to its first token is told. Returns what
+    is left of the clause.
+    """
     if pair := re.search(rf"{NUMBER}\s*(?:/|\+|→)\s*{NUMBER}", clause):
         said.setdefault("input_len", float(pair[1]) * SCALE[pair[2] or ""])
         said.setdefault("output_len", float(pair[3]) * SCALE[pair[4] or ""])
         clause = clause.replace(pair[0], " ")
     words = "|".join(f"(?P<{name}>\\b(?:{words}))" for name, words in COUNTED.items())
-    waiting: tuple[str, Any] | None = None
+    waiting: re.Match[str] | None = None
+    left = clause
     for match in re.finditer(rf"(?:{NUMBER}\s*-?\s*(?P<tokens>tokens?\b)?)|{words}", clause, re.I):
         is_number = match[1] is not None
-        item = (match.lastgroup or "", 0.0)
-        if is_number:
-            item = ("", float(match[1]) * SCALE[match[2] or ""])
-        if is_number and match["tokens"] and item[1] >= 1e9:
-            said["trained"] = item[1]
+        if is_number and match["tokens"] and _number(match) >= 1e9:
+            said["trained"] = _number(match)
+            left = _without(left, match)
             continue
-        if waiting is None or (waiting[0] == "") == is_number:
-            waiting = item
+        if waiting is None or (waiting[1] is not None) == is_number:
+            waiting = match
             continue
-        name, value = (waiting[0] or item[0]), (waiting[1] or item[1])
+        number, word = (match, waiting) if is_number else (waiting, match)
+        name = word.lastgroup or ""
         name = "seq_len" if name == "batch" and "batch" in said else name
-        said.setdefault(name, value)
+        said.setdefault(name, _number(number))
+        left = _without(_without(left, match), waiting)
         waiting = None
+    if waiting and waiting[1] and waiting["tokens"] and has_prompt and "input_len" not in said:
+        said["input_len"] = _number(waiting)
+        left = _without(left, waiting)
+    return left
+
+
+def _number(match: re.Match[str]) -> float:
+    return float(match[1]) * SCALE[match[2] or ""]
+
+
+def _without(text: str, match: re.Match[str]) -> str:
+    """A text of the same length without what was matched in it."""
+    return text[: match.start()] + " " * len(match[0]) + text[match.end() :]
 
 
 # --- tables ---
@@ -348,11 +396,28 @@ def _count(clause: str, said: dict[str, Any]) -> None:
 
 def _flat(given: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """All values of an object, those of its parts by the names of both."""
-    for name, value in given.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{name}.")
+    for key, value in given.items():
+        name = f"{before}{key}"
+        if isinstance(value, Mapping) and name not in ONE_EACH:
+            yield from _flat(value, f"{name}.")
         else:
-            yield f"{before}{name}", value
+            yield name, value
+
+
+def _field(given: Mapping[str, Any], name: str, least: float = 1 / MOST) -> float:
+    """The number of that name, which a table of text has as text; what is none is refused."""
+    value = given[name]
+    plain = isinstance(value, int | float | str) and not isinstance(value, bool)
+    try:
+        number = float(value) if plain and "_" not in str(value) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not least <= number < MOST:
+        need = "above 0" if least < 1 else f"from {least:g} on"
+        raise InputError(
+            f"{name} must be a number {need}; got {abbreviated(value)}", argument=name, given=value
+        )
+    return number
 
 
 def _of_table(
@@ -360,20 +425,25 @@ def _of_table(
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """The conditions and figures of a row by the names of its columns; others are said beside."""
     said = {name: value for name, value in given.items() if name in (*NUMBERS, *TEXTS)}
-    said |= {
-        name: given[key] for name, keys in WORDS["columns"].items() for key in keys if key in given
-    }
-    said = {name: value for name, value in said.items() if not str(value).startswith("not ")}
+    for name, keys in WORDS["columns"].items():
+        for key in keys:
+            if key in given and key not in said:  # of a benchmark, which has no words for a number
+                said[name] = _field(given, key, 1.0) if name in NUMBERS else given[key]
+    said = {name: value for name, value in said.items() if str(value)[:4] != "not "}
+    for name, value in said.items():
+        if name in NUMBERS and isinstance(value, str) and re.fullmatch(r"[-+.,\d]+", value):
+            said[name] = _field(said, name, 1.0)  # which a table of text has as text
+        if name == "num_devices" and isinstance(said[name], float) and said[name].is_integer():
+            said[name] = int(said[name])
+        check_condition(said, name, "the claim")
     said = {**beside, **said}
-    for name in NUMBERS:  # which a table of text has as text
-        if isinstance(said.get(name), str) and re.fullmatch(r"[\d.]+", said[name]):
-            said[name] = float(said[name])
-    if "num_devices" not in said and "per_node" in given:
-        said["num_devices"] = int(given["per_node"]) * int(given.get("nodes", 1))
-    if requests := given.get("completed"):  # of a server's benchmark
+    if "num_devices" not in said and {"per_node", "nodes"} <= given.keys():
+        said["num_devices"] = int(_field(given, "per_node", 1.0) * _field(given, "nodes", 1.0))
+    if "completed" in given:  # of a server's benchmark
+        requests = _field(given, "completed", 1.0)
         for name in ("input", "output"):
-            if tokens := given.get(f"total_{name}_tokens"):
-                said[f"{name}_len"] = float(tokens) / float(requests)
+            if (tokens := f"total_{name}_tokens") in given:
+                said[f"{name}_len"] = _field(given, tokens) / requests
     if (known := WORDS["benchmarks"].get(str(said.get("model")))) is not None:
         said["model"], said["task"] = known[0], known[2]
         said.setdefault("seq_len", known[1])
@@ -381,26 +451,32 @@ def _of_table(
 
 
 def _measured(given: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    listed = {part["name"]: part["value"] for part in given.get("measured", ())}
+    parts = given.get("measured", [])
+    tables = (
+        [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+    )
+    if not isinstance(parts, list) or len(tables) < len(parts):
+        raise InputError(f"measured must be a list of tables; got {abbreviated(parts)}")
+    listed = {str(part.get("name")): part.get("value") for part in tables}
     named = {**given, **listed}
     trains = "seq_len" in said or "global_batch_seqs" in said
     devices = said.get("num_devices", math.nan)
     for key, (name, scale) in WORDS["results"].items():
         if key in named:
             name = "tokens" if name == "output" and trains else name
-            yield name, float(named[key]) * (devices if scale == "each" else scale)
-    for key, value in listed.items():
+            yield name, _field(named, key) * (devices if scale == "each" else scale)
+    for key in listed:
         if prefill := PREFILL.fullmatch(key):
-            said["input_len"] = float(prefill[1])
-            yield "input", float(value)
+            said |= {"input_len": float(prefill[2])} if prefill[2] else {}
+            yield "input", _field(listed, key)
     if "throughput_median" in given and "seq_len" in said:  # of samples
-        yield "tokens", float(given["throughput_median"]) * said["seq_len"]
+        yield "tokens", _field(given, "throughput_median") * said["seq_len"]
     if given.get("units") == "Tokens/s":
-        yield "output", float(given["result"])
-        if given.get("tokens_per_s") and given.get("samples_per_s"):
-            said["output_len"] = float(given["tokens_per_s"]) / float(given["samples_per_s"])
+        yield "output", _field(given, "result")
+        if {"tokens_per_s", "samples_per_s"} <= given.keys():
+            said["output_len"] = _field(given, "tokens_per_s") / _field(given, "samples_per_s")
     if given.get("units") in ("Samples/s", "Queries/s"):
-        yield "requests", float(given["result"])
+        yield "requests", _field(given, "result")
 
 
 # --- files ---
@@ -414,15 +490,9 @@ def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
     """
     text = read_text(path)
     if Path(path).suffix == ".json":
-        try:
-            result = json.loads(text)
-        except ValueError as error:
-            raise InputError(f"{path}: is no JSON: {error}") from None
-        if not isinstance(result, dict):
-            raise InputError(f"{path}: a benchmark's result is one JSON object")
-        return [(part, "") for part in result.get("benchmarks", [result])]  # of guidellm
+        return [(result, "") for result in results_of(text, path)]
     if Path(path).suffix == ".csv":
-        return [(row, "") for row in csv.DictReader(text.splitlines())]
+        return [(row, "") for row in _rows_of(text, path)]
     if events := re.findall(r":::MLLOG (\{.*\})", text):
         return [_of_training_log(events)]
     rate = re.search(
@@ -437,14 +507,50 @@ def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
     return [({"units": "Tokens/s", "result": rate[1]}, place)]
 
 
+def results_of(text: str, path: Path | str) -> list[dict[str, Any]]:
+    """The results of benchmarks in a JSON text, or in one on each line: an object each.
+
+    >>> results_of('{"benchmarks": [{"completed": 8}]}', "run.json")  # of guidellm
+    [{'completed': 8}]
+    """
+    lines = text.strip().splitlines()
+    whole = len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines)
+    documents = [parse_json(line, path) for line in (lines if whole else [text])]
+    found: list[Any] = []
+    for document in documents:
+        several = document.get("benchmarks", [document]) if isinstance(document, dict) else document
+        found += several if isinstance(several, list) else [several]
+    if not found or not all(isinstance(result, dict) for result in found):
+        raise InputError(
+            f"{path}: a benchmark's result is one JSON object; got {abbreviated(text)}"
+        )
+    return found
+
+
+def _rows_of(text: str, path: Path | str) -> list[dict[str, Any]]:
+    """The rows of a table, each with a cell for each of its titles."""
+    try:
+        reader = csv.DictReader(text.splitlines(), restkey="")
+        titles, rows = reader.fieldnames or [], list(reader)
+    except csv.Error as error:
+        raise InputError(f"{path}: is no CSV: {error}") from None
+    if twice := [title for place, title in enumerate(titles) if title and title in titles[:place]]:
+        raise InputError(f"{path}: the column {abbreviated(twice[0])} is there twice")
+    for place, row in enumerate(rows, 2):
+        if "" in row and "" not in titles:
+            raise InputError(f"{path}, row {place}: has more cells than the table has titles")
+    return rows
+
+
 def _of_training_log(events: Sequence[str]) -> tuple[dict[str, Any], str]:
     """What a log of MLPerf Training states, with the median of its samples a second."""
     values: dict[str, list[Any]] = {}
-    for event in map(json.loads, events):
-        values.setdefault(event["key"], []).append(event["value"])
+    for event in (parse_json(text, "an event of the log") for text in events):
+        values.setdefault(str(event.get("key")), []).append(event.get("value"))
     stated = {"submission_benchmark": "model", "global_batch_size": "global_batch"}
     result = {name: values[key][-1] for key, name in stated.items() if key in values}
-    paces = [part["throughput"] for part in values.get("tracked_stats", ()) if "throughput" in part]
+    tracked = [part for part in values.get("tracked_stats", ()) if isinstance(part, dict)]
+    paces = [_field(part, "throughput") for part in tracked if "throughput" in part]
     if paces:
         result["throughput_median"] = median(paces)
     return result, str(values.get("submission_platform", [""])[-1])

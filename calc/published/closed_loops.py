@@ -6,13 +6,13 @@ elsewhere (mode disagg). What a row leaves open is read by one rule for all:
 
 - a measurement that several of the source's files list is one row, the fullest;
 - lengths are nine tenths of those that are named, since clients draw them from 0.8 to 1.0;
-- copies or slices beyond the eight devices of a server are counted as eight;
 - "agg" on more than eight devices of a GB200 is read as not saying how it is served;
 - a row of servers apart that does not say how many there are has its conditions incomplete;
 - an engine lets clients wait whose caches its memory has no room for, and may let others: no
   program beats the bound of a client's whole cycle, from which the measured time to first token is
   taken, nor that of one sequence;
-- caches have FP8 under TensorRT-LLM beside small weights, and 16 bits else.
+- caches have the format that the script of its server names, else what its program usually keeps
+  beside such weights.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def predict(row: Row) -> Comparison:
     """A row beside its prediction.
 
     >>> print(f"{predict(rows()[40]).error:.2f}")
-    -0.17
+    0.22
     """
     job, load = job_of(row), load_of(row)
     measured = row.measured["tpot"]
@@ -131,14 +131,12 @@ def job_of(row: Row, of: str = "") -> Job:
     copies, slices = (int(row[f"{of}{name}"] or 1) for name in ("data", "tensor"))
     if not apart and machine.key.startswith("gb") and max(copies, slices) > DOMAIN:
         raise UnusableRowError("how more than eight devices of a rack serve together is not stated")
-    if not apart:
-        copies, slices = min(copies, DOMAIN), min(slices, DOMAIN)
-    layout = Layout(data=copies, experts=copies) if copies > 1 else Layout(tensor=slices)
-    small = dtype != "bf16" and row["software"].startswith("tensorrt-llm")
-    sizes = Formats(dtype, name, "fp8" if small else "bf16")
+    experts = copies if copies > 1 else int(row[f"{of}experts"] or 1)
     software = programs.get(str(row["software"]))
-    job = Job(model, machine, layout, sizes, software)
-    room = job.device.memory_capacity.m_as("byte") * layout.devices
+    kept = row["kv"] or (software.kv if dtype != "bf16" else "bf16")
+    sizes = Formats(dtype, name, kept)
+    job = Job(model, machine, Layout(copies, slices, experts=experts), sizes, software)
+    room = job.device.memory_capacity.m_as("byte") * job.layout.devices
     if job.weight_memory.m_as("byte") > room:
         raise UnusableRowError("its weights do not fit into the memory of the devices it states")
     return job

@@ -13,7 +13,7 @@ from functools import cache
 from calc.catalog import hardware, machines, models
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.core.errors import InputError
+from calc.core.errors import InputError, abbreviated
 from calc.published.prediction import UnusableRowError
 from calc.published.reading import WORDS, Row
 
@@ -38,11 +38,11 @@ def machine(row: Row) -> Machine:
 def _usual(row: Row, text: str) -> Machine:
     """The machine that the device usually stands in."""
     if not (key := device_key(text)):
-        raise UnusableRowError(f"the device {row.device!r} is not known")
+        raise UnusableRowError(f"the device {abbreviated(row.device)} is not known")
     try:
         return _machine(key)
     except InputError:
-        raise UnusableRowError(f"the device {row.device!r} has no data here") from None
+        raise UnusableRowError(f"the device {abbreviated(row.device)} has no data here") from None
 
 
 def device_key(text: str) -> str:
@@ -102,9 +102,9 @@ def _model(name: str) -> Transformer:
     try:
         known = models.get(words)
     except InputError:
-        raise UnusableRowError(f"the model {name!r} is not known") from None
+        raise UnusableRowError(f"the model {abbreviated(name)} is not known") from None
     if not isinstance(known, Transformer):
-        raise UnusableRowError(f"the model {name!r} is no transformer")
+        raise UnusableRowError(f"the model {abbreviated(name)} is no transformer")
     return known
 
 
@@ -112,20 +112,27 @@ def dtype(row: Row) -> str | None:
     """The format that products are computed in; None where the source does not say."""
     text, known = row["dtype"], format_of(row["dtype"])
     if known is None and text is not None and not str(text).startswith("not "):
-        raise UnusableRowError(f"the format {text!r} of its dtype is not known")
+        raise UnusableRowError(f"the format {abbreviated(text)} of its dtype is not known")
     return known
 
 
-def format_of(text: object) -> str | None:
+def format_of(text: object, kinds: tuple[str, ...] = ("formats",)) -> str | None:
     """The format that a source's words mean.
 
     >>> format_of("float8 (linear) + bf16"), format_of("amp_bf16"), format_of("not stated")
     ('fp8', 'bf16', None)
     """
-    found = (
-        name for words, name in WORDS["formats"].items() if re.search(words, str(text).lower())
-    )
-    return next(found, None)
+    known = (item for kind in kinds for item in WORDS[kind].items())
+    return next((name for words, name in known if re.search(words, str(text).lower())), None)
+
+
+def cache_of(text: object) -> str | None:
+    """The format, or the size, of keys and values that a source's words mean.
+
+    >>> cache_of("fp8_e4m3"), cache_of("q4_0"), cache_of("auto"), cache_of("not stated")
+    ('fp8', '4.5 bit', 'bf16', None)
+    """
+    return format_of(text, ("caches", "formats"))
 
 
 def layout(row: Row) -> dict[str, int]:

@@ -30,6 +30,7 @@ WORDS = read_toml(FOLDER / "words.toml")
 NUMBERS, TEXTS, OTHERS = (WORDS["conditions"][kind] for kind in ("numbers", "texts", "others"))
 FIELDS = (*NUMBERS, *TEXTS, *OTHERS, *CURVE, "measured")
 LARGEST, MOST = 1e15, 1e100  # that a count and a measured value may be: above what anybody runs
+LONGEST = 10_000  # characters of a text
 EACH = r"(device|gpu|chip|user|node)"  # what a rate may be of, where it is not of the whole
 
 
@@ -156,7 +157,7 @@ def _row(group: str, table: object, place: str) -> Row:
             near = did_you_mean(name, FIELDS) or "what else is to be said goes into notes"
             raise InputError(f"{place}: has an unknown field {name}; {near.strip()}")
     for name in (*NUMBERS, *TEXTS):
-        _check_condition(table, name, place)
+        check_condition(table, name, place)
     measured: dict[str, float] = {}
     listed = table.get("measured", [])
     for figure in listed if isinstance(listed, list) else [listed]:
@@ -184,15 +185,19 @@ def _row(group: str, table: object, place: str) -> Row:
     return Row(group, str(table["id"]), table, measured)
 
 
-def _check_condition(table: Mapping[str, object], name: str, place: str) -> None:
-    """Whether a condition is what its name says; where a source has no number there are words."""
+def check_condition(table: Mapping[str, object], name: str, place: str) -> None:
+    """Refuse a condition that is not what its name says; where a source has no number are words.
+
+    >>> check_condition({"batch": "Offline scenario"}, "batch", "row 1")
+    """
     value = table.get(name)
-    words = isinstance(value, str) and not re.fullmatch(r"[-+.\d]*", value.strip())
+    words = isinstance(value, str) and bool(re.search(r"[^\W\d_]{2}", value))
     if value is None:
         return
     if name in TEXTS:
-        need = "text"
-        good = isinstance(value, str) and bool(value.strip() or name not in NEEDED)
+        need = f"text of up to {LONGEST:,} characters"
+        good = isinstance(value, str) and len(value) <= LONGEST
+        good = good and bool(str(value).strip() or name not in NEEDED)
     elif name == "num_devices":
         need = "a whole number from 1 on"
         good = isinstance(value, int) and _is_count(value)
@@ -202,7 +207,7 @@ def _check_condition(table: Mapping[str, object], name: str, place: str) -> None
         need = "a number from 1 on, or words where the source has none"
         good = _is_count(value) or words
     if not good:
-        raise InputError(f"{place}: {name} must be {need}; got {abbreviated(value)}")
+        raise InputError(f"{place}: {name} must be {need}; got {abbreviated(value)}", given=value)
 
 
 def _in_the_unit_read(measured: dict[str, Any], place: str) -> float:
@@ -247,4 +252,6 @@ def _is_count(value: object) -> bool:
 
 
 def _is_positive(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < MOST
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and 1 / MOST < value < MOST
+    )

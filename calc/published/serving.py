@@ -17,6 +17,7 @@ from functools import lru_cache
 from calc.catalog.machines import NotMeasured
 from calc.catalog.models.weights import Weights
 from calc.catalog.software import software_of
+from calc.core.errors import abbreviated
 from calc.published import conditions, datasets
 from calc.published.datasets import DataSet
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
@@ -31,7 +32,7 @@ UNSTATED_CONTEXT = 512  # where one user's lengths are not stated
 DEFAULT_BATCH = 2048  # sequences at most, where a row is of the largest throughput
 FULL_EXPERTS = 0.73
 """Share of its kernels' rates that a mixture keeps at the largest batch that fits, where slices do
-not share each expert; fitted to the 14 such rows of TensorRT-LLM on H200s, judged by all others."""
+not share each expert; fitted to 14 such rows of TensorRT-LLM 1.1 on H200s, judged by all others."""
 BEGUN_WITH = "mlperf-inference-v4.1"
 """The source whose logs name the format that weights began with, FP16, where NVIDIA ran FP8."""
 LABEL, MXFP4 = "column label", "mxfp4"
@@ -41,9 +42,6 @@ MLPERF = "mlperf-inference"
 """How sources begin whose submitters quantise what they are handed in 16 bits themselves."""
 BYTE = 8  # bits
 CHUNK = 8192  # tokens of prompts that a step reads at most
-MICROBATCH = (
-    512  # tokens of a prompt that a stage of llama.cpp computes at once [llama-cpp-pipeline]
-)
 FASTER = ("fp4", "fp8")  # formats whose peak bounds a row whose weights are in them
 NO_LENGTHS = "the lengths of its prompts and answers are not stated"
 ONE_USER = re.compile(r"decode_tokens_per_s(_per_user)?$")
@@ -72,12 +70,10 @@ class Served:
         may send less: all devices together are then one that reads each weight once.
         """
         job = self.job.with_context(load.longest)
-        if (
-            not self.layout_is_stated
-            or job.layout.pipeline > 1
-            or job.layout.devices > job.measured_on.most_joined
-        ):
-            job = replace(job, machine=job.device, layout=Layout(tensor=job.layout.devices))
+        if not self.layout_is_stated or job.layout.devices > job.measured_on.most_joined:
+            job = replace(job, machine=job.device)
+        if not self.layout_is_stated:
+            job = replace(job, layout=Layout(tensor=job.layout.devices))
         return replace(job, formats=replace(job.formats, dtype=self.fastest))
 
 
@@ -169,9 +165,6 @@ def _parts(row: Row, job: Job, load: Tokens, counted: float) -> Timed:
     parts = {**steady}
     if job.model.experts is not None and row.number("batch") is None and job.layout.tensor == 1:
         parts[NOT_SUSTAINED] = (1 / FULL_EXPERTS - 1) * sum(parts.values())
-    if (stages := int(job.layout.pipeline)) > 1 and load.reads:
-        pieces = math.ceil(load.prompt / MICROBATCH)  # which follow one another through the stages
-        counted *= pieces * stages / (pieces + stages - 1)
     return {name: time / counted for name, time in parts.items()}, hidden / counted
 
 
@@ -203,7 +196,7 @@ def steady_parts(job: Job, load: Tokens) -> tuple[dict[str, float], float]:
     """
     if not load.reading or not load.writing:
         return serving_pass(job, load).seconds()
-    piece = float(min(load.prompt, CHUNK) * job.layout.data)
+    piece = float(min(load.prompt, CHUNK) * job.layout.data * job.layout.pipeline)
     share = float(min(load.reading / piece, 1.0))
     both = replace(load, reading=load.reading / share, prompt=min(load.prompt, CHUNK))
     reads, hidden = serving_pass(job, both).seconds()
@@ -219,17 +212,16 @@ def served_of(row: Row) -> Served:
     machine, model = conditions.machine(row), conditions.model(row)
     software = software_of(row.software)
     text = str(row["dtype_weights"]).lower()
-    if row["source_key"] == BEGUN_WITH and "tensorrt" in row.software.lower():
+    if row["source_key"] == BEGUN_WITH and (not row.software or "tensorrt" in row.software.lower()):
         text = "fp8"
     if LABEL in text and model.released and MXFP4 in model.released.formats.values():
         text = MXFP4
-    name = next(
-        (name for pattern, name in WORDS["weights"].items() if re.search(pattern, text)), None
-    )
+    found = ((re.search(pattern, text), name) for pattern, name in WORDS["weights"].items())
+    name = next((match.expand(name) for match, name in found if match), None)
     if row["dtype_weights"] is None:
         raise UnusableRowError("its dtype_weights, the format of its weights, is not stated")
     if name is None:
-        raise UnusableRowError(f"the format of its weights is not stated: {row['dtype_weights']!r}")
+        raise UnusableRowError(f"the format of its weights is not stated: {abbreviated(text)}")
     if name in model.released_in and str(row["source_key"]).startswith(MLPERF):
         name = "fp8-static"
     smallest = min(size.m_as("bit") for size in Weights.of(model, name).sizes.values())
@@ -240,26 +232,26 @@ def served_of(row: Row) -> Served:
         dtype = "bf16" if "bf16" in device.dtypes else device.usual_dtype
     faster = [name for name in FASTER if small and name in device.dtypes]
     fastest = max(*faster, dtype, key=device.peak) if faster else dtype
-    kv = conditions.format_of(row["dtype_kv"]) or (software.kv if small else "bf16")
+    kv = conditions.cache_of(row["dtype_kv"]) or (software.kv if small else "bf16")
     stated, devices = conditions.layout(row), conditions.devices(row)
-    replicas = stated.get("DP", 1)
+    replicas, stages = stated.get("DP", 1), stated.get("PP", 1)
     shares = min(stated.get("EP", 1), devices)  # of experts; `_check_layout` tells of more
-    layout = Layout(replicas, max(1, devices // replicas), experts=shares)
+    slices = max(1, devices // (replicas * stages))
+    layout = Layout(replicas, slices, stages, experts=shares)
     in_turn = "layer split" in str(row["parallelism"])
     if in_turn:  # one device after another has its layers' turn
         layout = Layout(pipeline=devices)
     sizes = Formats(dtype, name, kv)
     job = Job(model, machine, layout, sizes, software)
-    return Served(job, fastest, in_turn or not stated.keys().isdisjoint(("TP", "DP", "EP")))
+    return Served(job, fastest, in_turn or not stated.keys().isdisjoint(("TP", "DP", "EP", "PP")))
 
 
 def _check_layout(row: Row, job: Job, load: Tokens) -> None:
     """Of a layout that contradicts the number of devices, or of sequences, nothing is expected."""
     layout, devices, replicas = conditions.layout(row), conditions.devices(row), job.layout.data
-    if job.layout.pipeline > 1:
-        return
-    whole = layout.get("TP", devices // replicas) * replicas
-    stated = max(whole, layout.get("EP", 1)) * (layout.get("PP", 1) if "TP" in layout else 1)
+    stages = job.layout.pipeline
+    whole = layout.get("TP", devices // (replicas * stages)) * replicas
+    stated = max(whole, layout.get("EP", 1)) * stages
     if stated != devices:
         raise NotMeasured(f"its layout makes {stated} devices, and {devices} are stated")
     sequences = load.writing + load.prompts
@@ -329,5 +321,5 @@ def held_at_once(job: Job, prompt: float, answer: float, shared: bool = False) -
     >>> held_at_once(job, 8192, 1024)
     52
     """
-    held = prompt + (answer if job.software.reserves else answer / 2)
+    held = device_memory.held(prompt, answer, job.software.reserves > 0)
     return int(device_memory.of(job, math.ceil(held), shared=shared).batch_of(held))

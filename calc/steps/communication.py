@@ -15,6 +15,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from calc.catalog import constants, intervals, machines, software as programs
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.intervals import Around, around, signed
 from calc.catalog.kernel_shares import SOURCE
@@ -224,6 +225,7 @@ class CollectiveTime(Answer):
 CURVE = "name machine operation devices software source"
 
 
+@understood
 def time(
     operation: str,
     size: QuantityLike,
@@ -337,7 +339,7 @@ def sending(devices: Number, machine: Machine) -> Quantity:
     >>> print(sending(8, machines.get("dgx-h100")), sending(16, machines.get("dgx-h100")))
     450 GB/s 400 Gbit/s
     """
-    place = machines.of(machine)
+    place = machines.of(machine).hosted
     count = whole_numbers("devices", quantity(devices).m_as(""))
     if largest(count) <= place.domain:
         return place.bandwidth
@@ -373,7 +375,7 @@ def copies_of_a_token(machine: Machine, chosen: int, devices: Number, slices: Nu
     >>> print(f"{copies_of_a_token(h100, 8, 8):.3f} {copies_of_a_token(h100, 8, 64):.3f}")
     5.251 5.251
     """
-    domain = machines.of(machine).domain
+    domain = machines.of(machine).hosted.domain
     counts = {"devices of an exchange": quantity(devices), "slices of an expert": quantity(slices)}
     check_shapes(counts)
     count, parts = (whole_numbers(name, given.m_as("")) for name, given in counts.items())
@@ -410,7 +412,7 @@ def seconds_per_byte(operation: str, devices: QuantityLike, machine: Machine) ->
     """
     _check_operation(operation)
     count = whole_numbers("devices of a collective", quantity(devices).m_as(""))
-    return of_each(partial(_seconds_per_byte, operation, machines.of(machine)), count)
+    return of_each(partial(_seconds_per_byte, operation, machines.of(machine).hosted), count)
 
 
 @lru_cache(maxsize=2**12)
@@ -431,7 +433,8 @@ def _asked(operation: Any, size: Any, machine: Any) -> tuple[Quantity, Machine]:
     positive = smallest(amount) > 0 and largest(amount) < math.inf
     if not amount.is_compatible_with("byte") or not positive:
         raise InputError(f"the size of a collective is positive and in byte; got {size}")
-    return amount, machines.get(machine) if isinstance(machine, str) else machines.of(machine)
+    place = machines.get(machine) if isinstance(machine, str) else machines.of(machine)
+    return amount, place.hosted
 
 
 Bound = tuple[Quantity, str]

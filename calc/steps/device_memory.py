@@ -16,6 +16,7 @@ from typing import Any
 
 from calc import formats
 from calc.catalog import machines, models, software as programs
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
@@ -24,6 +25,7 @@ from calc.catalog.models.weights import Weights, unless_said
 from calc.core import arguments
 from calc.core.arguments import number, whole_number
 from calc.core.device import Device
+from calc.core.elementwise import largest
 from calc.core.errors import InputError, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.steps.engine_start import Start
@@ -106,12 +108,14 @@ def _found(asked: _Asked, context: int, *started: Any) -> Memory:
     return Memory.of(Start.of(asked.job, *started), context)
 
 
+@understood
 def fit(
     model: Transformer | str,
     device: Machine | Accelerator | Path | str,
     software: str | None = None,
     *,
     tensor: int | None = None,
+    stages: int | None = None,
     utilization: float | None = None,
     batched_tokens: int | None = None,
     sequences: int | None = None,
@@ -125,6 +129,7 @@ def fit(
     - `software`: vllm, sglang or tensorrt-llm, the newest that was measured on the device, or the
       version named, as in "vllm 0.19"; the one that usually serves there; "none" counts bytes alone
     - `tensor`: devices that share each matrix (TP); one where it is left out
+    - `stages`: groups of these devices that share out the layers (PP), of which the fullest decides
     - `utilization`: share of the memory that the program may take (gpu_memory_utilization of vLLM,
       mem_fraction_static of SGLang); its own where it has one
     - `batched_tokens`: tokens of a step at the most (max_num_batched_tokens); the server's own for
@@ -151,8 +156,8 @@ def fit(
         raise InputError(f"{checked.name} writes no tokens: engines that serve text cannot run it")
     slices = 1 if tensor is None else whole_number("tensor", tensor)
     machine = machines.of(device)
-    layout = Layout(tensor=slices)
-    machine.check_joins(slices)
+    layout = Layout(tensor=slices, pipeline=Layout.stages_of(checked, stages))
+    machine.check_joins(largest(layout.devices))
     layout.check(checked, machine)
     longest = checked.context
     length = longest if context is None else whole_number("context", context)
@@ -184,7 +189,7 @@ def advised(memory: Memory) -> Memory:
     >>> from calc import Job
     >>> job = Job.of("llama-3-8b", "rtx-4080", software="vllm 0.19")
     >>> [way.settings for way in advised(of(job, 8192)).lacks.ways]
-    [{'weights': 'fp8'}]
+    [{'weights': 'fp8'}, {'tensor': 2}]
     """
     arguments.check_is(Memory, "memory", memory, "what calc.device_memory.of returns")
     if memory.lacks is None:
@@ -294,6 +299,17 @@ def room(device: Device, share: float = 1.0, reserve: Quantity = NO_BYTES) -> Qu
     device = machines.device_of(device)
     arguments.check_is(Quantity, "reserve", reserve, 'an amount of memory, as quantity("2 GB")')
     return device.memory_capacity * number("share", share) - reserve
+
+
+def held(prompt: float, answer: float, reserves: bool) -> float:
+    """Return the tokens that a sequence has the place of in the mean, until its answer is whole.
+
+    It is half of the answer, and all of it by a program that reserves the whole at once.
+
+    >>> held(1000, 200, reserves=False), held(1000, 200, reserves=True)
+    (1100.0, 1200.0)
+    """
+    return prompt + (1.0 if reserves else 0.5) * answer
 
 
 def cache_tokens(job: Job, draft: Job | None, length: float) -> int:

@@ -108,7 +108,7 @@ class Start:
             tokens, most = engine.largest_step(device, visible)
             tokens = tokens if batched_tokens is None else batched_tokens
             most = min(most if sequences is None else sequences, tokens)
-            share = engine.share(device, int(job.layout.tensor), tokens)
+            share = engine.share(device, int(job.layout.tensor * job.layout.pipeline), tokens)
         share = share if utilization is None else utilization
         return cls(job, engine, memory, share, tokens, most, shared)
 
@@ -165,8 +165,9 @@ class Start:
     def parts(self) -> Iterator[Part]:
         """Yield what it takes before caches, on each device."""
         if self.bare:
-            weights = self.job.weight_memory / self.layout.devices
-            yield Part("weights", weights.to("GiB"), f"as they are kept, in {self.weights}")
+            whole = self.job.weight_memory / (self.layout.data * self.layout.tensor)
+            weights = in_gib(self._of_a_stage(float(whole.m_as("byte"))))
+            yield Part("weights", weights, f"as they are kept, in {self.weights}")
             return
         weights = in_gib(self._held())
         off = None if self.rules is None else self._off("weights", weights)
@@ -207,7 +208,7 @@ class Start:
         off: Quantity = self.engine["error"].to("GiB") + self._unlike
         if self.engine.counted_as and "counted_error" in self.engine:
             off = off + self.engine["counted_error"] * self._peak()[0]
-        if self.memory is None and not engines.is_visible_known(self.device):
+        if self.memory is None and not engines.visible_by(self.device):
             off = off + self.device.memory_capacity * engines.visible_spread() * self.utilization
         if self.links_unknown:
             off = off + self.engine["apart"]
@@ -310,7 +311,7 @@ class Start:
         layout, model = self.layout, reaching(self.model, max(0.0, largest(context)))
         cache: Number = transformer.kv_cache(model, context, self.job.formats.kv).m_as("byte")
         copies = 1 if self.bare or self.shared else self.job.copies_of_caches
-        return cache * copies / (layout.tensor * layout.pipeline * layout.context)
+        return cache * copies * self._stage / (layout.tensor * layout.context)
 
     @cached_property
     def pages(self) -> tuple[Pages, ...]:
@@ -364,9 +365,14 @@ class Start:
             if matrix.used < matrix.copies and slices != tensor:
                 whole = matrix.parameters * float(self.weights.size(matrix).m_as("byte"))
                 memory += whole * (1 / slices - 1 / tensor)
-        if layout.pipeline == 1:
+        return self._of_a_stage(memory)
+
+    def _of_a_stage(self, memory: float) -> float:
+        """Bytes of a device of the fullest stage, of those that it had with all layers."""
+        if self.layout.pipeline == 1:
             return memory
-        size = float(self.weights.sizes["others"].m_as("byte")) / tensor
+        model, size = self.model, float(self.weights.sizes["others"].m_as("byte"))
+        size /= int(self.layout.tensor)
         ends = [
             float(model.parts[name].m_as("param")) * size
             for name in ("embedding", "output")
@@ -414,7 +420,9 @@ class Start:
     def _weights_told(self) -> str:
         sliced = f", in {self.layout.tensor} slices" if self.layout.tensor > 1 else ""
         images = ", its encoder of images" if self.model.vision else ""
-        told = f"counted matrix by matrix in {self.weights}{sliced}{images}"
+        stages = self.layout.pipeline
+        staged = f", of the fullest of {stages} stages" if stages > 1 else ""
+        told = f"counted matrix by matrix in {self.weights}{sliced}{staged}{images}"
         return f"{told}, with a table of positions"
 
     def _peak(self) -> tuple[Quantity, str]:
@@ -469,9 +477,9 @@ class Start:
 
     def _outside(self) -> tuple[Quantity, str]:
         """What lies outside of torch: the kernels' own memory and buffers of links."""
-        if self.layout.tensor == 1:
+        if self.layout.tensor == 1 == self.layout.pipeline:
             return self.engine["alone"].to("GiB"), _source(self.engine, "alone")
-        if self.links_unknown:
+        if self.links_unknown or self.layout.tensor == 1:
             return self.engine["apart"].to("GiB"), _source(self.engine, "apart")
         both = self.engine["together"] + self.layout.tensor * self.engine["each"]
         return both.to("GiB"), f"with buffers of links, {_source(self.engine, 'together')}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from calc.catalog import constants, hardware, intervals, machines
+from calc.catalog import constants, engines, hardware, intervals, machines
 from calc.catalog.expert_exchanges import WAYS
 from calc.catalog.intervals import Around, Interval
 from calc.catalog.kernel_shares import SOURCE, Surface
@@ -93,7 +93,7 @@ class Made:
         fix_fields(self)
 
 
-class Parts(Fixed[str, Quantity], Reported):
+class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as no mapping is
     """The times of a pass by kind of what it launches; `print` shows shares and sources."""
 
     hidden: Quantity
@@ -338,6 +338,50 @@ class Account:
                 origin = Origin(f"{record.quantity} a {name}", (record.provenance.source,))
                 self.add("host", count * record.quantity, origin)
 
+    def pass_on(self, layout: Layout, vectors: Number) -> Quantity:
+        """Add what stages send to the next: each slice its part of two vectors of each token.
+
+        They are the hidden state and the residual, as engines pass them on, gathered by slices
+        again; their time is returned. Devices that no machine joins use their own links.
+        """
+        machine, part, slices = self.made.machine, "pipeline", layout.tensor
+        sent = 2 * vectors / slices
+        if (link := machine.ring) is not None:
+            assert link.provenance is not None
+            told = Origin(f"{link} of each link", (link.provenance.source,))
+            self.add(part, SECOND * ((layout.pipeline - 1) * sent / link.m_as("byte/s")), told)
+            return self.times[part]
+        inside, across = layout.hops(machine.domain)
+        pair, fabrics = 2, 2 * machine.domain  # each of which sends the others what it has
+        self.add_messages(part, inside, "all_gather", pair * sent, pair if inside else 1)
+        self.add_messages(part, across, "all_gather", fabrics * sent, fabrics if across else 1)
+        self.add_messages(part, layout.pipeline - 1, "all_gather", slices * sent, slices)
+        return self.times[part]
+
+    def wait_for_stages(
+        self, job: Job, launched: Sequence[Kernel], vectors: Number, count: Number, follow: bool
+    ) -> None:
+        """Make of the pass of one batch that of so many, which fill the stages of a pipeline.
+
+        Each is in another stage, and begins again when it has passed them all; or they `follow`
+        one another through them once.
+        """
+        layout, layers, work = job.layout, job.model.layers, self.total
+        stages, kinds = layout.pipeline, {kernel.kind for kernel in launched}
+        ends = {
+            kernel.name: kernel.timed(self.made.machine, self.made.program)[0]
+            for kernel in launched
+            if kernel.name in AT_THE_END
+        }
+        end = (_sum(ends) / _sum({kind: self.times[kind] for kind in kinds})).m_as("")
+        full = int(job.layers_of_a_stage) / layers
+        last = max(0.0, 1 - (stages - 1) * full)
+        slowest = work * maximum(full * (1 - end), last * (1 - end) + end)
+        self.times |= {part: time * (count / stages) for part, time in self.times.items()}
+        alone = work + self.pass_on(layout, vectors)
+        whole = alone + (count - 1) * slowest if follow else _longer(alone, count * slowest)
+        self.times["bubble"] = whole - self.total
+
     def add_rates_not_sustained(
         self, time: Quantity, model: Transformer, reads: Any = False
     ) -> None:
@@ -352,6 +396,7 @@ class Account:
             self.add(NOT_SUSTAINED, (1 / record.quantity - 1) * time, origin)
 
 
+AT_THE_END = ("vocabulary", "softmax of logits")  # kernels of the last stage alone
 NOT_SUSTAINED = "rates not sustained"
 AS_IF_DENSE = "unmeasured sparse attention at the rates of dense"
 MESSAGES = {
@@ -407,6 +452,7 @@ class Missing:
         return self.reason
 
 
+FEW, ROWS = 256, (1, 4, 16, 64, 128)  # tokens of prompts for which others of fewer are looked at
 NO_MACHINE = Missing("a device alone has no measured rates: give a machine of calc.machines")
 ONE_POINT = Missing("an expectation is made of one point; ask for the one that is meant")
 
@@ -503,7 +549,7 @@ def of_kernels(
     return account.parts()
 
 
-def serving_pass(job: Job, tokens: Tokens) -> Parts:
+def serving_pass(job: Job, tokens: Tokens, piece: float = 0.0) -> Parts:
     """A pass of serving: its kernels, its messages, and the time of the software itself.
 
     Slices (TP) add up their results once a block. Where copies of the model (DP) share out experts
@@ -512,17 +558,27 @@ def serving_pass(job: Job, tokens: Tokens) -> Parts:
     heads of keys and values hold copies of the caches, as engines do; where these do not fit, they
     share the caches out, and exchange queries and results.
 
+    Stages (PP) are filled by as many batches at once, which share the sequences, so that each token
+    passes all stages while they are filled. Prompts that are read alone stream through them in
+    pieces of the program's largest step, or of so many tokens as `piece` says. Stages wait where
+    there are fewer batches or pieces than stages, and for the slowest, which has most layers, or
+    the output besides.
+
     >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=4))
     >>> print(serving_pass(job, Tokens(writing=32, context=1100)).total)
     18.67 ms
+    >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(pipeline=4))
+    >>> print(serving_pass(job, Tokens(writing=32, context=1100)).total)
+    48.54 ms
     """
     fit: Any = True
     if tokens.writes and job.copies_of_caches > 1:
         fit = holds_copies(job, tokens.writing, tokens.context)
     job = job.with_context(tokens.longest)
     if smallest(fit) == largest(fit):
-        return _serving_pass(job, tokens, shared_caches=not largest(fit))
-    copied, shared = (_serving_pass(job, tokens, shares) for shares in (False, True))
+        found = _serving_pass(job, tokens, piece, shared_caches=not largest(fit))
+        return _no_sooner(found, job, tokens, piece)
+    copied, shared = (_serving_pass(job, tokens, piece, shares) for shares in (False, True))
     times = {
         part: SECOND * where(fit, copied.get(part, NO_TIME).m_as("s"), time.m_as("s"))
         for part, time in shared.items()
@@ -530,9 +586,34 @@ def serving_pass(job: Job, tokens: Tokens) -> Parts:
     return Parts(times, shared.hidden, shared.made)
 
 
-def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
-    model, slices, load = job.model, job.layout.tensor, tokens.of_one(job.layout.data)
-    launched = kernels.step(job, tokens, shared_caches)
+def _no_sooner(found: Parts, job: Job, tokens: Tokens, piece: float) -> Parts:
+    """The same, of which no part takes less than for a shorter prompt.
+
+    Engines call other kernels for few rows, and some were measured to be slower than those for
+    more.
+    """
+    prompt = tokens.prompt
+    if tokens.writes or largest(tokens.before) or not smallest(prompt) == largest(prompt) <= FEW:
+        return found
+    times = dict(found)
+    for rows in (rows for rows in ROWS if rows < largest(prompt)):
+        shorter = replace(tokens, reading=tokens.reading * (rows / prompt), prompt=rows)
+        for part, time in _serving_pass(job, shorter, piece, False).items():
+            times[part] = SECOND * maximum(time.m_as("s"), times.get(part, NO_TIME).m_as("s"))
+    return Parts(times, found.hidden, found.made)
+
+
+def _serving_pass(job: Job, tokens: Tokens, piece: float, shared_caches: bool) -> Parts:
+    model, slices, batch = job.model, job.layout.tensor, tokens
+    if staged := job.layout.pipeline > 1:
+        count, batch = job.under_way(tokens)
+    if staged and not tokens.writes:
+        largest_step, _ = engines.largest_step(job.software.key, job.measured_on.device)
+        of_one = piece or job.software.piece or largest_step
+        count = maximum(ceiling(tokens.reading / job.layout.data / of_one), 1)
+        batch = tokens.of_one(count)
+    load = batch.of_one(job.layout.data)
+    launched = kernels.step(job, batch, shared_caches)
     account = Account.of(launched, job.measured_on, job.software)
     if job.layers_that_exchange:
         account.add_exchange(job, load)
@@ -542,6 +623,8 @@ def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
         among = max(1, slices // model.cache_heads)
         times, sent = 2 * model.caching_layers, load.writing * job.attended_size / slices
         account.add_messages("caches", times, "all_to_all", sent, among)
+    if staged:
+        account.wait_for_stages(job, launched, vectors, count, follow=not tokens.writes)
     best = account.total
     account.add_host(load.writing)
     account.add_rates_not_sustained(best, model, tokens.reads)
@@ -647,6 +730,11 @@ def is_unfused(model: Transformer) -> bool:
     return model.experts is not None and special
 
 
+def _longer(one: Quantity, other: Quantity) -> Quantity:
+    seconds: Number = maximum(one.m_as("s"), other.m_as("s"))
+    return SECOND * seconds
+
+
 def _shorter(one: Quantity, other: Quantity) -> Quantity:
     seconds: Number = minimum(one.m_as("s"), other.m_as("s"))
     return SECOND * seconds
@@ -663,5 +751,6 @@ def holds_copies(job: Job, sequences: Number, context: Number) -> Truth:
     model = reaching(job.model, largest(context))
     cache: Number = transformer.kv_cache(model, maximum(context, 1.0), job.formats.kv).m_as("byte")
     held = sequences / job.layout.data * job.copies_of_caches * cache / job.layout.tensor
+    held = held * (job.layers_of_a_stage / job.model.layers)
     fit: Truth = held <= float(device_memory.of(job, 1).caches.m_as("byte"))
     return fit

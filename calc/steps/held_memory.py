@@ -269,6 +269,7 @@ class Memory(Answer):
             **self.headline,
             "engine": self.program,
             "tensor": job.layout.tensor,
+            "stages": job.layout.pipeline,
             **values(self.start, "utilization step_tokens step_sequences"),
             **values(self, "context fits visible room"),
             "parts": [values(part, "name memory off how") for part in self.parts],
@@ -297,8 +298,8 @@ def assumptions(start: Start) -> Iterator[str]:
     engine = start.engine
     if start.memory is not None:
         yield f"Programs find {start.visible} of {start.device.memory_capacity}, as given."
-    elif engines.is_visible_known(start.device):
-        yield f"Programs find {start.visible} of {start.device.memory_capacity}, by their logs."
+    elif by := engines.visible_by(start.device):
+        yield f"Programs find {start.visible} of {start.device.memory_capacity}, {by}."
     left = start.visible * (1 - start.utilization)
     if engine.rule == "static":
         yield (
@@ -339,7 +340,7 @@ def caveats(start: Start) -> Iterator[str]:
         )
         return
     engine, device = start.engine, start.device
-    if start.memory is None and not engines.is_visible_known(device):
+    if start.memory is None and not engines.visible_by(device):
         yield (
             f"Programs find {engines.visible_share():.0%} of {device.memory_capacity}, as on"
             " other devices in the median: no log of this one was read."

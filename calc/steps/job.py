@@ -24,7 +24,7 @@ from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import check_is, number, one_of, whole_number
 from calc.core.arrays import Number, Truth
 from calc.core.device import Device
-from calc.core.elementwise import ceiling, divisors, largest, maximum, where
+from calc.core.elementwise import ceiling, divisors, largest, maximum, minimum, where
 from calc.core.errors import InputError, abbreviated, marked, one_of_counts
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
@@ -120,6 +120,18 @@ class Layout:
         """Devices of all copies, slices, stages and parts of a sequence."""
         return self.data * self.tensor * self.pipeline * self.context
 
+    def hops(self, domain: int) -> tuple[Number, Number]:
+        """How often stages pass a token on within a domain of so many devices, and between two.
+
+        Stages are neighbours, each with its slices, and with all copies that share out experts.
+
+        >>> Layout(tensor=8, pipeline=4).hops(8), Layout(tensor=2, pipeline=4).hops(8)
+        ((0, 3), (3, 0))
+        """
+        stage = self.tensor * where(self.experts > 1, self.data, 1)
+        across = minimum(self.pipeline - 1, ceiling(stage * self.pipeline / domain) - 1)
+        return self.pipeline - 1 - across, across
+
     @property
     def copies(self) -> Number:
         """Devices that would hold the same weights: those of DP and of CP."""
@@ -154,6 +166,23 @@ class Layout:
     def reductions(self) -> Number:
         """How often a step reduces gradients: in each microbatch, where they are shared."""
         return where(self.shards("gradient"), self.microbatches, 1)
+
+    @staticmethod
+    def stages_of(model: Transformer, given: int | None) -> int:
+        """Return the stages of a server (PP), one where none are given; each needs a layer.
+
+        >>> Layout.stages_of(models.get("llama-3-8b"), 4)
+        4
+        """
+        check_transformer(model)
+        count = 1 if given is None else whole_number("stages", given)
+        if count > model.layers:
+            raise InputError(
+                f"{marked('stages')} must be at most {model.layers}, the layers of {model.name};"
+                f" got {count}",
+                given=given,
+            )
+        return count
 
     def layers_of_a_stage(self, model: Transformer) -> Number:
         """Layers of a device, where its stages are the fullest."""
@@ -322,7 +351,7 @@ class Layout:
             times: Number = copies * self.data
             if used < copies:
                 woken = experts_used(copies, used / copies, seen).m_as("")
-                times = woken * self.devices / sharers
+                times = woken * self.devices / (sharers * self.pipeline)
             read = read + times * count * weights.sizes[group]
         return read
 
@@ -457,6 +486,8 @@ class Job:
             ("trained", Training, "calc.finetuning.Adapters, or left out"),
         ):
             check_is(kind, name, getattr(self, name), home)
+        if isinstance(self.machine, Machine) and largest(self.layout.devices) > 1:
+            object.__setattr__(self, "machine", self.machine.hosted)
 
     @property
     def device(self) -> Device:
@@ -510,6 +541,20 @@ class Job:
                 if matrix.used < matrix.copies:
                     shared = shared + matrix.parameters * self.weights.size(matrix)
         return whole + (self.layout.data - 1) * (whole - shared)
+
+    def under_way(self, load: Tokens) -> tuple[Number, Tokens]:
+        """Return how many batches fill the stages of each copy at once, and one of them.
+
+        As many as there are stages, and no more than sequences, or tokens of prompts, to share out.
+
+        >>> job = Job.of("llama-3-8b", "dgx-h100", Layout(pipeline=4))
+        >>> count, batch = job.under_way(Tokens(writing=6, context=1000))
+        >>> print(count, batch.writing)
+        4 1.5
+        """
+        of_copy = (load.writing if load.writes else load.reading) / self.layout.data
+        count = minimum(self.layout.pipeline, maximum(of_copy, 1.0))
+        return count, load.of_one(count)
 
     @property
     def layers_that_exchange(self) -> int:
@@ -565,6 +610,11 @@ class Job:
         Latent attention has no heads to divide its cache by, so that all slices have the same.
         """
         return maximum(self.layout.tensor / self.model.cache_heads, 1.0)
+
+    @property
+    def cache_devices(self) -> int:
+        """Devices that have the caches of a sequence among them: all slices of all stages."""
+        return int(self.layout.tensor * self.layout.pipeline)
 
     def cut(self, layout: Layout) -> Job:
         """Return the same on devices that share the model otherwise, with weights as read."""

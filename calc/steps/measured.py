@@ -26,7 +26,7 @@ from calc.catalog.kernel_shares import Surface
 from calc.catalog.machines import NO_TIME, Machine
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arrays import Number
-from calc.core.elementwise import maximum, of_each, where
+from calc.core.elementwise import largest, maximum, minimum, of_each, smallest
 from calc.core.units import Quantity, quantity
 from calc.laws.gemms import START, TILES, gemm_time
 from calc.steps import curves
@@ -276,16 +276,30 @@ class Kernel:
         if self.within is not None and self._rows(self.within, machine, software) is not None:
             return NO_TIME, rates
         if self.shape is not None:
-            units = machine.processors
-            # Kernels made for a single row have no tiles whose other rows are empty.
-            own = where(self.shape[0] <= 1, float(LEAST_ROWS), 1.0)
-            time = gemm_time(*self.shape, rate * own, bandwidth, units, *self.sizes, self.products)
+            time = self._product(rate, bandwidth, machine.processors)
         elif self.kind == "attention":
             compute = (self.operations / rate).m_as("s")
             time = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
         else:
             time = self.traffic / bandwidth + rate
         return (time * self.launches).to("s"), rates
+
+    def _product(self, rate: Quantity, bandwidth: Quantity, units: int) -> Quantity:
+        """Time of a product in tiles, or row by row where that is sooner.
+
+        Kernels made for a single row have no tiles whose other rows are empty, and run once for
+        each of few rows. So no row of few takes longer than one alone.
+        """
+        assert self.shape is not None
+        m, n, k = self.shape
+        at, of = (bandwidth, units, *self.sizes), self.products
+        if largest(m) <= 1:
+            return gemm_time(m, n, k, rate * LEAST_ROWS, *at, of)
+        time = gemm_time(m, n, k, rate, *at, of)
+        if smallest(m) >= LEAST_ROWS:
+            return time
+        one = gemm_time(1, n, k, rate * LEAST_ROWS, *at, of)
+        return quantity(minimum(time.m_as("s"), one.m_as("s") * m), "s")
 
     def rates(self, machine: Machine, software: Software = UNKNOWN) -> tuple[Quantity, Quantity]:
         """The measured rates of `expected`: of memory, and of products, attention or launches."""

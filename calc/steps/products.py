@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from calc.catalog import intervals
+from calc.catalog.asking import understood
 from calc.catalog.hardware import dtype_of
 from calc.catalog.machines import Machine
 from calc.core.arguments import whole_number
@@ -163,6 +164,7 @@ class Gemm(Answer):
         return [Table([*rows.items()], head=("", "of the product"))]
 
 
+@understood
 def gemm(m: int, n: int, k: int, machine: Machine, dtype: str | None = None) -> Gemm:
     """One matrix product (m × k) · (k × n) on a device of a machine.
 

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from calc import formats
 from calc.catalog import constants, hardware, machines, models
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.intervals import KIN, MEASURED, PEAKS
 from calc.catalog.machines import Machine
@@ -258,6 +259,7 @@ class Throughput(Answer):
         return step.bound, step.lower * kernel.launches
 
 
+@understood
 def of(
     model: Transformer | Network | str,
     device: Machine | Accelerator | Path | str,

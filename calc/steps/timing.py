@@ -76,11 +76,19 @@ def serving_bounds(job: Job, tokens: Tokens) -> StepTime:
     """
     Job.check(job)
     Tokens.check(tokens)
-    roofs = _workload(job, tokens).between(job.peak, job.memory_bandwidth)
+    load, peak, bandwidth = tokens, job.peak, job.memory_bandwidth
+    if staged := largest(job.layout.pipeline) > 1:
+        # A batch passes all stages in turn, while as many others like it fill them.
+        count, load = job.under_way(tokens)
+        peak, bandwidth = (rate / job.layout.pipeline for rate in (peak, bandwidth))
+    roofs = _workload(job, load).between(peak, bandwidth)
     counted = replace(roofs, tokens=TOKEN * (tokens.writing if tokens.writes else tokens.reading))
+    if staged:
+        work, moved = roofs.operations * count, roofs.traffic * count
+        counted = replace(counted, operations=work, peak=job.peak, traffic=moved)
     if not isinstance(job.machine, Machine):
         return counted
-    parts = roofs.parts | ({"links": _messages(job, tokens)} if job.sends else {})
+    parts = roofs.parts | ({"links": _messages(job, load)} if job.sends else {})
     return replace(counted, parts=parts)
 
 
@@ -117,7 +125,8 @@ def _workload(job: Job, load: Tokens) -> Workload:
 
 
 def _messages(job: Job, load: Tokens) -> Quantity:
-    """The least time of the sums of slices, and of sending a copy's tokens to experts and back."""
+    """The least time of the sums of slices, of sending a copy's tokens to experts and back, and of
+    passing them on between stages."""
     machine, tokens = job.measured_on, load.computed / job.layout.data
     pace = communication.seconds_per_byte("all_reduce", job.layout.tensor, machine)
     vectors: Number = (TWO_BYTES * (job.model.width * tokens)).m_as("byte")
@@ -129,4 +138,10 @@ def _messages(job: Job, load: Tokens) -> Quantity:
         for sent in job.sent_to_experts(tokens):
             vectors = sent.m_as("byte")
             time = time + SECOND * (pace * copies * vectors)
+    if largest(job.layout.pipeline) > 1:
+        sent = TWO_BYTES * (job.model.width * tokens / job.layout.tensor)
+        inside, across = job.layout.hops(machine.domain)
+        for count, devices in ((inside, 2), (across, machine.domain + 1)):
+            if largest(count):
+                time = time + count * (sent / communication.sending(devices, machine)).to("s")
     return time

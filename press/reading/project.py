@@ -27,22 +27,25 @@ TIMEOUT = 600.0  # seconds, for a cell or an inline value
 # What an address or some system gives a meaning of its own, so that links to it would be dead.
 NO_NAME = re.compile(r'[?:\\#%"*<>|]')
 KNOWN: dict[str, Any] = {  # with the kind of what has to be text, or a list of texts
-    "project": dict.fromkeys(["type", "output-dir", "execute-dir"], str),
+    "project": {**dict.fromkeys(["type", "output-dir", "execute-dir"], str), "pre-render": list},
     "book": {
         **dict.fromkeys(["title", "subtitle", "description", "output-file"], str),
-        **dict.fromkeys(["repo-url", "issue-url", "site-url"], str),
+        **dict.fromkeys(["repo-url", "issue-url", "site-url", "references"], str),
         **dict.fromkeys(["chapters", "appendices", "repo-actions"]),
         "author": list,
         "page-footer": {"center": None},
     },
     "format": {"html": LOOK, "typst": TYPST, "epub": LOOK},
     "execute": dict.fromkeys([*EXECUTE, "timeout"]),
-    "bibliography": list,
+    **dict.fromkeys(["bibliography", "metadata-files"], list),
     **dict.fromkeys(["csl", "lang", "jupyter", "live", "search-data"], str),
     "number-sections": None,
 }
 
 Key = tuple[str | int, ...]
+
+SETTINGS = "_quarto.yml"
+CHAPTERS: Key = ("book", "chapters")
 
 
 @dataclass(frozen=True)
@@ -101,16 +104,26 @@ def package_folder(root: Path, package: str) -> Path:
     return root.joinpath(*package.split("."))
 
 
-def read_book(root: Path) -> Book:
-    path = root / "_quarto.yml"
+def read_settings(root: Path) -> tuple[dict[str, Any], dict[Key, int]]:
+    """What `_quarto.yml` holds, before any of it is checked, and the line of each key."""
+    path = root / SETTINGS
     if not path.is_file():
-        stop(f"there is no _quarto.yml in {root}; press renders a Quarto book project.")
-    return _Reader(root, *read_yaml(text_of(path, path.name), path.name)).book()
+        stop(f"there is no {SETTINGS} in {root}; press renders a Quarto book project.")
+    return read_yaml(text_of(path, SETTINGS), SETTINGS)
+
+
+def output_folder(root: Path, project: dict[str, Any]) -> Path:
+    return Path(os.path.normpath(root / str(project.get("output-dir") or "_book")))
+
+
+def read_book(root: Path) -> Book:
+    return _Reader(root, *read_settings(root)).book()
 
 
 class _Reader:
     def __init__(self, root: Path, settings: dict[str, Any], lines: dict[Key, int]) -> None:
         self.root = root
+        self.file = SETTINGS
         self.settings = settings
         self.lines = lines
         self.problems = Problems()
@@ -118,7 +131,7 @@ class _Reader:
         self.parts: list[str] = []
 
     def refuse(self, key: Key, sentence: str) -> None:
-        self.problems.add("_quarto.yml", self.lines.get(key, 1), sentence)
+        self.problems.add(self.file, self.lines.get(key, 1), sentence)
 
     def book(self) -> Book:
         settings = self.settings
@@ -132,7 +145,7 @@ class _Reader:
         execute = settings.get("execute") or {}
         timeout = execute.pop("timeout", TIMEOUT)
         where = project.get("execute-dir", "file")
-        output = Path(os.path.normpath(self.root / (project.get("output-dir") or "_book")))
+        output = output_folder(self.root, project)
         bibliography = _listed(settings.get("bibliography"))
         authors = book.get("author") or []
         authors = authors if isinstance(authors, list) else [authors]
@@ -170,11 +183,15 @@ class _Reader:
         live = str(settings.get("live") or "")
         if live and not (package_folder(self.root, live) / "__init__.py").is_file():
             self.refuse(("live",), f"`live` names a Python package of the project, not {live!r}.")
-        self.add_chapters(book.get("chapters"), ("book", "chapters"), False)
+        self.add_chapters(book.get("chapters"), CHAPTERS, False)
+        for i, name in enumerate(_listed(settings.get("metadata-files"))):
+            self.add_listed_in(name, ("metadata-files", i))
+        if references := book.get("references"):
+            self.add_chapter(references, ("book", "references"), -1, False)
         if "appendices" in book:
             self.add_chapters(book["appendices"], ("book", "appendices"), True)
         if self.chapters and self.chapters[0].file != "index.qmd":
-            self.refuse(("book", "chapters"), "the first chapter must be index.qmd.")
+            self.refuse(CHAPTERS, "the first chapter must be index.qmd.")
         footer = self.footer((book.get("page-footer") or {}).get("center"))
         site = str(book.get("site-url") or "")
         if site and not re.fullmatch(r"https?://[^\s\"<>?#]+", site):
@@ -288,6 +305,17 @@ class _Reader:
                 self.refuse(key, "an author needs a `name`, as text.")
         elif not isinstance(value, str):
             self.refuse(key, f"`{dotted}` needs text, not {value!r}.")
+
+    def add_listed_in(self, name: str, key: Key) -> None:
+        """Adds the chapters of another file: of the two lists Quarto makes one."""
+        if not (self.root / name).is_file():
+            self.refuse(key, f"the file {name}, given as metadata-files, does not exist.")
+            return
+        other = _Reader(self.root, *read_yaml(text_of(self.root / name, name), name))
+        other.file, other.problems = name, self.problems
+        other.chapters, other.parts = self.chapters, self.parts
+        other.check_keys(other.settings, {"book": {"chapters": None}}, ())
+        other.add_chapters((other.settings.get("book") or {}).get("chapters"), CHAPTERS, False)
 
     def add_chapters(self, items: Any, key: Key, appendix: bool) -> None:
         if not isinstance(items, list) or not items:

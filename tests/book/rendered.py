@@ -42,12 +42,11 @@ def copy_tracked(source: Path, folder: Path) -> list[Path]:
 
 
 def chapters() -> list[Path]:
-    """Every page but those of the library; what is generated is not quoted from."""
+    """Every page that somebody wrote."""
     return [
         REPOSITORY / "index.qmd",
         *sorted((REPOSITORY / "chapters").glob("*.qmd")),
         *sorted((REPOSITORY / "backmatter").glob("*.qmd")),
-        *sorted((REPOSITORY / "reference").glob("*.qmd")),
     ]
 
 

@@ -37,21 +37,41 @@ def names() -> list[str]:
 
 
 @cache
+def known(chapter: Path) -> dict[str, Any]:
+    """What the cells of a chapter import to show its values; no figure is imported for them."""
+    names: dict[str, Any] = {}
+    for _, cell in cells(chapter):
+        code = without_figures(cell)
+        if code.startswith("from calc.derivations") and "#| echo" not in cell:
+            exec(compile(code, f"<a cell of {chapter.name}>", "exec"), names)
+    return names
+
+
+@cache
 def rows() -> dict[str, list[str]]:
-    """The rows of each table in Markdown; no figure is imported for them."""
+    """The rows of each table in Markdown, each number with its unit."""
     found: dict[str, list[str]] = {}
-    for chapter in chapters():
-        known: dict[str, Any] = {}
-        for name, cell in cells(chapter):
-            code = re.sub(r"^(?:#\||import figures).*\n", "", cell, flags=re.MULTILINE)
-            told = f"<a cell of {chapter.name}>"  # in the traceback of one that fails
-            if name:
-                heads, _, *lines = str(eval(compile(code, told, "eval"), known)).split("\n")
-                titles = heads.split("|")
-                found[name] = ["|".join(with_units(titles, line.split("|"))) for line in lines]
-            elif code.startswith("from calc.derivations") and "#| echo" not in cell:
-                exec(compile(code, told, "exec"), known)
+    for name, (titles, *lines) in printed().items():
+        found[name] = ["|".join(with_units(titles, line)) for line in lines]
     return found
+
+
+@cache
+def printed() -> dict[str, list[list[str]]]:
+    """The cells of each computed table as they are printed, its heads first."""
+    found: dict[str, list[list[str]]] = {}
+    for chapter in chapters():
+        for name, cell in cells(chapter):
+            if name:
+                told = f"<a cell of {chapter.name}>"  # in the traceback of one that fails
+                code = compile(without_figures(cell), told, "eval")
+                heads, _, *lines = str(eval(code, known(chapter))).split("\n")
+                found[name] = [line.split("|") for line in (heads, *lines)]
+    return found
+
+
+def without_figures(cell: str) -> str:
+    return re.sub(r"^(?:#\||import figures).*\n", "", cell, flags=re.MULTILINE)
 
 
 def with_units(titles: list[str], row: list[str]) -> list[str]:

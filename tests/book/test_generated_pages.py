@@ -1,4 +1,4 @@
-"""What `python -m tools.pages` makes: in step with its sources, complete, and in the book."""
+"""The pages that nobody writes: complete, in the book, and made again when a source changes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from calc.core.records import Record
 from calc.derivations.places import anchor, page_of
 from calc.derivations.quoting import show
 from calc.derivations.sources import model_records
-from tests.book.rendered import REPOSITORY, chapters
+from tests.book.rendered import REPOSITORY, chapters, copy_tracked
 from tests.rows import each_row
-from tools.pages import alt_texts, answers, catalog, stubs
+from tools.pages import alt_texts, answers, listing, reference
 from tools.pages.equations import tex
 from tools.pages.facts import PEAKS
 
@@ -50,16 +50,15 @@ NUMBERED_IN_CHAPTERS = [
     "transformer.forward_flops",
     "transformer.kv_cache_per_token",
 ]
-LIBRARY = sorted(path.stem for path in (REPOSITORY / "reference" / "calc").glob("*.qmd"))
+LIBRARY = ["calc", "index", *(name for name in calc.SUBMODULES if name != "derivations")]
 PROBLEM = re.compile(r"^\*\*Problem (\d+), (warm-up|practice|design decision)\.\*\*", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
 def wanted() -> dict[str, str]:
-    """The generated pages, by their paths, as they would be written today."""
-    from tools.pages.__main__ import wanted_pages
-
-    return wanted_pages()
+    """All of `reference/`, by paths, as it would be written today."""
+    made, _ = reference.parts()
+    return reference.pages(made.values())
 
 
 def test_every_device_machine_and_model_has_a_page_with_all_that_is_known(
@@ -155,14 +154,6 @@ def test_a_page_has_what_is_asked_most_first(wanted: dict[str, str]) -> None:
     assert "## Rates" not in wanted["reference/models/gpt-2-xl.qmd"]
 
 
-def test_the_settings_list_every_page_of_the_catalogue() -> None:
-    """As tools.pages would list them, the newest models first."""
-    for name, text in catalog.settings().items():
-        assert (REPOSITORY / name).read_text(encoding="utf-8") == text, (
-            "run `python -m tools.pages`"
-        )
-
-
 @pytest.fixture(scope="module")
 def entries(wanted: dict[str, str]) -> dict[str, str]:
     """What the library's pages say of each name."""
@@ -174,40 +165,91 @@ def entries(wanted: dict[str, str]) -> dict[str, str]:
     }
 
 
-def test_the_pages_in_git_are_those_of_today(wanted: dict[str, str]) -> None:
-    kept = {
-        path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8")
-        for path in (REPOSITORY / "reference").rglob("*.*")
-        if path.name != "README.md"
-    }
-    stale = sorted(name for name in wanted.keys() | kept if wanted.get(name) != kept.get(name))
-    assert not stale, "run `python -m tools.pages`"
-
-
-def test_the_stubs_in_git_are_those_of_today() -> None:
-    for name, text in stubs.stubs().items():
-        assert (REPOSITORY / name).read_text(encoding="utf-8") == text, (
-            "run `python -m tools.pages`"
-        )
+def test_nothing_that_is_made_is_kept_in_git() -> None:
+    listed = ["git", "ls-files", "reference", "calc/*.pyi"]
+    kept = subprocess.run(listed, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert [name for name in kept.stdout.split() if not name.endswith("/__init__.pyi")] == []
 
 
 def test_without_what_reads_the_docstrings_one_sentence_says_what_brings_it() -> None:
     code = (
-        "import runpy, sys; sys.modules['griffe'] = None;"
-        "runpy.run_module('tools.pages', alter_sys=True)"
+        "import sys; sys.modules['griffe'] = None; from tools.pages import reference;"
+        "reference.STAMP = reference.ROOT / 'none'; del reference.PARTS['catalogue'];"
+        "reference.write()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True
     )
     assert done.returncode == 1
-    assert done.stderr == "`python -m tools.pages` needs griffe; `make set-up-test` brings it\n"
+    needed = "the pages of reference/ need griffe; `make set-up-book` brings it\n"
+    assert done.stderr == needed
 
 
-def test_each_page_is_in_the_book(wanted: dict[str, str]) -> None:
+def test_each_page_is_listed_once_after_those_that_somebody_wrote(wanted: dict[str, str]) -> None:
     settings = yaml.safe_load((REPOSITORY / "_quarto.yml").read_text(encoding="utf-8"))
-    parts = [part for part in settings["book"]["chapters"] if isinstance(part, dict)]
-    listed = {name for part in parts for name in part["chapters"]}
-    assert {name for name in wanted if name.endswith(".qmd")} <= listed
+    assert settings["metadata-files"] == [listing.PATH]
+    assert "reference/" not in str(settings["book"]["chapters"])
+    chapters = yaml.safe_load(wanted[listing.PATH])["book"]["chapters"]
+    parts = [each["chapters"] if isinstance(each, dict) else [each] for each in chapters]
+    listed = [name for names in parts for name in names]
+    assert sorted(listed) == sorted(name for name in wanted if name.endswith(".qmd"))
+
+
+# A file, what it holds, what it then holds, and the page that must follow with its words.
+SOURCES = {
+    "a chapter's title": (
+        ("chapters/roofline.qmd", "# The roofline and the iron law", "# Roofs"),
+        ("reference/devices/a100.qmd", "[Roofs]"),
+    ),
+    "an answer": (
+        ("chapters/roofline.qmd", 'title="Answer to problem 1"}\n', "\\g<0>By heart.\n"),
+        ("reference/answers.qmd", "By heart."),
+    ),
+    "a change": (
+        ("CHANGELOG.md", r"## \[Unreleased\]\n", "\\g<0>\n- It is faster.\n"),
+        ("reference/changes.qmd", "It is faster."),
+    ),
+    "a docstring": (
+        ("calc/laws/links.py", '"""Time until the last byte', '"""Time until the final byte'),
+        ("reference/calc/links.qmd", "Time until the final byte"),
+    ),
+    "a number": (
+        ("calc/data/accelerators.toml", r"tdp = { value = 700,", "tdp = { value = 702,"),
+        ("reference/devices/h100.qmd", "702\N{NO-BREAK SPACE}W"),
+    ),
+    "what the pages are made with": (
+        ("tools/pages/catalog.py", "Every device of the data", "All devices of the data"),
+        ("reference/devices/index.qmd", "All devices of the data"),
+    ),
+}
+
+
+@pytest.mark.slow
+def test_a_page_follows_each_of_its_sources_and_no_hand(tmp_path: Path) -> None:
+    """In a clone: what nothing has changed is not written, and a page changed by hand is mended."""
+    copy_tracked(REPOSITORY, tmp_path)
+    script = [sys.executable, "tools/pages/__main__.py"]
+
+    def made() -> str:
+        return subprocess.run(script, cwd=tmp_path, capture_output=True, text=True).stdout
+
+    count = r"wrote (\d+) of the \1 files of reference/\n"
+    assert re.fullmatch(count, made())
+    assert made() == ""
+    for page in ("devices/h100.qmd", "calc/links.qmd", "answers.qmd"):
+        (tmp_path / "reference" / page).write_text("By hand.", encoding="utf-8")
+    (tmp_path / "reference" / "devices" / "h100.csv").touch()
+    assert made().startswith("wrote 3 of the ")
+    assert not (tmp_path / "reference" / "devices" / "h100.csv").exists()
+    with each_row() as row:
+        for name, ((source, old, new), (page, words)) in SOURCES.items():
+            with row(name):
+                text = (tmp_path / source).read_text(encoding="utf-8")
+                changed = re.sub(old, new, text, count=1)
+                assert changed != text
+                (tmp_path / source).write_text(changed, encoding="utf-8")
+                assert made().startswith("wrote ")
+                assert words in (tmp_path / page).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", [name for name in calc.SUBMODULES if name != "derivations"])
@@ -299,7 +341,7 @@ def test_equations_become_tex(equation: str, wanted: str) -> None:
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda path: path.stem)
 def test_each_figure_is_told_as_it_is_today(chapter: Path) -> None:
     text = chapter.read_text(encoding="utf-8")
-    assert alt_texts.with_alt_texts(text) == text, "run `python -m tools.pages`"
+    assert alt_texts.with_alt_texts(text) == text, "run `python -m tools.pages.alt_texts`"
     cells = [options + code for options, code in alt_texts.CELL.findall(text)]
     told = [cell for cell in cells if "#| fig-alt:" in cell]
     assert all(map(alt_texts.DRAWN.search, told)), "draw it in figures/, and tell it there in alt()"

@@ -12,8 +12,8 @@ from tests.book import test_published
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
 
-def test_one_number_changes(tmp_path: Path) -> None:
-    kinds = mutations.numbers()
+def test_one_place_changes(tmp_path: Path) -> None:
+    kinds = mutations.faults()
     assert all(kinds.values())
     for mutant in mutations.chosen(kinds, 5 * len(kinds), seed=1):
         path = tmp_path / mutant.file
@@ -28,6 +28,8 @@ def test_one_number_changes(tmp_path: Path) -> None:
         assert changed == [mutant.line]
         assert mutant.old in before[mutant.line - 1]
         assert mutant.new in after[mutant.line - 1]
+        if mutant.file.endswith(".py"):
+            compile("\n".join(after), mutant.file, "exec")
 
 
 @pytest.mark.slow
@@ -35,8 +37,9 @@ def test_a_test_that_fails_anyway_notices_nothing(tmp_path: Path) -> None:
     failing = tmp_path / "tests" / "calc" / "test_constants.py"
     failing.parent.mkdir(parents=True)
     failing.write_text("def test() -> None:\n    raise AssertionError\n", encoding="utf-8")
-    with pytest.raises(SystemExit, match="tests of constants fail as things stand"):
-        list(mutations.survivors([], tmp_path, quick=True))
+    fault = mutations.faults()["data/constants"][0]
+    with pytest.raises(SystemExit, match="tests fail as things stand: test_"):
+        list(mutations.survivors([fault], tmp_path, quick=True))
 
 
 def test_as_things_stand_every_table_has_its_row() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from calc import commands
-from calc.commands.spellings import _ours, in_our_words
+import calc as library
+from calc import commands, device_memory
+from calc.catalog.asking import _ours
+from calc.commands.spellings import in_our_words
 from calc.core.errors import InputError
 from tests.calc.command import Command
 
@@ -25,12 +29,18 @@ def test_every_spelling_is_of_an_option_and_none_is_ours() -> None:
     assert not strings & set(_ours())
 
 
-@pytest.mark.parametrize("theirs", ["-tp", "--tp", "--tensor-parallel-size"])
-def test_an_engines_option_is_ours(theirs: str) -> None:
-    told = [f"calc: {theirs} is --tensor here"]
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        *((theirs, "--tensor") for theirs in ("-tp", "--tp", "--tensor-parallel-size")),
+        *((theirs, "--stages") for theirs in ("-pp", "--pp_size", "--pipeline-parallel-size")),
+    ],
+)
+def test_an_engines_option_is_ours(theirs: str, ours: str) -> None:
+    told = [f"calc: {theirs} is {ours} here"]
     words = ["llama-3-8b", theirs, "2"]
-    assert in_our_words(parser_of("fit"), words) == (["llama-3-8b", "--tensor", "2"], told)
-    assert in_our_words(parser_of("fit"), [f"{theirs}=2"]) == (["--tensor=2"], told)
+    assert in_our_words(parser_of("fit"), words) == (["llama-3-8b", ours, "2"], told)
+    assert in_our_words(parser_of("fit"), [f"{theirs}=2"]) == ([f"{ours}=2"], told)
 
 
 def test_what_was_taken_is_told_with_an_answer_alone(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,7 +69,7 @@ def test_what_was_taken_is_told_with_an_answer_alone(capsys: pytest.CaptureFixtu
     ("line", "told"),
     [
         ("roofline h100 --tp 4", "--tp is --tensor here, which calc roofline does not take"),
-        ("fit llama-3-8b h100 --pp 4", "stages of a pipeline are cut by plan-training"),
+        ("fit llama-3-8b h100 --num-prompts 4", "requests are so many a second, --rate"),
     ],
 )
 def test_an_option_that_is_not_there_is_told(
@@ -93,6 +103,27 @@ def test_python_is_told_where_a_number_of_devices_goes() -> None:
         machines.of("8xh100")
 
 
+def test_python_understands_a_number_of_devices_and_tells_words_of_engines() -> None:
+    calc: Any = library
+    asked = {"batch": 8, "prompt": 1000, "generated": 200}
+    assert calc.plan("llama-3-70b", "8xh100", **asked).devices == 8
+    assert device_memory.fit("llama-3-70b", "4 H100", context=8192).start.layout.tensor == 4
+    both = calc.compare("llama-3-70b", ["4xh100", "8xh200"], prompt=1000, generated=200)
+    assert {plan.devices.magnitude for plan in both.plans.values()} == {4, 8}
+    for call, sentence in (
+        (lambda: calc.plan("llama-3-70b", "h100", tp=4, **asked), "it is tensor here"),
+        (lambda: calc.plan("llama-3-70b", "8xh100", devices=4, **asked), "leave devices out"),
+        (lambda: calc.compare("llama-3-70b", "h100", prmpt=1), "did you mean prompt?"),
+        (lambda: calc.plan_service("llama-3-70b", "h100", rate=4), r"calc\.Load\(rate=…\)"),
+        (
+            lambda: calc.plan("llama-3-70b", "h100", **{**asked, "prompt": "1,000"}),
+            "no comma|write",
+        ),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            call()
+
+
 def test_numbers_as_people_write_them(command: Command) -> None:
     assert command.prints("eval", "3 month / 1 day").startswith("91.3")
     assert "for billions write 7e9" in command.prints("eval", "7B * 2 byte")
@@ -105,4 +136,4 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         commands.main(["--version"])
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith("calc 0.")
+    assert capsys.readouterr().out.split() == ["calc", library.__version__]

@@ -254,6 +254,7 @@ def test_models_side_by_side() -> None:
         ("llama-3-70b", 3, {}, "compare(): what is compared must be a list; got 3"),
         ("llama-3-70b", "h100", {"tpot": "3 GB"}, "tpot must be one positive quantity in s"),
         ("llama-3-70b", "h100", {"ttft": 0}, "ttft must be one positive quantity in s"),
+        ("llama-3-70b", "h100", {"by": "cost"}, "goes by what devices cost, of which"),
         ("llama-3-70b", "h100", {"by": "beauty"}, "compare(): by must be one of cost, energy"),
         ("llama-3-70b", "h100", {"price": {"t4": "1 USD/h"}}, "one of t4, which is not compared"),
         ("llama-3-70b", "h100", {"prompt": 10**6}, "Llama 3 70B reads at most 8192 tokens"),

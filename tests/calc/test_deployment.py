@@ -104,6 +104,8 @@ def test_what_is_not_known_is_one_sentence(engine: str, told: str) -> None:
 
 def test_weights_that_nobody_makes_at_the_start_are_named() -> None:
     lines = planned(weights="int4").deployment("vllm").lines
+    assert "planned with vLLM 0.24.0, options of vLLM 0.24.0" in lines[0]
+    assert "options of vLLM 0.19" in planned().deployment("vllm 0.19").lines[0]
     told = "W4A16 (feed-forward, attention) and BF16 (others)"
     assert f"# take a checkpoint of Qwen3 32B with weights in {told}" in lines
 
@@ -120,6 +122,7 @@ def test_every_option_is_known_to_be_filled_in() -> None:
     named = {
         "model",
         "tensor",
+        "stages",
         "experts",
         "copies",
         "devices",

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from benchmarks import engine_memory as benchmark
 from calc import InputError, device_memory, engines, hardware, models, quantity
+from calc.commands import lookup
 from calc.core.citations import bibliography
 from calc.published.engine_memory import rows
 from calc.steps.held_memory import Lacks, Memory
@@ -254,6 +255,10 @@ def test_a_device_of_which_no_log_is_known_has_a_wider_error() -> None:
     assert other.error > known.error == told.error
     assert "no log of this one was read" in other.explain().replace("\n  ", " ")
     assert told.visible.m_as("GiB") == pytest.approx(23.52)
+    account = device_memory.fit("qwen-2.5-7b", "a10g", context=8192)
+    assert str(account.visible) == "22 GiB"
+    assert "Programs find 22 GiB of 24 GiB, by an account of it." in account.assumptions
+    assert "Programs find 22 GiB of its memory" in lookup.shown("a10g").explain()
     assert 0.9 < engines.visible(hardware.get("rtx-4090")).m_as("GiB") / 24 < 1
 
 

@@ -158,3 +158,8 @@ def test_prose_does_not_break_between_number_and_unit() -> None:
 
 def test_long_arrays_stay_short() -> None:
     assert len(str(quantity(np.arange(1e6), "GB"))) < 200
+
+
+def test_a_small_part_of_a_year_is_days() -> None:
+    assert str(quantity("200 hour").to("year")) == "8.333 day"
+    assert str(quantity("0.5 year")) == "0.5 year"

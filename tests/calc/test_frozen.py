@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -115,3 +115,16 @@ def test_a_fixed_mapping_refuses_and_is_copied_and_written_as_a_dictionary_is() 
         assert other == given
     assert json.loads(json.dumps(held)) == given
     assert held | {"c": 3} == {**given, "c": 3}
+
+
+def test_the_same_question_has_the_same_answer_and_copies_are_equal() -> None:
+    asked: Any = LENGTHS
+    questions: tuple[Callable[[int], object], ...] = (
+        lambda batch: calc.plan("llama-3-8b", "h100", batch=batch, **asked),
+        lambda context: calc.device_memory.fit("llama-3-8b", "h100", context=context),
+    )
+    for ask in questions:
+        one, other, more = ask(8), ask(8), ask(16)
+        assert one == other == pickle.loads(pickle.dumps(one)) == copy.deepcopy(one)
+        assert len({one, other, more}) == 2
+        assert one != more

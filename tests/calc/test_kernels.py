@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import random
+from contextlib import suppress
+from itertools import product
 
 import pytest
 
+import calc
 from calc import (
     InputError,
     hardware,
@@ -24,6 +28,10 @@ from calc.steps import products
 from calc.steps.expectation import AS_IF_DENSE, serving_pass
 from calc.steps.job import Batch, Formats, Job, Layout, Tokens
 from calc.steps.measured import Kernel
+from calc.steps.timing import step
+from tests.calc.drawn_claims import transformers
+from tests.calc.odd_values import SEED
+from tests.rows import each_row
 
 H100 = machines.get("dgx-h100")
 DENSE = ("llama-3-8b", "llama-3-70b", "gpt-2")
@@ -350,3 +358,71 @@ def test_sparse_attention_that_nobody_measured_is_told_and_has_an_interval_as_wi
         assert AS_IF_DENSE in parts.kin
         assert parts.alike.low < of_measured.low
         assert parts.alike.high > of_measured.high
+
+
+BATCHES = [2**power for power in range(10)]
+FELL = ["ryzen-7840u", "h20", "mi250x", "apple-m4-max", "rtx-3060"]  # from one sequence to two
+
+
+@pytest.mark.parametrize(
+    ("keys", "names"),
+    [
+        (FELL, ["llama-3.1-8b"]),
+        pytest.param(
+            hardware.names(),
+            ["llama-3.1-8b", "nemotron-4-15b", "qwen-3-30b-a3b"],
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_twice_the_batch_writes_no_fewer_tokens_a_second_but_where_rows_say_so(
+    keys: list[str], names: list[str]
+) -> None:
+    """What is slower has been measured: kernels of the device, or of its kin, by their rows."""
+    tried = 0
+    with each_row() as row:
+        for key, name, weights, program in product(keys, names, ("bf16", "int8"), (None, "vllm")):
+            machine = machines.of(key)
+            dtype = weights if weights in machine.device.dtypes else machine.device.usual_dtype
+            with row((key, name, weights, program)), suppress(InputError):
+                job = Job.of(name, machine, None, Formats(dtype, weights), program)
+                before: list[Kernel] = []
+                for batch in BATCHES:
+                    launched = kernels.step(job, Tokens(writing=batch, context=1000))
+                    for one, two in zip(before, launched, strict=False):
+                        twice = 2 * one.expected(machine, job.software)
+                        is_measured = two.surface(machine, job.software) is not None
+                        slower = two.expected(machine, job.software) > twice * (1 + 1e-9)
+                        assert is_measured or not slower, (batch, two.name)
+                        tried += 1
+                    before = launched
+    assert tried > 100 * len(keys)
+
+
+def test_plans_for_two_write_no_slower_than_for_one() -> None:
+    for key in FELL:
+        one, two = (
+            calc.plan("llama-3.1-8b", key, batch=batch, prompt=100, generated=100, weights="int8")
+            for batch in (1, 2)
+        )
+        assert two.expected.throughput >= one.expected.throughput
+
+
+@pytest.mark.parametrize("count", [4, pytest.param(120, marks=pytest.mark.slow)])
+def test_a_longer_prompt_is_never_read_sooner(count: int) -> None:
+    chance = random.Random(f"{SEED} prompts")
+    programs = [None, "vllm", "sglang", "tensorrt-llm", "llama.cpp"]
+    with each_row() as row:
+        for _ in range(count):
+            key, name = chance.choice(hardware.names()), chance.choice(transformers())
+            program, weights = chance.choice(programs), chance.choice(["bf16", "fp8", "nvfp4"])
+            machine = machines.of(key)
+            dtype = weights if weights in machine.device.dtypes else machine.device.usual_dtype
+            with row((key, name, weights, program)), suppress(InputError):
+                job = Job.of(name, machine, None, Formats(dtype, weights), program)
+                prompt, before = 1, 0.0
+                while prompt < 30_000:
+                    taken = step(job, Tokens(reading=prompt, prompt=prompt)).expected
+                    seconds = 0.0 if taken is None else taken.m_as("s")
+                    assert seconds >= before * (1 - 1e-9), prompt
+                    prompt, before = int(prompt * chance.choice([1.05, 1.3, 2])) + 1, seconds

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import subprocess
 import sys
+import threading
+import time
 import tomllib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -115,6 +119,11 @@ def test_a_refusal_is_structured_and_names_the_mend() -> None:
         (lambda: tools.law("roofline.bond", {}), "there is no law 'roofline.bond'"),
         (lambda: tools.law("roofline.ridge_point", {}), "needs peak, bandwidth"),
         (lambda: tools.plan("llama-3-8b", "h100", {"batches": 8}), "did you mean batch?"),
+        (lambda: tool("fit")({"model": "llama-3-8b", "device": "h100", "contxt": 8}), "context?"),
+        (lambda: tool("fit")({"model": "llama-3-8b"}), "arguments are required: device"),
+        (lambda: tool("compare")({"models": "llama-3-8b", "draw": "x.svg"}), "no argument draw"),
+        (lambda: tool("fit")({"model": "--write-config=x.toml", "device": "h100"}), "no model"),
+        (lambda: tools.plan("llama-3-8b", "8xh100", {"devices": 4}), "leave devices out"),
         (lambda: tools.check("as fast as light"), "is not said"),
     ],
 )
@@ -124,6 +133,24 @@ def test_what_a_tool_refuses_says_what_is_needed(call: Callable[[], object], men
     assert mend in tools.refusal(refused.value)["mend"]
 
 
+def tool(name: str) -> Callable[..., dict[str, Any]]:
+    return next(each for each in tools.tools() if each.__name__ == name)
+
+
+def test_commands_are_tools_that_take_engines_words_and_numbers_of_devices() -> None:
+    given = {"model": "llama-3-8b", "device": "2xh100", "gpu_memory_utilization": 0.8}
+    fitted = tool("fit")({**given, "context": 8192})
+    assert (fitted["tensor"], fitted["utilization"], fitted["context"]) == (2, 0.8, 8192)
+    asked = {"models": ["llama-3-8b"], "machines": ["2xh100", "h200"], "isl": 1000, "osl": 200}
+    assert {row["machine"] for row in tool("compare")(asked)["rows"]} == {"dgx-h100", "dgx-h200"}
+    size = {"operation": "allreduce", "size": "16 MB", "device": "8xh100"}
+    assert tool("collective")(size)["devices"] == 8
+    assert "%(default)s" not in "".join(str(each.__doc__) for each in tools.tools())
+    sizes = {"tp": 2, "batch": 8, "prompt": 1000, "generated": 200}
+    planned = tools.plan("llama-3-70b", "4xh100", sizes)["rows"][0]
+    assert (planned["devices"], planned["copies"]) == (4, 2)
+
+
 def test_a_plan_has_its_interval_its_equation_and_its_sources() -> None:
     asked = {"batch": 8, "prompt": 1000, "generated": 200, "software": "vllm"}
     answer = tools.plan("llama-3-70b", "dgx-h100", asked)
@@ -131,3 +158,105 @@ def test_a_plan_has_its_interval_its_equation_and_its_sources() -> None:
     assert interval["low"]["value"] < interval["high"]["value"]
     assert answer["equation"].startswith("T_lower")
     assert any("H100" in line for line in answer["sources"])
+
+
+SERVICE = {"rate": 50, "prompt": 100, "generated": 10, "ttft": "1 s", "tpot": "50 ms"}
+LONG = {"model": "llama-3-8b", "machine": "h100", "arguments": SERVICE | {"requests": 10**7}}
+SOON = 12  # seconds: hours less than the call would take, and less than it may
+
+
+def test_the_limits_of_a_call_are_told_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "LARGEST_KB", 5)
+    served = tools.server()
+
+    async def asked() -> list[dict[str, Any]]:
+        told = [tool.description for tool in await served.list_tools()]
+        assert all(tools.LIMITS in description for description in told)
+        many = LONG | {"arguments": {"batch": list(range(tools.MOST_VALUES))}}
+        given: list[tuple[str, dict[str, Any]]] = [
+            ("plan", many),
+            ("look_up", {"name": "h100"}),
+            ("check", {"claim": "as fast as light"}),
+        ]
+        return [(await served.call_tool(*call)).structured_content for call in given]
+
+    many, large, other = asyncio.run(asked())
+    assert many["mend"] == "a call takes up to 1,000 values"
+    assert large["error"].startswith("an answer has up to 5 kB; got ")
+    assert "is not said" in other["mend"]
+
+
+def test_work_that_nobody_waits_for_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a call that takes too long, and of one that is cancelled."""
+    monkeypatch.setattr(tools, "LONGEST", 0.2)
+    before = {*threading.enumerate()}
+
+    def forever() -> None:
+        while True:
+            sum(range(1000))
+
+    async def asked() -> None:
+        with pytest.raises(InputError, match="more than"):
+            await tools.worked(forever)
+        monkeypatch.setattr(tools, "LONGEST", 3600)
+        task = asyncio.create_task(tools.worked(forever))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(asked())
+    for thread in {*threading.enumerate()} - before:
+        thread.join(SOON)
+        assert not thread.is_alive()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["end of input", "interrupt", "interrupt when idle"])
+def test_a_server_ends_with_its_input_or_an_interrupt(how: str) -> None:
+    def line(method: str, given: dict[str, Any], number: int | None = None) -> None:
+        message = {"jsonrpc": "2.0", "method": method, "params": given}
+        message |= {} if number is None else {"id": number}
+        assert process.stdin
+        process.stdin.write(json.dumps(message) + "\n")
+        process.stdin.flush()
+
+    client = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    command = [sys.executable, "-m", "calc", "mcp"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        line("initialize", client | {"protocolVersion": "2025-06-18"}, 1)
+        assert process.stdout.readline()
+        line("notifications/initialized", {})
+        if how != "interrupt when idle":
+            line("tools/call", {"name": "plan_service", "arguments": LONG}, 2)
+            time.sleep(1)
+        if how == "end of input":
+            process.stdin.close()
+        else:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(SOON) == (0 if how == "end of input" else -signal.SIGINT)
+
+
+@pytest.mark.slow
+def test_a_cancelled_call_leaves_the_server_free_and_fifty_at_once_answer_as_one() -> None:
+    async def use(call: Call) -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(2):
+                await call("plan_service", LONG)
+        lengths = {"prompt": 100, "generated": 10}
+        asked = [
+            ("plan", {"model": model, "machine": machine, "arguments": lengths | {"batch": batch}})
+            for model in ("llama-3-8b", "qwen-3-8b")
+            for machine in ("h100", "a100", "l40s", "mi300x", "rtx-4090")
+            for batch in (1, 2, 4, 8, 16)
+        ]
+        together = await asyncio.gather(*(call(*each) for each in asked))
+        alone = [await call(*each) for each in asked]
+        for each, one, other in zip(asked, together, alone, strict=True):
+            assert not one.is_error, one.structured_content
+            assert one.structured_content == other.structured_content, each
+
+    with_client(use)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from typing import Any
 
 import pytest
 
-from calc import constants, models, quantity, runs
+from calc import constants, formats, models, quantity, runs
+from calc.core.records import DATA
 from tests.book.rendered import REPOSITORY
 from tests.rows import each_row
 
@@ -54,3 +56,98 @@ def assert_entered(key: str) -> None:
     found = {field: getattr(model, field) for field in entered}
     assert found == entered
     assert "context" in entered or not hasattr(model, "context")
+
+
+def numbers(table: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of a table that have a unit, by their names."""
+    return {
+        name: quantity(each["value"], each["unit"])
+        for name, each in table.items()
+        if isinstance(each, dict) and "value" in each
+    }
+
+
+def assert_same(found: dict[str, Any], entered: dict[str, Any]) -> None:
+    assert found.keys() == entered.keys()
+    for name, value in found.items():
+        typed = quantity(str(entered[name]))
+        assert value.m_as(typed.units) == pytest.approx(typed.m, rel=1e-7), name
+
+
+def small(name: str) -> dict[str, Any]:
+    """A table of `calc/data` as it is written."""
+    return tomllib.loads((DATA / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def test_prices_are_those_of_the_table_that_others_keep() -> None:
+    prices = small("api_prices")
+    del prices["origin"]
+    assert prices.keys() == ENTRIES["api_prices"].keys()
+    with each_row() as row:
+        for key, price in prices.items():
+            with row(key):
+                found = [price[name] for name in ("read", "cached", "written") if name in price]
+                assert found == pytest.approx([1e6 * each for each in ENTRIES["api_prices"][key]])
+
+
+def test_what_quantisation_costs_and_in_which_bits_its_name_says() -> None:
+    rows = {each.key: each for each in formats.quantized_models()}
+    assert rows.keys() == ENTRIES["quantization_quality"].keys()
+    with each_row() as row:
+        for key, each in rows.items():
+            with row(key):
+                before, after, *more = ENTRIES["quantization_quality"][key]
+                assert (each.before, each.after) == (before, after)
+                told = {
+                    BITS[sign]: int(bits)
+                    for sign, bits in re.findall(r"(?<=[-\d])([wagq]|kv)(\d+)", key)
+                }
+                bits = NO_BITS | told | (more[0] if more else {})
+                assert {name: getattr(each, name) for name in bits} == bits
+
+
+BITS = {"w": "weights", "q": "weights", "a": "activations", "kv": "cache", "g": "group"}
+NO_BITS = {"weights": 16, "activations": 16, "cache": 16, "group": None}
+
+
+def test_trainings_in_few_bits() -> None:
+    scales = {"parameters": ("param", 1e9), "tokens": ("token", 1e12), "gap": ("%", 0.1)}
+    trained = small("training_formats")
+    found = {
+        key: [
+            quantity(table[name].get("value", 0), unit).m_as(unit) / scale
+            for name, (unit, scale) in scales.items()
+        ]
+        for key, table in trained.items()
+    }
+    assert found.keys() == ENTRIES["training_formats"].keys()
+    for key, each in found.items():
+        assert each == pytest.approx(ENTRIES["training_formats"][key]), key
+
+
+def test_engines_and_what_changed_with_their_versions() -> None:
+    engines = small("engines")
+    entries = ENTRIES["engines"]
+    assert engines.keys() == entries.keys()
+    with each_row() as row:
+        for key, table in engines.items():
+            with row(key):
+                typed = dict(entries[key])
+                assert table.get("classes") == typed.pop("classes", None)
+                changes, known = typed.pop("versions", {}), {}
+                assert_same(numbers(table), typed)
+                assert table.get("versions", {}).keys() == changes.keys()
+                for version, fields in table.get("versions", {}).items():
+                    known |= changes[version]
+                    of_it = numbers(fields)
+                    assert known.keys() - of_it.keys() <= {"groups_printed"}
+                    assert_same(of_it, {name: known[name] for name in of_it})
+
+
+def test_software() -> None:
+    found = {key: numbers(table) for key, table in small("software").items()}
+    assert found.keys() == ENTRIES["software"].keys()
+    with each_row() as row:
+        for key, of_it in found.items():
+            with row(key):
+                assert_same(of_it, ENTRIES["software"][key])

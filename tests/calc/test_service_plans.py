@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calc import InputError, inference, machines, plan_service, quantity
+from calc import InputError, Limits, Load, Server, inference, machines, plan_service, quantity
 from calc.catalog.intervals import MEASURED, PEAKS, Around
 from calc.core.nouns import arguments_of
 from calc.laws import speculation
@@ -336,7 +336,7 @@ def test_limits_that_cannot_be_kept() -> None:
         flatly(plan_service, "llama-3-8b", "dgx-h100", **(asked | {"tpot": "1 ms"}))
     with pytest.raises(InputError, match=r"take \d+ devices, and devices=1 allows no more"):
         small(rate=100, devices=1)
-    with pytest.raises(InputError, match=r"Llama 3 405B does not fit on TP8 .* holds 0 tokens"):
+    with pytest.raises(InputError, match=r"Llama 3 405B does not fit on TP4 PP2 .* holds 0 tokens"):
         flatly(plan_service, "llama-3-1-405b", "rtx-4090-8", **ASKED)
 
 
@@ -362,7 +362,7 @@ def test_groups_of_copies_that_share_experts_out_are_taken() -> None:
 
 
 def test_two_pools_need_something_to_send_and_a_way() -> None:
-    for machine, more in (("dgx-h100", {"generated": 1, "generated_spread": 0}), ("l4", {})):
+    for machine, more in (("dgx-h100", {"generated": 1, "generated_spread": 0}), ("t4", {})):
         with pytest.raises(InputError, match="two pools need a link between devices"):
             flatly(
                 plan_service, "llama-3-8b", machine, **(ASKED | {"pools": "disaggregated"} | more)
@@ -456,6 +456,16 @@ def test_prices_rank_and_who_serves_nobody_is_told() -> None:
     assert len(plans.text().splitlines()) <= 20
     with pytest.raises(InputError, match="does not fit on TP1 of NVIDIA T4"):
         plan_services("qwen-3-32b", ["t4"], **arguments_of(plan_service, SEVERAL))
+
+
+def test_what_is_advised_where_memory_lacks_is_taken_and_fits() -> None:
+    asked = (Load(0.01, prompt=1000, generated=200), Limits("9 s", "500 ms"))
+    with pytest.raises(InputError, match="whose lengths differ") as refused:
+        plan_service("llama-3-8b", "t4", *asked)
+    assert "It fits with weights fp8: " in str(refused.value)
+    assert plan_service("llama-3-8b", "t4", *asked, server=Server(weights="fp8")).devices == 1
+    with pytest.raises(InputError, match=r"settings of vLLM .* that calc fit takes: utilization"):
+        plan_service("gpt-oss-20b", "t4", *asked)
 
 
 def test_the_command_takes_several(command: Command) -> None:

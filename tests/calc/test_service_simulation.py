@@ -127,7 +127,12 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
     active: list[int] = []  # in the order in which they were let in
     whole, read = trace.prompts.tolist(), trace.cached.tolist()
     start = trace.cached.tolist()
+    answers = trace.answers.tolist()
     written = [0] * count  # since it was last let in
+
+    def takes(each: int) -> int:
+        return int(whole[each] + (answers[each] if copy.reserves else max(0, written[each] - 1)))
+
     left = trace.answers.tolist()
     first, done = [math.nan] * count, [math.nan] * count
     clock, coming, preempted = 0.0, 0, 0
@@ -138,15 +143,14 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
             waiting.append(coming)
             coming += 1
         while waiting and len(active) < copy.slots:
-            writing = sum(1 for each in active if written[each])
-            held = sum(whole[each] + max(0, written[each] - 1) for each in active)
-            if held + whole[waiting[0]] + writing >= copy.memory:
+            writing = 0 if copy.reserves else sum(1 for each in active if written[each])
+            if sum(map(takes, [*active, waiting[0]])) + writing >= copy.memory:
                 break
             active.append(waiting.pop(0))
         while True:
             writers = [each for each in active if written[each]]
-            held = sum(whole[each] + max(0, written[each] - 1) for each in active)
-            if held + len(writers) <= copy.memory:
+            grown = 0 if copy.reserves else len(writers)
+            if sum(map(takes, active)) + grown <= copy.memory:
                 break
             places = range(len(active))
             last = active.pop(max(places, key=lambda at: (active[at] not in writers, at)))
@@ -190,21 +194,24 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
     st.sampled_from([220, 400, 10**6]),
     st.integers(1, 12),
     st.sampled_from([16, 50, 400]),
+    st.booleans(),
 )
 def test_against_steps_one_by_one(
-    seed: int, rate: float, memory: int, slots: int, chunk: int
+    seed: int, rate: float, memory: int, slots: int, chunk: int, reserves: bool
 ) -> None:
     """What stands between two events is summed up, and must be what its steps are, to the digit."""
     trace = poisson(rate, 40, 60, 20, 0.5, 1.0, seed=seed)
     small = replace(
         trace, prompts=np.minimum(trace.prompts, 120), answers=np.minimum(trace.answers, 90)
     )
-    copy = Replica(steps(0.01, 0.001, 0.0002, 1e-6), memory, chunk, slots)
+    made = steps(0.01, 0.001, 0.0002, 1e-6)
+    copy = Replica(made, memory, chunk, slots, reserves=reserves)
     run = simulate(copy, small)
     first, done, preempted = one_by_one(copy, small)
     np.testing.assert_allclose(run.first, first, rtol=1e-9)
     np.testing.assert_allclose(run.done, done, rtol=1e-9)
     assert run.preempted == preempted
+    assert not (reserves and preempted)
 
 
 @given(st.integers(0, 10**6), st.floats(0.1, 30.0), st.floats(0, 2), st.integers(2, SLOTS))

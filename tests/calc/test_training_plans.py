@@ -169,7 +169,10 @@ def test_the_run_of_llama_3() -> None:
     measured = run.mfu_with_attention if "mfu_with_attention" in run.records else run.mfu
     assert published.expected_mfu.m_as("") == pytest.approx(measured.m_as(""), rel=0.25)
     assert published.mfu.upper > measured  # no program beats the bound
-    assert published.device_time.m_as("h") == pytest.approx(run.device_time.m_as("h"), rel=0.35)
+    steps = 15.6e12 / 2048 / 8192
+    hours = 16384 * steps * published.best.time.m_as("h") / published.goodput.m_as("")
+    assert published.device_time.m_as("h") == pytest.approx(hours, rel=1e-4)  # whole steps
+    assert 0.75 < hours / run.device_time.m_as("h") < 1  # what stops a run for weeks is beside it
     longer = 30.84e6 / published.device_time.m_as("h")
     told = f"took {longer:.2f} times the device hours a token on 16384, at an MFU of 41%."
     assert published.caveats[0].endswith(told)
@@ -239,7 +242,10 @@ def test_adapters_are_planned_as_they_are_tuned() -> None:
         plan_training, "llama-3-8b", DGX, **asked | {"devices": 8, "sequences": 8}, fine_tune="lora"
     )
     assert tuned.step.parts["data"] < 0.01 * whole.step.parts["data"]
-    assert tuned.best.time < 0.8 * whole.best.time
+    # Weights that are frozen have no gradients: two passes of three, and the adapters' own.
+    work = (tuned.step.parts["compute"] / whole.step.parts["compute"]).m_as("")
+    assert 2 / 3 < work < 0.72
+    assert (tuned.best.time / whole.best.time).m_as("") == pytest.approx(work, rel=0.02)
 
 
 def test_a_choice_that_nobody_has_published_is_named() -> None:

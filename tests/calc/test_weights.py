@@ -188,8 +188,11 @@ def test_each_release_names_its_source_and_formats_that_there_are(
     assert model.released is not None
     assert model.released.provenance is not None
     assert model.released.provenance.source in bibliography()
-    assert bytes_of(model) == pytest.approx(bytes_of(model, "bf16"), rel=0.8)
-    assert model.released.products in ("", "fp8", "fp4")
+    bits = 16 * bytes_of(model) / bytes_of(model, "bf16")
+    least, most = {"fp8": (8, 8.1), "fp4": (4.25, 5.3), "": (16, 16)}[model.released.products]
+    if model.key in ("kimi-k2-5", "kimi-k3"):  # experts in four bits, products in sixteen
+        least, most = 4.25, 4.7
+    assert least <= bits <= most
 
 
 def test_a_step_of_one_token_by_hand() -> None:

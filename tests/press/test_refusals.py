@@ -197,6 +197,25 @@ SETTINGS_FAULTS = {
     "missing chapter": ("- index.qmd", "- index.qmd\n    - none.qmd", 8, "none.qmd does not exist"),
     "chapter listed twice": ("- index.qmd", "- index.qmd\n    - index.qmd", 8, "listed twice"),
     "chapter outside": ("- index.qmd", "- index.qmd\n    - ../x.qmd", 8, "outside the project"),
+    "script in another language": ("type: book", "type: book\n  pre-render: a.R", 3, "in Python"),
+    "script that is not there": (
+        "type: book",
+        "type: book\n  pre-render:\n    - no.py --all",
+        3,
+        "the script no.py does not exist",
+    ),
+    "list of chapters that is not there": (
+        "format:",
+        "metadata-files: [more.yml]\nformat:",
+        8,
+        "the file more.yml",
+    ),
+    "references that are not there": (
+        "author: A. Tester",
+        "references: last.qmd",
+        5,
+        "the chapter last.qmd does not exist",
+    ),
     "unknown key": ("author: A. Tester", "colour: red", 5, "`book.colour`"),
     "address of no site": ("author: A. Tester", "site-url: mine", 5, "https://"),
     "footer to no page": (

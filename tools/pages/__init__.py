@@ -1,8 +1,8 @@
-"""Pages made from what is written elsewhere, and kept in git so that any engine renders them.
+"""Pages made from what is written elsewhere, before each render, and kept out of git.
 
-`python -m tools.pages` writes them again: all of `reference/`, from the docstrings of `calc`, the
-chapters and CHANGELOG.md, and in the chapters the alt text of each figure. A test names each that
-is out of step.
+`reference/calc/` is made of docstrings, `devices/`, `machines/` and `models/` of the data,
+`answers.qmd` of the chapters, `changes.qmd` of CHANGELOG.md, and `search.json`, what the search
+finds beside sections, of the glossary, the docstrings and the data.
 """
 
 from __future__ import annotations

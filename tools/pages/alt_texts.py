@@ -1,4 +1,4 @@
-"""What a reader who cannot see a figure is told: from `alt()` of its module into its cell."""
+"""What who cannot see a figure is told, `alt()` of its module; this writes it into its cell."""
 
 from __future__ import annotations
 
@@ -34,3 +34,10 @@ def _told(cell: re.Match[str]) -> str:
     figure = importlib.import_module(f"figures.{drawn[1]}")
     text = json.dumps(" ".join(figure.alt().split()), ensure_ascii=False)  # JSON is YAML, too
     return f"```{{python}}\n{OLD.sub('', options)}#| fig-alt: {text}\n{code}"
+
+
+if __name__ == "__main__":
+    for name, text in pages().items():
+        if (ROOT / name).read_text(encoding="utf-8") != text:
+            (ROOT / name).write_text(text, encoding="utf-8")
+            print(f"wrote {name}")

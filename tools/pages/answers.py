@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -37,6 +38,7 @@ def _only(form: str, body: str) -> str:
     return f'::::: {{.content-visible when-format="{form}"}}\n{body}\n:::::'
 
 
+@cache
 def chapters() -> list[Path]:
     """The book's chapters, in its order."""
     book = yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))["book"]

@@ -20,7 +20,7 @@ from calc.core.units import Quantity
 from calc.derivations.places import Thing, anchor, kind_of, page_of
 from calc.derivations.sources import mark
 from calc.published import conditions
-from tools.pages import ROOT, bullets, generated, uses
+from tools.pages import bullets, generated, uses
 from tools.pages.facts import Fact, asked_of, measured_on, shape_of, weights_and_work, whole
 
 SOURCES = {
@@ -73,17 +73,6 @@ def pages() -> dict[str, str]:
             body = "\n\n".join(_page(thing))
             texts[f"{page_of(thing)}.qmd"] = generated(title, SOURCES[kind], body, UNSEARCHED)
     return texts
-
-
-def settings() -> dict[str, str]:
-    """`_quarto.yml` with all of these pages in the place where it lists them."""
-    text = (ROOT / "_quarto.yml").read_text(encoding="utf-8")
-    kinds = things()
-    names = [f"reference/{kind}/index" for kind in kinds]
-    names += [page_of(thing) for of_kind in kinds.values() for thing in of_kind]
-    wanted = "".join(f"        - {name}.qmd\n" for name in names)
-    listed = rf"(?:        - reference/(?:{'|'.join(kinds)})/.*\n)+"
-    return {"_quarto.yml": re.sub(listed, wanted, text)}
 
 
 UNSEARCHED = "---\nsearch: false\n---\n\n"  # the answers of the search hold the same

@@ -9,6 +9,8 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
 
 import griffe
 
@@ -52,8 +54,7 @@ number is taken only where the unit is a count. `.to("GB/s")` converts what a la
 def pages() -> dict[str, str]:
     """The text of each page, by its path in the repository."""
     calc.all_laws()  # fills ARGUMENTS
-    package = griffe.load("calc", search_paths=[ROOT])
-    assert isinstance(package, griffe.Module)
+    package = _package()
     rows = [_row("calc", FRONT, package)]
     texts = {FRONT: _page("calc {#calc .unnumbered}", _front(package))}
     for name in MODULES:
@@ -65,6 +66,27 @@ def pages() -> dict[str, str]:
         texts[name] = _page(f"calc.{name} {{#calc-{name} .unnumbered}}", parts)
     texts["index"] = _page("The library {.unnumbered}", [OVERVIEW + "\n".join(rows)])
     return {f"reference/calc/{name}.qmd": text for name, text in texts.items()}
+
+
+@cache
+def _package() -> griffe.Module:
+    """`calc` as griffe reads it, without what has no page."""
+    loader = griffe.GriffeLoader(search_paths=[ROOT])
+    loader.finder = _Finder([ROOT])
+    package = loader.load("calc")
+    assert isinstance(package, griffe.Module)
+    return package
+
+
+class _Finder(griffe.ModuleFinder):
+    def submodules(self, module: griffe.Module) -> list[tuple[tuple[str, ...], Path]]:
+        found = super().submodules(module)
+        return [(name, path) for name, path in found if name[0] not in ("commands", "derivations")]
+
+
+def files() -> list[str]:
+    """Return the files that the pages are read from."""
+    return [str(path) for _, path in _Finder([ROOT]).submodules(_package())]
 
 
 def _page(title: str, parts: list[str]) -> str:

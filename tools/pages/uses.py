@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
-from calc.derivations.places import Thing
 from tools.pages import ROOT
 from tools.pages.answers import TITLE, chapters
 
+if TYPE_CHECKING:
+    from calc.derivations.places import Thing
+
 IMPORTED = re.compile(r"^from calc\.derivations\.(\w+) import", re.MULTILINE)
 KEYS = re.compile(r'"([a-z][a-z0-9-]+)"|\b(?:hardware|machines|models)\.([A-Z][A-Z0-9_]+)\b')
+WORD = re.compile(r"\w+")
 MOST = 8  # chapters that a page names
 
 
 def links(thing: Thing) -> list[str]:
     """Links to the chapters that name it most, in the order of the book, and how many others do."""
-    counts = _counts(thing)
+    counts = _counts(thing.name, thing.key)
     using = [link for link, count in counts.items() if count]
     chosen = sorted(using, key=lambda link: -counts[link])[:MOST]
     others = len(using) - len(chosen)
@@ -28,26 +32,33 @@ def links(thing: Thing) -> list[str]:
 
 def count(thing: Thing) -> int:
     """How often chapters name it."""
-    return sum(_counts(thing).values())
+    return sum(_counts(thing.name, thing.key).values())
+
+
+def counts(names: Iterable[tuple[str, str]]) -> list[dict[str, int]]:
+    """All that chapters say of things with these names and keys."""
+    return [_counts(name, key) for name, key in names]
 
 
 @cache
-def _counts(thing: Thing) -> dict[str, int]:
+def _counts(name: str, key: str) -> dict[str, int]:
     """How often each chapter names it, by a link to the chapter."""
-    name = re.compile(rf"(?<![\w-]){re.escape(thing.name)}(?![\w-]|\.\d)")
+    plain = re.escape(name)  # first, since what comes first is searched for fastest
+    whole = re.compile(rf"{plain}(?<![\w-]{plain})(?![\w-]|\.\d)")
+    words = {*WORD.findall(name)}
     return {
-        link: keys[thing.key] + (len(name.findall(text)) if thing.name in text else 0)
-        for link, text, keys in _chapters()
+        link: keys[key] + (len(whole.findall(text)) if words <= said else 0)
+        for link, text, keys, said in _chapters()
     }
 
 
 @cache
-def _chapters() -> tuple[tuple[str, str, Counter[str]], ...]:
-    """Of each chapter a link, what it is written in, and the keys in that."""
+def _chapters() -> tuple[tuple[str, str, Counter[str], set[str]], ...]:
+    """Of each chapter a link, what it is written in, and the keys and the words in that."""
     return tuple(_read())
 
 
-def _read() -> Iterator[tuple[str, str, Counter[str]]]:
+def _read() -> Iterator[tuple[str, str, Counter[str], set[str]]]:
     for path in chapters():
         text = path.read_text(encoding="utf-8")
         title = TITLE.search(text)
@@ -57,4 +68,4 @@ def _read() -> Iterator[tuple[str, str, Counter[str]]]:
         keys = Counter(
             quoted or name.lower().replace("_", "-") for quoted, name in KEYS.findall(text)
         )
-        yield f"[{title[1]}](../../chapters/{path.name})", text, keys
+        yield f"[{title[1]}](../../chapters/{path.name})", text, keys, {*WORD.findall(text)}

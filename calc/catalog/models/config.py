@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from calc.core.errors import InputError, abbreviated
-from calc.core.files import read_text
+from calc.core.files import parse_json, read_text
 from calc.core.records import DATA, read_toml
 
 NESTED = "text_config"  # of models that read images too
@@ -134,25 +134,9 @@ class Config:
 
 
 def _read(path: str | Path) -> dict[str, Any]:
-    text = read_text(path)
-    try:
-        config = json.loads(text, object_pairs_hook=partial(_once_each, path))
-    except RecursionError:
-        raise InputError(f"{path}: is nested too deeply") from None
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path}: is not valid JSON: {error}") from None
+    config = parse_json(read_text(path), path, finite=False)
     if not isinstance(config, dict):
         raise InputError(
             f"{path}: must hold a JSON object, as config.json does; got {abbreviated(config)}"
         )
     return config
-
-
-def _once_each(path: str | Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys differ: JSON itself would keep the last of equal ones."""
-    names = [name for name, _ in pairs]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"{path}: {twice[0]} is there {names.count(twice[0])} times")
-    return dict(pairs)

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from calc.core.errors import InputError
-from calc.core.files import write_text
+from calc.core.files import parse_json, read_text, write_text
 from calc.core.report import values
 from calc.measure.gpu import (
     attention,
@@ -96,10 +96,9 @@ def _check_same(place: Path, conditions: Row) -> None:
     path = place / CONDITIONS
     if not path.exists():
         return
-    try:
-        before = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+    before = parse_json(read_text(path), path)
+    if not isinstance(before, dict):
+        raise InputError(f"{path}: is no record of a GPU's conditions")
     other = [name for name in SAME if before.get(name) != conditions[name]]
     if other:
         raise InputError(

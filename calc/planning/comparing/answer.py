@@ -16,7 +16,7 @@ from calc.core.report import Answer, Table, common_first, values
 from calc.core.units import Quantity
 from calc.planning import drawing, files
 from calc.planning.capacity import linked_counts, with_tensor
-from calc.planning.choice import QUANTITIES, RULES, UPPER, place, value_of
+from calc.planning.choice import CANDIDATES, QUANTITIES, RULES, UPPER, place, value_of
 from calc.planning.report import bases, cell, chosen_formats, heading, in_its_unit, indistinct
 from calc.planning.results import RANGES
 from calc.planning.serving import Plan
@@ -257,6 +257,7 @@ class Comparison(Answer):
             " the limits, the memory and what its engine runs at once: on devices of one domain of"
             " its machine, or of more where none there keeps them."
         )
+        yield CANDIDATES
         yield (
             f"Ranks go by {self.basis}; limits are kept by what is expected of each, or by its"
             " bounds without overlap where nothing is."

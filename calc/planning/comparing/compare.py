@@ -14,24 +14,25 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from calc.catalog import machines as known_machines, models as known_models
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.core.arguments import as_list, counted, one_of, whole_number, whole_numbers
-from calc.core.errors import InputError, abbreviated
+from calc.core.arguments import as_list, counted, whole_number, whole_numbers
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import advice
 from calc.planning.choice import (
     EXPECTED,
     QUANTITIES,
-    RULES,
     UPPER,
     candidates,
     choose,
     known,
     largest_kept,
     most_at_once,
+    rule,
     value_of,
     with_batch,
 )
@@ -40,6 +41,7 @@ from calc.planning.serving import Plan, plan
 from calc.planning.setup import devices_text, layout_text, memory_text, time_limit
 
 
+@understood
 def compare(
     models: Transformer | str | Iterable[Transformer | str],
     machines: Machine | Accelerator | Path | str | Iterable[Machine | Accelerator | Path | str],
@@ -50,6 +52,7 @@ def compare(
     devices: QuantityLike | Mapping[str, QuantityLike] | None = None,
     tensor: int | None = None,
     copies: int | None = None,
+    stages: int | None = None,
     ttft: Annotated[QuantityLike | None, "s"] = None,
     tpot: Annotated[QuantityLike | None, "s"] = None,
     price: QuantityLike | Mapping[str, QuantityLike] | None = None,
@@ -73,6 +76,8 @@ def compare(
     - `tensor`: devices that share each matrix (TP); the best where it is left out
     - `copies`: of the model, or of its attention (DP) where its experts are shared out; one, or
       what makes so many `devices`, where it is left out
+    - `stages`: groups of a copy's devices that share out its layers (PP); the best where it is left
+      out: several beyond a domain, and over links without a switch
     - `ttft`: the longest time to the first token, "500 ms"; no limit where it is left out
     - `tpot`: the longest time per token, "20 ms" or "50 token/s"; no limit where it is left out
     - `price`: of a device, "3 USD/hour", or of that of each machine by its key; without it, no cost
@@ -110,7 +115,14 @@ def compare(
         "context": context,
     }
     shapes = [known_models.transformer(model) for model in _several(models)]
-    places = [known_machines.of(machine) for machine in _several(machines)]
+    named, said = _with_counts(_several(machines))
+    places = [known_machines.of(machine) for machine in named]
+    if said and devices is not None:
+        raise InputError(
+            f"the machines say how many devices there are, and {marked('devices')} is given beside"
+            " them: leave one out"
+        )
+    devices = devices or said
     prices, counts = prices_of(price, places), prices_of(devices, places, "devices")
     limits = {
         name: time_limit(name, longest, "20 ms")
@@ -118,7 +130,7 @@ def compare(
         if longest is not None
     }
     if by is not None:
-        one_of("compare(): by", by, RULES)
+        rule("compare", by, prices)
     by = by or ("cost" if any(paid is not None for paid in prices) else "energy")
     single = {"prompt": prompt, "generated": generated, "users": users}
     for name, number in (*single.items(), *(("devices", count) for count in counts)):
@@ -126,13 +138,13 @@ def compare(
             raise InputError(f"compare(): {name} is one number; got {abbreviated(number)}")
     shared = [
         None if count is None else whole_number(f"compare(): {name}", count)
-        for name, count in (("tensor", tensor), ("copies", copies))
+        for name, count in (("tensor", tensor), ("copies", copies), ("stages", stages))
     ]
     entries: list[Entry] = []
     refused: list[InputError] = []
     for model, (place, paid, count) in product(shapes, zip(places, prices, counts, strict=True)):
         try:
-            start = plan(model, place, devices=1, price=paid, **options)
+            start = plan(model, place, tensor=1, stages=stages, price=paid, **options)
             own = None if count is None else _whole("devices", count)
             entries.append(_entry(start, candidates(start, own, *shared), by, limits))
         except InputError as error:
@@ -149,6 +161,7 @@ def compare(
         "devices": devices,
         "tensor": tensor,
         "copies": copies,
+        "stages": stages,
         "ttft": ttft,
         "tpot": tpot,
         "price": price,
@@ -165,6 +178,15 @@ def _several(given: Any) -> list[Any]:
     if not compared:
         raise InputError("compare() needs a model and a machine at least; got an empty list")
     return compared
+
+
+def _with_counts(given: list[Any]) -> tuple[list[Any], dict[str, QuantityLike] | None]:
+    """Machines without the numbers of devices that their names say, as in 8xh100, and these."""
+    pairs = [
+        known_machines.counted(each) if isinstance(each, str) else (each, None) for each in given
+    ]
+    counts: dict[str, QuantityLike] = {name: count for name, count in pairs if count is not None}
+    return [name for name, _ in pairs], counts or None
 
 
 def _whole(name: str, given: QuantityLike) -> int:

@@ -155,7 +155,8 @@ class ServicePlan(Planned):
         >>> plan.deployment("vllm").commands[0][:43]
         'vllm serve meta-llama/Llama-3.1-8B-Instruct'
         """
-        return Deployment(self.design, self.answer, self.given, engines.starting(engine))
+        own = engines.starting_as(engine, self.service.setup.software.title())
+        return Deployment(self.design, self.answer, self.given, own)
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""

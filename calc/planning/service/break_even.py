@@ -14,6 +14,7 @@ from typing import Annotated
 
 from calc.catalog import apis
 from calc.catalog.apis import Api
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
@@ -174,6 +175,7 @@ class BreakEven(Answer):
         )
 
 
+@understood
 def break_even(
     model: Transformer | str,
     hardware: Machine | Accelerator | str,

@@ -48,7 +48,8 @@ class Deployment(Reported):
     @cached_property
     def lines(self) -> list[str]:
         """The script: what is planned and what is to be known as comments, and the commands."""
-        planned = f"{self.answer}; {self.engine.name} {self.engine.version}"
+        options = f"options of {self.engine.name} {self.engine.version}"
+        planned = f"{self.answer}; planned with {self.service.setup.software.title()}, {options}"
         return [f"# {planned}", *(line for pool in self.design.pools for line in self._of(pool))]
 
     @property
@@ -81,18 +82,25 @@ class Deployment(Reported):
         longest = int((service.trace.prompts + service.trace.answers).max())
         group = pool.group
         shared = group.experts > 1 and group.data > 1  # by copies of attention, of one server
-        here = 1 if shared else min(pool.count, max(1, setup.machine.domain // int(group.devices)))
+        here = (
+            1
+            if shared
+            else min(pool.count, max(1, setup.machine.hosted.domain // int(group.devices)))
+        )
         copies = "copies_dense" if setup.model.experts is None else "copies"
         copies = next((name for name in (copies, "copies") if name in engine.options), "")
         values: dict[str, object] = {
             "model": hub_name(setup.model.key, self.given.get("model")),
             "tensor": group.tensor,
+            "stages": group.pipeline,
             "experts": group.experts,
             "copies": group.data if shared else here,
             "devices": group.devices,
             "share": f"{share:.3g}",
             "free": f"{(share - kept) / (1 - kept):.2f}",
-            "sequences": min(pool.replica.slots, pool.replica.chunk),  # each writes a token a step
+            "sequences": min(
+                pool.replica.slots, pool.replica.at_most
+            ),  # each writes a token a step
             "tokens": pool.replica.chunk,
             "length": min(setup.model.context, longest),
         }
@@ -100,6 +108,9 @@ class Deployment(Reported):
             engine.has("attention", "copies of attention that share experts out (DP and EP)")
         cut = "attention" if shared else "tensor"
         options = ["command", cut, "memory", "sequences", "tokens", "length"]
+        if group.pipeline > 1:
+            engine.has("stages", "stages that share out the layers (PP)")
+            options.append("stages")
         if group.experts > 1:
             options.append("experts")
         if copies and here > 1:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from typing import TypeAlias
 from calc.core.arguments import number, whole_number
 from calc.core.arrays import Counts, Floats, numpy
 from calc.core.errors import InputError, abbreviated, extra, marked
-from calc.core.files import read_text
+from calc.core.files import parse_json, read_bytes, read_text
 from calc.published.reading import WORDS
 
 WIDEST = 10
@@ -176,9 +175,9 @@ def _jsonl(path: Path | str, blocks: list[tuple[int, ...]]) -> Iterator[Line]:
     """Lines of objects; what names their blocks is put beside them."""
     for place, line in enumerate(read_text(path).splitlines(), 1):
         try:
-            row = {name.lower(): value for name, value in json.loads(line).items()}
+            row = {name.lower(): value for name, value in parse_json(line, path).items()}
             names = tuple(map(int, row.get("hash_ids", ())))
-        except (ValueError, AttributeError, TypeError):
+        except (ValueError, AttributeError, TypeError, OverflowError):
             raise InputError(f"{path}, line {place}: is no object of JSON") from None
         if bool(names) != bool(blocks) and place > 1:
             raise InputError(f"{path}, line {place}: hash_ids are in some lines and not in all")
@@ -203,10 +202,8 @@ def _csv(path: Path | str) -> Iterator[Line]:
 def _parquet(path: Path | str) -> Iterator[Line]:
     with extra("a trace in Parquet", "polars", "simulation"):
         import polars
-    if not Path(path).is_file():
-        raise InputError(f"{path}: there is no such file")
     try:
-        table = polars.read_parquet(path)
+        table = polars.read_parquet(io.BytesIO(read_bytes(path)))
     except (polars.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path}: cannot be read as Parquet: {abbreviated(str(error))}") from None
     yield from ((f"row {at}", table.columns, row) for at, row in enumerate(table.iter_rows(), 1))

@@ -26,8 +26,6 @@ ROUNDS = 10  # requests of each client of a benchmark, all of which count
 MET = 4  # requests of each user, of which the first and the last are not counted
 FEWEST = 200  # users, in as many runs as have so many, each from another moment
 PERCENTILES = (0.5, 0.9, 0.99)
-CHUNK = 8192
-"""Tokens of a step at most by a program whose limits are not in the data: those of most engines."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +75,15 @@ def served(
     >>> served(job, (1000, 1200), 64).chunk
     8192
     """
-    device = job.measured_on.device
-    tokens, most = CHUNK, sequences
-    if job.software.key in engines.names():
-        tokens, most = engines.get(job.software.key).largest_step(device, engines.visible(device))
-    tokens, most = chunk or tokens, min(most, sequences)
+    tokens, limit = engines.largest_step(job.software.key, job.measured_on.device)
+    tokens, most = chunk or tokens, int(min(limit, sequences))
     answers = Answers(job, lengths, tokens + most, most)
     steps = answers.expected if overlap else answers.upper
     if isinstance(steps, Missing):
         raise NotMeasured(steps.reason)
     memory = device_memory.cache_tokens(job, None, sum(lengths) / 2)
-    return Replica(steps, memory, tokens, most).run_by(job.software)
+    batches = int(job.layout.pipeline)
+    return Replica(steps, memory, tokens, most, batches=batches).run_by(job.software)
 
 
 def closed_loop(

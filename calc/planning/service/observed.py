@@ -8,7 +8,6 @@ says of the same loops without them.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,9 +31,10 @@ from calc.core.units import QuantityLike, quantity
 from calc.planning.nouns import Server
 from calc.planning.service.asked import length_of, time_of
 from calc.planning.service.loops import Clients, closed_loop
-from calc.planning.setup import Setup
+from calc.planning.setup import MOST_USERS, Setup
 from calc.published import claims
-from calc.steps.job import Job, Layout
+from calc.steps.job import Job, Layout, Tokens
+from calc.steps.timing import bounds
 
 CONSTRAINTS = {  # of what is fitted: its unit, and what it holds back
     "sustained": ("1", "rates of arithmetic and memory: every token"),
@@ -203,6 +203,7 @@ def fitted(job: Job, points: Sequence[Point], simulated: Simulated | None = None
     """The same of a job, whose software's own numbers are left aside, by this simulation."""
     simulated = simulated or _simulated
     points = sorted(points)
+    _check_bound(job, points)
     bare = replace(job, software=with_numbers(job.software, dict.fromkeys(CONSTRAINTS, 0.0)))
     known = numpy.array([simulated(bare, point) for point in points])
     clients = numpy.array([point.clients / job.layout.data for point in points], dtype=float)
@@ -211,10 +212,12 @@ def fitted(job: Job, points: Sequence[Point], simulated: Simulated | None = None
     firsts: Floats = numpy.stack([known[:, 0], one, nothing, one], 1)
     ttfts, tpots = (numpy.array([point[place] for point in points]) for place in (1, 2))
     aims = ttfts, tpots
+    # No kernel is faster than at published peaks, whatever share of its measured rate is sustained.
+    least = min(_bound(job, at) / seconds for at, (_, seconds) in zip(points, known, strict=True))
     best: tuple[float, dict[str, float], tuple[tuple[float, float], ...]] = (math.inf, {}, ())
     for _ in range(TURNS):
         rows = numpy.concatenate([tokens / aims[1][:, None], WEIGHT * firsts / aims[0][:, None]])
-        found = _least_squares(rows, numpy.concatenate([one, WEIGHT * one]))
+        found = _least_squares(rows, numpy.concatenate([one, WEIGHT * one]), least)
         numbers = dict(zip(CONSTRAINTS, (1 / found[0], *found[1:]), strict=True))
         made = replace(job, software=with_numbers(job.software, numbers))
         times = tuple(simulated(made, at) for at in points)
@@ -258,21 +261,41 @@ def _simulated(job: Job, point: Point) -> tuple[float, float]:
     return loop.ttft, loop.tpot
 
 
-def _least_squares(rows: Any, wanted: Any) -> list[float]:
-    """The numbers, none below 0 and the first above it, that come nearest."""
+def _bound(job: Job, point: Point) -> float:
+    """Seconds that the steps of such a loop take at least, at published peaks."""
+    load = Tokens(point.clients / job.layout.data, (point.prompt or 1) + (point.answer or 1) / 2)
+    return float(bounds(job, load).lower.m_as("s"))
+
+
+def _check_bound(job: Job, points: Sequence[Point]) -> None:
+    """Refuse tokens that come sooner than the devices can read the weights once."""
+    least = float(bounds(job, Tokens(1.0, 1.0)).lower.m_as("s"))
+    for point in points:
+        for name, seconds in (("tpot", point.tpot), ("ttft", point.ttft)):
+            if seconds < least:
+                raise InputError(
+                    f"{name} of {point.clients} clients is {quantity(seconds, 's')}, and"
+                    f" {job.layout.devices} {job.device.name} take {quantity(least, 's')} at least"
+                    f" for a step of {job.model.name}: the model, the format or the devices are not"
+                    " theirs"
+                )
+
+
+def _least_squares(rows: Any, wanted: Any, least: float) -> list[float]:
+    """The numbers, none below 0 and the first not below the least, that come nearest."""
     count = rows.shape[1]
-    best = (math.inf, [1.0] + [0.0] * (count - 1))
-    for size in range(count):
-        for others in combinations(range(1, count), size):
-            chosen = [0, *others]
-            found = numpy.linalg.lstsq(rows[:, chosen], wanted, rcond=None)[0]
-            left = float(((rows[:, chosen] @ found - wanted) ** 2).sum())
-            if found[0] > 0 and (found >= 0).all() and left < best[0] - 1e-12:
-                values = [0.0] * count
-                for place, value in zip(chosen, found, strict=True):
-                    values[place] = float(value)
-                best = (left, values)
-    return best[1]
+    start = numpy.zeros(count)
+    start[0] = least
+    left_over = wanted - rows @ start
+    best = (math.inf, start)
+    for size in range(count + 1):
+        for chosen in map(list, combinations(range(count), size)):
+            found = start.copy()
+            found[chosen] += numpy.linalg.lstsq(rows[:, chosen], left_over, rcond=None)[0]
+            left = float(((rows @ found - wanted) ** 2).sum())
+            if (found >= start).all() and left < best[0] - 1e-12:
+                best = (left, found)
+    return [float(number) for number in best[1]]
 
 
 def _check(points: Sequence[Point]) -> None:
@@ -305,18 +328,8 @@ def _read(given: str | Path | Point) -> Iterator[Point]:
     if isinstance(given, str) and "=" in given:
         yield _of_text(given)
         return
-    text = read_text(given)
-    try:
-        documents = [json.loads(text)]
-    except ValueError:
-        try:
-            documents = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except ValueError as error:
-            raise InputError(f"{given}: is no JSON: {error}") from None
-    for document in documents:
-        several = document.get("benchmarks") if isinstance(document, dict) else document
-        for result in several if isinstance(several, list) else [document]:
-            yield _of_result(given, result)
+    for result in claims.results_of(read_text(given), given):
+        yield _of_result(given, result)
 
 
 def _of_text(text: str) -> Point:
@@ -329,13 +342,22 @@ def _of_text(text: str) -> Point:
         )
     if unknown := [name for name in pairs if name not in names]:
         raise InputError(f"a point has concurrency, ttft and tpot; got {', '.join(unknown)}")
-    clients = int(number("concurrency", quantity(pairs["concurrency"]).m_as(""), 1))
     times = (time_of(name, pairs[name], "12 ms") for name in ("ttft", "tpot"))
-    return Point(clients, *times)
+    return Point(_clients(quantity(pairs["concurrency"]).m_as("")), *times)
 
 
-def _of_result(path: str | Path, result: Any) -> Point:
-    said, figures = claims.of_result(result) if isinstance(result, dict) else ({}, {})
+def _clients(given: float) -> int:
+    count = round(number("concurrency", given, 1))
+    if count > MOST_USERS:
+        raise InputError(f"concurrency may be {MOST_USERS:,.0f} at most; got {abbreviated(given)}")
+    return count
+
+
+def _of_result(path: str | Path, result: dict[str, Any]) -> Point:
+    try:
+        said, figures = claims.of_result(result)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     if missing := [name.upper() for name in ("ttft", "tpot") if not figures.get(name)]:
         raise InputError(
             f"{path}: is no result of a known benchmark: calc reads those of vllm bench serve,"
@@ -343,6 +365,5 @@ def _of_result(path: str | Path, result: Any) -> Point:
         )
     if "batch" not in said:
         raise InputError(f"{path}: does not say how many clients there were, as max_concurrency")
-    clients = whole_number("clients", round(number("clients", float(said["batch"]), 1)))
     lengths = said.get("input_len"), said.get("output_len")
-    return Point(clients, figures["ttft"], figures["tpot"], *lengths)
+    return Point(_clients(said["batch"]), figures["ttft"], figures["tpot"], *lengths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
@@ -33,6 +34,7 @@ from calc.planning.service.search import Progress
 from calc.planning.setup import Setup
 
 
+@understood
 def plan_service(
     model: Transformer | str,
     hardware: Machine | Accelerator | Path | str,

@@ -19,6 +19,7 @@ from calc.catalog.software import Software
 from calc.core.arrays import Counts, Floats, numpy
 from calc.planning.service.load import Trace
 from calc.planning.service.steps import Steps
+from calc.steps import device_memory
 
 SHARES = 25
 """Points at which the answers of a trace stand for all: each for as many of them."""
@@ -147,10 +148,20 @@ class Replica:
     """Steps for which prompts wait for others, beside sequences that write."""
     mixes: bool = True
     """Whether a step that reads prompts writes too; else all that write wait until it is done."""
+    reserves: bool = False
+    """Whether a sequence has the place of its whole answer from its start; else it grows."""
+    batches: int = 1
+    """Batches that fill the stages of a pipeline at once, each of which reads a chunk in a step."""
+
+    @property
+    def at_most(self) -> int:
+        """Tokens of a step at most, of all its batches."""
+        return self.batches * self.chunk
 
     def run_by(self, software: Software) -> Replica:
-        """The same as a program runs it: its own time for a request, and what its steps mix."""
-        return replace(self, request=software.request, mixes=software.mixes > 0)
+        """The same as a program runs it: its time for a request, what its steps mix and reserve."""
+        mixes, reserves = software.mixes > 0, software.reserves > 0
+        return replace(self, request=software.request, mixes=mixes, reserves=reserves)
 
     def under(
         self,
@@ -266,9 +277,9 @@ class Replica:
         return late, mean, max(written.busy, load)
 
     def _pieces(self, tokens: float, sequences: Counts | int) -> tuple[Floats, Counts]:
-        """How many steps a prompt takes beside so many sequences, and what each reads."""
+        """How many steps a prompt takes beside sequences, and what a batch reads in each."""
         pieces = numpy.maximum(1.0, numpy.ceil(tokens / self._room(sequences)))
-        return pieces, numpy.ceil(tokens / pieces).astype(int)
+        return pieces, numpy.minimum(numpy.ceil(tokens / pieces), self.chunk).astype(int)
 
     def _beside(self, sequences: Counts | int) -> Any:
         """Sequences that write in a step that reads."""
@@ -276,7 +287,7 @@ class Replica:
 
     def _room(self, sequences: Counts | int) -> Any:
         """Tokens of prompts that a step reads, beside those that it checks of sequences."""
-        return numpy.maximum(1, self.chunk - self.steps.checked * self._beside(sequences))
+        return numpy.maximum(1, self.at_most - self.steps.checked * self._beside(sequences))
 
     def _reading(self, count: Counts, alone: Floats, demand: Demand) -> Floats:
         """What a prompt adds to the steps of so many sequences."""
@@ -286,20 +297,23 @@ class Replica:
         more = steps.together[tokens + read] - steps.together[tokens]
         if steps.launched:
             more = numpy.maximum(more, steps.launched - alone)
-        added: Floats = pieces * more + steps.attended * demand.looked_at
+        looked_at = demand.looked_at * numpy.minimum(1, pieces * read / demand.computed)
+        added: Floats = pieces * more + steps.attended * looked_at
         return added
 
     def _alone(self, tokens: float, demand: Demand, sequences: int) -> float:
         """How long a prompt of so many tokens takes beside a batch, with no other prompt."""
         pieces, read = self._pieces(tokens, sequences)
         positions = demand.looked_at * (tokens / demand.computed) ** 2
+        positions *= min(1.0, float(pieces * read / tokens))
         return float(pieces) * self._step(demand, sequences, read) + self.steps.attended * positions
 
     def _service(self, demand: Demand, sequences: int) -> float:
         """Time that a prompt keeps others waiting: its share of a step that is full."""
         room = self._room(sequences)
-        full = self._step(demand, sequences, room)
-        return float(demand.computed / room * full + self.steps.attended * demand.looked_at)
+        full = self._step(demand, sequences, numpy.minimum(room, self.chunk))
+        positions = demand.looked_at / self.batches
+        return float(demand.computed / room * full + self.steps.attended * positions)
 
     def _step(self, demand: Demand, sequences: int, read: Counts | int) -> float:
         """A step that reads so many tokens beside a batch, without what they look at."""
@@ -313,7 +327,8 @@ def _batches(replica: Replica, demand: Demand) -> _Batches | None:
     if not replica.writes:
         return None
     steps = replica.steps
-    most = min(replica.slots, steps.most_sequences, int(replica.memory / demand.length))
+    held = device_memory.held(demand.prompt, demand.answer_length, replica.reserves)
+    most = min(replica.slots, steps.most_sequences, int(replica.memory / held))
     count: Counts = numpy.arange(1, max(1, most) + 1)
     alone = steps.time(count, numpy.multiply(count, demand.length))
     return _Batches(count, replica._reading(count, alone, demand), alone)

@@ -29,7 +29,7 @@ def of_replica(pool: Pool, rate: float, count: int) -> tuple[Trace, tuple[float,
     running = batch * demand.length if math.isfinite(batch) else math.inf
     length = int(demand.prompt + demand.answer)
     kept = transformer.kv_cache(job.model, length, job.formats.kv).m_as("byte") / length
-    devices = int(pool.group.tensor)
+    devices = job.cache_devices
     sizes = (
         max(0.0, pool.replica.memory - running),
         *(size * devices / kept for size in (tiers.host, tiers.disk)),

@@ -17,6 +17,7 @@ from calc.core.elementwise import largest
 from calc.core.errors import InputError, marked
 from calc.core.units import quantity
 from calc.networks import transformer
+from calc.planning import advice
 from calc.planning.choice import groups
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.design import Design, Pool, limits_of, made_for
@@ -147,7 +148,7 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
     """A copy of the model on each group of devices that holds it, with the smallest of chunks."""
     setup = service.setup
     lengths = float(setup.prompt.magnitude), float(setup.context.magnitude)
-    longest = int((service.trace.prompts + service.trace.answers).max() + service.written) + 1
+    longest = _longest(service)
     chunks = _chunks(service)
     checked = service.drafted + 1 if service.draft else 1
     for group in _groups(setup):
@@ -156,7 +157,7 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
         memory = device_memory.cache_tokens(job, drafts, float(setup.context.magnitude))
         if memory < longest:
             refused[layout_text(group)] = (
-                f"its memory holds {memory} tokens of cache, and a request needs {longest}"
+                f"its memory holds {memory} tokens of cache, and {_needs(service, longest)}"
             )
             continue
         slots = min(service.slots, memory)
@@ -166,7 +167,29 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
         if drafts is not None:
             drafting = answers_of(drafts, lengths, most, slots)
             steps = with_draft(steps, drafting.decided_by, service.drafted, service.written)
-        yield answers, Replica(steps, memory, chunks[0], slots).run_by(setup.software)
+        replica = Replica(steps, memory, chunks[0], slots, batches=int(group.pipeline))
+        yield answers, replica.run_by(setup.software)
+
+
+def _longest(service: Service) -> int:
+    """The tokens of cache that the longest of the requests needs."""
+    return int((service.trace.prompts + service.trace.answers).max() + service.written) + 1
+
+
+def _needs(service: Service, longest: int) -> str:
+    """Which request needs so many tokens of cache, and why it is longer than was asked for."""
+    if not service.trace.lengths_differ:
+        return f"a request needs {longest}"
+    asked = f"{service.trace.prompts.mean():.0f} + {service.trace.answers.mean():.0f}"
+    spreads = (
+        ""
+        if service.recorded
+        else (f" ({marked('prompt_spread')} and {marked('generated_spread')})")
+    )
+    return (
+        f"the longest of {len(service.trace)} requests, whose lengths differ around"
+        f" {asked}{spreads}, needs {longest}"
+    )
 
 
 def job_of(setup: Setup, group: Layout) -> Job:
@@ -181,7 +204,7 @@ def _chunks(service: Service) -> tuple[int, ...]:
 def _groups(setup: Setup) -> list[Layout]:
     """Groups within a domain; where none holds a request, the smallest beyond one that do."""
     known = list(groups(setup))
-    near = [group for group in known if group.devices <= setup.machine.domain]
+    near = [group for group in known if group.devices <= setup.machine.hosted.domain]
     holding = [group for group in known if _memory(setup, group).fits]
     if not holding or any(group in near for group in holding):
         return near
@@ -198,11 +221,11 @@ def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> floa
 
     It goes out of the machine where it has ports, and else within it.
     """
-    setup, machine = service.setup, service.setup.machine
+    setup, machine = service.setup, service.setup.machine.hosted
     if machine.most_joined == 1:
         return 0.0
     cache = transformer.kv_cache(setup.model, service.demand.prompt, setup.job.formats.kv)
-    devices = min((int(answers.group.tensor) for answers, _ in replicas), default=1)
+    devices = min((answers.job.cache_devices for answers, _ in replicas), default=1)
     link = communication.sending(min(machine.domain + 1, machine.most_joined), machine)
     return float((cache / (devices * link)).m_as("s"))
 
@@ -304,16 +327,14 @@ def _no_design(
     model, device = setup.model.name, setup.machine.device.name
     if not replicas:
         found = (_memory(setup, group) for group in _groups(setup))
-        memory = device_memory.advised(max(found, key=lambda memory: memory.caches))
+        memory = max(found, key=lambda memory: memory.caches)
         group = layout_text(memory.start.layout)
         parts = ", ".join(f"{part.name} {part.memory}" for part in memory.parts)
-        ways = [] if memory.lacks is None else memory.lacks.ways
-        told = "".join(
-            f"; it fits with {way.told}" for way in ways if "context" not in way.settings
-        )
+        needed = math.ceil(_longest(service) / memory.context)
         return (
             f"{model} does not fit on {group} of {device}: {refused[group]}; of each,"
-            f" {memory.program} may use {memory.room}, and takes {parts}{told}"
+            f" {memory.program} may use {memory.room}, and takes {parts}."
+            f" {' '.join(advice.own_ways(memory, needed))}".rstrip()
         )
     loads = {
         layout_text(answers.group): replica.under(ALONE, service.demand, service.percentile)

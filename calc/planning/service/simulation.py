@@ -93,7 +93,8 @@ def simulate(
 
     A step writes for all sequences of the batch, and what is left of its chunk reads prompts. A
     request is let in when memory holds its prompt and a place is free; when memory is full, the
-    sequence that was let in last gives its own up, and is read again when its turn comes.
+    sequence that was let in last gives its own up, and is read again when its turn comes. A replica
+    that reserves lets it in when memory holds its whole answer too, and none gives its own up.
     """
     needed = trace.prompts + trace.answers + math.ceil(replica.steps.written)
     if needed[worst := int(needed.argmax())] > replica.memory:
@@ -126,7 +127,8 @@ def _served(
     together, apart = steps.together.tolist(), steps.apart.tolist()
     checked, written, cached_position = steps.checked, steps.written, steps.cached
     attended, launched = steps.attended, steps.launched
-    chunk, memory, mixes, waits = replica.chunk, replica.memory, replica.mixes, replica.waits
+    chunk, memory, mixes, waits = replica.at_most, replica.memory, replica.mixes, replica.waits
+    of_a_batch = replica.chunk
     slots = min(replica.slots, steps.most_sequences)
     # Requests whose arrival is known: of clients the next one comes when an answer is whole.
     asked = total if clients is None else min(clients, total)
@@ -137,6 +139,9 @@ def _served(
     # `held` is what each brings to the batch: its prompt, and what it had written before; `left`
     # are the passes that it has to write in after its first token.
     left = numpy.maximum(0, numpy.ceil((trace.answers - 1) / written)).astype(int).tolist()
+    # What each takes of memory when it is let in, and at each step that it writes in.
+    takes = (trace.prompts + trace.answers).tolist() if replica.reserves else held
+    grows = 0 if replica.reserves else written
     first, done = [math.nan] * total, [math.nan] * total
     clock, passes, preempted, since, coming = 0.0, 0, 0, 0, 0
     waiting: deque[int] = deque()
@@ -153,12 +158,12 @@ def _served(
             waiting.append(coming)
             coming += 1
         if waiting:
-            room, places = memory - len(begun) * written, slots - len(begun) - len(reading)
-            while waiting and places > 0 and used + held[waiting[0]] < room:
+            room, places = memory - len(begun) * grows, slots - len(begun) - len(reading)
+            while waiting and places > 0 and used + takes[waiting[0]] < room:
                 request = waiting.popleft()
                 if not reading:
                     since = passes  # after which the first of those that are read now was let in
-                used += held[request]
+                used += takes[request]
                 read[request] = cached[request]
                 reading.append(request)
                 places -= 1
@@ -173,7 +178,7 @@ def _served(
             clock = known[coming]
             continue
         # Whoever was let in last gives memory up until the next step fits.
-        while used + (count := len(begun)) * written > memory:
+        while used + (count := len(begun)) * grows > memory:
             if reading:
                 request = reading.pop()
                 used -= held[request]
@@ -206,6 +211,9 @@ def _served(
                 room -= piece
                 taken += piece
                 looked_at += piece * (before + piece / 2)
+            if taken > of_a_batch:  # by others besides, which fill other stages meanwhile
+                looked_at *= of_a_batch / taken
+                taken = of_a_batch
             time = attended * looked_at
             if mixes:
                 ahead = 1
@@ -219,8 +227,8 @@ def _served(
         elif count:  # as many steps that only write as leave the batch as it is
             growth = count * written
             ahead = soonest - passes
-            if ahead * growth > memory - used:
-                ahead = min(ahead, max(1, int((memory - used) / growth)))
+            if ahead * count * grows > memory - used:
+                ahead = min(ahead, max(1, int((memory - used) / (count * grows))))
             if 0 < wait < ahead:
                 ahead = wait
             step = together[checked * count] + apart[count]
@@ -235,15 +243,15 @@ def _served(
         if ahead:
             passes += ahead
             grown = ahead * count * written
-            used += grown
+            used += ahead * count * grows
             written_for += grown
             while passes >= soonest:
                 request = heappop(ends) % total
                 soonest = ends[0] // total if ends else NEVER
                 over.append(request)
-                tokens = held[request] + (passes - begun.pop(request)) * written
-                used -= tokens
-                written_for -= tokens
+                wrote = passes - begun.pop(request)
+                used -= takes[request] + wrote * grows
+                written_for -= held[request] + wrote * written
         while finished:
             finished -= 1
             request = reading.popleft()
@@ -257,7 +265,7 @@ def _served(
                 heappush(ends, end * total + request)
             else:
                 over.append(request)
-                used -= held[request]
+                used -= takes[request]
         if over:
             for request in over:
                 done[request] = clock

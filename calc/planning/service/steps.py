@@ -7,6 +7,7 @@ is a sum: what all its tokens take together (the weights, the messages), what se
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -83,7 +84,8 @@ class Answers:
     """The three answers for a step of a group: at least, at most without overlap, as expected.
 
     Of copies that share out experts (DP) all are loaded alike, and tables are those of one of them,
-    by the tokens that it has itself.
+    by the tokens that it has itself. Where several batches fill stages (PP) at once, a step writes
+    for the sequences of all of them, and what it reads is a piece of one.
     """
 
     asked: Job
@@ -109,7 +111,7 @@ class Answers:
     def published(self) -> dict[str, Steps]:
         """The parts of a step at published rates, each by itself."""
 
-        copies = self.job.layout.data
+        copies, stages = self.job.layout.data, self.job.layout.pipeline
 
         def parts(load: Tokens) -> Times:
             return {
@@ -118,8 +120,8 @@ class Answers:
 
         def read(tokens: Floats, prompt: float) -> Times:
             # The bytes of one prompt of so many tokens, and their operations in shorter ones.
-            once = parts(Tokens(reading=copies * prompt, prompt=prompt))
-            whole = parts(Tokens(reading=copies * tokens, prompt=tokens))
+            once = parts(Tokens(reading=copies * stages * prompt, prompt=prompt))
+            whole = parts(Tokens(reading=copies * stages * tokens, prompt=tokens))
             return whole | {"compute": tokens * (once["compute"] / prompt)}
 
         def write(sequences: Floats, context: float) -> Times:
@@ -132,7 +134,7 @@ class Answers:
         """What kernels and messages were measured to take, or which rate was not measured."""
 
         def total(load: Tokens) -> Times:
-            return {"step": serving_pass(self.job, load).total.m_as("s")}
+            return {"step": serving_pass(self.job, load, piece=math.inf).total.m_as("s")}
 
         copies = self.job.layout.data
 

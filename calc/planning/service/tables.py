@@ -67,7 +67,10 @@ def row(design: Design) -> dict[str, object]:
         "replicas": [pool.count for pool in pools],
         **{
             name: [getattr(pool.group, degree) for pool in pools]
-            for name, degree in (("tensor", "tensor"), ("copies", "data"), ("experts", "experts"))
+            for name, degree in (
+                *(("tensor", "tensor"), ("copies", "data")),
+                *(("stages", "pipeline"), ("experts", "experts")),
+            )
         },
         "chunk": pools[-1].replica.chunk,
         **{name: None if time is None else quantity(time, "s") for name, time in times.items()},

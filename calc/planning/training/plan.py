@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from calc.catalog import constants, grids, machines, models, runs, software as programs
+from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
@@ -42,6 +43,7 @@ REFERENCE = "llama-3-1-405b"
 """The run whose failures and storage are taken where none are given."""
 
 
+@understood
 def plan_training(
     model: Transformer | str,
     hardware: Machine | Accelerator | Path | str,
@@ -237,7 +239,7 @@ def _ways_to_fit(run: Task) -> Iterator[str]:
 
 def _counts(run: Task, on_progress: Progress | None) -> Iterator[int]:
     """Numbers of devices to choose from: parts of a domain, and domains, by doubling."""
-    domain = run.machine.domain
+    domain = run.machine.hosted.domain
     counts = [2**power for power in range(domain.bit_length()) if 2**power < domain]
     count = domain
     while count <= min(MOST_DEVICES, run.machine.most_joined):

@@ -205,7 +205,7 @@ def _what_is_cut(run: Task) -> str:
 
 def _layouts(run: Task) -> _Rows:
     """Layouts that the counts allow, degree by degree; `Layout.legal` has the last word."""
-    model, domain, fixed = run.job.model, max(run.machine.domain, 1), run.fixed
+    model, domain, fixed = run.job.model, max(run.machine.hosted.domain, 1), run.fixed
     joined = [run.devices] if run.devices <= run.machine.most_joined else []
     rows = _Rows(copies=numpy.array(joined, dtype=numpy.int64))
 

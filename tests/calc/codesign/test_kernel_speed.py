@@ -57,7 +57,7 @@ def test_the_stored_onsets_are_those_of_today() -> None:
 
 
 def test_the_stored_errors_are_those_of_today() -> None:
-    """Of the last digits of another machine they may be a few units."""
+    """Another machine adds in another order, which moves the largest of them by some per cent."""
     mine = {
         (row.kind, str(row.n), row.method, row.dtype): row
         for row in validate_mixed_precision_accuracy(100, [64], seed=SETTINGS["seed"])
@@ -68,7 +68,7 @@ def test_the_stored_errors_are_those_of_today() -> None:
         here = mine[row["kind"], row["n"], row["method"], row["dtype"]]
         assert abs(here.refused - int(row["refused"])) <= 2
         if numpy.isfinite(here.relative):
-            assert here.relative == pytest.approx(float(row["relative"]), rel=2)
+            assert here.relative == pytest.approx(float(row["relative"]), rel=0.1)
 
 
 def test_what_was_measured_meets_what_was_asked() -> None:

@@ -218,10 +218,16 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_line_that_was_cut_off_is_made_again(tmp_path: Path, table: polars.DataFrame) -> None:
     path = tmp_path / "rows.jsonl"
     sweep(resume=path)
-    text = path.read_text()
-    path.write_text(text[:-40])
-    assert sweep(resume=path).select(UNTIMED).equals(table.select(UNTIMED))
-    assert len(path.read_text().splitlines()) == 13
+    whole = path.read_text().splitlines()
+    path.write_text("\n".join(whole)[:-40])  # in the middle of the last row
+    done: list[int] = []
+    rows = sweep(resume=path, on_progress=lambda finished, of: done.append(finished))
+    assert (done[0], done[-1]) == (11, 12), "all rows but the last were there"
+    assert rows.select(UNTIMED).equals(table.select(UNTIMED))
+    again = path.read_text().splitlines()
+    assert len(again) == 13
+    assert again[:-1] == whole[:-1], "the rows before stay as they were"
+    assert json.loads(again[-1]).keys() == json.loads(whole[-1]).keys(), "nothing is left of it"
 
 
 WRONG_VALUES: list[tuple[str, Any]] = [

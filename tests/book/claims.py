@@ -1,0 +1,534 @@
+"""What captions say of the rows of their tables, each as words and as what the cells must hold.
+
+The words stand in the caption as they are here, with the name of each value that it quotes in
+braces; these values are arguments of what must hold, after the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isnan, nan
+
+from calc import quantity
+from tests.book import tables
+from tests.book.numbers import numbers
+
+
+@dataclass(frozen=True)
+class Table:
+    """The printed cells of a table; a number with a unit of its own is in its base unit."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def __getitem__(self, head: str) -> list[float]:
+        """The numbers under the first head that begins so; a dash is none."""
+        return [number(row[self._at(head)]) for row in self.rows]
+
+    def ratios(self, above: str, under: str) -> list[float]:
+        return [a / b for a, b in pairs(self[above], self[under])]
+
+    def words(self, head: str) -> list[str]:
+        return [row[self._at(head)] for row in self.rows]
+
+    def where(self, **cells: str) -> Table:
+        """The rows whose cells begin so, by the first words of their heads."""
+        kept = self.rows
+        for head, start in cells.items():
+            place = self._at(head)
+            kept = tuple(row for row in kept if row[place].startswith(start))
+        assert kept, f"no row begins with {cells}"
+        return Table(self.heads, kept)
+
+    def named(self, start: str) -> Table:
+        """The rows whose first cell begins so."""
+        return self.where(**{self.heads[0]: start})
+
+    def _at(self, head: str) -> int:
+        return next(at for at, title in enumerate(self.heads) if title.startswith(head))
+
+
+def number(cell: str) -> float:
+    found = next(numbers(cell.replace("≈ ", "")), None)
+    if found is None:
+        return nan
+    if found.unit and found.unit != "%":
+        return float(quantity(found.value, found.unit).to_base_units().magnitude)
+    return found.value
+
+
+def table(name: str) -> Table:
+    heads, *rows = (
+        tuple(" ".join(tables.plain(cell).split()) for cell in line[1:-1])
+        for line in tables.printed()[name]
+    )
+    return Table(heads, tuple(rows))
+
+
+def known(values: Iterable[float]) -> list[float]:
+    return [value for value in values if not isnan(value)]
+
+
+def pairs(low: Sequence[float], high: Sequence[float]) -> list[tuple[float, float]]:
+    both = [(a, b) for a, b in zip(low, high, strict=True) if not isnan(a) and not isnan(b)]
+    assert both, "no row has both numbers"
+    return both
+
+
+def below(low: Sequence[float], high: Sequence[float]) -> bool:
+    """Whether the first number is less than the second in every row that has both."""
+    return all(a < b for a, b in pairs(low, high))
+
+
+def rises(values: Iterable[float]) -> bool:
+    """Whether no number is less than the one before it, and the last is more than the first."""
+    given = known(values)
+    return all(a <= b for a, b in pairwise(given)) and given[0] < given[-1]
+
+
+def falls(values: Iterable[float]) -> bool:
+    return rises(-value for value in values)
+
+
+def by(key: Sequence[float], values: Sequence[float]) -> list[float]:
+    """The values in the order of a key."""
+    return [value for _, value in sorted(pairs(key, values))]
+
+
+def every(values: Iterable[float], holds: Callable[[float], bool]) -> bool:
+    given = known(values)
+    return bool(given) and all(map(holds, given))
+
+
+def middle(values: Iterable[float]) -> float:
+    given = sorted(known(values))
+    return given[len(given) // 2]
+
+
+def close(cell: float, quoted: float) -> bool:
+    """Whether a value that a caption quotes is that of a cell, which has fewer digits."""
+    return bool(abs(cell - float(quoted)) < 0.03 * abs(cell))
+
+
+Claim = tuple[str, str, Callable[..., bool]]
+
+# fmt: off
+CLAIMS: list[Claim] = [
+    ("tbl-flash", "No rate of the first is in our data",
+     lambda t: isnan(t["Best rate"][0])),
+    ("tbl-read-less", "slow the growth of what a token reads; neither stops it",
+     lambda t: max(t["Growth"][2:]) < min(t["Growth"][:2]) and min(t["Growth"]) > 1),
+    ("tbl-attention-intensity", "Prefill is compute-bound and decode with grouped queries memory-bound; latents stand near the ridge",
+     lambda t: t["Intensity"][0] > 590 and t["Intensity"][2] < 100 and (150 < t["Intensity"][3] <
+         590)),
+    ("tbl-third-roof", "reach least where that pace is lowest, on the B200",
+     lambda t: all(min(t[engine]) == min(t.named("B200")[engine]) and t[engine].index(min(t[engine]))
+         == t["In turn"].index(min(t["In turn"])) for engine in ("SGLang", "vLLM", "TensorRT-LLM"))),
+    ("tbl-third-roof", "lie near the pace of doing products and exponentials in turn, or below it",
+     lambda t: all(every([k / p for p, k in pairs(t["In turn"], t[engine])], lambda x: x < 1.25)
+         for engine in ("SGLang", "vLLM", "TensorRT-LLM"))),
+    ("tbl-split-decode", "come near the bandwidth when they read for long enough",
+     lambda t: all(rises(by(t["At peak"], t[d])) and max(t[d]) > 90 for d in ("H100", "B200",
+         "B300"))),
+    ("tbl-absorbed", "Absorb for few queries, expand for many",
+     lambda t: [a < e for a, e in pairs(t["Absorbed"], t["Expanded"])] == [word == "absorbed" for
+         word in t.words("Fewer")] == sorted((word == "absorbed" for word in t.words("Fewer")),
+         reverse=True)),
+    ("tbl-sums-of-engines", "Below a few megabytes engines' kernels are several times as fast as NCCL's curve",
+     lambda t: every([r for r, a in zip(t["NCCL over"], t.words("Array"), strict=True) if a in ("120 kB",
+         "1 MB")], lambda r: r > 2.4)),
+    ("tbl-nvls", "Sums in the switch raised the bus bandwidth of large all-reduces on these servers",
+     lambda t: below(t["Ring"], t["With NVLS"])),
+    ("tbl-collectives", "Every other collective sends half of what an all-reduce sends",
+     lambda t: all((2 * x == t.named("All-reduce")["Each sends"][0] for x, w in zip(t["Each sends"],
+         t.words("Collective"), strict=True) if w != "All-reduce"))),
+    ("tbl-price-against-pace", "A faster token costs more on every device",
+     lambda t: below(t["20"], t["50"]) and below(t["50"], t["100"])),
+    ("tbl-price-against-pace", "at the faster paces the device with the lower rent has the dearer token",
+     lambda t: t["Rent"][0] == min(t["Rent"]) and all(t[pace][0] == max(t[pace]) for pace in ("50",
+         "100"))),
+    ("tbl-carbon", "The equation reproduces what authors report",
+     lambda t: every(t["Ratio"], lambda r: abs(r - 1) < 0.05)),
+    ("tbl-one-call", "Even without any overlap, the bounds promise more speed than is to be expected",
+     lambda t: all(below(t.named(n)["Perfect"], t.named(n)["No"]) and below(t.named(n)["No"], t.named(n)["Expected"])
+         for n in ("TTFT", "TPOT", "Answer")) and below(t.named("Throughput")["Expected"], t.named("Throughput")["No"])),
+    ("tbl-decide-drafts", "A dash does not fit",
+     lambda t: isnan(t["512"][1]) and isnan(t["128"][2])),
+    ("tbl-drafts", "More tokens in a pass bring more speed, less than in proportion",
+     lambda t: rises(by(t["Tokens"], t["Speedup"])) and below(t["Speedup"], t["Tokens"])),
+    ("tbl-drafts-full", "Where caches fill the memory, drafts gain for many users too; with short contexts and a large batch they lose",
+     lambda t: t["By a head"][3] > 2 and t["By a head"][1] < 1 and (t["By the 8B"][1] < 1)),
+    ("tbl-drafts-mixture", "Multi-token prediction gained in each of these reports",
+     lambda t: every(t["Gain"], lambda g: g > 1)),
+    ("tbl-chunks", "Small chunks spare the other requests, but hold up the prompt",
+     lambda t: rises(t["Step, bound"]) and rises(t["Step, expected"]) and falls(t["Prompt"]) and
+         rises(t["Rate"])),
+    ("tbl-token-bytes", "sends tens to hundreds of kilobytes in every layer",
+     lambda t: every([a + b for a, b in pairs(t["Dispatch"], t["Combine"])], lambda kb: 20 < kb <
+         1000)),
+    ("tbl-two-fabrics", "A rack that is one NVLink domain takes the exchange off the network",
+     lambda t: 10 * max(t.named("NVIDIA GB300 NVL72")["Both ways"][:1]) < min(t.named("NVIDIA DGX")["Both ways"])),
+    ("tbl-all-to-all", "several times slower where it leaves the domain, and slower still over more servers",
+     lambda t: falls(t["Bus"][:3]) and t["Bus"][0] > 3 * t["Bus"][1] and (t["Bus"][4] > 3 * t["Bus"][5])),
+    ("tbl-exchange-kernels", "Kernels for thousands of tokens fill a port",
+     lambda t: every([*t["Dispatch"], *t["Combine"]], lambda rate: rate > 0.8 * 50)),
+    ("tbl-low-latency", "Bytes over the links and one start explain a decode's exchange",
+     lambda t: every(t["Error"], lambda e: abs(e) <= 10)),
+    ("tbl-width-that-hides", "More tokens do not hide an exchange; wider experts and faster links do",
+     lambda t: every([w / (2048 * r) for w, r in pairs(t["Width"], t["Exchange"])], lambda x: 0.9
+         < x < 1.1) and t.named("GB300")["Width"][0] < t.named("8 × B200")["Width"][0]),
+    ("tbl-training-exchange", "Across servers, steps were far faster than expected, in both rows; in racks, one was far faster and one as expected",
+     lambda t: every(t["Error"][2:], lambda e: e < -20) and t["Error"][0] < -20 and (abs(t["Error"][1])
+         < 5)),
+    ("tbl-expert-width", "Wider groups hold fewer weights on each GPU and more sequences",
+     lambda t: rises(t["GPUs"]) and falls(t["Weights each"]) and rises(t["Sequences"])),
+    ("tbl-deployments", "are expected to within {FurthestDeployment.error}",
+     lambda t, error: close(max(map(abs, t["Error"])) / 100, error)),
+    ("tbl-rack-rates", "two decode steps under SGLang took at least {RackRates.sooner} less time than expected, one under TensorRT-LLM a little more",
+     lambda t, sooner: len(known(t["Error"])) == 3 and close(-sorted(known(t["Error"]))[1] / 100,
+         sooner) and (0 < max(known(t["Error"])) < 10)),
+    ("tbl-tuning-mixtures", "Memory follows all parameters, work the active ones",
+     lambda t: rises(by(t["Parameters"], t["Mixed, Adam"])) and rises(by(t["Parameters"], t["LoRA"]))
+         and (t["Work"][2] / t["Work"][0] < t["Parameters"][2] / t["Parameters"][0])),
+    ("tbl-tuning-measured", "Programs that are not compiled need more memory than the law predicts; compiled ones lie on either side",
+     lambda t: every(t.where(Run="all weights, not")["Error"], lambda e: e < 0)),
+    ("tbl-models-of-a-step", "PPO keeps {ByMethod.ppo_over_grpo} times the state of GRPO without a reference",
+     lambda t, ratio: close(t.named("PPO")["Bytes"][0] / t.named("GRPO, rewards by a program")["Bytes"][0],
+         ratio)),
+    ("tbl-rl-step", "the wait for the longest answer is the largest part of a synchronous step",
+     lambda t: t["Time"][1] == max(t["Time"]) and t.words("Part")[1].startswith("The tail: waiting for the longest")),
+    ("tbl-rollouts-measured", "The law explains only part of a published step",
+     lambda t: below(t["Step"], t["Measured"])),
+    ("tbl-format-rates", "On B300 and GB300 INT8 is a small fraction of BF16",
+     lambda t: every([*t.named("B300")["INT8"], *t.named("GB300")["INT8"]], lambda r: r < 0.1)),
+    ("tbl-many-rows", "On a B200 NVFP4 is published at {EngineProductTables.b200_published} times BF16 and is about {EngineProductTables.b200_reached} times as fast here",
+     lambda t, published, reached: close(t.named("B200")["NVFP4"][0], reached) and close(4,
+         published)),
+    ("tbl-gemm-tiles", "A large tile needs little from L2 and fits few shapes; for a small one it is the reverse",
+     lambda t: falls(t["Intensity"]) and rises(t["Left of 64"]) and falls(t["Sums"])),
+    ("tbl-gemm-generations", "three data-centre generations",
+     lambda t: len(t.heads) == 4),
+    ("tbl-gemm-steps", "One more row costs less than the waves of one tile predict",
+     lambda t: below(t["Measured"], t["One tile"])),
+    ("tbl-gemm-held", "explain most of what the datasheet's roofline misses; tiles and splits add little",
+     lambda t: below(t["and start"], t["Roofline"]) and middle([a - b for b, a in pairs(t["Best tile"],
+         t["and start"])]) <= 4),
+    ("tbl-gemm-formats", "Narrow formats gain less than their peaks promise",
+     lambda t: all((rate / bf16 < t["Peak"][n] / t.where(Format="BF16", Device=device)["Peak"][0]
+         for engine in ("SGLang", "vLLM", "TensorRT-LLM") for n, (device, rate) in enumerate(zip(t.words("Device"),
+         t[engine], strict=True)) if not isnan(rate) and (not t.words("Format")[n].startswith("BF16"))
+         for bf16 in t.where(Format="BF16", Device=device)[engine]))),
+    ("tbl-gemm-experts", "come nearest to their roof with a single token an expert, and fall far below it with many",
+     lambda t: falls(t["Reached"]) and falls([number(row[4]) for row in t.rows]) and (t["Tokens"][0]
+         == 1)),
+    ("tbl-same-flop", "The same operations can take several times as long when data move differently",
+     lambda t: below(t["First"], t["Second"]) and max(t["Slower"]) > 4),
+    ("tbl-cheat-sheet", "a TPU v5p seems to be worth less than half an H100 SXM; it has {CheatSheet.bandwidth_ratio} of its memory bandwidth",
+     lambda t, share: t["TPU / H100"][0] < 0.5 and close(t["TPU / H100"][1], share)),
+    ("tbl-format-bits", "NVFP4 has an FP32 scale of the whole tensor besides",
+     lambda t: "NVFP4" in t.words("Format")),
+    ("tbl-peak-gpu", "INT8 of B300 and GB300 is a small fraction of that of B200 and GB200, and so is FP64 of the B300",
+     lambda t: t.named("B300")["INT8"][0] < 0.1 * t.named("B200")["INT8"][0] and t.named("GB300")["INT8"][0]
+         < 0.1 * t.named("GB200")["INT8"][0]),
+    ("tbl-per-watt", "An L4 leads an H100 in arithmetic and trails it in bytes",
+     lambda t: t.named("NVIDIA L4")["FP16"] > t.named("NVIDIA H100")["FP16"] and t.named("NVIDIA L4")["Memory"]
+         < t.named("NVIDIA H100")["Memory"]),
+    ("tbl-reached-all-reduce", "let the bus bandwidth exceed the wire",
+     lambda t: max(t.named("8 in DGX H100")["Best"]) > 450),
+    ("tbl-reached-others", "Across servers an all-to-all falls to the port; an all-gather, whose rings leave by all ports of a server, does not",
+     lambda t: t.where(Operation="all-to-all", Devices="80")["Best"][0] < 60 and min(t.where(Operation="all-gather",
+         Devices="16")["Best"]) > 100),
+    ("tbl-short-sums", "an engine's own all-reduce in a graph takes less than half of the shortest time that NCCL's tests had",
+     lambda t: min(t["8"]) < 7),
+    ("tbl-base-latency", "For NVLink no measurement of the wire was found",
+     lambda t: not any(word.startswith("NVLink") for word in t.words("From"))),
+    ("tbl-four-links", "A faster link needs larger messages, unless its latency falls as well",
+     lambda t: rises(by(t["Bandwidth"][1:3], t["Half"][1:3])) and t["Latency"][0] < t["Latency"][1]),
+    ("tbl-links-today", "differ in bandwidth by more than an order of magnitude",
+     lambda t: max(known(t["Bandwidth"])) > 10 * min(known(t["Bandwidth"]))),
+    ("tbl-as-sold", "in a torus one link of six",
+     lambda t: abs(t["One"][3] / 600 - 1 / 6) < 0.001),
+    ("tbl-tails", "A few slow requests fill a system",
+     lambda t: t.named("Slow")["Rate"] < t.named("Fast")["Rate"] and t.named("Slow")["In flight"]
+         > t.named("Fast")["In flight"]),
+    ("tbl-human", "If a register were a second away, an SSD would be more than a day away",
+     lambda t: t.named("Register")["Human"] == [1.0] and max((x for x, w in zip(t["Human"], t.words("Level"),
+         strict=True) if "SSD" in w)) > 86400),
+    ("tbl-properties", "From Hopper to Blackwell HBM and NVLink doubled; what is nearest to the arithmetic stayed, and so did PCIe",
+     lambda t: all(1.9 < number(row[6]) / number(row[3]) < 2.4 for row in t.rows if row[0].startswith(("HBM",
+         "Another GPU"))) and all(number(row[4]) < 1.2 * number(row[1]) for row in t.rows if row[0].startswith(("Registers",
+         "L1")))),
+    ("tbl-energy-movement", "Accounts of one energy differ far more for the caches of a GPU than for its DRAM",
+     lambda t: t.named("SRAM, 1 MB")["On an A100"][0] / t.named("SRAM, 1 MB")["7 nm"][0] > 4 * t.named("HBM2")["On an A100"][0]
+         / t.named("HBM2")["7 nm"][0]),
+    ("tbl-memories-today", "as for the energies of LPDDR5X, HBM3 and HBM4",
+     lambda t: all((isnan(e) for w, e in zip(t.words("Memory"), t["Energy"], strict=True) if re.match("LPDDR5X|HBM3\\b|HBM4\\b",
+         w)))),
+    ("tbl-average", "A few misses undo the cache of a CPU core, and slow a GPU by a far smaller factor",
+     lambda t: falls(t["Hit rate"]) and rises(t["in hits"]) and all(number(row[4]) < number(row[2])
+         for row in t.rows[1:])),
+    ("tbl-tiles", "HBM needs a larger tile than one SM holds",
+     lambda t: t.named("one SM")["From HBM"][0] < t.named("what the ridge")["From HBM"][0] == 989),
+    ("tbl-range", "The last column counts the powers of two",
+     lambda t: t.heads[-1] == "Powers of two"),
+    ("tbl-fp8-recipes", "How much an outlier spoils depends on who shares its scale",
+     lambda t: falls([t["Beside"][n] for n in (0, 2, 3, 5)])),
+    ("tbl-loss-gaps", "The largest gaps that were reported are in four bits",
+     lambda t: max(zip(t["Loss"], t.words("Factors"), strict=True), key=lambda p: -1 if isnan(p[0])
+         else p[0])[1] in ("NVFP4", "MXFP4")),
+    ("tbl-ridge-over-years", "Ridge points lie much closer together than peaks or bandwidths do",
+     lambda t: 2 * max(t["Ridge"]) / min(t["Ridge"]) < min(max(t[c]) / min(t[c]) for c in ("TFLOP/s",
+         "TB/s"))),
+    ("tbl-bytes", "Training takes several times the memory of serving",
+     lambda t: min(t["Model"][2:]) > 3 * max(t["Model"][:2])),
+    ("tbl-cached", "depends on the design of attention, not on the number of parameters",
+     lambda t: t.named("DeepSeek-V3")["Total"] > t.named("Llama 3.1 70B")["Total"] and t.named("DeepSeek-V3")["In BF16"]
+         < t.named("Llama 3.1 70B")["In BF16"]),
+    ("tbl-light", "Distance alone can use up the budget of a click",
+     lambda t: max(t["Round"]) >= 100),
+    ("tbl-other-flux", "Compiled, an image gets half of the peak; not compiled, far less",
+     lambda t: t.named("measured, compiled")["Share"] == [50] and t.named("measured, not")["Share"][0]
+         < 40),
+    ("tbl-reported-failures", "fails where the mean outweighs the deviation by",
+     lambda t: all(((m > lim) == (out != "right") for m, lim, out in zip(t["Mean"], t["Limit"], t.words("Outcome"),
+         strict=True)))),
+    ("tbl-ratio-errors", "is wrong by {FormatErrors.guaranteed} of a value at most where it is guaranteed, and by {FormatErrors.any_sign_relative} where it is not",
+     lambda t, sure, worst: close(max(t["complex64, relative"][:5]), sure) and close(max(t["complex64, relative"]),
+         worst)),
+    ("tbl-ratio-errors", "the last column is the largest number of samples refused at any one length",
+     lambda t: t.heads[-1] == "Refused"),
+    ("tbl-kernel-speed", "Compiling makes the recursion {KernelSpeed.least_compiled} to {KernelSpeed.most_compiled} times as fast; halving the bits then gains a factor of {KernelSpeed.most_compiled_gain} at most",
+     lambda t, least, most, bits: close(min(t["numba"]), least) and close(max(t["numba"]), most)
+         and close(max(t["complex64, numba"]), bits)),
+    ("tbl-measured-groups", "In the median, kernels and training are predicted best, serving least well",
+     lambda t: max(t.named("kernels")["Error"] + t.named("training")["Error"]) < t.named("collectives")["Error"][0]
+         < t.named("serving")["Error"][0]),
+    ("tbl-by-software", "the slowest against the expectation stand first",
+     lambda t: all(falls(t.where(Work=w)["Signed"]) for w in set(t.words("Work")))),
+    ("tbl-by-device", "Rows of GB300 in serving and TPU v7 are few",
+     lambda t: max((n for w, d, n in zip(t.words("Work"), [r[1] for r in t.rows], t["Rows"],
+         strict=True) if (w, d) == ("serving", "GB300") or d == "TPU v7")) < 15),
+    ("tbl-one-model", "small batches were slower than expected and large ones faster",
+     lambda t: all(t.where(Devices=d)["Error"][0] > 0 > t.where(Devices=d)["Error"][-1] for d in
+         set(t.words("Devices")))),
+    ("tbl-parts-decode", "Messages and the host, which the bound leaves out, are {PartsOfDecode.beside} of this step",
+     lambda t, share: close((t.named("all-reduces")["Share"][0] + t.named("the host")["Share"][0])
+         / 100, share)),
+    ("tbl-parts-training", "GEMMs below their peak are most of this step",
+     lambda t: t.words("Part")[0] == "GEMMs" and t["Share"][0] > 50),
+    ("tbl-closed-loops", "Dense models under vLLM and TensorRT-LLM are predicted to within {ClosedLoops.of_dense} in the median on every device; most mixtures, SGLang and racks less well",
+     lambda t, most: close(max((e for w, e in zip(t.words("Software"), t["Error"], strict=True) if
+         w in ("vLLM", "TensorRT-LLM"))) / 100, most) and sum((e > 10 for w, e in zip(t.words("Software"),
+         t["Error"], strict=True) if w.endswith("MoE"))) * 2 > sum(w.endswith("MoE") for w in t.words("Software"))),
+    ("tbl-peers", "On these rows `calc` is nearest",
+     lambda t: all(abs(number(row[3]) - 1) <= min(abs(v - 1) for v in known(map(number, row[4:])))
+         for row in t.rows)),
+    ("tbl-peer-loops", "Nobody is nearest for every engine",
+     lambda t: len({c <= a for c, a in pairs(t["calc, error"], t["aiconfigurator, error"])}) == 2),
+    ("tbl-fitted-numbers", "A few fitted numbers are judged by many other rows",
+     lambda t: max(t["Numbers"]) <= 5 and min(t["Other rows"]) > 10),
+    ("tbl-schemes", "Rounding errors reach half a step and no further, and if all values have the same sign, the asymmetric step is half as large",
+     lambda t: all((b <= a * 1.001 for a, b in pairs(t["Half"], t["Largest"]))) and abs(t["Step"][3]
+         / t["Step"][2] - 0.5) < 0.01),
+    ("tbl-groups", "Smaller groups buy accuracy with memory",
+     lambda t: falls(t["Group"]) and rises(t["Memory"]) and rises(t["SQNR"])),
+    ("tbl-bell", "The fewer bits there are, the more each is worth",
+     lambda t: rises([(a - b) / (m - n) for (m, a), (n, b) in zip(pairs(t["Bits"], t["One"]),
+         pairs(t["Bits"], t["One"])[1:], strict=False)])),
+    ("tbl-released-weights", "those of Kimi K2 and DeepSeek-V3 also hold scales of blocks, and those of DeepSeek-V3 the module",
+     lambda t: t.named("DeepSeek-V3")["Files"] > t.named("DeepSeek-V3")["Counted"]),
+    ("tbl-published-perplexity", "Eight bits cost little",
+     lambda t: every([r for r, b in zip(t["Rise"], t.words("Bits"), strict=True) if b.startswith("8/")],
+         lambda r: abs(r) < 5)),
+    ("tbl-published-tasks", "higher is better",
+     lambda t: middle([b - a for a, b in pairs(t["Before"], t["After"])]) < 0),
+    ("tbl-integer-float", "With one scale for all, integers are better on Gaussian data and floats beside an outlier; in blocks the two are close",
+     lambda t: t["Gaussian"][0] > t["Gaussian"][1] and t["Beside"][0] < t["Beside"][1] and (abs(t["Gaussian"][2]
+         - t["Gaussian"][3]) < 2) and (abs(t["Beside"][2] - t["Beside"][3]) < 2)),
+    ("tbl-format-by-batch", "both gain less than the bits promise",
+     lambda t: all((a / b < 2 for a, b in pairs(t["H100, BF16"], t["H100, FP8"]))) and all((a / b
+         < 32 / 9 for a, b in pairs(t["B200, BF16"], t["B200, NVFP4"])))),
+    ("tbl-batch", "Intensity follows the batch until inputs and outputs matter",
+     lambda t: every([f / w for w, f in pairs(t["By weights"], t["In full"])][:3], lambda x: x >
+         0.95) and t["In full"][-1] < 0.5 * t["By weights"][-1]),
+    ("tbl-quantized-roof", "If only the weights are narrow, a smaller batch reaches the ridge; if products are narrow too, the ridge returns to about where it was",
+     lambda t: all(falls([t[d][n] for n in range(3)]) for d in ("Ridge as a batch", "B200",
+         "MI355X")) and t["Ridge as"][3] == t["Ridge as"][0]),
+    ("tbl-network-roof", "Inside the domain the all-reduce of the block can hide behind its products; over one port per device it cannot",
+     lambda t: every(t["Slower"], lambda x: x <= 1) and every(t["over a port"], lambda x: x > 1)),
+    ("tbl-fusion", "Fusion pays if memory binds",
+     lambda t: t["Separate / fused"][1] > 2 > 1.2 > t["Separate / fused"][0] and falls(t["Intensity"])),
+    ("tbl-two-laws", "matters little to Gustafson and, on a large machine, is nearly everything to Amdahl",
+     lambda t: min(number(row[4]) for row in t.rows) > 90 and t["of ideal"][-1] < 5),
+    ("tbl-part", "A part that takes {PartOfStep.usual} of a step is worth {PartOfStep.usual_most} at most, however fast it becomes",
+     lambda t, share, most: close(t.named("20")["Part free"][0] - 1, most) and close(0.2, share)
+         and below(t["Part twice"], t["Part free"])),
+    ("tbl-fractions", "In two families of published runs the fraction did not grow with the machine",
+     lambda t: len(set(t.words("Run"))) == 2 and all(falls(t.named(run)["Serial"]) for run in set(t.words("Run")))),
+    ("tbl-loads", "Reasoning keeps a server writing, summaries keep it reading",
+     lambda t: t.named("reasoning")["Prefill"][0] == min(t["Prefill"]) and t.named("offline")["Prefill"][0]
+         == max(t["Prefill"])),
+    ("tbl-slots", "Answers slow down long before the slots run out",
+     lambda t: t["Answer"][1] > 1.5 * t["Answer"][0] and isnan(t["Find"][1])),
+    ("tbl-hits", "More is found of coding agents' prompts than of a chat service's",
+     lambda t: max((x for x, w in zip(t["Found"], t.words("Load"), strict=True) if w.startswith("chat")))
+         < min((x for x, w in zip(t["Found"], t.words("Load"), strict=True) if not w.startswith("chat")))),
+    ("tbl-tiers", "A session is expected back sooner from host memory than from disks, and from either much sooner than by computing",
+     lambda t: below(t["From host"], t["From disks"]) and all((ms < 1000 * s / 5 for ms, s in
+         pairs(t["From disks"], t["Computed"])))),
+    ("tbl-designed-service", "B200s need the fewest GPUs of these four; on A100s and H200s two pools need fewer than replicas that do both, on the others they do not",
+     lambda t: t.named("B200")["GPUs"][0] == min(t["GPUs"]) and len(t.rows) == 4 and all((("," in
+         w) == (d in ("A100", "H200")) for d, w in zip(t.words("GPU"), t.words("Replicas"), strict=True)))),
+    ("tbl-published-goodput", "too hopeful for limits of `Interactive`, and on most NVIDIA GPUs too cautious for the rest",
+     lambda t: middle(t.where(Scenario="Interactive")["Error, narrow"]) > 0 and middle([e for e, g,
+         s in zip(t["Error, narrow"], t.words("GPUs"), t.words("Scenario"), strict=True) if "MI3"
+         not in g and s != "Interactive"]) < 0),
+    ("tbl-fewer-bytes", "Smaller weights help one request, smaller caches help many",
+     lambda t: t["Gain"][1] > t["Gain"][2] and t["Gain of many"][2] > t["Gain of many"][1]),
+    ("tbl-serving-machines", "The bound says little of a token with one user or with a mixture",
+     lambda t: every([e / b for b, e in pairs(t.where(Batch="1")["Bound"], t.where(Batch="1")["Expected"])],
+         lambda x: x > 1.5)),
+    ("tbl-serving-loops", "Of {Loops.count} servers, {Loops.outside} lie outside their interval",
+     lambda t, count, outside: len(t.rows) == count and outside == sum(not number(row[4].split(" to ")[0])
+         <= quantity(number(row[5]), "ms").m_as("s") <= number(row[4].split(" to ")[1]) for row in
+         t.rows)),
+    ("tbl-tensor-degree", "Twice the GPUs make a token {TensorDegree.least_gain} to {TensorDegree.most_gain} faster, and each GPU writes less",
+     lambda t, least, most: falls(t["Measured"]) and falls(t["Rate"]) and (0.2 < least < most <
+         0.7)),
+    ("tbl-small-times", "The vendor's library stays far below the roofline of a Cortex-M4",
+     lambda t: every(t["Over"], lambda x: x > 3)),
+    ("tbl-small-times", "the rate that it reaches on the first network predicts the second, and flatters the rest",
+     lambda t: abs(t["Error"][1]) < 10 and every(t["Error"][2:], lambda e: e < -20)),
+    ("tbl-phone-decode", "In decode, a phone reaches about half of its bandwidth, a Jetson more",
+     lambda t: every(t.named("Snapdragon")["Share"], lambda s: 40 < s < 65) and t.named("Jetson")["Share"][0]
+         > max(t.named("Snapdragon")["Share"])),
+    ("tbl-memory-modes", "Training holds far more than the usual estimate counts",
+     lambda t: t.named("training")["FP32"][0] > 3 * t.named("all")["FP32"][0]),
+    ("tbl-precision-cost", "The next seed moves the accuracy more than any precision does",
+     lambda t: t.named("the next seed")["Changed, mean"][0] > max(known(t["Changed, most"][:-1]))),
+    ("tbl-accepted", "A tighter budget costs little accuracy",
+     lambda t: falls(t["Budget"]) and falls(t["Accuracy"]) and (t["Accuracy"][0] - t["Accuracy"][-1]
+         < 1)),
+    ("tbl-published-peaks", "is a floor, lower than what programs take by {VisualWakeWords.least_error} to {VisualWakeWords.largest_error}; the sum of all layers is always too high, for most of them by several times",
+     lambda t, least, most: close(-max(t["Peak against"]) / 100, least) and close(-min(t["Peak against"])
+         / 100, most) and below(t["Published"], t["All layers"])),
+    ("tbl-mixture-plans", "a rack, and servers with EP inside them, train a mixture about equally fast; EP across servers is expected to be far slower",
+     lambda t: t["Step"][1] < 1.15 * t["Step"][0] and t["Step"][2] > 1.5 * t["Step"][1]),
+    ("tbl-more-and-more", "The rate of a GPU falls with the tokens that it has in a step, and the expectation falls less steeply",
+     lambda t: falls(t["Measured"]) and t["Expected"][-1] / t["Expected"][0] > t["Measured"][-1] /
+         t["Measured"][0]),
+    ("tbl-training-runs", "Some runs took as long as the equation says, others half as long again",
+     lambda t: 0.99 < min(known(t["Ratio"])) < 1.1 and 1.4 < max(known(t["Ratio"])) < 1.65),
+    ("tbl-lever-precision", "A 16-bit format is as fast as its instructions",
+     lambda t: middle(t["BF16 with"]) > 1 and every([*t["BF16 without"], *t["FP16 without"]],
+         lambda s: s < 1)),
+    ("tbl-two-processes", "two processes on two cores reached none of them",
+     lambda t: below(t["Measured"], t["With"]) and below(t["With"], t["Amdahl"])),
+    ("tbl-offloading", "The host's memory, not the link, is the lower roof of offloading",
+     lambda t: t.named("memory of the host")["Time"] > t.named("link")["Time"]),
+    ("tbl-run-work", "match the work that reports quote, to within a percent or so, unless the reports count attention or recomputation too",
+     lambda t: all((abs(r - 1) < 0.015 or run.startswith("OPT") for run, r in zip(t.words("Run"),
+         t["Ratio"], strict=True)))),
+    ("tbl-published-steps", "the faster format reaches a smaller part of its larger peak",
+     lambda t: t["Of the peak"][1] < t["Of the peak"][0] and t["Useful"][1] > t["Useful"][0]),
+    ("tbl-tokens-to-hide", "A faster device at the same ports needs more tokens to hide its gradients; a rack of GB300s, which is one domain, needs fewer than servers of B200s",
+     lambda t: below(t.named("NVIDIA DGX H100")["Dense"], t.named("NVIDIA DGX B200")["Dense"]) and
+         below(t.named("NVIDIA GB300")["Dense"], t.named("NVIDIA DGX B200")["Dense"])),
+    ("tbl-model-parts", "Most of a transformer consists of feed-forward networks; of the hybrid in the last row they are less than attention and states",
+     lambda t: every(t.ratios("Feed-forward", "Total")[:-1], lambda s: s > 0.5) and t["Feed-forward"][-1]
+         < t["Attention"][-1]),
+    ("tbl-matmuls", "prefill is compute-bound except for its scores and weighted values, and decode is memory-bound",
+     lambda t: all(((p < 295) == w.startswith(("scores", "weighted")) for w, p in zip(t.words("Product"),
+         t["Prefill"], strict=True))) and every([*t["One decode"], *t["Many decodes"]], lambda i:
+         i < 295)),
+    ("tbl-kv-cache", "The cache varies by a factor of {Caches.ratio} between models, and does not follow their size",
+     lambda t, ratio: close(max(t["Two bytes"]) / min(t["Two bytes"]), ratio)),
+    ("tbl-kept", "depends more on the kinds of layers than on the model's size",
+     lambda t: t.named("DeepSeek-V3")["Long"] < t.named("Gemma 3 27B")["Long"]),
+    ("tbl-activations", "whole layers are recomputed last",
+     lambda t: t.words("What")[-1] == "recompute whole layers"),
+    ("tbl-generations", "the ridge point nearly doubled from the A100 to the H100 and has risen little above that since, and the H200's faster memory lowered it; in the narrowest format it rose further",
+     lambda t: 1.8 < t["Ridge, two"][2] / t["Ridge, two"][1] <= 2 and t["Ridge, two"][3] < t["Ridge, two"][2]
+         and (max(t["Ridge, two"]) < 1.1 * t["Ridge, two"][2]) and (max(t["Ridge, narrowest"]) > t["Ridge, narrowest"][2])),
+    ("tbl-conventions", "The divisor decides whether the largest value comes back",
+     lambda t: rises(t["Divisor"]) and rises(t["Error"]) and (t["Error"][0] == 0)),
+    ("tbl-sandia", "obey it, once the right fraction is used",
+     lambda t: below([s / 100 for s in t["Serial, of the serial"]], [1 / x for x in t["Speedup"]])),
+    ("tbl-sandia", "Three programs on the same machine",
+     lambda t: len(t.rows) == 3),
+]
+# fmt: on
+
+
+FigureClaim = tuple[str, str, Callable[[Callable[[str], float]], bool]]
+
+# Of figures: the module, words of its caption, and what the drawn values must hold.
+# fmt: off
+FIGURE_CLAIMS: list[FigureClaim] = [
+    ("measured_all_reduce", "takes an array of tens or hundreds of megabytes (the dots)",
+     lambda v: 10000.0 < v("0 dots least x") < v("0 dots most x") < 1000000.0),
+    ("cost_per_token", "A larger batch makes a token cheaper",
+     lambda v: all(v(f'0 line blue{n} last y') < v(f'0 line blue{n} first y') / 5 for n in ("",
+         ".2", ".3"))),
+    ("rent_or_buy", "Buying pays for machines that are busy, and that are kept for a long time",
+     lambda v: 100 > v("0 dots ink x") > v("0 dots ink.2 x") > v("0 dots ink.3 x")),
+    ("drafts_by_batch", "Time outside the kernels shrinks the gain long before arithmetic does",
+     lambda v: v("0 dots blue first y") < 0.8 * v("0 line blue first y") and v("0 line blue last y") > 1),
+    ("expert_width", "Published rates lie near the expected curves",
+     lambda v: all(0.6 < v(f'0 dots red{n} y') / v("0 line blue.2 most y") < 1.25 for n in ("",
+         ".2", ".3"))),
+    ("working_set", "Bandwidth depends on how much memory you touch at once",
+     lambda v: v("0 line ink first y") > 5 * v("0 line ink last y")),
+    ("cost_of_distance", "Away from the arithmetic latency and energy rise and bandwidth falls",
+     lambda v: v("0 line red first x") < v("0 line red last x") and v("1 line red first x") > v("1 line red last x")
+         and (v("2 line red first x") < v("2 line red last x"))),
+    ("long_sums", "Where a sum is kept decides its error, and so does how it is added",
+     lambda v: v("0 line orange last y") > v("0 line green last y") > v("0 line purple last y") >
+         v("0 line ink last y")),
+    ("resolvent_error", "the textbook form fails in every format, and the ratio form is good in complex64 at any length",
+     lambda v: max(v("0 line orange last x"), v("0 line purple last x")) < v("0 line ink.2 last x")
+         == 4096),
+    ("kernel_roofline", "A single row stays close below the roof of its chain, many rows below that of the divider; neither comes near the memory's",
+     lambda v: 0.5 < v("0 dots purple.4 y") / v("0 line orange.2 first y") < 1 and 0.5 < v("0 dots purple.3 y")
+         / v("0 line green first y") < 1 and (v("0 dots purple.3 y") < 0.65 * v("“memory, # GB/s”")
+         / 2)),
+    ("published_training", "what lies beyond the axis is drawn at its edge",
+     lambda v: v("panels") == 2),
+    ("batch_size", "up to a dot where memory is full",
+     lambda v: v("0 line red.2 last x") < v("0 line red last x")),
+    ("waiting", "How busy a server may be depends on how many servers share its queue",
+     lambda v: v("0 dots orange x") < v("0 dots blue x") < v("0 dots green x")),
+    ("goodput_by_load", "Goodput follows the load, then collapses",
+     lambda v: v("0 line blue last y") < 0.5 * v("0 line blue most y") and v("0 line orange last y")
+         < 0.5 * v("0 line orange most y")),
+    ("service_frontier", "Tighter limits cost GPU time, at first little and then much",
+     lambda v: all(v(f'0 line {c} first x') < v(f'0 line {c} last x') and v(f'0 line {c} first y')
+         > 2 * v(f'0 line {c} last y') for c in ("orange", "blue", "green", "purple"))),
+    ("step_parts", "Memory limits the batch before arithmetic binds, until the bytes are halved",
+     lambda v: v("1 line red 2 x") < v("1 line red last x")),
+    ("serving_frontier", "Four roofs bound the frontier",
+     lambda v: v("0 line ink x") < v("0 line ink.2 x")),
+    ("sparse_storage", "The smaller the element, the later sparse storage pays; a bitmask pays long before CSR",
+     lambda v: v("0 dots orange x") < v("1 dots orange x") < v("2 dots orange x") and all(5 * v(f'{panel} dots blue x')
+         < v(f'{panel} dots orange x') + 1 for panel in range(3))),
+    ("sweep_accuracy", "Fine-tuning gives back nearly all that pruning took",
+     lambda v: all(v(f'{p} line blue first y') - v(f'{p} line blue last y') < 0.1 * (v(f'{p} line orange first y')
+         - v(f'{p} line orange last y')) for p in (0, 1))),
+    ("training_time", "the batch is used up before the network becomes the limit",
+     lambda v: v("0 line red last x") < v("0 dots blue x")),
+    ("decode_intensity", "A batch lifts the weights to the ridge point, but never the cache",
+     lambda v: v("0 dots ink x") > 295 and max(v(f'0 line red{n} last y') for n in ("", ".2",
+         ".3")) < v("0 line blue y")),
+    ("useful_time", "at scale, with fast storage, they cost most of the time that is lost",
+     lambda v: v("1 line green last y") > 80 > v("1 line red last y")),
+    ("memory_schedule", "Peak memory is decided near the start of a network",
+     lambda v: v("0 bar blue end x") < 5 and v("0 bar blue end y") > v("0 bar orange.13 end y")),
+    ("lever_memory", "once three levers are pulled",
+     lambda v: v("0 bar orange.4 end x") < v("0 line red x") < v("0 bar orange.3 end x")),
+    ("training_memory", "to make a model fit, divide both",
+     lambda v: v("0 bar ink.4 end x") > v("0 line red x") > v("0 bar ink.8 end x")),
+]
+# fmt: on

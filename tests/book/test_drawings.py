@@ -1,0 +1,104 @@
+"""Every figure draws what its alt text and its caption say, in the units of its axes."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.book.drawings import Drawing, Value, drawing
+from tests.book.numbers import Number, numbers
+from tests.book.rendered import REPOSITORY
+from tests.book.statements import statements
+from tests.rows import each_row
+
+pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
+
+FILE = REPOSITORY / "tests" / "figures.toml"
+READINGS: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
+AT = re.compile(r"(\d+ line \S+) y at (\S+)")
+MOVES = re.compile(r"\b(rise|climb|grow|fall|drop)s? from (?:about )?$")
+
+
+def told(figure: str) -> dict[str, str]:
+    """The alt text and the caption of a figure, by their kind."""
+    return {s.kind: s.text for s in statements() if s.figure == figure}
+
+
+def problems(figure: str, drawn: Drawing, alt: str, caption: str) -> list[str]:
+    """Each way in which a drawing and its words disagree, as a sentence."""
+    place = f"figures/{figure}.py"
+    reading = READINGS[figure]
+    found = []
+    if (axes := drawn.axes()) != reading["axes"]:
+        found.append(f"{place} draws on axes {axes}; tests/figures.toml has {reading['axes']}")
+    words = f"{alt} {caption}".lower()
+    if ("log-log" in words or "logarithmic" in words or "log axis" in words) != drawn.is_log:
+        found.append(f"{place} and its words disagree on whether an axis is logarithmic")
+    given, wanted = list(numbers(alt)), reading["numbers"]
+    if len(given) != len(wanted):
+        found.append(
+            f"{place} tells {len(given)} numbers in alt(), and tests/figures.toml names what"
+            f" {len(wanted)} of them are in the drawing"
+        )
+        return found
+    values = drawn.values()
+    for number, name in zip(given, wanted, strict=True):
+        if name != "-" and not is_drawn(number, name, drawn, values):
+            around = alt[max(0, number.start - 40) : number.start + len(number.printed)]
+            value = values.get(name)
+            fits = [key for key, v in values.items() if number.is_close(v.value, v.unit)]
+            found.append(
+                f"{place} says in alt() “… {around}”, and draws as “{name}”"
+                f" {f'{value.value:.6g} {value.unit}' if value else 'nothing'}; it is drawn as"
+                f" {fits[:8] or 'nothing'}"
+            )
+    for first, second in pairwise(given):
+        moves = MOVES.search(alt[: first.start])
+        between = alt[first.start + len(first.printed) : second.start]
+        if not moves or not re.fullmatch(r" to (?:about )?", between):
+            continue
+        if (first.value < second.value) == (moves[1] in ("fall", "drop")):
+            found.append(f"{place} says “{moves[0]}{first.printed} to {second.printed}”")
+    return found
+
+
+def is_drawn(number: Number, name: str, drawn: Drawing, values: dict[str, Value]) -> bool:
+    if on_line := AT.fullmatch(name):
+        return number.is_close(drawn.at(on_line[1], float(on_line[2])), number.unit)
+    return name in values and number.is_close(values[name].value, values[name].unit)
+
+
+@pytest.mark.parametrize("figure", READINGS)
+def test_a_figure_draws_what_it_says(figure: str) -> None:
+    words = told(figure)
+    assert not problems(figure, drawing(figure), words["alt text"], words.get("caption", ""))
+
+
+def test_every_figure_is_read() -> None:
+    drawn = {statement.figure for statement in statements() if statement.figure}
+    assert drawn == set(READINGS), "tests/figures.toml names what each drawn figure draws"
+
+
+def test_most_numbers_of_alt_texts_are_drawn() -> None:
+    names = [name for reading in READINGS.values() for name in reading["numbers"]]
+    assert names.count("-") < 0.2 * len(names)
+
+
+def test_a_number_is_read_with_its_unit_and_its_last_digit() -> None:
+    with each_row() as row:
+        for text, value, step, unit in (
+            ("45 000 ns", 45000, 1000, "ns"),
+            ("1.2 × 10⁻⁷ of it", 1.2e-7, 1e-8, ""),
+            ("of 7 billion parameters", 7e9, 1e9, "parameters"),
+            ("−5.0%", -5, 0.1, "%"),
+            ("ends at 65 504.", 65504, 1, ""),
+        ):
+            with row(text):
+                (number,) = numbers(text)
+                assert (number.value, number.unit) == (pytest.approx(value), unit)
+                assert number.step == pytest.approx(step)
+    assert not list(numbers("Llama 3.1 70B on an H100 in FP8"))
