@@ -11,20 +11,23 @@ by a pass of its own and each prompt whole; where drafts or a prefix cache would
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial, reduce
+from heapq import nlargest
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.software import UNKNOWN
+from calc.core.arrays import numpy
 from calc.core.citations import citation
-from calc.core.elementwise import divisors
+from calc.core.elementwise import divisors, floor, maximum, minimum, where
 from calc.core.errors import InputError
-from calc.core.report import Reported, Table, values
+from calc.core.report import Reported, Table
 from calc.core.units import Quantity, quantity
 from calc.published import closed_loops, collectives, conditions, predict, serving, training
 from calc.published.claims import FIGURES, TIMES, Claim, load, read
@@ -41,6 +44,9 @@ SMALLEST = "4 bit"  # of weights, and of caches: no claim can say less
 MANY = 2.0**20  # tokens of prompts that are read together, so that weights cost nothing
 EASIEST = {"dtype_weights": SMALLEST, "dtype_kv": SMALLEST, "vocab": 1.0}  # where it is not said
 PREFILL = serving.PREFILL.fullmatch  # of what a row measured
+VARIED = ("input_len", "output_len", "batch")  # numbers of which many claims are checked at once
+UNREAD = ("id", "notes", "confidence", "source_key")  # of a claim
+GIB = 2.0**30  # bytes
 ROWS, SHOWN = 40, 3  # published rows that a claim stands among, and that are printed
 NEAREST = "Nearest published rows"
 FASTER, LARGER = 3.0, 4.0  # than a claim's a row's memory, and its model, may be, and as much less
@@ -88,7 +94,7 @@ class Held:
     @property
     def possible(self) -> bool:
         """Whether it keeps the bound, by the digits to which figures are printed."""
-        return self.share <= 1 + ROUNDING
+        return _is_possible(self.share)
 
     def of(self, value: float) -> Quantity:
         """A value in the unit of the figure."""
@@ -167,8 +173,8 @@ class Check(Reported):
         if "output" in figures and "batch" in unsaid:
             one = replace(row, conditions=row.conditions | {"batch": 1.0})
             held = _serving(replace(self.claim, row=one), self.machine)
-            alone = next(figure for figure in held if figure.name == "output")
-            unsaid["batch"] += f"; one alone writes {alone.of(alone.bound)} at most"
+            alone = next(figure.most for figure in held if figure.name == "output")
+            unsaid["batch"] += f"; one alone writes {quantity(alone, FIGURES['output'][1])} at most"
         return list(unsaid.values())
 
     @cached_property
@@ -269,23 +275,28 @@ class Check(Reported):
 class Checks(Reported):
     """The claims of a file, with those that cannot be checked and why."""
 
-    checked: Mapping[str, Check]
+    shares: Mapping[str, float]
+    """Of each claim, its figure that is nearest to its bound over that: above one it cannot be."""
+    hardest: Mapping[str, Check]
+    """The claims that are nearest to their bounds, or beyond them, the furthest first."""
     refused: Mapping[str, str]
 
     @cached_property
     def title(self) -> list[str]:
         """How many are possible, impossible and not checked."""
-        possible = sum(check.possible for check in self.checked.values())
-        counts = f"{possible} possible, {len(self.checked) - possible} impossible"
+        possible = sum(map(_is_possible, self.shares.values()))
+        counts = f"{possible} possible, {len(self.shares) - possible} impossible"
         return [f"{counts}, {len(self.refused)} not checked", ""]
 
     @cached_property
     def tables(self) -> list[Table]:
         """The claims nearest to their bounds, or beyond them."""
-        ranked = sorted(self.checked.items(), key=lambda item: -item[1].hardest.share)
         head = ("claim", "claim over bound", "")
-        lines = [(name, f"{check.hardest.share:.2f}", check.hardest.by) for name, check in ranked]
-        return [Table([head, *lines[:WORST]])] if lines else []
+        lines = [
+            (name, f"{check.hardest.share:.2f}", check.hardest.by)
+            for name, check in self.hardest.items()
+        ]
+        return [Table([head, *lines])] if lines else []
 
     @cached_property
     def sentences(self) -> dict[str, list[str]]:
@@ -296,9 +307,9 @@ class Checks(Reported):
     @cached_property
     def facts(self) -> dict[str, Any]:
         """A row for each claim."""
-        rows = [
-            {"claim": name, **values(check, "possible"), "share_of_bound": check.hardest.share}
-            for name, check in self.checked.items()
+        rows: list[dict[str, Any]] = [
+            {"claim": name, "possible": _is_possible(share), "share_of_bound": share}
+            for name, share in self.shares.items()
         ]
         rows += [{"claim": name, "reason": reason} for name, reason in self.refused.items()]
         return {"rows": rows}
@@ -316,14 +327,73 @@ def check_file(path: Path | str, about: str = "") -> Check | Checks:
             return check(claim, f"{beside} {about}".strip())
         except InputError as reason:
             raise InputError(f"{path}: {reason}") from None
-    checked, refused = {}, {}
+    alike: dict[tuple[Any, ...], dict[str, Claim]] = {}
+    given, refused, arrays = {}, {}, find_spec("numpy") is not None
+    found: dict[str, float] = {}
     for place, (claim, beside) in enumerate(claims, 2):  # as an editor counts its lines
-        name = f"{path}:{place}"
+        name, said = f"{path}:{place}", f"{beside} {about}".strip()
         try:
-            checked[name] = verdict(claim, f"{beside} {about}".strip())
+            understood = read(claim, said)
         except InputError as reason:
             refused[name] = str(reason)
-    return Checks(checked, refused)
+            continue
+        given[name] = claim, said
+        kind = _kind(understood) if arrays else (name,)
+        alike.setdefault(kind, {})[name] = understood
+    for several in alike.values():
+        try:
+            found |= zip(several, _shares([*several.values()]), strict=True)
+        except InputError as reason:
+            refused |= dict.fromkeys(several, str(reason))
+    shares = {name: found[name] for name in given if name in found}
+    worst = nlargest(WORST, shares, key=lambda name: shares[name])
+    hardest = {name: verdict(*given[name]) for name in worst}
+    return Checks(shares, hardest, {name: refused[name] for name in sorted(refused, key=_place)})
+
+
+def _place(name: str) -> int:
+    return int(name.rpartition(":")[2])
+
+
+def _is_possible(share: float) -> bool:
+    """Whether a share of a bound keeps it, by the digits to which figures are printed."""
+    return share <= 1 + ROUNDING
+
+
+def _kind(claim: Claim) -> tuple[Any, ...]:
+    """What claims have in common that differ in numbers alone, whose arrays are checked as one."""
+    row = claim.row
+    several = VARIED if row.group == "serving" else ()
+    said = [
+        (name, None if name in several and row.number(name) else value)
+        for name, value in row.conditions.items()
+        if name not in UNREAD
+    ]
+    flags = claim.drafts, claim.reuses, claim.offloads
+    return (row.group, *claim.figures, *flags, *map(str, said))
+
+
+def _shares(claims: Sequence[Claim]) -> Sequence[float]:
+    """Of each of several claims of a kind the largest of its shares of its bounds."""
+    first = claims[0]
+
+    def together(numbers: Iterable[float]) -> Any:
+        listed = list(numbers)
+        return listed[0] if len(listed) == 1 else numpy.array(listed)
+
+    figures = {name: together(claim.figures[name] for claim in claims) for name in first.figures}
+    varied = {
+        name: together(claim.row.number(name) for claim in claims)
+        for name in VARIED
+        if first.row.group == "serving" and first.row.number(name)
+    }
+    said = replace(first.row, conditions={**first.row.conditions, **varied}, measured=figures)
+    bounds = _bounds(replace(first, row=said))
+    shares = [where(bound.counts, bound.share, 0.0) for bound in bounds]
+    largest = shares[0] * numpy.ones(len(claims)) if len(claims) > 1 else shares[0]
+    for share in shares[1:]:
+        largest = maximum(largest, share)
+    return [largest] if len(claims) == 1 else largest.tolist()
 
 
 def check(claim: str | Mapping[str, Any], about: str = "") -> Check:
@@ -344,25 +414,56 @@ def check(claim: str | Mapping[str, Any], about: str = "") -> Check:
 def verdict(claim: str | Mapping[str, Any], about: str = "") -> Check:
     """A claim beside its bounds, of which published rows are not yet asked."""
     understood = read(claim, about)
-    machine = conditions.machine(understood.row)
+    held = tuple(
+        Held(bound.name, bound.claimed, bound.most, *bound.told())
+        for bound in _bounds(understood)
+        if bound.counts
+    )
+    return Check(understood, conditions.machine(understood.row), held)
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A figure beside its bound, or those of several claims, and what tells of it in words."""
+
+    name: str
+    claimed: Any
+    most: Any
+    told: Callable[[], tuple[str, str]]
+    """What the bound is made of, and what would make it possible all the same."""
+    counts: Any = True
+    """Whether it holds anything back."""
+
+    @property
+    def share(self) -> Any:
+        """The claim over the bound."""
+        return self.most / self.claimed if self.name in TIMES else self.claimed / self.most
+
+
+def _bounds(claim: Claim) -> list[_Bound]:
+    """The bounds of a claim; of several that differ in numbers alone, arrays."""
+    machine = conditions.machine(claim.row)
     holds = {"serving": _serving, "training": _training, "collective": _collective}
-    held = tuple(holds[understood.row.group](understood, machine))
-    if all(figure.name == "memory" for figure in held):
-        raise InputError(
-            f"of {', '.join(understood.figures)} alone no bound is known; a rate is needed"
-        )
-    return Check(understood, machine, held)
+    found = list(holds[claim.row.group](claim, machine))
+    if all(bound.name == "memory" for bound in found):
+        raise InputError(f"of {', '.join(claim.figures)} alone no bound is known; a rate is needed")
+    return found
 
 
-def _serving(claim: Claim, machine: Machine) -> Iterator[Held]:
-    figures = claim.figures
-    if {"output", "tpot"} <= figures.keys() and (users := claim.row.number("batch")):
-        # Little's law
-        by = f"each of {users:.0f} users writes a token in {quantity(figures['tpot'], 's')}"
-        yield Held("output", figures["output"], users / figures["tpot"], by)
-    yield from _too_large(claim, machine)
-    for limit in _limits(claim, machine):
-        yield _served(claim, limit)
+def _serving(claim: Claim, machine: Machine) -> Iterator[_Bound]:
+    figures, users = claim.figures, claim.row.number("batch")
+    if {"output", "tpot"} <= figures.keys() and users is not None:
+
+        def told() -> tuple[str, str]:
+            each = quantity(figures["tpot"], "s")
+            return f"each of {users:.0f} users writes a token in {each}", ""
+
+        yield _Bound("output", figures["output"], users / figures["tpot"], told)  # Little's law
+    served = _job(claim, machine)
+    yield from _too_large(claim, served.job)
+    for limit in _limits(claim, served):
+        most, _ = limit.bound(without=limit.hidden)
+        yield _Bound(limit.name, limit.claimed, most, partial(_told, limit))
 
 
 def _job(claim: Claim, machine: Machine) -> serving.Served:
@@ -377,141 +478,150 @@ def _job(claim: Claim, machine: Machine) -> serving.Served:
     return served
 
 
-def _too_large(claim: Claim, machine: Machine) -> Iterator[Held]:
-    """What the weights and one sequence take of each device, where it has no place for them.
-
-    Of what is trained the weights alone count, which may be frozen in few bits and shared out.
-    """
+def _too_large(claim: Claim, job: Job) -> Iterator[_Bound]:
+    """What the weights and one sequence take of each device, where it has no place for them."""
     row = claim.row
     if claim.offloads or row["offloaded_layers"] or row["activation_cpu_offload"]:
         return
-    lengths = (int(row.number(name) or 1) for name in ("input_len", "output_len"))
-    if row.group == "training":
-        claim = replace(claim, row=replace(row, conditions=row.conditions | OF_TRAINED))
-    memory = _memory(_job(claim, machine).job, sum(lengths))
-    if memory.lacks is None:
-        return
-    job = memory.start.job
+    prompt, answer = (row.number(name) for name in ("input_len", "output_len"))
+    context = floor(1.0 if prompt is None else prompt) + floor(1.0 if answer is None else answer)
+    memory = _memory(job)
     found, weights = memory.visible, memory.parts[0].memory
-    needed = found + memory.lacks.missing
-    what = f"the weights alone take {weights}"
-    if weights <= found:
-        what = (
-            f"the weights take {weights}, and with a sequence of {memory.context} tokens {needed}"
-        )
-    each = "each device" if job.layout.devices > 1 else "the device"
-    by = f"memory: {what} of {each}, which has {found}"
-    less = "" if row["dtype_weights"] else "weights are in fewer bits, or "
-    unless = f"{less}part of it lies in the host's memory, which has to be said"
-    yield Held("memory", float(needed.m_as("GiB")), float(found.m_as("GiB")), by, unless)
+    taken = memory.start.taken(context)
+    needed = (found - memory.caches).m_as("GiB") + taken / GIB
+
+    def told() -> tuple[str, str]:
+        what = f"the weights alone take {weights}"
+        if weights <= found:
+            whole = quantity(float(needed), "GiB")
+            what = (
+                f"the weights take {weights}, and with a sequence of {context:.0f} tokens {whole}"
+            )
+        each = "each device" if job.layout.devices > 1 else "the device"
+        less = "" if row["dtype_weights"] else "weights are in fewer bits, or "
+        unless = f"{less}part of it lies in the host's memory, which has to be said"
+        return f"memory: {what} of {each}, which has {found}", unless
+
+    most = float(found.m_as("GiB"))
+    yield _Bound("memory", needed, most, told, taken > memory.caches.m_as("byte"))
 
 
-def _memory(job: Job, context: int) -> Memory:
+def _memory(job: Job) -> Memory:
     """What devices hold of weights and sequences alone, by a program that takes nothing."""
-    return device_memory.of(replace(job, software=UNKNOWN), context, shared=True)
+    return device_memory.of(replace(job, software=UNKNOWN), 1, shared=True)
 
 
 @dataclass(frozen=True)
 class _Limit:
-    """A figure of serving and the step that it needs."""
+    """A figure of serving and the step that it needs; of several claims, arrays."""
 
     name: str
-    claimed: float
+    claimed: Any
     job: Job
     load: Tokens
-    counted: float
+    counted: Any
     """How many of what it counts are in such a step."""
     bare: bool = False
     """Whether prompts are of no length, so that only what each of their tokens takes counts."""
+    hidden: str = ""
+    """The part that drafts do without."""
 
-    def bound(self, load: Tokens | None = None, without: str = "") -> tuple[float, str]:
-        """The most, or of a time the least, that is possible, and the part that takes longest."""
+    def bound(self, load: Tokens | None = None, without: str = "") -> tuple[Any, Any]:
+        """The most, or of a time the least, that is possible, and the seconds of its step."""
+        times = (time for part, time in self.parts(load).items() if part != without)
+        seconds: Any = reduce(maximum, times)
+        return (seconds if self.name in TIMES else self.counted / seconds), seconds
+
+    def parts(self, load: Tokens | None = None) -> dict[str, Any]:
+        """Seconds of each part of the step."""
         load = load or self.load
         parts = serving.least_parts(self.job, load)
         if self.bare:
             parts |= {"memory": 0.0, "compute": parts["compute"] - self._outputs(load)}
-        part, seconds = max((time, part) for part, time in parts.items() if part != without)[::-1]
-        return (seconds if self.name in TIMES else self.counted / seconds), part
+        return parts
 
-    def _outputs(self, load: Tokens) -> float:
+    def _outputs(self, load: Tokens) -> Any:
         """Seconds that take what of a prompt's last token alone is computed."""
         vocabulary = [each for each in self.job.model.matrices if each.name == "vocabulary"]
         work = sum(2 * matrix.parameters for matrix in vocabulary)
-        return float(work * load.prompts / self.job.peak.m_as("FLOP/s"))
+        return work * load.prompts / self.job.peak.m_as("FLOP/s")
 
 
-def _limits(claim: Claim, machine: Machine) -> Iterator[_Limit]:
+def _limits(claim: Claim, served: serving.Served) -> Iterator[_Limit]:
     """Each figure with the step that is the easiest of all that the claim allows.
 
     What dropping a condition changes must only make it easier: lengths of prompts and answers, and
     how many run at once, each work one way for one figure and another way for another.
     """
     row, figures = claim.row, claim.figures
-    served = _job(claim, machine)
     prompt, answer, users = (row.number(name) for name in ("input_len", "output_len", "batch"))
-    reads, writes = prompt or 1.0, answer or 1.0
-    at_once = users or math.inf
-    running = 1.0  # of whom others wait for their first token
+    reads, writes = (1.0 if length is None else length for length in (prompt, answer))
+    at_once = math.inf if users is None else users
+    running: Any = 1.0  # of whom others wait for their first token
     if "tpot" in figures and "output" in figures:  # Little's law
-        running = at_once = max(1.0, figures["output"] * figures["tpot"])
-    elif users and {"ttft", "tpot"} <= figures.keys():
+        running = at_once = maximum(1.0, figures["output"] * figures["tpot"])
+    elif users is not None and {"ttft", "tpot"} <= figures.keys():
         cycle = writes * figures["tpot"]
-        running = max(1.0, users * cycle / (figures["ttft"] + cycle))
+        running = maximum(1.0, users * cycle / (figures["ttft"] + cycle))
     steady = Tokens()
-    if answer or "output" in figures:
-        steady = _steady(served.job, at_once, reads if answer else 0.0, answer or 1.0)
-        steady = replace(steady, reading=0.0) if claim.reuses or not answer else steady
-    written = float(steady.writing)
+    if answer is not None or "output" in figures:
+        read_too = 0.0 if answer is None or claim.reuses else reads
+        before = 0.0 if answer is None else reads
+        steady = _steady(served.job, at_once, before, writes, read_too)
+    written = steady.writing
     read = Tokens(reading=reads * MANY, prompt=reads)
-    few = Tokens(reading=reads * users, prompt=reads) if users and prompt else read
-    of_prompts = (few, float(few.reading), not prompt)
-    total, requests = (read, float(read.reading), not prompt), (read, MANY, False)
-    if answer:
+    bare = prompt is None
+    few = read if bare or users is None else Tokens(reading=reads * users, prompt=reads)
+    of_prompts = (few, few.reading, bare)
+    total: tuple[Tokens, Any, bool] = (read, read.reading, bare)
+    requests: tuple[Tokens, Any, bool] = (read, MANY, False)
+    if answer is not None:
         requests = (steady, written / writes, False)
-    if answer and prompt:
-        total = (steady, written * (1 + reads / writes), False)
+        total = total if bare else (steady, written * (1 + reads / writes), False)
+    context = reads + writes / 2
     loads = {  # of each figure, how many of what it counts are in it, and whether it is bare
         "output": (steady, written, False),
         "requests": requests,
         "total": total,
         "input": of_prompts,
-        "user": (Tokens(users or 1.0, reads + writes / 2), 1.0, False),
-        "tpot": (Tokens(running, reads + writes / 2), 1.0, False),
+        "user": (Tokens(1.0 if users is None else users, context), 1.0, False),
+        "tpot": (Tokens(running, context), 1.0, False),
         "ttft": (Tokens(reading=reads, prompt=reads), 1.0, False),
     }
     for name, value in figures.items():
         load, counted, bare = loads[name]
-        yield _Limit(name, value, served.easiest(load), load, counted, bare)
+        hidden = "memory" if claim.drafts and load.writes else ""
+        yield _Limit(name, value, served.easiest(load), load, counted, bare, hidden)
 
 
-def _steady(job: Job, at_once: float, prompt: float, answer: float) -> Tokens:
+def _steady(job: Job, at_once: Any, prompt: Any, answer: Any, read: Any) -> Tokens:
     """As many sequences as run at once and as memory holds, beside their share of prompts."""
-    context = max(1.0, prompt + answer / 2)
-    batch = min(at_once, max(1.0, float(_memory(job, 1).batch_of(context))))
-    return Tokens(batch, context, batch * prompt / answer, max(1.0, prompt))
+    context = maximum(1.0, prompt + answer / 2)
+    batch = minimum(at_once, maximum(1.0, 1.0 * _memory(job).batch_of(context)))
+    return Tokens(batch, context, batch * read / answer, maximum(1.0, prompt))
 
 
-def _served(claim: Claim, limit: _Limit) -> Held:
-    """A figure of serving beside the longest part of the step that it needs."""
-    load, name = limit.load, limit.name
-    drafts = claim.drafts and load.writes
-    most, part = limit.bound(without="memory" if drafts else "")
-    seconds = most if name in TIMES else limit.counted / most
-    figure = Held(name, limit.claimed, most, _by(limit.job, part, seconds, load))
-    if figure.possible:
-        return figure
+def _told(limit: _Limit) -> tuple[str, str]:
+    """What a bound is made of, and what would make a claim beyond it possible all the same."""
+    load, name, parts = limit.load, limit.name, limit.parts()
+    most, seconds = limit.bound(without=limit.hidden)
+    part = next(part for part, time in parts.items() if time == seconds and part != limit.hidden)
+    by = _by(limit.job, part, seconds, load)
+    held = Held(name, limit.claimed, most, by)
+    if held.possible:
+        return by, ""
 
     def would_do(easier: Tokens, without: str = "") -> bool:
-        return replace(figure, bound=limit.bound(easier, without)[0]).possible
+        return replace(held, bound=limit.bound(easier, without)[0]).possible
 
     unless = []
     if part == "memory" and load.writes and would_do(load, "memory"):
-        unless.append(f"a pass writes {figure.share:.2g} tokens or more of a sequence, by drafts")
+        unless.append(f"a pass writes {held.share:.2g} tokens or more of a sequence, by drafts")
     if load.reads and would_do(replace(load, reading=1e-9 * load.reading)):
         unless.append("most of the prompts come from a prefix cache")
     if name in ("user", "tpot") and would_do(replace(load, writing=1.0)):
         unless.append(f"requests wait, so that fewer than {load.writing:.0f} run at once")
-    return replace(figure, unless=" or ".join(unless))
+    return by, " or ".join(unless)
 
 
 def _by(job: Job, part: str, seconds: float, load: Tokens) -> str:
@@ -527,12 +637,14 @@ def _by(job: Job, part: str, seconds: float, load: Tokens) -> str:
     return f"{part}: {what} takes {time}"
 
 
-def _training(claim: Claim, machine: Machine) -> Iterator[Held]:
+def _training(claim: Claim, machine: Machine) -> Iterator[_Bound]:
     """Each figure; without a format the fastest, but of a share of a peak the slowest, which no
-    message keeps from it."""
+    message keeps from it. Of memory the weights alone count, which may be frozen in few bits and
+    shared out."""
     known = filter(set(WORDS["formats"].values()).__contains__, machine.device.dtypes)
     ranked = sorted(known, key=machine.device.peak)
-    yield from _too_large(claim, machine)
+    weights = replace(claim.row, conditions=claim.row.conditions | OF_TRAINED)
+    yield from _too_large(claim, _job(replace(claim, row=weights), machine).job)
     said = conditions.dtype(claim.row)
     if not ranked:
         raise InputError(
@@ -542,7 +654,11 @@ def _training(claim: Claim, machine: Machine) -> Iterator[Held]:
         dtype = said or ranked[0 if name == "mfu" else -1]
         limits, by = _limits_of_training(claim.row, machine, dtype)
         if name in limits:
-            yield Held(name, value, limits[name], by)
+            yield _Bound(name, value, limits[name], partial(_both, by))
+
+
+def _both(by: str) -> tuple[str, str]:
+    return by, ""
 
 
 def _limits_of_training(row: Row, machine: Machine, dtype: str) -> tuple[dict[str, float], str]:
@@ -598,7 +714,7 @@ def _cuts(row: Row) -> Iterator[tuple[Job, Batch]]:
             yield training.cut(larger)[:2]
 
 
-def _collective(claim: Claim, machine: Machine) -> Iterator[Held]:
+def _collective(claim: Claim, machine: Machine) -> Iterator[_Bound]:
     row = claim.row
     operation, devices = collectives.OPERATIONS[row["collective"]], conditions.devices(row)
     if devices == 1:
@@ -610,7 +726,7 @@ def _collective(claim: Claim, machine: Machine) -> Iterator[Held]:
     by = f"links: each device sends {quantity(sent, 'byte')} in {quantity(least, 's')} at least"
     for name, value in claim.figures.items():
         if name in limits:
-            yield Held(name, value, limits[name], by)
+            yield _Bound(name, value, limits[name], partial(_both, by))
 
 
 # --- the published rows that are most like it ---

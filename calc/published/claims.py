@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,6 +25,7 @@ from calc.published import conditions
 from calc.published.reading import MOST, NUMBERS, TEXTS, WORDS, Row, check_condition
 from calc.published.serving import PREFILL
 
+SAID = {*NUMBERS, *TEXTS}
 ONE_EACH = {*WORDS["results"], *(key for keys in WORDS["columns"].values() for key in keys)}
 """Names of results that stand for one value, and for no object."""
 FIGURES = WORDS["figures"]  # by name: what it is, and its unit
@@ -112,7 +114,7 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
         said, figures, ignored = _of_text(f"{given}; {about}" if about else given)
         text = f"{given} {about}"
     else:
-        text, (beside, _, ignored) = about, _of_text(about)
+        text, (beside, _, ignored) = about, _beside(about)
         said, figures = of_result(given, beside)
     training = any(name in OF_TRAINING for name in figures)
     group = "collective" if said.get("collective") else "training" if training else "serving"
@@ -125,10 +127,22 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
     _check(said, figures, group, given)
     said = {"id": "the claim", "software": "", "source_key": ""} | said
     row = Row(group, "the claim", said, figures)
+    return Claim(row, *_ways(text), ignored)
+
+
+@lru_cache(maxsize=64)
+def _ways(text: str) -> tuple[bool, bool, bool]:
+    """Whether a text says that tokens are drafted, prompts cached, and weights held by a host."""
     drafts, reuses, offloads = (
         bool(re.search(words, text, re.I)) for words in (DRAFTS, PREFIXES, OFFLOADS)
     )
-    return Claim(row, drafts, reuses, offloads, ignored)
+    return drafts, reuses, offloads
+
+
+@lru_cache(maxsize=64)
+def _beside(about: str) -> tuple[dict[str, Any], dict[str, float], tuple[str, ...]]:
+    """What is said beside each row of a table: remembered, and not changed."""
+    return _of_text(about)
 
 
 def of_result(
@@ -398,10 +412,10 @@ def _flat(given: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
     """All values of an object, those of its parts by the names of both."""
     for key, value in given.items():
         name = f"{before}{key}"
-        if isinstance(value, Mapping) and name not in ONE_EACH:
-            yield from _flat(value, f"{name}.")
-        else:
+        if isinstance(value, str) or not isinstance(value, Mapping) or name in ONE_EACH:
             yield name, value
+        else:
+            yield from _flat(value, f"{name}.")
 
 
 def _field(given: Mapping[str, Any], name: str, least: float = 1 / MOST) -> float:
@@ -424,14 +438,14 @@ def _of_table(
     given: Mapping[str, Any], beside: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """The conditions and figures of a row by the names of its columns; others are said beside."""
-    said = {name: value for name, value in given.items() if name in (*NUMBERS, *TEXTS)}
+    said = {name: value for name, value in given.items() if name in SAID}
     for name, keys in WORDS["columns"].items():
         for key in keys:
             if key in given and key not in said:  # of a benchmark, which has no words for a number
                 said[name] = _field(given, key, 1.0) if name in NUMBERS else given[key]
     said = {name: value for name, value in said.items() if str(value)[:4] != "not "}
     for name, value in said.items():
-        if name in NUMBERS and isinstance(value, str) and re.fullmatch(r"[-+.,\d]+", value):
+        if isinstance(value, str) and name in NUMBERS and re.fullmatch(r"[-+.,\d]+", value):
             said[name] = _field(said, name, 1.0)  # which a table of text has as text
         if name == "num_devices" and isinstance(said[name], float) and said[name].is_integer():
             said[name] = int(said[name])

@@ -6,6 +6,8 @@ there is one, else of the machine most like it. A row's own curve would predict 
 
 from __future__ import annotations
 
+from typing import Any
+
 from calc.catalog.machines import NotMeasured
 from calc.core.units import quantity
 from calc.published import conditions
@@ -53,5 +55,5 @@ def predict(row: Row) -> Comparison:
     return Comparison(row, machine.key, "", time, if_measured(lower, parts))
 
 
-def _size(row: Row) -> float | None:
+def _size(row: Row) -> Any:
     return row.number("size") or row.number("message_bytes")

@@ -63,9 +63,14 @@ class Row:
         """The key of its source in references.bib."""
         return str(self.conditions["source_key"])
 
-    def number(self, name: str) -> float | None:
-        """A condition that is a number; what is not stated, or stated in words, is None."""
+    def number(self, name: str) -> Any:
+        """A condition that is a number; what is not stated, or stated in words, is None.
+
+        Of several rows that differ in numbers alone it is the array that stands for them.
+        """
         value = self.conditions.get(name)
+        if getattr(value, "ndim", 0):
+            return value
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             return None
         return float(value)
@@ -191,7 +196,6 @@ def check_condition(table: Mapping[str, object], name: str, place: str) -> None:
     >>> check_condition({"batch": "Offline scenario"}, "batch", "row 1")
     """
     value = table.get(name)
-    words = isinstance(value, str) and bool(re.search(r"[^\W\d_]{2}", value))
     if value is None:
         return
     if name in TEXTS:
@@ -205,6 +209,7 @@ def check_condition(table: Mapping[str, object], name: str, place: str) -> None:
         return
     else:
         need = "a number from 1 on, or words where the source has none"
+        words = isinstance(value, str) and bool(re.search(r"[^\W\d_]{2}", value))
         good = _is_count(value) or words
     if not good:
         raise InputError(f"{place}: {name} must be {need}; got {abbreviated(value)}", given=value)

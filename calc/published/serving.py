@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from calc.catalog.machines import NotMeasured
 from calc.catalog.models.weights import Weights
@@ -25,7 +26,7 @@ from calc.published.reading import WORDS, Row
 from calc.steps import device_memory
 from calc.steps.expectation import NOT_SUSTAINED, serving_pass
 from calc.steps.job import Formats, Job, Layout, Tokens
-from calc.steps.timing import step
+from calc.steps.timing import bounds
 
 UNSTATED_PROMPT = 400  # tokens where a data set is named and no length; never above the answer
 UNSTATED_CONTEXT = 512  # where one user's lengths are not stated
@@ -61,7 +62,7 @@ class Served:
 
     def lower(self, load: Tokens) -> float:
         """Seconds that a step takes at least, whichever format its products are in."""
-        return max(least_parts(self.easiest(load), load).values())
+        return float(max(least_parts(self.easiest(load), load).values()))
 
     def easiest(self, load: Tokens) -> Job:
         """The job in the fastest format that its weights may be computed in.
@@ -170,19 +171,19 @@ def _parts(row: Row, job: Job, load: Tokens, counted: float) -> Timed:
 
 def bound(job: Job, load: Tokens) -> float:
     """Seconds that the average step of steady state takes at least."""
-    return max(least_parts(job, load).values())
+    return float(max(least_parts(job, load).values()))
 
 
-def least_parts(job: Job, load: Tokens) -> dict[str, float]:
+def least_parts(job: Job, load: Tokens) -> dict[str, Any]:
     """Seconds of each part of that step, of which the longest is its bound.
 
     Of a mixture's experts those count that written tokens wake: prompts may be read in few steps
     together, so that what they wake is read as seldom.
     """
-    parts = step(job, load).parts
+    parts = bounds(job, load).parts
     if load.writes and load.reads:
-        parts = {**parts, "memory": step(job, replace(load, reading=0.0)).parts["memory"]}
-    return {name: float(time.m_as("s")) for name, time in parts.items()}
+        parts = {**parts, "memory": bounds(job, replace(load, reading=0.0)).parts["memory"]}
+    return {name: time.m_as("s") for name, time in parts.items()}
 
 
 @lru_cache(maxsize=2**12)

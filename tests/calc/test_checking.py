@@ -12,12 +12,13 @@ import pytest
 
 import calc
 from calc import InputError, hardware
-from calc.published import closed_loops, conditions, predict, rows
-from calc.published.checking import Check, Checks, check_file, verdict
+from calc.published import closed_loops, conditions, predict, rows, serving
+from calc.published.checking import VARIED, Check, Checks, check_file, verdict
 from calc.published.claims import read
 from calc.published.prediction import Comparison
 from calc.published.reading import Row
 from calc.published.serving import served_of
+from calc.steps.timing import bounds
 from tests.calc.command import Command
 from tests.calc.drawn_claims import NEEDED, drawn
 from tests.calc.odd_values import SEED
@@ -338,6 +339,70 @@ def test_what_is_unsaid_is_easiest_in_sentences() -> None:
         assert less <= said * (1 + 1e-9), claim
 
 
+def table(path: Path, rows: list[dict[str, Any]]) -> Path:
+    titles = dict.fromkeys(name for row in rows for name in row)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, titles)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def varied(chance: random.Random, count: int) -> list[dict[str, Any]]:
+    """Drawn claims, each again with other numbers."""
+    rows = []
+    for _ in range(count):
+        said, figures = drawn(chance)
+        for factor in (1, 3, 20):
+            changed = {name: said[name] * factor for name in VARIED if name in said}
+            rows.append(said | changed | {name: value * factor for name, value in figures.items()})
+    return rows
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.slow)])
+def test_rows_of_a_table_are_judged_as_each_alone(count: int, tmp_path: Path) -> None:
+    rows = varied(random.Random(f"{SEED} tables"), count)
+    path = table(tmp_path / "claims.csv", rows)
+    found = check_file(path)
+    assert isinstance(found, Checks)
+    with each_row() as row:
+        for place, claim in enumerate(rows, 2):
+            with row(claim):
+                name = f"{path}:{place}"
+                assert (name in found.refused) == ((alone := share(claim)) is None)
+                assert found.shares.get(name) == pytest.approx(alone, rel=1e-9)
+    worst = sorted(found.shares.values(), reverse=True)[: len(found.hardest)]
+    assert [check.hardest.share for check in found.hardest.values()] == pytest.approx(worst)
+
+
+def test_a_table_asks_as_many_bounds_as_it_has_kinds_of_claims(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that ten times the rows take little longer."""
+    asked: list[int] = []
+
+    def counting(*given: Any) -> Any:
+        asked.append(1)
+        return bounds(*given)
+
+    monkeypatch.setattr(serving, "bounds", counting)
+    said = {"device": "h100", "num_devices": 8, "model": "llama-3-70b", "dtype_weights": "fp8"}
+    counts = []
+    for many in (20, 200):
+        rows = [
+            said
+            | {"max_concurrency": place % 64 + 1, "output_len": place + 50}
+            | {"output_throughput": 1.0 + place, "mean_tpot_ms": 20 + place % 7}
+            for place in range(many)
+        ]
+        asked.clear()
+        found = check_file(table(tmp_path / f"{many}.csv", rows))
+        assert isinstance(found, Checks)
+        assert len(found.shares) == many
+        counts.append(len(asked))
+    assert counts[0] == counts[1]
+
+
 def test_closed_loops_are_possible_by_their_times() -> None:
     """Clients that wait for a first token write nothing meanwhile, which the bound must know."""
     for row in [row for row in closed_loops.rows() if row["mode"] == "agg"][::120]:
@@ -375,8 +440,8 @@ def test_results_of_mlperf_are_possible_and_not_a_hundred_times(times: int, tmp_
             table.writerow([row.id, *said, times * row.measured["output_tokens_per_s"], "Tokens/s"])
     answer = check_file(path)
     assert isinstance(answer, Checks)
-    assert len(answer.checked) > 60
-    possible = [check.possible for check in answer.checked.values()]
+    assert len(answer.shares) > 60
+    possible = [share <= 1 + ROUNDING for share in answer.shares.values()]
     assert all(possible) if times == 1 else sum(possible) < (1 - FOUND) * len(possible)
 
 

@@ -175,7 +175,7 @@ def test_a_table_with_columns_or_cells_too_many_is_refused(tmp_path: Path) -> No
 
 
 def test_what_is_long_is_told_in_short(tmp_path: Path, command: Command) -> None:
-    for name in ("model_id", "device", "framework", "weight_dtype"):
+    for name in ("model_id", "device", "framework", "dtype_weights"):
         path = write(tmp_path / "result.json", json.dumps(RESULT | {name: "m" * 10**6}))
         assert len(command.refuses("check", path, "--about", "one H100, bf16")) < 1000, name
 
