@@ -15,7 +15,7 @@ from calc import InputError, hardware
 from calc.published import closed_loops, conditions, predict, rows, serving
 from calc.published.checking import VARIED, Check, Checks, check_file, verdict
 from calc.published.claims import read
-from calc.published.prediction import Comparison
+from calc.published.prediction import ROUNDING, Comparison
 from calc.published.reading import Row
 from calc.published.serving import served_of
 from calc.steps.timing import bounds

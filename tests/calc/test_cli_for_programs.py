@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import pickle
 import re
 import shlex
@@ -77,13 +78,18 @@ def test_options_are_those_of_the_library() -> None:
     (parser,) = [each for each in parsers if each.prog == "calc plan"]
     parser.add_options()
     documented = dict(MEANING.findall(calc.plan.__doc__.replace("\n    ", "\n")))
-    assert documented.keys() == set(calc.plan.__kwdefaults__) | {"prompt", "generated"}
+    defaults = {
+        name: each.default
+        for name, each in inspect.signature(calc.plan).parameters.items()
+        if each.kind is each.KEYWORD_ONLY and each.default is not each.empty
+    }
+    assert documented.keys() == set(defaults) | {"prompt", "generated"}
     for name, meaning in documented.items():
         action = parser._option_string_actions[option_of(name)]
         assert action.dest == name
         assert action.help.startswith(" ".join(meaning.split()))
-        assert action.required == (name not in calc.plan.__kwdefaults__)
-        assert action.default == calc.plan.__kwdefaults__.get(name)
+        assert action.required == (name not in defaults)
+        assert action.default == defaults.get(name)
 
 
 def test_refusals_name_every_option_as_a_shell_writes_it() -> None:
