@@ -412,7 +412,10 @@ def _flat(given: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
     """All values of an object, those of its parts by the names of both."""
     for key, value in given.items():
         name = f"{before}{key}"
-        if isinstance(value, str) or not isinstance(value, Mapping) or name in ONE_EACH:
+        has_parts = isinstance(value, Mapping)
+        if name in ONE_EACH:  # of some tools by parts of it, as time_to_first_token.avg
+            has_parts = has_parts and any(f"{name}.{part}" in ONE_EACH for part in value)
+        if not has_parts:
             yield name, value
         else:
             yield from _flat(value, f"{name}.")

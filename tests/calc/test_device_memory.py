@@ -333,7 +333,7 @@ def test_what_does_not_fit_is_an_answer_with_its_parts() -> None:
     ("asked", "ways"),
     [
         ({"model": "llama-3-70b"}, [{"weights": "int4"}, {"tensor": 2}]),
-        ({"model": "llama-3-8b", "device": "rtx-4060-ti"}, [{"weights": "fp8"}]),
+        ({"model": "llama-3-8b", "device": "rtx-4060-ti"}, [{"weights": "fp8"}, {"tensor": 2}]),
     ],
 )
 def test_every_way_to_fit_holds_what_it_says(

@@ -80,6 +80,7 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
     "fit": {
         "--software": "sglang",
         "--tensor": "2",
+        "--stages": "2",
         "--utilization": "0.7",
         "--batched-tokens": "512",
         "--sequences": "16",
@@ -105,6 +106,7 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
         "--devices": "4",
         "--tensor": "1",
         "--copies": "2",
+        "--stages": "2",
         "--by": "ttft",
         "--users": ("8", "", "1", "llama-3-8b dgx-h100 --prompt 1000 --generated 100 --devices 2"),
         "--experts": (
@@ -181,6 +183,7 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
         "--devices": "4",
         "--tensor": ("2", "--devices 4"),
         "--copies": ("2", "--devices 4"),
+        "--stages": ("2", "--devices 4"),
         "--ttft": "'50 ms'",
         "--tpot": "'8 ms'",
         "--by": "tpot",

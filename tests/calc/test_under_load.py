@@ -299,7 +299,7 @@ def test_result_files_say_the_same(tool: str, tmp_path: Path) -> None:
         (["{}"], "no result of a known benchmark"),
         (['{"mean_ttft_ms": 3}'], "no TPOT"),
         (['{"mean_ttft_ms": 3, "mean_tpot_ms": 3}'], "how many clients"),
-        (["not json"], "is no JSON"),
+        (["not json"], "is not valid JSON"),
     ],
 )
 def test_points_that_say_nothing_are_refused(points: list[str], said: str, tmp_path: Path) -> None:
