@@ -1,0 +1,85 @@
+"""Docstrings open with a sentence that is understood without its neighbours, not a fragment."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("calc", "press", "tools", "figures", "benchmarks", "experiments", "tests")
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+FRAGMENT = re.compile(
+    r"(?:What|How|Why|Whether|Which|Who|Whom|Whose|Where|When|By|Of|With|Without|As|So|But|Not"
+    r"|(?:At|For|From|In|On|To) (?:what|which|whom|whose|each|it|them)|That|Those|These|The same"
+    r"|Its|It|Their|They|Them|All that|(?:All|Both|Each|One|Some) of (?:it|them|these|those)"
+    r"|One that)\b"
+)
+# The fragments that are left, by folder; a folder that is not named has none. Only lower these.
+LEFT = {
+    "calc/catalog": 78,
+    "calc/codesign": 42,
+    "calc/commands": 32,
+    "calc/core": 64,
+    "calc/derivations": 245,
+    "calc/formats": 15,
+    "calc/laws": 21,
+    "calc/measure": 19,
+    "calc/networks": 5,
+    "calc/planning": 194,
+    "calc/published": 79,
+    "calc/simulation": 34,
+    "calc/steps": 108,
+    "press": 81,
+    "tools": 45,
+    "figures": 49,
+    "benchmarks": 35,
+    "experiments": 43,
+    "tests": 209,
+}
+
+
+def openings(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield where each docstring below a folder stands, and its first line."""
+    for file in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)):
+                place = f"{file.relative_to(ROOT)}:{node.body[0].lineno}"
+                yield place, text.partition("\n")[0]
+
+
+def folders() -> list[str]:
+    """Return each room of the checkout, and in place of `calc` the folders that lie in it."""
+    parts = sorted(each.parent.relative_to(ROOT) for each in ROOT.glob("calc/*/__init__.py"))
+    return [*(part.as_posix() for part in parts), *ROOMS[1:]]
+
+
+@pytest.mark.parametrize("folder", folders())
+def test_no_more_docstrings_open_with_a_fragment(folder: str) -> None:
+    found = [(at, line) for at, line in openings(ROOT / folder) if FRAGMENT.match(line)]
+    assert len(found) <= LEFT.get(folder, 0), found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "What is learned, checked, for whom it was.",
+        "Of whom nothing is expected, who overlaps, and who serves nobody.",
+        "Those of them that are wanted.",
+        "The same, where this share of each prompt is found in a prefix cache.",
+        "In which format products are computed where nothing is said.",
+        "All of them, in order.",
+    ],
+)
+def test_fragments_are_told_from_sentences(line: str) -> None:
+    assert FRAGMENT.match(line)
+    assert not FRAGMENT.match("Return " + line[0].lower() + line[1:])
+
+
+def test_sentences_are_none() -> None:
+    assert not FRAGMENT.match("In BF16 a small step moves only small weights.")
+    assert not FRAGMENT.match("Asymptotic rate of a link.")
+    assert not FRAGMENT.match("One convolution; a dense layer is one of a single place.")
