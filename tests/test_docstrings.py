@@ -23,7 +23,6 @@ LEFT = {
     "calc/catalog": 78,
     "calc/codesign": 42,
     "calc/commands": 32,
-    "calc/core": 64,
     "calc/derivations": 245,
     "calc/formats": 15,
     "calc/laws": 21,

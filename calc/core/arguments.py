@@ -1,4 +1,4 @@
-"""What a caller may give besides numbers: counts, words, devices, memory; or else one sentence."""
+"""Checks of arguments: counts, words, devices, memory; what is refused is told in one sentence."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def number(name: str, given: Any, at_least: float = 0.0, above: float = -math.in
 
 
 def _may_be_number(given: object) -> bool:
-    """Not so a word, a truth, or what numpy makes a float of with a warning: complex or masked."""
+    """Return whether this may be a number: no word, truth, complex or masked value of numpy's."""
     complex_or_masked = getattr(given, "dtype", None) in ("c8", "c16") or getattr(
         given, "mask", False
     )
@@ -122,7 +122,7 @@ def one_of(name: str, given: object, known: Iterable[str]) -> str:
 
 
 def as_list(name: str, given: Any) -> list[Any]:
-    """What a list holds; a single value, in which text would be letters, is none."""
+    """Return the items of a list; a single value is refused, and so is a text."""
     try:
         items = None if isinstance(given, str | Quantity) else list(given)
     except TypeError:
@@ -133,7 +133,7 @@ def as_list(name: str, given: Any) -> list[Any]:
 
 
 def as_array(name: str, given: object) -> NDArray[Any]:
-    """What a list or an array holds, its rows of one length."""
+    """Return a list or an array as an array; rows must be of one length."""
     try:
         return numpy.asarray(given)
     except NumpyNeededError:

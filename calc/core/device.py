@@ -1,4 +1,4 @@
-"""What laws ask of a device, so that none of them imports the data of all devices."""
+"""The device as laws see it, so that none of them imports the data of all devices."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Device(Protocol):
 
     @property
     def key(self) -> str:
-        """By which the data know it."""
+        """Key of the device in the data."""
 
     @property
     def name(self) -> str:
-        """How its vendor calls it."""
+        """Name that the vendor calls the device by."""
 
     @property
     def half_sums(self) -> float:
-        """How many times as fast products of FP16 are whose sums are FP16 too."""
+        """Factor by which FP16 products with FP16 sums are faster than with FP32 sums."""
 
     @property
     def memory_bandwidth(self) -> Quantity:
@@ -38,10 +38,10 @@ class Device(Protocol):
         """Dense rate of its matrix units for a data type."""
 
     def instead(self, unit: str) -> str:
-        """What a law is told to ask for that is given the device in place of one of its numbers."""
+        """Return what to write where a law is given the device in place of one of its numbers."""
 
     def number_in(self, unit: str) -> str:
-        """How Python asks for the number that is measured in this unit; nothing where none is."""
+        """Return how Python asks for the number that has this unit, or "" where none has."""
 
 
 named: Callable[[str], Device | None]

@@ -1,4 +1,4 @@
-"""What a function or a class says of itself, and the names that a module defines."""
+"""Docstrings of functions and classes, and the names that a module defines."""
 
 from __future__ import annotations
 

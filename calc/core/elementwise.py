@@ -1,4 +1,4 @@
-"""What laws do with numbers, numpy arrays and quantities alike; numbers do not need numpy."""
+"""Elementwise functions of numbers, numpy arrays and quantities; numbers do not need numpy."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def different(*numbers: Number) -> tuple[tuple[Number, ...], NDArray[numpy.intp]
 
 
 def _place(coordinate: NDArray[Any]) -> NDArray[numpy.intp]:
-    """Where each of its numbers stands among the different ones."""
+    """Return the index of each number among the sorted distinct ones."""
     _, place = numpy.unique(coordinate, return_inverse=True)
     return place.reshape(coordinate.shape)
 
@@ -96,7 +96,7 @@ def of_each(function: Callable[..., float], *numbers: Number) -> Number:
 
 
 def at(value: V, place: int | Truth) -> V:
-    """What it holds at a place, or where a truth is: an array, a quantity, or a record of these.
+    """Return a value's part at an index or under a mask: of an array, a quantity or a record.
 
     What is no array is the same at all places.
 
@@ -180,7 +180,7 @@ def ceiling(value: Value) -> Value:
 
 
 def doublings(value: Value) -> Value:
-    """How many doublings take one to this value or beyond: the logarithm to base 2, rounded up."""
+    """Return the doublings from one to this value or beyond: the base-2 logarithm, rounded up."""
     return _whole(_doublings, value)
 
 

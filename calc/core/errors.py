@@ -1,4 +1,4 @@
-"""What a user's mistake raises: calc's InputError, or pint's DimensionalityError.
+"""Errors that a user's mistake raises: calc's InputError, or pint's DimensionalityError.
 
 Whatever converts, adds or compares quantities of different dimensions outside a law, as in
 `quantity("5 GB", "s")`, raises pint's; text that cannot be read, a law's arguments, names and data
@@ -105,13 +105,13 @@ def extra(who: str, package: str, name: str) -> Iterator[None]:
 
 
 def do_not_broadcast(values: Iterable[object]) -> InputError:
-    """What is raised for arrays whose shapes do not go together."""
+    """Return the error for arrays whose shapes do not broadcast."""
     shapes = " and ".join(str(shape) for value in values if (shape := getattr(value, "shape", ())))
     return InputError(f"arrays of shapes {shapes} do not broadcast")
 
 
 def abbreviated(given: object) -> str:
-    """What was given, short enough for the sentence that refuses it."""
+    """Return a given value as text, short enough for the sentence that refuses it."""
     shown = str(given) if hasattr(given, "dimensionality") else repr(given)
     text = " ".join(shown.split())
     return text if len(text) <= 60 else text[:57] + "..."

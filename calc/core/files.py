@@ -210,7 +210,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def _umask() -> int:
-    """What a new file of this process may not be."""
+    """Return the permissions that this process withholds from new files."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""How a quantity reads: one formatter for str(), format(), notebooks and the book's prose.
+"""Formatting of quantities: one formatter for str(), format(), notebooks and the book's prose.
 
 A unit that somebody chose is kept: 0.5 GB stays 0.5 GB. A magnitude in a bare base unit that would
 be long, as laws return them, gets a prefix: 3350000000000 byte/s reads 3.35 TB/s, 961538 s reads
@@ -45,13 +45,13 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def text(quantity: Written, spec: str = "") -> str:
-    """What str() and format() give and the parser reads back; `spec` is the number's (".3g")."""
+    """Return the text of str() and format(), which the parser reads; `spec` formats the number."""
     magnitude, suffix, powers = readable(quantity, EXACT if spec else DIGITS)
     return f"{_number(magnitude, spec)}{suffix}{_unit_after_number(powers, quantity)}"
 
 
 def prose(quantity: Written, digits: int | None = None, rescaled: bool = True) -> str:
-    """The same value as a book prints it: 16 026 min, 4.2 × 10²² FLOP, 7 billion parameters."""
+    """Return a quantity as a book prints it: 16 026 min, 4.2 × 10²² FLOP, 7 billion parameters."""
     magnitude, suffix, powers = readable(quantity, digits or DIGITS, rescaled)
     if suffix == "K":
         magnitude, suffix = quantity.magnitude, ""
@@ -66,7 +66,7 @@ def prose(quantity: Written, digits: int | None = None, rescaled: bool = True) -
 
 
 def tex(quantity: Written, digits: int | None = None, rescaled: bool = True) -> str:
-    """The same value inside a formula."""
+    """Return a quantity as TeX, for a formula."""
     magnitude, suffix, powers = readable(quantity, digits or DIGITS, rescaled)
     mantissa, _, exponent = _number(magnitude, digits=digits).partition("e")
     number = mantissa.replace("∞", "\\infty")
@@ -98,7 +98,7 @@ def printed_number(number: str) -> str:
 
 
 def listed(parts: Iterable[object]) -> str:
-    """What a sentence enumerates: a, b and c."""
+    """Return the items as an enumeration in a sentence: a, b and c."""
     *first, last = map(str, parts)
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -113,7 +113,7 @@ def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def html_table(caption: Iterable[str], rows: Sequence[tuple[str, ...]]) -> str:
-    """The same as HTML, for notebooks: the first row is the header, its first column names rows."""
+    """Return a table as HTML, for notebooks: header row first, row names in the first column."""
     header, *body = (tuple(map(html_escapes.escape, row)) for row in rows)
     lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in header)}</tr>"]
     for name, *cells in body:
@@ -150,7 +150,7 @@ def readable(
 
 
 def _scale(first: str, powers: Mapping[str, Any], size: float) -> tuple[float, str, str]:
-    """What to divide by, the suffix of the number, and the unit in place of the first."""
+    """Return the divisor and suffix of the number, and the unit in place of the first."""
     if first in COUNTED and size >= 1e4:
         suffix, factor = next(pair for pair in COUNT_SUFFIXES if size >= pair[1])
         return factor, suffix, first

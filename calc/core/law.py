@@ -73,7 +73,7 @@ class Range:
     """What makes a quantity of text."""
 
     def holds(self, low: float, high: float) -> bool:
-        """Whether all values between these two extremes are allowed; never true of NaN."""
+        """Return whether all values between these extremes are allowed; False for NaN."""
         above = low >= self.low if self.low_included else low > self.low
         return above and high <= self.high and math.isfinite(low) and math.isfinite(high)
 
@@ -154,7 +154,7 @@ class Argument:
             self._refuse(named, f"got {abbreviated(given)}, the name of a device{wanted}")
 
     def _suffix_hint(self, given: object) -> str:
-        """What to write for "70B", which is 70 byte, where something is counted."""
+        """Return the hint to write 70e9 for "70B", which is 70 byte, where something is counted."""
         meant = re.fullmatch(r"\s*([0-9.]+)\s*B\s*", given) if isinstance(given, str) else None
         if meant is None or not self.is_count:
             return ""
@@ -324,7 +324,7 @@ def _argument(law_name: str, name: str, hint: object) -> Argument:
 
 
 def _result(law_name: str, hint: object) -> Result | None:
-    """None for a law whose answer is not a quantity, such as "compute" or "memory"."""
+    """Return the annotated result of a law; None where its answer is a word, such as "compute"."""
     if hint is str:
         return None
     metadata = _metadata(hint)

@@ -1,4 +1,4 @@
-"""What the argument of a law is, in words: `data/arguments.toml`, read when somebody asks."""
+"""Meanings of the arguments of laws, in words: `data/arguments.toml`, read when needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def tables() -> dict[str, Any]:
 
 
 def meaning(law: str, argument: str) -> str:
-    """What an argument is in its law, or else in the laws of its module, or else in all.
+    """Return the meaning of an argument in its law, or else in its module, or else in all laws.
 
     >>> meaning("energy.energy_of_run", "time"), meaning("training.mfu", "time")
     ('how long it draws it', 'time of the whole training')

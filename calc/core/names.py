@@ -10,7 +10,7 @@ SEPARATORS = str.maketrans("-_.", "   ")
 
 
 def spellings(names: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Of keys and what else each is called: every spelling, squeezed, with its key."""
+    """Return every spelling, squeezed, of keys and of the other names of each, with its key."""
     return {squeezed(name): key for key, others in names.items() for name in (key, *others)}
 
 

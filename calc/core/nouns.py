@@ -52,7 +52,7 @@ def nouns_of(called: Callable[..., object]) -> dict[str, type[Noun]]:
 
 
 def options_of(called: Callable[..., object]) -> dict[str, Option]:
-    """All that a function can be told, by flat names, in the order of its arguments.
+    """Return all options of a function by flat names, in the order of its arguments.
 
     >>> from calc import plan_service
     >>> options_of(plan_service)["rate"].meaning

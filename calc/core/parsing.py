@@ -320,7 +320,7 @@ class _Parser:
         return powers
 
     def inverse_unit(self) -> Powers:
-        """What stands after the 1 of "1/s" or "1/(param·token)"; more divisions go on dividing."""
+        """Return the unit after the 1 of "1/s" or "1/(param·token)"; more divisions follow."""
         powers: Powers = {}
         while self.next.text == "/":
             self.take()
@@ -333,7 +333,7 @@ class _Parser:
         return {"*": 1, "/": -1}.get(self.next.text, 0) if joined else 0
 
     def _group_follows(self) -> bool:
-        """Whether a parenthesis that holds only unit names follows, as in FLOP/(param·token)."""
+        """Return whether a parenthesis of unit names alone follows, as in FLOP/(param·token)."""
         if self.peek().text != "(":
             return False
         for token in self.tokens[self.position + 2 :]:

@@ -32,12 +32,12 @@ class ProgressBar:
             self._stream.flush()
 
     def advance(self, note: str = "") -> None:
-        """One more is done."""
+        """Count one more step as done, and draw the bar."""
         self.done += 1
         self._draw(note)
 
     def update(self, done: int, total: int) -> None:
-        """So many are done, of so many: for work that says both itself."""
+        """Set how many steps are done, and of how many, for work that counts both itself."""
         self.done, self.total = done, total
         self._draw("")
 

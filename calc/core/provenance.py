@@ -1,4 +1,4 @@
-"""Where a value comes from: what its data file says, carried by each quantity read from there."""
+"""Origin of a value: what its data file says, carried by each quantity that is read from there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calc.core.errors import InputError
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a value comes from."""
+    """Origin of a value: its key, title, kind, source, year and date of its check."""
 
     key: str
     title: str

@@ -1,4 +1,4 @@
-"""What a package shows, read from the stub beside it, and imported when it is first used.
+"""Public names of a package, read from the stub beside it, and imported when they are first used.
 
 A stub such as `calc/__init__.pyi` is the one list of a package's names: type checkers and editors
 follow it, and so does Python, by `on_first_use`, as with `lazy_loader.attach_stub` of scikit-image

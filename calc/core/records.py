@@ -137,7 +137,7 @@ class Recorded(Entry):
     records: dict[str, Record]
 
     def publishes(self, name: str) -> bool:
-        """Whether a number such as "tdp" has a value."""
+        """Return whether a number such as "tdp" has a value."""
         record = self._record(name) if isinstance(name, str) else None
         return record is not None and record.is_published
 

@@ -1,4 +1,4 @@
-"""How an answer is printed: its title, tables and sentences as text and HTML, its facts as JSON.
+"""Printing of answers: title, tables and sentences as text and HTML, facts as JSON.
 
 A planner's answer is an `Answer`: it says first what it answers, what that stands on and what was
 chosen, and prints at most LINES of WIDTH columns; `explain` has the rest.
@@ -60,7 +60,7 @@ class Table:
         return [*([f"{self.caption}:"] if self.caption else []), *columns(self.rows)]
 
     def short(self, most: int) -> list[str]:
-        """At most so many lines of WIDTH: the last columns and rows are left out, and told so."""
+        """Return at most so many lines of WIDTH, the last naming the columns and rows left out."""
         rows = list(self.rows)
         dropped: list[str] = []
         while len(rows[0]) > 2 and max(map(len, columns(rows))) > WIDTH:
@@ -74,7 +74,7 @@ class Table:
 
 
 class Reported:
-    """What can be printed: a class has the parts of its report, and here they are rendered.
+    """Base of all that is printed: a class has the parts of its report, and here they are rendered.
 
     The parts are `title`, `tables`, `sentences` and `facts`. A planner returns its answer
     `settled`: all of them are made, and what prints it later formats them and computes no more.
@@ -97,7 +97,7 @@ class Reported:
         raise AttributeError(f"{type(self).__name__} is a result, which does not change: {name!r}")
 
     def __eq__(self, other: object) -> bool:
-        """Whether another answer says the same, as that of the same question does."""
+        """Return whether another answer says the same, as that of the same question does."""
         if self is other or type(self) is not type(other):
             return self is other
         return self.json() == other.json()
@@ -120,12 +120,12 @@ class Reported:
 
     @cached_property
     def sentences(self) -> Mapping[str, Sequence[str]]:
-        """What is said below the tables, under titles; what has the title "" stands alone."""
+        """Sentences below the tables, under titles; those with the title "" stand alone."""
         return Fixed({title: getattr(self, name) for name, title in self._SENTENCES})
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
-        """What the numbers stand on, a sentence each."""
+        """Assumptions that the numbers stand on, a sentence each."""
         return tuple(self._assumptions())
 
     def settled(self) -> Self:
@@ -153,11 +153,11 @@ class Reported:
         return "\n".join(lines)
 
     def text(self) -> str:
-        """What a command prints."""
+        """Return the text that a command prints."""
         return self.explain()
 
     def explain(self) -> str:
-        """All there is to print: the title, every table in full, and the sentences below."""
+        """Return the whole answer: the title, every table in full, and the sentences below."""
         lines = [Reported.table(self)]
         for title, sentences in self.sentences.items():
             if sentences:
@@ -227,7 +227,7 @@ class Reported:
 
 
 class Answer(Reported):
-    """What a planner answers: short where it is printed, and whole in `explain`."""
+    """Answer of a planner: short where it is printed, and whole in `explain`."""
 
     @property
     def answer(self) -> str:
@@ -236,17 +236,17 @@ class Answer(Reported):
 
     @property
     def stands_on(self) -> str:
-        """Which rates it stands on, and how far off published rows like it were."""
+        """Rates that the answer stands on, and how far off published rows like it were."""
         return ""
 
     @property
     def chosen(self) -> Sequence[str]:
-        """What was chosen for who asked, a clause each."""
+        """Choices that were made for who asked, a clause each."""
         return ()
 
     @property
     def caveats(self) -> Sequence[str]:
-        """What may make it another answer here, a sentence each: of this one, and of no other."""
+        """Reasons why this answer, and no other, may be different here, a sentence each."""
         return ()
 
     @cached_property
@@ -265,7 +265,7 @@ class Answer(Reported):
 
     @property
     def headline(self) -> dict[str, object]:
-        """The same as facts."""
+        """Facts at the head of an answer: the answer, what it stands on, choices and caveats."""
         return values(self, "answer stands_on chosen caveats")
 
     def table(self) -> str:
@@ -297,7 +297,7 @@ class Answer(Reported):
         ]
 
     def text(self) -> str:
-        """What a command prints without `--explain`."""
+        """Return the text that a command prints without `--explain`."""
         return self.table()
 
 

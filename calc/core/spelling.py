@@ -1,4 +1,4 @@
-"""How units are spelled: which prefix goes with which, and what reading and printing need of them.
+"""Spelling of units: which prefix goes with which, and what reading and printing need of them.
 
 The registry of `units.py` is the one table of units; `parsing.py` and `formatting.py` know it by
 the few questions below.
@@ -21,17 +21,17 @@ WITHOUT_LARGE_PREFIX = frozenset(
 
 
 class UnitTable(Protocol):
-    """What is asked of the units that there are."""
+    """Questions that parsing and formatting ask of the registry of units."""
 
     @property
     def unit_names(self) -> Mapping[str, tuple[str, str]]:
         """Every spelling that is read, with its prefix and unit."""
 
     def symbol(self, name: str) -> str:
-        """How a unit is printed: GB of gigabyte."""
+        """Return how a unit is printed: GB of gigabyte."""
 
     def factor_between(self, source: Mapping[str, Any], target: Mapping[str, Any]) -> float | None:
-        """What converts a magnitude from one unit to another; None where dimensions differ."""
+        """Return the factor from one unit to another; None where dimensions differ."""
 
 
 class Written(Protocol):

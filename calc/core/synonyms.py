@@ -1,4 +1,4 @@
-"""By which phrases books, data and laws name what readers ask for by another word."""
+"""Phrases by which books, data and laws name what readers ask for by another word."""
 
 from calc.core.records import DATA, read_toml
 

@@ -37,7 +37,7 @@ class Tasks:
         self._submit(_Task(makes, function, arguments))
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        """What each makes, and its result, as it is finished; an error of a task is raised."""
+        """Yield each task's maker and result as it is finished; an error of a task is raised."""
         while self.pending:
             future = self.finished.get()
             task = self.pending.pop(future)
@@ -61,7 +61,7 @@ class Tasks:
 
 
 def check_executor(given: Executor | None) -> None:
-    """None stands for no executor: work is done here."""
+    """Refuse whatever is no executor; None is allowed, and work is then done here."""
     if given is not None and not isinstance(given, Executor):
         raise InputError(
             f"executor must be one of concurrent.futures, as ProcessPoolExecutor(); got"
@@ -70,6 +70,6 @@ def check_executor(given: Executor | None) -> None:
 
 
 def _lost(future: Future[object]) -> bool:
-    """Whether the executor failed, not the task: Dask's can while it moves the work of a worker."""
+    """Return whether the executor failed, not the task: Dask's can while it moves tasks."""
     error = future.exception()
     return error is not None and not isinstance(error, InputError)

@@ -214,7 +214,7 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         return same[places].reshape(value.shape), root
 
     def _comparable_with(self, other: object) -> tuple[Any, Any] | None:
-        """This and the other magnitude, to compare; None where their dimensions differ."""
+        """Return this and the other magnitude, to compare; None where their dimensions differ."""
         mine, my_root = self._comparable()
         if isinstance(other, int | float):  # as it is: equal numbers have equal hashes
             return None if my_root else (mine, other)
@@ -237,7 +237,7 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         return not equal if isinstance(equal, bool) else ~equal
 
     def compare(self, other: object, op: Callable[[Any, Any], Any]) -> Any:
-        """What <, <=, > and >= call: as exact as ==, and any quantity may be held against zero."""
+        """Compare as <, <=, > and >= do: as exact as ==; any quantity may be held against zero."""
         if pair := self._comparable_with(other):
             with _going_together(*pair):
                 return op(*pair)
@@ -368,7 +368,7 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
         return spelling.unit_names(units, prefixes)
 
     def factor_between(self, source: Mapping[str, Any], target: Mapping[str, Any]) -> float | None:
-        """What converts a magnitude from one unit to another; None where dimensions differ."""
+        """Return the factor from one unit to another; None where dimensions differ."""
         return _factor_between(tuple(source.items()), tuple(target.items()))
 
     def symbol(self, name: str) -> str:
@@ -403,7 +403,7 @@ def from_parts(
 
 
 def _rounded(value: float) -> float:
-    """To twelve digits: conversions of one value from different units agree in so many."""
+    """Round to twelve digits, in which conversions of one value from different units agree."""
     return float(f"{value:.12g}")
 
 
@@ -494,7 +494,7 @@ def _refuse_magnitude(value: object) -> NoReturn:
 
 
 def why_no_numbers(value: object, unit: str = "GB") -> str:
-    """What is the matter with numbers that are refused, as the end of a sentence."""
+    """Return why these numbers are refused, as the end of a sentence."""
     lists = [part for part in (value, *_held(value)) if isinstance(part, list | tuple)]
     parts: list[Any] = [part for row in lists for part in row] or [value]
     if any(isinstance(number, int) and abs(number) > FLOAT_MAX for number in parts):
@@ -531,7 +531,7 @@ def quantity(value: QuantityLike | PlainQuantity[Any], unit: str | None = None) 
 
 
 def _from_other_registry(foreign: PlainQuantity[Any]) -> Quantity:
-    """The same quantity here: each unit must exist in both registries with the same meaning."""
+    """Return a foreign quantity in this registry; each unit must have the same meaning in both."""
     powers: parsing.Powers = {}
     foreign_powers: Any = foreign.unit_items()
     for name, power in foreign_powers:
@@ -552,7 +552,7 @@ def _from_other_registry(foreign: PlainQuantity[Any]) -> Quantity:
 
 
 def _agrees(name: str, foreign_registry: Any) -> bool:
-    """Whether a unit of that name is here too, made of the same root units by the same factor."""
+    """Return whether this registry has a unit of that name, of the same root units and factor."""
     if name not in registry.unit_names:
         return False
     ours: Any
