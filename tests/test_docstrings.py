@@ -24,7 +24,6 @@ LEFT = {
     "calc/codesign": 42,
     "calc/commands": 32,
     "calc/derivations": 245,
-    "calc/formats": 15,
     "calc/laws": 21,
     "calc/measure": 19,
     "calc/networks": 5,

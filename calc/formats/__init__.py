@@ -180,7 +180,7 @@ LARGEST = 1024  # bytes of an element, and of all copies of it: far above any fo
 
 
 def element_size(name: str, given: QuantityLike) -> Quantity:
-    """What an element takes, of the name of its format, of its size, or of a bare number of bits.
+    """Return the size of an element, given its format's name, its size or a bare number of bits.
 
     >>> print(element_size("weights", "fp8"), element_size("weights", "4.25 bit"))
     1 byte 4.25 bit

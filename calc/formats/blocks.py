@@ -41,7 +41,7 @@ class PowerOfTwo(Coded):
 
     @property
     def bias(self) -> int:
-        """What is subtracted from the code."""
+        """Number that is subtracted from the code."""
         return int(2 ** (self.exponent_bits - 1) - 1)
 
     @property
@@ -107,7 +107,7 @@ class EncodedTensor(NamedTuple):
 
 
 class InBlocks(Coded):
-    """What block formats share: so many elements along the last axis have one scale."""
+    """Common part of block formats, in which so many elements along the last axis share a scale."""
 
     @property
     def bits(self: Any) -> float:

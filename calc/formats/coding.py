@@ -1,4 +1,4 @@
-"""What all number formats share: a key, a size, rounding, and how values and codes come and go."""
+"""Common part of all number formats: key, size, rounding, encoding and decoding."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Coded:
-    """What follows for every format from its `name`, its `bits`, `encode` and `decode`."""
+    """Properties that every format derives from its `name`, its `bits`, `encode` and `decode`."""
 
     @property
     def key(self: Any) -> str:
-        """Its name in small letters, as data files, options and rows of tables have it.
+        """Name of the format in small letters, as data files, options and rows of tables have it.
 
         >>> from calc.formats import FP8_E4M3
         >>> FP8_E4M3.key, FP8_E4M3.name
@@ -30,7 +30,7 @@ class Coded:
 
     @property
     def size(self: Any) -> Quantity:
-        """What one value takes in memory, of a block its share of the scale included."""
+        """Memory of one value; in a block format its share of the scale is included."""
         return quantity(self.bits, "bit").to("byte")
 
     def round(self: Any, values: object, random: numpy.random.Generator | None = None) -> Any:

@@ -60,12 +60,12 @@ class Float(Coded):
 
     @property
     def size(self) -> Quantity:
-        """What one value takes in memory."""
+        """Memory of one value."""
         return quantity(self.storage_bits or self.bits, "bit").to("byte")
 
     @property
     def bias(self) -> int:
-        """What is subtracted from the exponent field."""
+        """Number that is subtracted from the exponent field."""
         return int(2 ** (self.exponent_bits - 1) - 1)
 
     @property
@@ -191,7 +191,7 @@ class Float(Coded):
         return like(given, numpy.copysign(numpy.where(missing, math.nan, rounded), given))
 
     def round_fp32(self, values: object) -> Single:
-        """As `round`, of FP32 numbers and into these: quick enough for the layers of a network.
+        """Round like `round`, from FP32 to FP32 numbers: quick enough for the layers of a network.
 
         >>> from calc.formats import BF16
         >>> BF16.round_fp32([0.1, 300.0]).tolist()

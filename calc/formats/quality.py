@@ -62,7 +62,7 @@ class QuantizedModel(Recorded):
 
     @property
     def title(self) -> str:
-        """What was quantised and how, and what that cost.
+        """Title of the comparison: what was quantised and how, and what that cost.
 
         >>> print(quantized_models()[0].title)
         LLaMA 7B, round to nearest, W4A16: perplexity 6.29 instead of 5.68

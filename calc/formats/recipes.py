@@ -46,7 +46,7 @@ class TrainingFormat(Recorded):
 
     @property
     def title(self) -> str:
-        """What was compared, and how much higher the loss was.
+        """Title of the comparison: the two formats, and how much higher the loss was.
 
         >>> print(training_formats()[0].title)
         FP8 E4M3 instead of BF16, DeepSeek-V3's recipe (2024): loss less than 0.25% higher

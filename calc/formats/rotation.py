@@ -25,7 +25,7 @@ def hadamard_transform(values: object, size: int = 16, signs: object = None) -> 
 
 
 def inverse_hadamard_transform(values: object, size: int = 16, signs: object = None) -> Floats:
-    """What `hadamard_transform` with the same size and signs made these values of.
+    """Return the values that `hadamard_transform` with this size and signs transformed into these.
 
     >>> inverse_hadamard_transform([4.0, 4.0, 4.0, 4.0], size=4).tolist()
     [8.0, 0.0, 0.0, 0.0]

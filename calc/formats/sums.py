@@ -61,7 +61,7 @@ def kahan_sum(terms: object, form: Float) -> Any:
 
 
 def neumaier_sum(terms: object, form: Float) -> Any:
-    """As Kahan's sum, but right too where a term is larger than the sum so far.
+    """Return Neumaier's sum: like Kahan's, but right too where a term exceeds the sum so far.
 
     >>> from calc.formats import BF16
     >>> neumaier_sum([1.0, 1e30, 1.0, -1e30], BF16), kahan_sum([1.0, 1e30, 1.0, -1e30], BF16)

@@ -101,7 +101,7 @@ class Tiles:
         return self.rows or shape[0], self.columns or shape[1]
 
     def _grid(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """How many tiles there are along each axis; the last of a row or column may be short."""
+        """Return the number of tiles along each axis; the last of a row or column may be short."""
         return tuple(
             -(-length // tile) for length, tile in zip(shape, self._tile(shape), strict=True)
         )
