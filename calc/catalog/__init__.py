@@ -1,1 +1,1 @@
-"""What is read from data: constants, devices, machines, software, models and training runs."""
+"""Catalogue read from data: constants, devices, machines, software, models and training runs."""

@@ -26,7 +26,7 @@ PRICES = ("read", "cached", "written")
 
 @dataclass(frozen=True, eq=False)
 class Api(Recorded):
-    """What one provider asks for the tokens of one model."""
+    """Prices that one provider asks for the tokens of one model."""
 
     key: str
     provider: str
@@ -67,7 +67,7 @@ def get(key: str) -> Api:
 
 
 def of_model(key: str) -> tuple[Api, ...]:
-    """Of all providers of a model.
+    """Return the APIs of all providers of a model.
 
     >>> [api.provider for api in of_model("llama-3-1-8b")]
     ['Novita AI', 'Together AI']

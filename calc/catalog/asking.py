@@ -1,4 +1,4 @@
-"""How people and other programs spell what a function is asked, understood at every door."""
+"""Arguments in the spellings of people and other programs, understood wherever one asks."""
 
 from __future__ import annotations
 

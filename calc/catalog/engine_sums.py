@@ -80,7 +80,7 @@ def load(path: Path | str = FILE) -> Iterator[Sums]:
 
 @cache
 def _stored() -> dict[tuple[str, str], list[Sums]]:
-    """By device and program, the newest version last."""
+    """Return all sums by device and program, the newest version last."""
     sums: dict[tuple[str, str], list[Sums]] = {}
     for sum_ in load():
         sums.setdefault((sum_.device, sum_.program), []).append(sum_)

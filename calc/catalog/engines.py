@@ -1,4 +1,4 @@
-"""What inference engines do with a device's memory and how they are started, by version.
+"""Memory rules and start options of inference engines, by version.
 
 An engine that profiles runs a step of its largest size, and what that leaves of its share of the
 memory is for caches. How large the step is and what it takes beside the model's own activations
@@ -88,12 +88,12 @@ class Engine(Entry):
 
     @property
     def title(self) -> str:
-        """Its name and version."""
+        """Name and version of the engine."""
         return f"{self.name} {self.version}".strip()
 
     @property
     def beyond_logs(self) -> bool:
-        """Whether no log of so new a version was read."""
+        """True if no log of so new a version was read."""
         return _numbers(self.version) > _numbers(self.read_to)
 
     def largest_step(self, device: Accelerator, memory: Quantity) -> tuple[int, int]:
@@ -186,7 +186,7 @@ def names() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Starting:
-    """How a version of an engine is started: the words of its options, $names to be put in."""
+    """Start options of one version of an engine, as words with $names to be put in."""
 
     name: str
     version: str
@@ -207,7 +207,7 @@ class Starting:
 
 
 def starting(written: str) -> Starting:
-    """How the engine of a name is started: the version named, or the last whose options were read.
+    """Return the start options of an engine: of the version named, or the last that was read.
 
     >>> vllm = starting("vllm")
     >>> vllm.version, vllm.words("tensor", {"tensor": 8})
@@ -238,7 +238,7 @@ def starting(written: str) -> Starting:
 
 
 def starting_as(written: str, planned: str) -> Starting:
-    """How an engine is started: of the version named, or of that which a plan stands on, if known.
+    """Return the start options of an engine: of the version named, or else of that planned for.
 
     >>> starting_as("vllm", "vLLM 0.24.0").version, starting_as("sglang", "vLLM 0.24.0").version
     ('0.24.0', '0.5.23')
@@ -260,7 +260,7 @@ def _named(written: str) -> tuple[str, dict[str, Any], str] | None:
 
 
 def visible(device: Accelerator) -> Quantity:
-    """What programs find of a device's memory as they start.
+    """Return the memory of a device that programs find as they start.
 
     >>> print(visible(hardware.get("h100")), visible(hardware.get("rtx-4090")))
     79.19 GiB 23.61 GiB
@@ -272,7 +272,7 @@ def visible(device: Accelerator) -> Quantity:
 
 
 def visible_by(device: Accelerator) -> str:
-    """By what it is known that programs find so much of a device's memory; "" where it is not.
+    """Return how it is known what memory programs find on a device; "" where it is not known.
 
     >>> from calc import hardware
     >>> visible_by(hardware.get("h100")), visible_by(hardware.get("a10g"))
@@ -294,7 +294,7 @@ def visible_share() -> float:
 
 
 def visible_spread() -> float:
-    """How far the shares of single devices lie from it, at the most.
+    """Return the largest distance of a single device's share of visible memory from the usual one.
 
     >>> 0.0 < visible_spread() < 0.1
     True

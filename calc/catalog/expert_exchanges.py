@@ -38,7 +38,7 @@ WAYS = "dispatch", "combine"
 
 @dataclass(frozen=True)
 class Crossing:
-    """Whose exchange, which way, by which kernels, among so many devices in so many domains."""
+    """One kind of exchange: its kernels, way, device, program, and how many devices and domains."""
 
     kernels: str
     way: str
@@ -66,17 +66,17 @@ class Exchange(Crossing):
 
     @property
     def each(self) -> bool:
-        """Whether these kernels send each copy by itself."""
+        """True if these kernels send each copy by itself."""
         return self.kernels == "decode"
 
     @property
     def kernel(self) -> str:
-        """What it is called among the tables of kernels."""
+        """Name of the exchanges among the tables of kernels."""
         return "exchanges"
 
     @property
     def format(self) -> str:
-        """Which way, by which kernels, among how many devices."""
+        """Way of the exchange, its kernels and the number of devices, in words."""
         return f"{self.way}, {self.kernels}, {self.devices}"
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ def load(path: Path | str = FILE) -> Iterator[Exchange]:
 
 @cache
 def _stored() -> dict[tuple[str, str, str, str], list[Exchange]]:
-    """By device, program, kernels and way, the newest version last."""
+    """Return all curves by device, program, kernels and way, the newest version last."""
     curves: dict[tuple[str, str, str, str], list[Exchange]] = {}
     for curve in load():
         of = curve.device, curve.program, curve.kernels, curve.way

@@ -83,7 +83,7 @@ def get(name: str) -> Quantity:
 
 
 def intensity(given: QuantityLike) -> Quantity:
-    """That of a country that is named, or the number that is given, "57 g/kWh".
+    """Return the carbon intensity of a named country, or the one that is given, as "57 g/kWh".
 
     >>> print(intensity("sweden"), intensity("57 g/kWh"))
     40.70 g/kWh 57 g/kWh

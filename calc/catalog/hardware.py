@@ -128,7 +128,7 @@ class Accelerator(Recorded):
 
     @property
     def units(self) -> int:
-        """What works side by side: streaming multiprocessors, compute units, cores.
+        """Number of units that work side by side: streaming multiprocessors, compute units, cores.
 
         >>> print(get("h100").units)
         132
@@ -199,7 +199,7 @@ class Accelerator(Recorded):
 
     @property
     def half_sums(self) -> float:
-        """How many times as fast products of FP16 are whose sums are FP16 too.
+        """Factor by which FP16 products with FP16 sums are faster than with FP32 sums.
 
         >>> get("rtx-4090").half_sums, get("rtx-a6000").half_sums
         (2.0, 1.0)
@@ -223,16 +223,16 @@ class Accelerator(Recorded):
 
     @property
     def usual_dtype(self) -> str:
-        """In which format products are computed where nothing is said: BF16, where it has that."""
+        """Format of products where none is stated: BF16 if the device has it."""
         return next((dtype for dtype in USUAL_DTYPES if dtype in self.dtypes), USUAL_DTYPES[0])
 
     def instead(self, unit: str) -> str:
-        """What a law is told to ask for that is given the device in place of one of its numbers."""
+        """Return what to write where a law is given the device in place of one of its numbers."""
         number = self.number_in(unit)
         return self.name + (f": give its .{number}" if number else "")
 
     def number_in(self, unit: str) -> str:
-        """How Python asks for the number that is measured in this unit; nothing where none is."""
+        """Return how Python asks for the number that has this unit, or "" where none has."""
         dtype = "bf16" if "bf16" in self.peaks["peak"] else next(iter(self.peaks["peak"]), "fp32")
         numbers = {
             "FLOP/s": f'peak("{dtype}")',
@@ -251,7 +251,7 @@ class Accelerator(Recorded):
         ]
 
     def _repr_html_(self) -> str:
-        """What the data say, with the source of each value."""
+        """Return the device's data as an HTML table, with the source of each value."""
         records = {FIELDS[name]: record for name, record in self.records.items()}
         for table, rates in self.peaks.items():
             records |= {f"{PEAKS[table]}, {dtype.upper()}": rates[dtype] for dtype in rates}
@@ -482,7 +482,7 @@ def get(key: Path | str) -> Accelerator:
 
 
 def is_file(key: Path | str) -> bool:
-    """Whether this names a file of devices, or one in it, and no device of the data.
+    """Return whether this names a file of devices, or one in it, and no device of the data.
 
     >>> is_file("machine.toml"), is_file("h100")
     (True, False)
@@ -498,7 +498,7 @@ def _from_file(name: str) -> Accelerator:
 
 
 def is_machine(table: object) -> bool:
-    """Whether a table of a file is a machine's, which says what it joins several of, and how.
+    """Return whether a file's table is a machine's: says which devices it joins, how many and how.
 
     >>> is_machine({"name": "My box", "device": "mine", "domain": 2})
     True
@@ -517,7 +517,7 @@ def key_of(name: str) -> str | None:
 
 @cache
 def _spellings() -> dict[str, str]:
-    """By keys, by names with and without the vendor, and by keys behind its name."""
+    """Return the spellings of each key: itself, and the name with and without the vendor."""
     called = {
         key: (table["name"], *table["name"].split(" ", 1)) for key, table in _tables().items()
     }

@@ -1,4 +1,4 @@
-"""How far off an expectation may be: 80 % intervals, from published rows like what is asked.
+"""Intervals around expectations: 80 % of published rows like what is asked lie within.
 
 `data/intervals.csv` has, by class of rows, between which factors of what is expected the middle
 80 % of what was measured lie. Classes are training, serving, and the first tokens and those after
@@ -135,7 +135,7 @@ class Around:
         return {"low": self.low, "high": self.high, "cut": self.cut}
 
     def told(self, expected: str = "") -> str:
-        """Both ends in three digits, in the unit of what is printed; ≥ or ≤ marks the bound.
+        """Return both ends in three digits, in the unit of what is printed; ≥ or ≤ marks the bound.
 
         >>> from calc import quantity
         >>> print(around(quantity("10 ms"), 0.5, 1.5, quantity("8 ms")).told())

@@ -180,7 +180,7 @@ Kernels = TypeVar("Kernels", bound=Measured)
 
 
 class Error(NamedTuple):
-    """How far what was measured is off what was expected of it."""
+    """Error of expectations against measured rows: the median distance, and the median itself."""
 
     median: float
     """Of |measured / expected − 1|."""
@@ -225,7 +225,7 @@ class Surface:
         )
 
     def share(self, length: float, roof: float) -> float:
-        """Of the pace of published peaks, for a roof in seconds."""
+        """Return the share of the pace of published peaks, for a length and a roof in seconds."""
         lengths = LENGTHS[self.kernel]
         row, right = _place(math.log2(length) if length > 0 else lengths[0], lengths)
         microseconds = math.log2(max(roof, 1e-15) * 1e6)
@@ -343,7 +343,7 @@ def number_of(version: str) -> tuple[int, ...]:
 
 
 def stand_ins(own: Kernels, alike: Iterable[Kernels]) -> tuple[Kernels | None, Kernels | None]:
-    """Of what is alike but for version and device, what stands for kernels that were not measured.
+    """Return the stand-ins for kernels that were not measured: alike but for version or device.
 
     That is the newest of the older versions on their device, and the same version on the device
     that ALIKE names.
@@ -377,7 +377,7 @@ def of(kernel: str, device: str, program: str, format: str, version: str = "") -
 
 
 def as_asked(versions: Sequence[Kernels], version: str) -> Kernels | None:
-    """Of versions, the newest last, the newest that is no newer than is asked for, else the newest.
+    """Return the newest of sorted versions that is no newer than asked for, else the newest.
 
     >>> several = [of("experts", "b200", "vllm", "nvfp4", asked) for asked in ("0.19", "0.24")]
     >>> as_asked(several, "0.20").version, as_asked(several, "0.1").version, as_asked([], "0.1")

@@ -161,7 +161,7 @@ class Machine(Recorded):
 
     @property
     def shape(self) -> dict[str, str | int]:
-        """How many devices there are, and how they are joined, in words."""
+        """Number of devices and how they are joined, in words."""
         shape: dict[str, str | int] = {"device": self.device.name, "domain": self.domain}
         shape["fabric"] = FABRICS[self.fabric]
         if self.sides:
@@ -238,7 +238,7 @@ class Machine(Recorded):
 
     @property
     def processors(self) -> int:
-        """What computes tiles side by side on a device; one where their number is unpublished."""
+        """Number of processors that compute tiles side by side; one where it is unpublished."""
         return self.device.units if self.device.publishes("units") else 1
 
     @property
@@ -260,7 +260,7 @@ class Machine(Recorded):
         return self.has_reached("attention", name)
 
     def has_reached(self, kind: str, name: str) -> bool:
-        """Whether that rate was measured."""
+        """Return whether the rate of that kind and name was measured."""
         return name in self.rates.get(kind, {})
 
     def all_records(self) -> list[Record]:
@@ -271,7 +271,7 @@ class Machine(Recorded):
         ]
 
     def _repr_html_(self) -> str:
-        """What the data say, with the source of each value."""
+        """Return the machine's data as an HTML table, with the source of each value."""
         titles = {FIELDS[name]: record for name, record in self.records.items()}
         for kind, rates in self.rates.items():
             titles |= {_title(kind, name): record for name, record in rates.items()}
@@ -300,7 +300,7 @@ class Machine(Recorded):
         return f"the data have no link of {self.device.name} to others: take {known}one device"
 
     def _record(self, name: str) -> Record | None:
-        """What the machine's data have; of a card that stands alone, its own link to the host."""
+        """Return a record of the machine, or for a host link that it lacks, that of its device."""
         alone = self.device.records.get(name) if name == "host_link" else None
         return self.records.get(name, alone)
 
@@ -321,7 +321,7 @@ LIKELY = ".likely."  # in the key of a rate that is such a share
 
 
 def is_likely(rate: Quantity) -> bool:
-    """Whether a rate is the usual share of a peak, and was not measured.
+    """Return whether a rate is the usual share of a peak, and was not measured.
 
     >>> is_likely(get("rtx-5090-2").likely("gemm", "bf16"))
     True
@@ -357,7 +357,7 @@ def _likely(machine: Machine, kind: str, name: str) -> Quantity:
 
 @cache
 def _kept_by_long_ones() -> float:
-    """What long products usually keep of the rate of the best short one, a median over machines."""
+    """Return the share of the best short product's rate that long ones keep, as a median."""
     both = (
         (rates["lasting"][name].quantity / record.quantity).m_as("")
         for rates in (_get(key).rates for key in names() if _get(key).usual)
@@ -369,7 +369,7 @@ def _kept_by_long_ones() -> float:
 
 @cache
 def _shares(kind: str, formats: tuple[str, ...]) -> dict[str, float]:
-    """By machine, the share of a published peak that was measured, the best of these formats."""
+    """Return the measured share of a published peak by machine, the best of these formats."""
     shares: dict[str, float] = {}
     for key in names():
         machine = _get(key)

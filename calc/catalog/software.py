@@ -108,11 +108,11 @@ class Software(Entry):
     """As its makers number it; the newest that was measured where nothing is said."""
 
     def title(self) -> str:
-        """Its name with its version, where one is stated."""
+        """Return the program's name with its version, where one is stated."""
         return f"{self.name} {self.version}".rstrip() if self.key else "no software's own time"
 
     def measured(self, versions: Mapping[str, Collection[str]]) -> str:
-        """Its name with the versions whose measured kernels count, by program, as far as any do.
+        """Return the name with the versions whose measured kernels count, by program.
 
         >>> get("vllm 0.3").measured({"vllm": ["0.24.0"], "sglang": ["0.5.9"]})
         'vLLM 0.3, of which no kernel was measured: those of vLLM 0.24.0 and SGLang 0.5.9'
@@ -142,7 +142,7 @@ class Software(Entry):
         return f"{self.title()}, of which no kernel was measured{rest}"
 
     def products_faster(self, device: Device, dtype: str) -> float:
-        """How many times as fast as with sums in FP32 it computes products on a device.
+        """Return the factor by which its products are faster than with FP32 sums on a device.
 
         >>> from calc import hardware
         >>> get("llama-cpp").products_faster(hardware.get("rtx-3090"), "fp16")

@@ -85,7 +85,7 @@ class Matrix(NamedTuple):
 
     @property
     def group(self) -> str:
-        """Which of `GROUPS` it belongs to."""
+        """Group of `GROUPS` to which the matrix belongs."""
         return "experts" if self.name.startswith("expert ") else self.part
 
 
@@ -245,7 +245,7 @@ class Transformer(Entry):
 
     @cached_property
     def _layers(self) -> Counter[str]:
-        """How many layers have each kind of attention and of feed-forward network."""
+        """Number of layers with each kind of attention and of feed-forward network."""
         return Counter(
             kind
             for name, known in (("attention", ATTENTIONS), ("feed_forward", FEED_FORWARDS))
@@ -271,7 +271,7 @@ class Transformer(Entry):
         return list(islice(cycle(pattern), layers))
 
     def layers_with(self, *kinds: str) -> int:
-        """How many layers have one of these kinds of attention or of feed-forward network.
+        """Return the number of layers with one of these kinds of attention or feed-forward network.
 
         >>> from calc import models
         >>> gemma = models.get("gemma-3-27b")
@@ -282,7 +282,7 @@ class Transformer(Entry):
 
     @property
     def kinds(self) -> dict[str, int]:
-        """How many layers there are of each kind of attention and of feed-forward network."""
+        """Number of layers with each kind of attention and of feed-forward network."""
         return dict(self._layers)
 
     @property
@@ -292,7 +292,7 @@ class Transformer(Entry):
 
     @property
     def keeps_cache(self) -> bool:
-        """Whether it writes texts, and so keeps keys and values of what it has read."""
+        """True if the model writes text, and so keeps keys and values of what it has read."""
         return bool(self.caching_layers) and self.output in ("own", "tied")
 
     @property
@@ -309,7 +309,7 @@ class Transformer(Entry):
         return getattr(self, name) is not None
 
     def with_context(self, context: QuantityLike) -> Self:
-        """The same model, made to read longer than published, or shorter.
+        """Return the model with a longer or shorter context than published.
 
         >>> from calc import models
         >>> print(models.get("llama-3-8b").with_context(131072).context)
@@ -377,7 +377,7 @@ class Transformer(Entry):
 
     @property
     def tied_embeddings(self) -> bool:
-        """Whether the embedding is the matrix of the output too."""
+        """True if the embedding is the matrix of the output too."""
         return self.output == "tied"
 
     @cached_property
@@ -426,7 +426,7 @@ class Transformer(Entry):
 
     @property
     def parameters(self) -> Quantity:
-        """All parameters, counted.
+        """Number of all parameters, by their count.
 
         >>> from calc import models
         >>> print(f"{models.get('llama-3-8b').parameters.m_as('param'):.0f}")
@@ -436,7 +436,7 @@ class Transformer(Entry):
 
     @property
     def active_parameters(self) -> Quantity:
-        """Those that one token meets: all but the experts that it is not sent to.
+        """Parameters that one token meets: all but the experts that it is not sent to.
 
         >>> from calc import models
         >>> print(models.get("mixtral-8x7b").active_parameters)
@@ -453,7 +453,7 @@ class Transformer(Entry):
 
     @property
     def expert_parameters(self) -> Quantity:
-        """Those that are in experts to which a token may or may not be sent.
+        """Parameters of experts to which a token may or may not be sent.
 
         >>> from calc import models
         >>> print(models.get("mixtral-8x7b").expert_parameters)
@@ -466,7 +466,7 @@ class Transformer(Entry):
 
     @property
     def multiplied_parameters(self) -> Quantity:
-        """Those of the matrices that one token is multiplied by, from which its operations follow.
+        """Parameters by which one token is multiplied, from which its operations follow.
 
         The embedding is looked up and adds none of its own; a pooler or classifier sees one token.
         """

@@ -1,4 +1,4 @@
-"""What checkpoints of a name hold, group by group: "fp8", "awq", "nvfp4", "q4_k_m".
+"""Checkpoints in few bits, group by group: "fp8", "awq", "nvfp4", "q4_k_m".
 
 Who releases a model in few bits quantises the linear layers of its blocks. Embedding, output, norms
 and routers stay in 16 bits, except in files of llama.cpp, which quantises these too, each kind of
@@ -160,7 +160,7 @@ class Mixture(NamedTuple):
 
 
 def _more_bits(layer: int, layers: int) -> bool:
-    """Whether llama.cpp gives a layer's matrix more bits: the first, the last, and each third."""
+    """Return whether llama.cpp gives a layer's matrix more bits: first, last, each third layer."""
     first = layers // 8
     return layer < first or layer >= 7 * layers // 8 or (layer - first) % 3 == 2
 

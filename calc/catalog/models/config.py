@@ -19,7 +19,7 @@ MOST, MOST_LAYERS = 10**12, 10_000
 
 @cache
 def known() -> dict[str, dict[str, Any]]:
-    """What configurations call their numbers, by family, and what of them changes no count."""
+    """Return what configurations call their numbers, by family, and fields that change no count."""
     return read_toml(DATA / "configurations.toml")
 
 
@@ -54,7 +54,7 @@ class Config:
         return default if value is None else value
 
     def is_read(self, name: str) -> bool:
-        """Whether somebody has asked for it."""
+        """Return whether the field of that name was read."""
         return name in self._asked
 
     def count(self, name: str, default: int | None = None, least: int = 1) -> int:
@@ -109,7 +109,7 @@ class Config:
         return [ours[str(kind)] for kind in listed]
 
     def notes(self) -> Iterator[str]:
-        """What is there and is not counted; what would change the answer is refused."""
+        """Yield a note on each field that is not counted; refuse one that changes the answer."""
         left = {
             name: value
             for name, value in self._values.items()

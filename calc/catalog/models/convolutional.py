@@ -37,12 +37,12 @@ class Convolution(NamedTuple):
 
     @property
     def weights(self) -> int:
-        """Its weights, each of which is used at each place of the result."""
+        """Number of weights, each of which is used at each place of the result."""
         return self.inputs // self.groups * self.outputs * self.kernel[0] * self.kernel[1]
 
     @property
     def parameters(self) -> int:
-        """Its weights, biases and what normalises its result."""
+        """Number of weights, biases and parameters that normalise the result."""
         return self.weights + self.vectors * self.outputs
 
     @property
@@ -87,7 +87,7 @@ class Block:
 
 
 class Place(NamedTuple):
-    """What flows between two layers."""
+    """Size of the activations between two layers."""
 
     height: int
     width: int
@@ -154,7 +154,7 @@ class Convolutional(Network):
 
     @property
     def shape(self) -> dict[str, object]:
-        """Its blocks, in words."""
+        """Blocks of the network, in words."""
         words = {str(number): str(block) for number, block in enumerate(self.blocks, start=1)}
         return {"blocks": words}
 
@@ -265,7 +265,7 @@ def _separable(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
 
 
 def _inverted(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
-    """More channels, each by itself, and then fewer: wide within, narrow between blocks."""
+    """Add an inverted bottleneck: wide within, depthwise, narrow between blocks."""
     block = layers.block
     width = round(place.channels * block.expansion)
     adds = max(stride) == 1 and block.channels == place.channels

@@ -99,7 +99,7 @@ def key_of(name: str) -> str | None:
 
 
 def also(key: str) -> tuple[str, ...]:
-    """What else the model of that key is called, by those who publish it or measured it.
+    """Return the other names of a model, as those who publish it or measured it call it.
 
     >>> "Llama 3.3 70B" in also("llama-3-1-70b")
     True
@@ -158,7 +158,7 @@ def _get(key: str) -> Transformer | Network:
 
 
 def _release(table: Any, key: str, inherited: dict[str, Any]) -> Release:
-    """In what the weights are released, with the source that says so."""
+    """Return the formats in which the weights are released, with the source that says so."""
     check_fields(f"{FILE}: {key}", table, (*GROUPS, "products", "source", "note"))
     formats = {group: table[group] for group in GROUPS if group in table}
     origin = Provenance(

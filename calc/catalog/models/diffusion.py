@@ -52,7 +52,7 @@ class DiffusionTransformer(Network):
 
     @property
     def blocks(self) -> int:
-        """All blocks, each of which has one attention over all tokens."""
+        """Number of blocks, each of which has one attention over all tokens."""
         return self.double_blocks + (self.single_blocks or 0)
 
     @property

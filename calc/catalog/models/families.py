@@ -56,7 +56,7 @@ def load(path: str | Path) -> Transformer:
 
 
 def _numbers(config: Config, family: Fields, shape: Callable[[Config, Fields], Fields]) -> Fields:
-    """What the table of a family says, and the shape that its function reads beside it."""
+    """Return the numbers in a family's table, and the shape that its function reads beside it."""
     names = {
         ours: name
         for group in family.get("of", ())

@@ -1,4 +1,4 @@
-"""What networks that are not decoder transformers have in common: counts, and parameters by part.
+"""Common parts of networks that are no decoder transformers: counts, and parameters by part.
 
 Each family is a module beside this one, and its `@dataclass` holds the numbers of its tables in
 `calc/data/models.toml`.
@@ -56,12 +56,12 @@ class Network(Entry):
 
     @property
     def parameters(self) -> Quantity:
-        """All parameters, counted."""
+        """Number of all parameters, by their count."""
         return sum(self.parts.values(), quantity(0, "param"))
 
     @property
     def shape(self) -> dict[str, object]:
-        """What its numbers do not tell: its lists, as people read them."""
+        """Lists that the numbers of a network do not tell, as people read them."""
         return {}
 
     def _counted(self, counts: dict[str, int]) -> dict[str, Quantity]:

@@ -57,7 +57,7 @@ APART = ("visual", "vision", "audio", "mtp", "multi_modal_projector", "conv1d", 
 
 @dataclass(frozen=True)
 class Rules:
-    """In what modules are kept, by their names, and what is multiplied by them."""
+    """Formats of modules by their names, and the format in which they are multiplied."""
 
     form: Callable[[Sequence[str]], str]
     """The format of a module of these names."""
@@ -418,7 +418,7 @@ def _mixed(
 
 
 def _matching(patterns: Sequence[str]) -> Callable[[Sequence[str]], bool]:
-    """Whether one of several names of a module is meant by one of these patterns."""
+    """Return a test of whether a module, by one of its names, is meant by one of these patterns."""
     plain, regexes = set(), []
     for pattern in patterns:
         if pattern.startswith("re:"):

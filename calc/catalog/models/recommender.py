@@ -56,7 +56,7 @@ class Recommender(Network):
 
     @property
     def layers(self) -> tuple[tuple[str, int, int], ...]:
-        """Its matrices, of which each sample meets every weight once: part, inputs, outputs."""
+        """Matrices whose every weight each sample meets once: part, inputs, outputs."""
         bottom = pairwise((self.dense_features, *self.bottom_mlp))
         crossed, rank = self.features, self.cross_rank
         cross = [(crossed, rank), (rank, crossed)] * self.cross_layers
@@ -88,7 +88,7 @@ class Recommender(Network):
 
     @property
     def shape(self) -> dict[str, object]:
-        """Its lists, in words."""
+        """Lists of rows, lookups and widths, in words."""
         return {
             "rows": ", ".join(map(str, self.rows)),
             "lookups": ", ".join(map(str, self.lookups)),

@@ -1,4 +1,4 @@
-"""In what the authors of a model keep the weights that they release, by group of its matrices."""
+"""Formats in which a model's authors release its weights, by group of its matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In what a model's weights are kept, group by group of its matrices, and what each of them takes.
+"""Formats and sizes of a model's weights, group by group of its matrices.
 
 A name of a format in few bits means what checkpoints of that name hold: linear layers of blocks in
 it, all else in 16 bits. A size is that of every parameter. What takes either takes groups too:
@@ -100,7 +100,7 @@ class Weights:
         }
 
     def key(self, matrix: Matrix) -> str:
-        """Which of `sizes` a matrix has."""
+        """Return the key of `sizes` that a matrix has."""
         if matrix.name in self.sizes:
             return matrix.name
         group = matrix.group
@@ -109,7 +109,7 @@ class Weights:
         return group if group in self.sizes else "others"
 
     def size(self, matrix: Matrix) -> Quantity:
-        """What an element of a matrix takes."""
+        """Return the size of an element of a matrix."""
         return self.sizes[self.key(matrix)]
 
     @cached_property
@@ -157,7 +157,7 @@ def unless_said(model: Transformer, program: Software) -> str:
 
 
 def is_released(given: object) -> bool:
-    """Whether a caller asks for the formats of the release.
+    """Return whether a caller asks for the formats of the release.
 
     >>> is_released("Released"), is_released("bf16")
     (True, False)
