@@ -23,7 +23,6 @@ LEFT = {
     "calc/codesign": 42,
     "calc/commands": 32,
     "calc/derivations": 245,
-    "calc/laws": 21,
     "calc/measure": 19,
     "calc/networks": 5,
     "calc/planning": 194,

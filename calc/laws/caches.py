@@ -195,7 +195,7 @@ class PrefixCache:
         return count
 
     def find(self, names: Sequence[Any], left: Sequence[Any] | None = None) -> tuple[int, ...]:
-        """What a prompt finds in each tier; all its blocks, or those it has `left`, are kept."""
+        """Return how many blocks each tier holds of a prompt; keep all its blocks, or `left`."""
         reused = names[: self.holds(names)]
         counts = tuple(sum(name in tier for name in reused) for tier in self.tiers)
         for name in names if left is None else left:

@@ -1,4 +1,4 @@
-"""What training and serving cost: dollars, energy, and the carbon of it.
+"""Costs of training and serving: dollars, energy, and the carbon emitted.
 
 Prices are the caller's: they differ by contract and by month, so none is assumed. Two defaults are
 averages of their year, for a first estimate: the overhead of a data centre (PUE) and the carbon
@@ -66,7 +66,7 @@ def price_of_ownership(
     electricity: Annotated[QuantityLike, "USD/J", "p_E", NON_NEGATIVE],
     pue: Annotated[QuantityLike, "", "PUE", AT_LEAST_ONE] = constants.get("pue_average"),
 ) -> Annotated[Quantity, "USD/s"]:
-    """What an hour of a device costs whoever bought it: its share of the purchase, and electricity.
+    """Hourly cost of an owned device: its share of the purchase, and electricity.
 
     Equation: p_own = A / T_life + P · PUE · p_E
 

@@ -1,4 +1,4 @@
-"""What fails in a machine of many devices, and what it costs: spares, stragglers, corruption.
+"""Failures in a machine of many devices, and their cost: spares, stragglers, corruption.
 
 How often to save, and the goodput of saving, are laws of `calc.training`.
 """

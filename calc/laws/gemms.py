@@ -1,4 +1,4 @@
-"""How GEMMs run: tiles, waves of tiles, what fits on a processor, and the time that this makes.
+"""Laws of GEMMs: tiles, waves of tiles, what fits on a processor, and the time that results.
 
 A GEMM's output is cut into tiles, each of which a processor (a streaming multiprocessor, SM, of a
 GPU) computes step by step along k, with its sums in registers. The laws count tiles, what they

@@ -59,7 +59,7 @@ def layer_activations(
     mask_size: Annotated[QuantityLike, "byte", "m_mask", NON_NEGATIVE] = "0 byte",
     norms: Annotated[QuantityLike, "", "n", NON_NEGATIVE] = 2,
 ) -> Annotated[Quantity, "byte"]:
-    """What a layer keeps of one token for the way back, attention scores left out.
+    """Activations of one token that a layer keeps for the backward pass, without attention scores.
 
     Equation: m = s · ((2 + n) · d + a + f) + 2 · m_mask · d
 
@@ -86,7 +86,7 @@ def score_activations(
     element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
     mask_size: Annotated[QuantityLike, "byte", "m_mask", NON_NEGATIVE] = "0 byte",
 ) -> Annotated[Quantity, "byte"]:
-    """What a layer keeps of one token's attention scores where nothing is recomputed.
+    """Attention scores of one token that a layer keeps where nothing is recomputed, in bytes.
 
     Equation: m = c · h · s where m_mask = 0, else c · h · (2 · s + m_mask)
 

@@ -130,7 +130,7 @@ def reach(
     round_trip: Annotated[QuantityLike, "s", "T", NON_NEGATIVE],
     speed: Annotated[QuantityLike, "m/s", "v"] = constants.get("speed_light_fiber"),
 ) -> Annotated[Quantity, "m"]:
-    """How far away a partner may be for an answer within this round-trip time.
+    """Distance from which a partner can answer within this round-trip time.
 
     Equation: d = v · T / 2
 

@@ -84,7 +84,7 @@ def asymmetric_step(
 def rounding_error_bound(
     step: Annotated[QuantityLike, "", "s", NON_NEGATIVE],
 ) -> Annotated[Quantity, ""]:
-    """How far a value within the range of the codes can be from what its code stands for.
+    """Bound on the distance between a value within the range of the codes and its decoded value.
 
     Equation: |x − x̂| ≤ s / 2
 
@@ -157,7 +157,7 @@ def products_without_overflow(
 
 @dataclass(frozen=True, eq=False)
 class Scheme:
-    """How numbers become codes: q = round((x − offset) / scale) + zero_point, kept in low … high.
+    """Code of numbers: q = round((x − offset) / scale) + zero_point, kept in low … high.
 
     `scale`, `zero_point` and `offset` are single numbers for the whole array; with an `axis`, one
     for each index along it; with a `group_size`, one for each group along the last axis. Rounding
@@ -191,7 +191,7 @@ class Scheme:
         return restored
 
     def round_trip(self, data: ArrayLike) -> Floats:
-        """What is left of the data after quantizing and dequantizing."""
+        """Return the data after quantizing and dequantizing."""
         return self.dequantize(self.quantize(data))
 
     @property

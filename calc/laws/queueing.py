@@ -222,7 +222,7 @@ def utilization_within(
     limit: Annotated[QuantityLike, "s", "W"],
     beyond: Annotated[QuantityLike, "", "q", POSITIVE_FRACTION],
 ) -> Annotated[Quantity, ""]:
-    """How busy one server may be for all but this share of requests to be done within a limit.
+    """Utilization of one server at which all but this share of requests finish within a limit.
 
     Equation: ρ = max(0, 1 − S · ln(1 / q) / W)
 

@@ -82,7 +82,7 @@ def bound(
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     intensity: Annotated[QuantityLike, "FLOP/byte", "I", NON_NEGATIVE],
 ) -> Label:
-    """Which roof is the lower one: "memory" or "compute" (an array of them for arrays).
+    """Lower roof of the two: "memory" or "compute" (an array of them for arrays).
 
     Equation: memory where I < R_peak / BW, else compute
 
@@ -412,7 +412,7 @@ class Workload:
         return arithmetic_intensity(self.operations, self.traffic)
 
     def on(self, device: Device, dtype: str) -> StepTime:
-        """Its time on a device that computes in this format.
+        """Return the time of the work on a device that computes in this format.
 
         >>> from calc import hardware
         >>> step = gemm(4096, 4096, 4096).on(hardware.H100, "fp16")
@@ -423,7 +423,7 @@ class Workload:
         return self.between(device.peak(dtype), device.memory_bandwidth)
 
     def between(self, peak: Quantity, bandwidth: Quantity) -> StepTime:
-        """Its time between two roofs: that of arithmetic, and that of memory."""
+        """Return the time of the work between two roofs: that of arithmetic, and that of memory."""
         return StepTime(
             {
                 "compute": (self.operations / peak).to("s"),
@@ -465,7 +465,7 @@ class StepTime(Reported):
 
     @property
     def upper(self) -> Quantity:
-        """All parts, one after the other, at published rates: no bound on a real program."""
+        """Sum of all parts, one after the other, at published rates: no bound on a real program."""
         return quantity(sum(self._seconds), "s")
 
     @property
@@ -501,7 +501,7 @@ class StepTime(Reported):
 
     @cached_property
     def tables(self) -> list[Table]:
-        """Its parts and its bounds, a line each."""
+        """Table of the parts of a step and of its bounds, a line each."""
         lines = [(name, " ".join(text.split())) for name, text in self._rows.items()]
         return [Table(lines, head=("", "time"))]
 
@@ -537,7 +537,7 @@ def elementwise(
     arrays: Annotated[QuantityLike, "", AT_LEAST_ONE] = 2,
     element_size: Annotated[QuantityLike, "byte"] = "2 byte",
 ) -> Workload:
-    """The same on every element, `arrays` elements read or written for each: ReLU as it stands.
+    """Return elementwise work that reads or writes `arrays` elements for each: ReLU by default.
 
     >>> print(elementwise(1e6).intensity)
     0.25 FLOP/byte

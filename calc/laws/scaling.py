@@ -232,7 +232,7 @@ def part_speedup(
     fraction: Annotated[QuantityLike, "", "f", POSITIVE_FRACTION],
     speedup: Annotated[QuantityLike, "", "S"],
 ) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
-    """How many times as fast a fraction of the time must become, for the whole to gain this much.
+    """Speedup that a fraction of the time needs, for the whole to gain this much.
 
     Equation: s = f / max(0, 1 / S − (1 − f))
 

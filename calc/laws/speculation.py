@@ -37,7 +37,7 @@ def speculative_speedup(
     drafted: Annotated[QuantityLike, "", "γ", NON_NEGATIVE],
     draft_cost: Annotated[QuantityLike, "", "c", NON_NEGATIVE] = 0,
 ) -> Annotated[Quantity, ""]:
-    """How many times faster a model writes with a draft than by itself; below 1, slower.
+    """Speedup of decode by drafts of a small model; below 1, a slowdown.
 
     Equation: S = n / (γ · c + 1)
 
@@ -123,7 +123,7 @@ def drafting_gain(
     drafted: Annotated[QuantityLike, "", "γ", NON_NEGATIVE] = 0,
     draft_time: Annotated[QuantityLike, "s", "T_draft", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, ""]:
-    """How many times as fast a batch writes with drafts as without; below 1, slower.
+    """Speedup of a batch's decode by drafts; below 1, a slowdown.
 
     Equation: S = n · T / (T_check + γ · T_draft)
 

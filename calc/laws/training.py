@@ -472,7 +472,7 @@ def model_memory(
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is stored for each parameter, part by part, in one way to train or serve."""
+    """Bytes stored for each parameter, part by part, in one way to train or serve."""
 
     name: str
     parts: dict[str, Quantity]
