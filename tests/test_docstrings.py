@@ -24,7 +24,6 @@ LEFT = {
     "calc/commands": 32,
     "calc/derivations": 245,
     "calc/measure": 19,
-    "calc/networks": 5,
     "calc/planning": 194,
     "calc/published": 79,
     "calc/simulation": 34,

@@ -1,1 +1,1 @@
-"""What a pass of a network computes and moves, a module for each kind of network."""
+"""Operations and traffic of a pass of a network, a module for each kind of network."""

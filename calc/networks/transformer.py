@@ -542,7 +542,7 @@ def activation_memory(
     mask_size: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "0 byte",
     input_size: Annotated[QuantityLike | None, "byte"] = None,
 ) -> Annotated[Quantity, "byte"]:
-    """What the layers of a model keep of a batch for the way back, embedding and output left out.
+    """Return the activations of a batch that layers keep for the backward pass.
 
     Equation: A = B · n · l · (m_layer + m_score)
 
@@ -665,7 +665,7 @@ def _with_attention(
 
 
 def _limits(model: Transformer) -> Iterator[tuple[str, int, int, Heads]]:
-    """What names of scores begin with, the most positions looked at, the layers and their heads.
+    """Yield each kind of scores: prefix of its name, most positions looked at, layers and heads.
 
     The most is 0 where it is the context itself.
     """
@@ -723,7 +723,7 @@ def _chunks(model: Transformer, tokens: Number, chunk: Number) -> Iterator[Matmu
 
 
 def _latents(model: Transformer, element_size: QuantityLike) -> Quantity:
-    """Of the latents of a token, and of the keys by which it is selected."""
+    """Return the bytes of a token's latents, and of the keys by which it is selected."""
     size = quantity("0 byte/token")
     if layers := model.layers_with(*LATENTS):
         latent, rotary = (model.kv_latent or 0), (model.rotary_width or 0)
@@ -734,7 +734,7 @@ def _latents(model: Transformer, element_size: QuantityLike) -> Quantity:
 
 
 def _attentions(model: Transformer, context: Number) -> Iterator[tuple[str, Number, int, Heads]]:
-    """What the names of the scores begin with, the positions looked at, the layers and heads."""
+    """Yield each kind of scores: prefix of its name, positions looked at, layers and heads."""
     for name, limit, layers, heads in _limits(model):
         yield name, minimum(context, float(limit)) if limit else context, layers, heads
 
