@@ -26,7 +26,6 @@ LEFT = {
     "calc/measure": 19,
     "calc/planning": 194,
     "calc/published": 79,
-    "calc/simulation": 34,
     "calc/steps": 108,
     "press": 81,
     "tools": 45,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class TrainableModel(Protocol):
-    """What a constrained run asks of a model, beside its sizes."""
+    """Methods that a constrained run needs of a model, beside its sizes."""
 
     precision: str
 
@@ -39,7 +39,7 @@ class TrainableModel(Protocol):
         """Train anew from the seed."""
 
     def predict(self, X: ArrayLike) -> Counts:
-        """For each sample the most probable class."""
+        """Return the most probable class of each sample."""
 
     def with_precision(self, name: str) -> Self:
         """A copy that computes in another precision."""
@@ -118,7 +118,7 @@ class SklearnNetwork(_Sized):
         return history
 
     def predict(self, X: ArrayLike) -> Counts:
-        """For each sample the most probable class, computed in the model's precision."""
+        """Return the most probable class of each sample, computed in the model's precision."""
         if self._trained is None:
             raise InputError("the network has no weights yet; fit() it first")
         return self._trained.predict(X)
@@ -189,7 +189,7 @@ class TorchNetwork(_Sized):
         return history
 
     def predict(self, X: ArrayLike) -> Counts:
-        """For each sample the most probable class, computed in the model's precision."""
+        """Return the most probable class of each sample, computed in the model's precision."""
         import torch
 
         samples = torch.from_numpy(checked_samples(X, self.layer_widths[0]))

@@ -49,7 +49,7 @@ class BatchChoice:
         return self.memory_of(max(self.batch, 1))
 
     def memory_of(self, batch: int) -> Quantity:
-        """What another batch would take."""
+        """Return the memory that another batch would take."""
         per_sample = whole_bytes(self.memory_per_sample)
         return in_bytes(whole_bytes(self.parameter_memory) + batch * per_sample)
 

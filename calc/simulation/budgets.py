@@ -13,7 +13,7 @@ from calc.core.units import QuantityLike, quantity
 def memory_violations(
     memory: QuantityLike, budgets: Iterable[QuantityLike]
 ) -> dict[str, bool | Truths]:
-    """Whether a memory exceeds each of the budgets, by a key made of the budget: "over_10_MB".
+    """Return whether a memory exceeds each budget, by a key made of the budget: "over_10_MB".
 
     A budget of "10 MB" and one of "10.0 MB" have the same key; a memory of just the budget is
     within it. What is no number exceeds every budget. An array of memories gives arrays of flags.

@@ -66,7 +66,7 @@ class HardwareSimulationConfig:
 
 @dataclass(frozen=True)
 class HardwarePlan:
-    """What a run will do, and why; of one shape, whether the simulation is enabled or not.
+    """Plan of a run and its reasons; of one shape, whether the simulation is enabled or not.
 
     `limited_by` says what decides the batch: "request", "limit", "memory", "dataset", or
     "infeasible" where not one sample fits. `int8_overhead` is beside the total, not in it.
@@ -88,12 +88,12 @@ class HardwarePlan:
 
     @property
     def feasible(self) -> bool:
-        """Whether at least one sample fits."""
+        """True if at least one sample fits."""
         return self.limited_by != INFEASIBLE
 
     @property
     def reason(self) -> str:
-        """Why this batch, in a sentence."""
+        """Reason for this batch, in a phrase."""
         return {
             "request": f"the batch of {self.requested_batch} that was asked for",
             "limit": f"{self.batch} of {self.requested_batch}: the limit of batches",

@@ -46,7 +46,7 @@ def write_table(table: DataFrame, path: Path | str) -> None:
 
 
 def checked_target(path: Path | str) -> Path:
-    """Where a table can be written, so that one need not be made in vain."""
+    """Return the path for a table, and refuse one that cannot be written before work is done."""
     target = writable(path)
     if target.suffix not in (".csv", ".parquet"):
         raise InputError(f"a table is written as .csv or .parquet; got {target.name!r}")

@@ -105,7 +105,7 @@ class LanguageModel:
         return replace(self, weights={**self.weights, **changed})
 
     def inputs(self, windows: Counts) -> dict[str, Floats]:
-        """What each matrix of MATRICES meets on this text: a row for each character."""
+        """Return the inputs of each matrix of MATRICES on this text: a row for each character."""
         met: dict[str, list[Floats]] = {name: [] for name in MATRICES}
 
         def keep(name: str, values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What one network costs and is worth: accuracy, latency, memory and energy."""
+"""Metrics of one network: accuracy, latency, memory and energy."""
 
 from __future__ import annotations
 

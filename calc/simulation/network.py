@@ -37,7 +37,7 @@ def trained(
     alpha: float,
     on_epoch: Callable[[History], None] | None,
 ) -> History:
-    """So many epochs, each of which gives its loss and accuracy; `on_epoch` is told of each."""
+    """Run so many epochs and return their losses and accuracies; `on_epoch` is told of each."""
     history = History((), ())
     for count in range(1, whole_number(f"{caller}: epochs", epochs) + 1):
         loss, accuracy = epoch()
@@ -53,7 +53,7 @@ def trained(
 
 
 class _Work(NamedTuple):
-    """What is learned, checked, for whom it was."""
+    """Checked arguments of training: samples, labels and settings, with the caller's name."""
 
     caller: str
     samples: Single
@@ -211,11 +211,11 @@ class NeuralNetwork:
         return trained(work.caller, epoch, work.epochs, self.precision.upper(), alpha, on_epoch)
 
     def probabilities(self, X: ArrayLike) -> Single:
-        """For each sample the probability of each class."""
+        """Return the probability of each class, for each sample."""
         return self._forward(checked_samples(X, self.layer_sizes[0]))[-1]
 
     def predict(self, X: ArrayLike) -> Counts:
-        """For each sample the most probable class."""
+        """Return the most probable class of each sample."""
         classes: Counts = self.probabilities(X).argmax(axis=1)
         return classes
 
@@ -269,7 +269,7 @@ class NeuralNetwork:
 
 
 def checked_network(model: object) -> None:
-    """Only a network of this package, with weights, can be measured, pruned or asked."""
+    """Refuse whatever is no network of this package with weights, which alone can be measured."""
     if not isinstance(model, NeuralNetwork):
         raise InputError(
             f"a NeuralNetwork is needed, whose weights are known; got {abbreviated(model)}"

@@ -65,7 +65,7 @@ def pareto_frontier(
 def _beyond_margins(
     frame: DataFrame, objectives: list[tuple[str, str]], margins: Mapping[str, float | str]
 ) -> Truths:
-    """Which rows stay where a difference counts only beyond a margin."""
+    """Return a mask of the rows that stay where a difference counts only beyond a margin."""
     known = dict(objectives)
     if not isinstance(margins, Mapping) or not margins.keys() < known.keys():
         raise InputError(

@@ -1,4 +1,4 @@
-"""What a layer computes in fewer bits: FP16, BF16 or INT8 in place of FP32.
+"""Arithmetic of a layer in fewer bits: FP16, BF16 or INT8 in place of FP32.
 
 Each precision says how many bytes an element takes and does the arithmetic of a layer as its format
 does. FP16 and BF16 round weights, biases and activations to the format and add up in FP32, as
@@ -31,10 +31,10 @@ class Arithmetic(Protocol):
     element_bytes: int
 
     def weights(self, weights: ArrayLike) -> Single:
-        """What is left of the weights when they are kept in this precision, as FP32 numbers."""
+        """Return the weights as they are after rounding to this precision, as FP32 numbers."""
 
     def activations(self, values: ArrayLike) -> Single:
-        """What is left of a layer's output when it is kept in this precision, as FP32 numbers."""
+        """Return a layer's output after rounding to this precision, as FP32 numbers."""
 
     def linear(self, values: Single, weights: Single, biases: Single) -> Single:
         """`values @ weights + biases`, as this precision computes it."""
@@ -97,7 +97,7 @@ PRECISIONS: dict[str, Arithmetic] = {form.name: form for form in _FLOATS} | {"in
 
 
 def arithmetic(precision: str) -> Arithmetic:
-    """What computes in that precision: FP32, FP16, BF16 or INT8, in any spelling.
+    """Return the arithmetic of a precision: FP32, FP16, BF16 or INT8, in any spelling.
 
     >>> arithmetic("bfloat16").name, arithmetic("bf16").element_bytes
     ('bf16', 2)

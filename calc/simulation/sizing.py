@@ -1,4 +1,4 @@
-"""How much memory a model takes: what it says of itself, times the bytes of a format.
+"""Memory of a model: its numbers of elements, times the bytes of a format.
 
 Three modes count what is held at once. `all_outputs` is the usual estimate of such tools: the
 parameters, the input and every layer's output. `inference` needs of these only the largest pair of
@@ -200,7 +200,7 @@ def estimate_parameter_memory(
 def estimate_activation_memory(
     model: object, batch: int, precision: str = "fp32", mode: str = "all_outputs"
 ) -> Quantity:
-    """What a batch of samples and its way through the layers take, by the mode.
+    """Return the memory of a batch of samples and its activations, by the mode.
 
     >>> estimate_activation_memory(LayerSizes.dense(784, 64, 10), 32)
     Quantity(109824.0, 'byte')
@@ -236,7 +236,7 @@ def estimate_total_memory(
 
 
 def int8_overhead(model: object) -> Quantity:
-    """What int8 needs beside its codes: a scale for each output channel, and biases of 32 bits.
+    """Return the memory that int8 needs beside its codes: scales of channels and 32-bit biases.
 
     Assumes dense layers, which have a channel, and so a bias, for each output. The bias's first
     byte is already counted with the parameters.
@@ -248,7 +248,7 @@ def int8_overhead(model: object) -> Quantity:
 
 
 def elements_per_sample(model: object, mode: str = "all_outputs") -> int:
-    """How many numbers each sample of a batch adds to what is held, by the mode.
+    """Return the numbers that each sample of a batch adds to what is held, by the mode.
 
     >>> [elements_per_sample(LayerSizes.dense(784, 64, 10), mode) for mode in MODES]
     [858, 848, 1716]
@@ -260,6 +260,6 @@ def elements_per_sample(model: object, mode: str = "all_outputs") -> int:
 
 
 def copies_of_parameters(mode: str, optimizer: str) -> int:
-    """How many numbers are held for each parameter: 1, or in training 2 and the optimizer's."""
+    """Return the numbers held for each parameter: 1, or in training 2 and the optimizer's."""
     states = OPTIMIZER_STATES[one_of("optimizer", optimizer, OPTIMIZER_STATES)]
     return 2 + states if one_of("mode", mode, MODES) == "training" else 1

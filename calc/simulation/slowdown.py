@@ -10,12 +10,12 @@ from calc.core.units import Quantity, QuantityLike, quantity
 
 
 def speed_factor(given: float, name: str = "compute_speed_factor") -> float:
-    """How many times as long the work takes: 1 for this machine, less for a faster device."""
+    """Return a checked slowdown: 1 for this machine, less for a faster device."""
     return number(name, given, above=0.0)
 
 
 def extra_time(factor: float) -> Quantity:
-    """What a slowdown adds to the time; less than nothing where the device is faster.
+    """Return the share of time that a slowdown adds; negative where the device is faster.
 
     Equation: r = f − 1
 
@@ -26,7 +26,7 @@ def extra_time(factor: float) -> Quantity:
 
 
 def lost_speed(factor: float) -> Quantity:
-    """What a slowdown takes from the speed, always less than it adds to the time.
+    """Return the share of speed that a slowdown takes, always less than it adds to the time.
 
     Equation: r = 1 − 1 / f
 

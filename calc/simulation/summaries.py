@@ -1,4 +1,4 @@
-"""What several seeds say together: a row for each variant, with its spread."""
+"""Summaries of several seeds: a row for each variant, with its spread."""
 
 from __future__ import annotations
 

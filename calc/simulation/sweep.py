@@ -127,7 +127,7 @@ class Experiment:
         return trained
 
     def row(self, trained: NeuralNetwork, variant: Variant) -> Row:
-        """What is measured of one variant of it."""
+        """Return the measured row of one variant of a trained network."""
         model = trained
         if variant.kind in KINDS:
             model = prune(model, variant.pruning, variant.kind)
@@ -147,7 +147,7 @@ class Experiment:
         return {**variant._asdict(), **metrics}
 
     def settings(self) -> dict[str, object]:
-        """What two sweeps must have in common for their rows to belong together."""
+        """Return the settings that two sweeps must share for their rows to belong together."""
         digest = hashlib.sha256()
         for array in map(numpy.asarray, self.data):
             digest.update(repr((array.shape, array.dtype.str)).encode() + array.tobytes())
@@ -179,7 +179,7 @@ class Grid:
     seeds: Sequence[int] = (0,)
 
     def variants(self) -> list[Variant]:
-        """All of them, in order."""
+        """Return all variants of the sweep, in order."""
         seeds = _several("seeds", self.seeds, lambda seed: whole_number("a seed", seed, at_least=0))
         kinds = _several("kinds", self.kinds, lambda kind: one_of("a kind of pruning", kind, KINDS))
         levels = _several("pruning_levels", self.pruning_levels, checked_level)
@@ -323,7 +323,7 @@ class _Sweep:
         return table
 
     def _missing(self) -> dict[int, list[Variant]]:
-        """What is to be made, by seed: a seed whose rows are all there is not trained again."""
+        """Return the variants that are not yet in the rows, by seed; a finished seed has none."""
         missing: dict[int, list[Variant]] = {}
         for variant in self.variants:
             if variant not in self.rows:
