@@ -29,7 +29,7 @@ SUBMODULES = tuple(modules(__name__))
 
 
 def _device(name: str) -> device.Device | None:
-    """What a law looks up to refuse the name of a device; the data are read for no other law."""
+    """Return the device of a name, so that a law can refuse it; no other law reads the data."""
     hardware = import_module("calc.catalog.hardware")
     return hardware.get(key) if (key := hardware.key_of(name)) else None
 

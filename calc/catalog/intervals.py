@@ -1,4 +1,4 @@
-"""Intervals around expectations: 80 % of published rows like what is asked lie within.
+"""Intervals of 80 % around expectations, from published rows like what is asked.
 
 `data/intervals.csv` has, by class of rows, between which factors of what is expected the middle
 80 % of what was measured lie. Classes are training, serving, and the first tokens and those after
