@@ -23,7 +23,6 @@ LEFT = {
     "calc/codesign": 42,
     "calc/commands": 32,
     "calc/derivations": 245,
-    "calc/measure": 19,
     "calc/planning": 194,
     "calc/published": 79,
     "calc/steps": 108,

@@ -19,7 +19,7 @@ def triad(a: Array, b: Array, c: Array, times: int) -> None:
 
 @compiled
 def chase(following: Array, start: int, steps: int) -> int:
-    """Where a walk from `start` ends; each step waits for the load of the one before."""
+    """Return the element at which a walk from `start` ends; each step waits for the last load."""
     at = start
     for _ in range(steps):
         at = following[at]

@@ -41,7 +41,7 @@ class Kernel:
 
     @property
     def total(self) -> Workload:
-        """All passes together."""
+        """Sum of the work of all passes."""
         whole = self.passes[0]
         for one in self.passes[1:]:
             whole += one

@@ -1,4 +1,4 @@
-"""What a machine says of itself: enough to compare measurements, and nothing that names it."""
+"""Description of a machine: enough to compare measurements, and nothing that names it."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _versions() -> dict[str, str]:
 
 
 def _text(path: Path) -> str:
-    """What a file of the system says; nothing where it is not there."""
+    """Return the text of a system's file; "" where it is not there."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

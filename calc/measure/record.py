@@ -114,7 +114,7 @@ def save(survey: Survey, path: Path | str, command: str) -> Accelerator:
     text = record_text(survey, command)
 
     def write(partial: str) -> None:
-        """What hardware.load() would refuse never gets the name that was asked for."""
+        """Write the text to a partial file, and refuse what hardware.load() would not read."""
         Path(partial).write_text(text, encoding="utf-8")
         try:
             read(Path(partial))

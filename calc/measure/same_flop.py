@@ -23,7 +23,7 @@ TERMS = 8  # of the polynomial
 
 @dataclass(frozen=True)
 class Pair:
-    """The same FLOP twice, and what differs."""
+    """Two kernels of the same FLOP, a fast and a slow one, and the lever in which they differ."""
 
     lever: str
     fast: Callable[[], Kernel]

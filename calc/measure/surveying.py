@@ -1,4 +1,4 @@
-"""All measurements of one machine, one after the other, and the accelerator that they make."""
+"""Measurements of one machine, one after the other, and the accelerator that they make."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Steps: TypeAlias = dict[Key, Callable[[], Measured]]
 
 @dataclass(frozen=True)
 class Survey:
-    """What was measured: the machine, its bandwidths, peaks and latencies, each with its spread."""
+    """Measurements of one machine: bandwidths, peaks and latencies, each with its spread."""
 
     machine: dict[str, object]
     name: str

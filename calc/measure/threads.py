@@ -1,4 +1,4 @@
-"""How many threads a measurement uses: what a process may have, and what BLAS is held to."""
+"""Threads of a measurement: how many a process may have, and BLAS is held to."""
 
 from __future__ import annotations
 

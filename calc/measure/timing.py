@@ -36,7 +36,7 @@ class Measured:
         return f"{self.value:.4g} ± {self.spread:.1%}"
 
     def rate(self, amount: Quantity) -> Measured:
-        """So much work in this time, as a rate: medians and quartiles change places alike."""
+        """Return the rate of so much work in this time; medians and quartiles swap alike."""
         return Measured(amount / self.value, self.spread, self.repeats, self.how)
 
     def per(self, count: int) -> Measured:

@@ -74,7 +74,7 @@ def launch_latency() -> Measured:
 
 
 class Gpu(TypedDict):
-    """What CUDA tells of a GPU: its memory and L2 cache are in bytes."""
+    """Properties of a GPU as CUDA reports them; memory and L2 cache are in bytes."""
 
     name: str
     memory: int
@@ -110,7 +110,7 @@ def _ready(device: str, threads: int, tf32: bool) -> Iterator[None]:
 
 
 def _finished(work: Callable[[], object], device: str) -> Callable[[], object]:
-    """The same work, with a wait for the GPU, which otherwise has only been told of it."""
+    """Return the work with a wait for the GPU behind it, which otherwise is only started."""
     if device != "cuda":
         return work
 

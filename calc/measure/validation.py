@@ -87,7 +87,7 @@ def validate(
 
 
 def error(ratio: float) -> float:
-    """How far off a prediction was, in the direction that is larger.
+    """Return the error of a prediction by the larger of the ratio and its inverse.
 
     Equation: e = max(r, 1 / r) − 1
 

@@ -42,7 +42,7 @@ class Bench:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether it is one: streams, graphs and meters of power are a GPU's."""
+        """True if the device is a GPU, which has streams, graphs and a meter of power."""
         return self.device == "cuda"
 
     @property
@@ -97,7 +97,7 @@ def row(seconds: float, spread: float, repeats: int) -> Row:
 
 
 def unmeasured(why: str) -> Row:
-    """Those of a case that has none."""
+    """Return the columns of a row for a case that was not measured, with the reason."""
     return {"seconds": "", "spread": "", "repeats": "", "why": why}
 
 

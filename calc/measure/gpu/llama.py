@@ -42,12 +42,12 @@ class Shape:
 
     @property
     def layer_parameters(self) -> int:
-        """Of one layer's matrices."""
+        """Number of parameters in one layer's matrices."""
         outputs = (2 * self.heads + 2 * self.kv_heads) * self.head_width
         return self.width * (outputs + 3 * self.hidden)
 
     def cache_bytes(self, batch: int, context: int) -> int:
-        """Of one layer's keys and values in 16 bits."""
+        """Return the bytes of one layer's keys and values in 16 bits."""
         return 2 * 2 * batch * context * self.kv_heads * self.head_width
 
 
@@ -132,7 +132,7 @@ def _labels(loop: str, way: str, layers: int, batch: int, tokens: int, context: 
 
 
 def _layers(bench: Bench, shape: Shape, beside: int) -> int:
-    """As many of the model's layers as memory holds, each with so many bytes beside its weights."""
+    """Return how many layers memory holds, each with so many bytes beside its weights."""
     if bench.small:
         return shape.layers
     output = 2 * shape.width * shape.vocabulary

@@ -1,4 +1,4 @@
-"""What a record of a GPU consists of, for those who read one without torch."""
+"""Parts of a GPU's record, for those who read one without torch."""
 
 from __future__ import annotations
 

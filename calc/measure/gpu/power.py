@@ -89,7 +89,7 @@ def reading() -> tuple[float, float] | None:
 
 
 def told(query: str) -> str:
-    """What NVIDIA's driver says of the first GPU; nothing where there is none to ask."""
+    """Return the answer of NVIDIA's driver on the first GPU; "" where there is none to ask."""
     if shutil.which(METER) is None:
         return ""
     command = (METER, f"--query-gpu={query}", "--format=csv,noheader,nounits", "-i0")

@@ -111,7 +111,7 @@ SAME = ("gpu", "memory", "torch", "runtime", "small")
 
 
 def _conditions(bench: Bench) -> Row:
-    """What the rows depend on, and nothing that names one machine."""
+    """Return the conditions of the rows, without anything that names one machine."""
     machine = this_machine()
     row: Row = {
         "measured": str(datetime.datetime.now(datetime.UTC).date()),
