@@ -66,7 +66,7 @@ class GradientAccumulationTrainer(Trainer):
 
 
 def breaks_equality(model: torch.nn.Module) -> list[str]:
-    """What in a model that is being trained ties a sample's loss to the batch that it is in.
+    """Return the reasons that tie a sample's loss to its batch, in a model that is being trained.
 
     >>> import torch
     >>> breaks_equality(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.1)))
@@ -84,7 +84,7 @@ def breaks_equality(model: torch.nn.Module) -> list[str]:
 
 
 def divides_by_other_than_samples(loss: Loss, targets: torch.Tensor) -> bool:
-    """Whether a loss of torch's takes its mean over less than all samples, or weights them."""
+    """Return whether a torch loss averages over fewer than all samples, or weights them."""
     if (reduction := getattr(loss, "reduction", "mean")) != "mean":
         raise InputError(f"the loss must be a mean over samples; its reduction is {reduction}")
     if getattr(loss, "weight", None) is not None:

@@ -1,4 +1,4 @@
-"""What the number format costs the resolvent: where its recursion ends, and how far it is off.
+"""Error of the resolvent in each number format, and the length at which its recursion ends.
 
 Errors are told both ways. |G| is at most 1 / |Im z|, for real a and b c >= 0, so that an absolute
 threshold says more about z than about the arithmetic.
@@ -89,7 +89,7 @@ INPUT_KINDS: dict[str, Callable[[Generator, int, int], Sample]] = {
 
 @dataclass(frozen=True)
 class Onset:
-    """Where the textbook recursion leaves a number format, for each row of a batch.
+    """Lengths at which the textbook recursion leaves a number format, for each row of a batch.
 
     `length` is the first n whose θ_n is out of range, or 0 where all given lengths hold; `kind`
     says "overflow" or "underflow". `growth` is γ, the logarithm by which |θ| grows in a step, and
@@ -105,7 +105,7 @@ class Onset:
 def overflow_onset(
     a: ArrayLike, b: ArrayLike, c: ArrayLike, z: ArrayLike, dtype: str = "complex64"
 ) -> Onset:
-    """From which length the recursion `theta_phi` leaves the format, and which its growth predicts.
+    """Return the length from which `theta_phi` leaves the format, and the one its growth predicts.
 
     Equation: n = ln(max) / γ
 

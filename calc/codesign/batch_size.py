@@ -114,7 +114,7 @@ class DynamicBatchSizeTrainer(GradientAccumulationTrainer):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, on a GPU or on the CPU, whose allocator has words of its own.
+    """Return whether memory ran out, on a GPU or on the CPU, whose allocator has other words.
 
     >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes do not match"))
     (True, False)
@@ -141,7 +141,7 @@ class SimulatedMemory:
 
     @property
     def peak(self) -> int:
-        """Most bytes that were held at a time."""
+        """Largest number of bytes held at a time."""
         return self._tensors.peak
 
     def __enter__(self) -> SimulatedMemory:

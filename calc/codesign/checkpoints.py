@@ -20,7 +20,7 @@ KIND = "calc.codesign checkpoint, version 1"
 
 
 def save_checkpoint(trainer: Trainer, path: Path | str) -> None:
-    """All that a run needs to go on: weights, optimizer, scaler, counts, random numbers.
+    """Save all that a run needs to go on: weights, optimizer, scaler, counts, random numbers.
 
     >>> from tempfile import TemporaryDirectory
     >>> import torch

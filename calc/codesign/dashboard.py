@@ -1,4 +1,4 @@
-"""What a run made of its device, from its log: a page of HTML, or lines for a terminal.
+"""Dashboard of a run's use of its device, from its log: a page of HTML, or lines of text.
 
 The page holds all that it shows: four drawings on the book's paper, in light and dark, as wide as
 the screen that it is read on.
@@ -173,7 +173,7 @@ def _over_steps(run: LoggedRun, name: str, values: list[float], unit: str) -> st
 
 
 def _roofline(run: LoggedRun) -> str:
-    """Where the steps are under the device's roof; both axes are logarithmic."""
+    """Return a drawing of the steps under the device's roof; both axes are logarithmic."""
     ridge = ridge_point(run.peak, run.bandwidth).m_as("FLOP/byte")
     peak = run.peak.m_as("FLOP/s")
     slope = run.bandwidth.m_as("byte/s")
@@ -229,7 +229,7 @@ def _figure(inside: str, caption: str) -> str:
 
 
 def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    """Where a value is drawn between two ends."""
+    """Return the function that places a value between two ends of an axis."""
     return lambda value: start + (value - low) / ((high - low) or 1.0) * (end - start)
 
 

@@ -1,4 +1,4 @@
-"""What several processes can gain: Amdahl's bound, and what a ring of all-reduces leaves of it."""
+"""Speedup by several processes: Amdahl's bound, and what a ring of all-reduces leaves of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def predict_scaling(
     latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
     overlap: Annotated[QuantityLike, "", FRACTION] = 0,
 ) -> ScalingPrediction:
-    """From the step of one process, and the link, what n should reach by two laws.
+    """Predict the speedup of n processes by two laws, from the step of one process and the link.
 
     Amdahl lets the serial fraction (the optimizer's step, which each process takes in full) stay as
     it is and talking cost nothing; the ring adds the all-reduce of the gradients, of which this

@@ -86,7 +86,7 @@ class MultiGPUTrainer(Trainer):
         return loss / self.processes, parts, events
 
     def _of_all(self, number: float) -> list[float]:
-        """What each process says."""
+        """Return this number as each process has it, one for each."""
         mine = torch.tensor([number], dtype=torch.float64, device=self.device)
         said = [torch.zeros_like(mine) for _ in range(self.processes)]
         dist.all_gather(said, mine)

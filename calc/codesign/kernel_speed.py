@@ -1,4 +1,4 @@
-"""How fast the resolvent runs, by backend, method and number format, and how much work that is.
+"""Speed of the resolvent by backend, method and number format, and its operations and bytes.
 
 Operations and bytes are those that the method cannot do without, whatever a backend adds to them,
 so a share of a roof is a share of what the machine could do for the same result.
@@ -165,5 +165,5 @@ def _holds(arrays: Sample, dtype: str) -> bool:
 
 
 def _interpreted() -> bool:
-    """Whether Triton only interprets its kernels, which says nothing on their speed."""
+    """Return whether Triton only interprets its kernels, which says nothing on their speed."""
     return os.environ.get("TRITON_INTERPRET") == "1"

@@ -46,7 +46,7 @@ class MixedPrecisionTrainer(Trainer):
 
     @property
     def scale(self) -> float:
-        """What multiplies the loss."""
+        """Factor by which the loss is multiplied."""
         return float(self.scaler.get_scale())
 
     @property

@@ -99,7 +99,7 @@ def resolvent_diagonal(
 
 @functools.cache
 def missing(backend: str) -> str:
-    """Why a backend cannot run here, or nothing."""
+    """Return why a backend cannot run here; "" if it can."""
     needed = {"numpy": (), "numba": ("numba",), "torch": ("torch",), "triton": ("torch", "triton")}
     for module in needed[backend]:
         if find_spec(module) is None:
@@ -132,5 +132,5 @@ def running_backend(backend: str, tensors: bool = False) -> str:
 
 
 def is_tensor(given: object) -> bool:
-    """Whether it is a tensor of torch, without a need for torch."""
+    """Return whether a value is a tensor of torch, without a need for torch."""
     return type(given).__module__.split(".")[0] == "torch"

@@ -58,7 +58,7 @@ def computed(problem: Problem, method: str) -> Computed:
 
 
 def squares_fit(problem: Problem) -> bool:
-    """Whether |Im z| <= |δ| <= |a − z| + b c / |Im z| has its square within the format."""
+    """Return whether |Im z| <= |δ| <= |a − z| + b c / |Im z| has its square within the format."""
     limits = problem.limits
     smallest = float(abs(problem.z.imag).min())
     if smallest**2 <= limits.tiny / limits.eps:
@@ -135,7 +135,7 @@ def rows_of_ratio(a: Array, b: Array, c: Array, z: Array, result: Array) -> None
 def rows_of_fractions(
     a: Array, b: Array, c: Array, z: Array, left: Array, right: Array, result: Array
 ) -> None:
-    """The same, with both continued fractions kept for the bound of their errors."""
+    """Compute the rows, and keep both continued fractions for the bound of their errors."""
     n = a.shape[1]
     for row in numba.prange(len(a)):
         left[row, 0], right[row, n - 1] = a[row, 0] - z[row], a[row, n - 1] - z[row]
@@ -180,7 +180,7 @@ def rows_of_minors(
 
 @compiled
 def within(before: complex, now: complex, tiny: float, top: float) -> bool:
-    """Whether a minor can be divided by, and it or the one before is a normal number."""
+    """Return whether a minor can be divided by, and it or the one before is a normal number."""
     return size(now) < top and max(size(before), size(now)) >= tiny
 
 

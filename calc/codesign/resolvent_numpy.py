@@ -64,7 +64,7 @@ def minors(shifted: Array, products: Array) -> Array:
 
 
 def left_the_range(theta: Array) -> Array:
-    """At which lengths a minor overflows, or it and the one before are below normal numbers.
+    """Return where, by length, a minor overflows or two in a row are below normal numbers.
 
     One minor alone may vanish, where z is an eigenvalue of the rows so far. Within a factor of 2 of
     the largest number a division by it overflows on its way, and gives 0.

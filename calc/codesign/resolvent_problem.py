@@ -1,4 +1,4 @@
-"""What the resolvent's kernel may be given: a checked batch, and what a method makes of it."""
+"""Checked batch of the resolvent's kernel, and the result that a method computes of it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Problem:
         return problem
 
     def _products_are_kept(self) -> None:
-        """Only b c counts, so where it leaves the format, the problem is another one."""
+        """Refuse a problem whose b c leaves the format, which would make it another problem."""
         if self.z.size == 0:
             return
         limits = self.limits
@@ -98,7 +98,7 @@ class Problem:
 
     @property
     def limits(self) -> numpy.finfo[numpy.floating]:
-        """What numpy knows of the recursion's format: eps, tiny, max."""
+        """Limits of the recursion's format, as numpy has them: eps, tiny, max."""
         return numpy.finfo(self.formats[0])
 
     @property
@@ -123,7 +123,7 @@ class Problem:
 
     @functools.cached_property
     def guaranteed(self) -> bool:
-        """Whether no δ of the continued fraction can be smaller than |Im z|, which is not 0."""
+        """True if no δ of the continued fraction can be smaller than |Im z|, which is not 0."""
         real = not any(numpy.iscomplexobj(array) for array in (self.a, self.b, self.c))
         return real and self._products[0] >= 0 and bool((self.z.imag != 0).all())
 

@@ -246,7 +246,7 @@ def _cast(name: str, given: Given, device: torch.device, working: torch.dtype) -
 def _plainly_right(
     rows: dict[str, Tensor], shift: Tensor, products: Tensor, result: Tensor
 ) -> bool:
-    """Whether no more needs to be looked at, by a few reductions where the tensors are.
+    """Return whether the result needs no further check, by a few reductions on the device.
 
     That is: b c >= 0 and real a, so that |δ| >= |Im z|, which is far from rounding and underflow.
     """

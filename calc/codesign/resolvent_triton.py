@@ -20,7 +20,7 @@ BLOCK = 32  # one warp: narrow programs spread a batch over more multiprocessors
 
 
 def unusable() -> str:
-    """Why no kernel can run here, or nothing."""
+    """Return why no kernel can run here; "" if one can."""
     if torch.cuda.is_available() or knobs.runtime.interpret:
         return ""
     return "torch finds no GPU, and Triton's interpreter is off"

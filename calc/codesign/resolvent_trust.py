@@ -1,4 +1,4 @@
-"""Which diagonals are to be trusted, and a sentence on those that are not.
+"""Checks of which diagonals are to be trusted, and errors that explain the others.
 
 Whatever backend computed it, a diagonal is looked at here; where it is refused, the same problem is
 given to the NumPy methods, which find out why.
@@ -25,7 +25,7 @@ def verified(problem: Problem, method: str, result: Computed) -> Array:
 
 
 def trusted(problem: Problem, result: Computed) -> Array:
-    """Which rows of the batch are finite, off the spectrum, and with their digits assured."""
+    """Return a mask of the rows that are finite, off the spectrum, and sure of their digits."""
     with numpy.errstate(all="ignore"):
         good = result.held & numpy.isfinite(result.diagonal.sum(axis=1))
         good &= ~on_the_spectrum(problem, result.diagonal)
@@ -36,7 +36,7 @@ def trusted(problem: Problem, result: Computed) -> Array:
 
 
 def on_the_spectrum(problem: Problem, diagonal: Array) -> Array:
-    """For each of the batch, whether rounding H − zI by its last bit changes much of the result.
+    """Return for each row whether rounding H − zI by its last bit changes much of the result.
 
     d log θ_n = Σ G_ii d(a_i − z), so close to the axis that sum tells how far θ_n is from zero. Off
     the axis |G_ii| does, because a sum over many eigenvalues at a distance is large as well.
@@ -54,7 +54,7 @@ def on_the_spectrum(problem: Problem, diagonal: Array) -> Array:
 
 
 def error_bound(problem: Problem, diagonal: Array, left: Array, right: Array) -> Array:
-    """How far rounding may have moved each G_ii of the continued fraction, relative to it (B, n).
+    """Return a bound on the relative rounding error of each G_ii of the continued fraction (B, n).
 
     Equation: E_i = (|l_i| (E_{i−1} + 4) + |a_i − z|) / |δ_i| + 1 in units of the last place, with
     l_i = b_{i−1} c_{i−1} / δ_{i−1}: every rounding error at its worst, to first order.

@@ -90,7 +90,7 @@ class LoggedRun:
 
     @property
     def mfu(self) -> Quantity:
-        """That, as a fraction of the device's peak."""
+        """Model FLOPs utilization: the rate of the run as a fraction of the device's peak."""
         return (self.rate / self.peak).to("")
 
     @property

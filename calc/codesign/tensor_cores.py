@@ -47,7 +47,7 @@ class ShapeFinding:
 
 
 def tensor_core_multiple(dtype: torch.dtype, device: str = "ampere", best: bool = False) -> int:
-    """What sizes should be multiples of, for this format on this generation of GPU.
+    """Return the number that sizes should be multiples of, for this format on this generation.
 
     The device is one of volta, turing, ampere and hopper, or "cuda" for the one that is here. With
     `best`, what the generation is fastest with, and not only what it reads whole.
@@ -67,7 +67,7 @@ def tensor_core_multiple(dtype: torch.dtype, device: str = "ampere", best: bool 
 
 
 def is_tensor_core_compatible(*sizes: int, dtype: torch.dtype, device: str = "ampere") -> bool:
-    """Whether tensor cores take all these sizes whole.
+    """Return whether tensor cores take all these sizes whole.
 
     >>> import torch
     >>> is_tensor_core_compatible(512, 10, dtype=torch.float16)
@@ -196,7 +196,7 @@ def _sizes(layer: Layer) -> tuple[int, int]:
 
 
 def _why_left(model: torch.nn.Module, parent: torch.nn.Module, layer: Layer) -> str:
-    """Why a layer cannot be replaced, or nothing."""
+    """Return why a layer cannot be replaced; "" if it can."""
     if type(layer) not in (torch.nn.Linear, torch.nn.Embedding):
         return f"{type(layer).__name__} may compute otherwise than its base"
     if isinstance(parent, torch.nn.TransformerEncoderLayer):

@@ -30,7 +30,7 @@ State: TypeAlias = dict[str, Any]
 
 
 class Options(TypedDict, total=False):
-    """What every trainer may be told beside what is its own."""
+    """Options of every trainer, beside those of its own."""
 
     weigh: Weigh
     clip_norm: float | None
@@ -38,7 +38,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Step:
-    """What one step did. It has not updated the weights where the gradients overflowed."""
+    """Record of one step, which updates no weights where the gradients overflowed."""
 
     number: int
     loss: float
@@ -130,11 +130,11 @@ class Trainer:
         return total, count, ()
 
     def parts(self, inputs: torch.Tensor, targets: torch.Tensor) -> Iterator[Pair]:
-        """What goes through the model at once: the whole batch."""
+        """Yield the parts of a batch that go through the model at once: here the whole batch."""
         yield inputs, targets
 
     def whole_weight(self, targets: torch.Tensor) -> float:
-        """What the shares of all parts are shares of."""
+        """Return the total weight of which each part has a share."""
         return float(self.weigh(targets))
 
     def forward(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -157,11 +157,11 @@ class Trainer:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
 
     def remedy(self) -> str:
-        """What else than a smaller learning rate may help against a loss that is no number."""
+        """Return a remedy, besides a smaller learning rate, for a loss that is no number."""
         return ""
 
     def state_dict(self) -> State:
-        """All that a later run needs to go on as if there had been no end."""
+        """Return all that a later run needs to go on as if there had been no end."""
         return {
             "steps": self.steps,
             "model": self.model.state_dict(),

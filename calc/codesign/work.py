@@ -1,4 +1,4 @@
-"""What a step takes, counted while it runs: operations, bytes moved, bytes saved for backward."""
+"""Work of a step, counted while it runs: operations, bytes moved, bytes saved for backward."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SavedTensors:
 
 
 class _Kept:
-    """What stands for a saved tensor in the graph, and goes when the graph lets go of it."""
+    """Stand-in for a saved tensor in the graph, which goes when the graph lets go of it."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor.detach()  # an output would hold the graph that holds this
