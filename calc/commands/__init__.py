@@ -146,7 +146,7 @@ class CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Of a wrong word the nearest right ones too."""
+        """Refuse a wrong word, and name the nearest right ones."""
         if action.choices is not None and value not in action.choices:
             names = list(map(str, action.choices))
             advice = f"{did_you_mean(str(value), names)}choose from {', '.join(names)}"

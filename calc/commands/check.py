@@ -1,4 +1,4 @@
-"""Whether a claim of performance can be true: `calc check`."""
+"""Command `calc check`: whether a claim of performance can be true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shell completes: `calc completion`, a script that is written once.
+"""Command `calc completion`: a script by which a shell completes words, written once.
 
 The script is of shtab, the extra `completion`; it asks for nothing while one types.
 """

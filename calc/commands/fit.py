@@ -1,4 +1,4 @@
-"""What a device's memory holds of a model: `calc fit`."""
+"""Command `calc fit`: what a device's memory holds of a model."""
 
 from __future__ import annotations
 

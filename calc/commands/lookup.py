@@ -46,7 +46,7 @@ def _comparisons() -> dict[str, formats.TrainingFormat | formats.QuantizedModel]
 
 
 def _named(names: Callable[[], Iterable[str]], get: Callable[[str], object]) -> SimpleNamespace:
-    """What is looked up as data are, where no module of `calc` does it."""
+    """Return a namespace that looks names up as data are, where no module of `calc` does it."""
     return SimpleNamespace(
         names=lambda: tuple(names()),
         get=get,
@@ -92,7 +92,7 @@ MOST_FOUND = 20  # lines; JSON and CSV have all
 
 
 def things(kind: str) -> Iterator[tuple[str, Any]]:
-    """All of a kind, by their names."""
+    """Yield all things of a kind, with their names."""
     if kind in DATA:
         names = (*DATA[kind].names(), *(hardware.announced() if kind == "devices" else ()))
         yield from ((name, DATA[kind].get(name)) for name in names)
@@ -114,7 +114,7 @@ def functions() -> dict[str, Callable[..., Any]]:
 
 
 def entry(kind: str, name: str, thing: Any) -> Facts:
-    """What a list says of a thing."""
+    """Return the line of a list for a thing: its kind, name and title."""
     more: Facts = {}
     if isinstance(thing, Quantity):
         assert thing.provenance is not None
@@ -181,7 +181,7 @@ def _search(options: argparse.Namespace) -> Report:
 
 
 def search(text: str) -> list[Facts]:
-    """What has most of these words, then what has them in a row, then what has them in its name.
+    """Return entries with most of these words, then those with them in a row, or in their names.
 
     A word that nothing has stands for those that look like it.
     """
@@ -242,7 +242,7 @@ def _index() -> tuple[list[Facts], list[dict[str, set[str]]], list[str], set[str
 
 
 def _searched() -> Iterator[tuple[Facts, dict[str, str]]]:
-    """All that can be found, each with what else is read of it: commands, data, laws, functions."""
+    """Yield commands, data, laws and functions, each with the texts in which it is searched."""
     for name, (_, purpose) in COMMANDS.items():
         yield {"kind": "command", "name": f"calc {name}", "title": purpose}, {"text": _asked(name)}
     for kind in KINDS:
@@ -346,7 +346,7 @@ def _advice(name: str) -> str:
 
 
 def _shown(kind: str, thing: Any) -> Report:
-    """What the data say of a thing, with their sources and notes."""
+    """Return the report of a thing from its data, with their sources and notes."""
     facts = facts_of(kind, thing)
     if kind in ("constants", "grids"):
         return Report([str(thing), source(thing)], facts=entry(kind, thing.provenance.key, thing))
@@ -366,7 +366,7 @@ def _shown(kind: str, thing: Any) -> Report:
 
 
 def origins(facts: Facts) -> list[Provenance]:
-    """Where facts and their parts come from."""
+    """Return the provenance of facts and of their parts."""
     parts = [
         part
         for value in facts.values()
@@ -383,7 +383,7 @@ def _cited(named: str) -> str:
 
 
 def facts_of(kind: str, thing: Any) -> Facts:
-    """All that the data say of a thing, and what follows at once, by names that stay."""
+    """Return the facts of a thing in the data, and what follows at once, by names that stay."""
     if kind in ("constants", "grids"):
         return {"quantity": thing}
     if kind == "devices":
@@ -423,13 +423,13 @@ def facts_of(kind: str, thing: Any) -> Facts:
 
 
 def _texts(thing: object, names: Iterable[str]) -> Facts:
-    """What is said in words, where something is."""
+    """Return the attributes of these names that are texts and not empty."""
     texts = {name: getattr(thing, name, "") for name in names}
     return {name: text for name, text in texts.items() if text}
 
 
 def _of_a_token(model: models.Network) -> Facts:
-    """What a token keeps in two bytes a number, and what it computes forward at no context."""
+    """Return the bytes that a token keeps in 16-bit numbers, and its forward FLOP at no context."""
     if not isinstance(model, models.Transformer):
         return {}
     work = {"work": transformer.forward_flops(model)}
@@ -438,7 +438,7 @@ def _of_a_token(model: models.Network) -> Facts:
 
 
 def _in_two_forms(model: models.Network) -> Facts:
-    """What a token takes in both forms of latent attention, and when one is better."""
+    """Return the operations of a token in both forms of latent attention, and where they cross."""
     if not isinstance(model, models.Transformer) or model.kv_latent is None:
         return {}
     written = transformer.decode_matmuls(model, model.context)

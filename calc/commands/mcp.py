@@ -49,7 +49,7 @@ INSTRUCTIONS = (
 
 
 def look_up(name: str) -> dict[str, Any]:
-    """All that is known of a constant, device, machine, model, software, format, law or function.
+    """Return the facts of a constant, device, machine, model, software, format, law or function.
 
     A value has its unit, its kind (datasheet, measured, estimate), its source and its year.
     """
@@ -89,7 +89,7 @@ def plan_training(model: str, machine: str, arguments: dict[str, Any]) -> dict[s
 
 
 def check(claim: str, about: str = "") -> dict[str, Any]:
-    """Whether a claim of performance can be true, or which bound it breaks, and nearest rows.
+    """Return whether a claim of performance can be true, or which bound it breaks, and near rows.
 
     A claim is a sentence, as in "Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users".
     """
@@ -148,7 +148,7 @@ ASKED = ("fit", "compare", "collective", "gemm", "throughput", "break-even", "ro
 
 
 def tools() -> tuple[Callable[..., dict[str, Any]], ...]:
-    """All tools: those of this module, and one for each of these commands."""
+    """Return all tools: those of this module, and one for each of these commands."""
     return (*TOOLS, *map(_asks, ASKED))
 
 
@@ -194,7 +194,7 @@ def _planned(
 def _sourced(
     facts: dict[str, Any], keys: set[str] | frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """The same with the sources of all values in it, as lines that a reader can look up."""
+    """Return the facts with the sources of all their values, as lines that a reader can look up."""
     cited = dict.fromkeys((*_source_keys(facts), *sorted(keys)))
     return facts | {"sources": [citation(key) for key in cited if key in bibliography()]}
 
@@ -242,7 +242,7 @@ def _serve(options: argparse.Namespace) -> NoReturn:
 
 
 class Stopped(BaseException):
-    """What is raised in the thread of a call that nobody waits for any longer."""
+    """Exception raised in the thread of a call that nobody waits for any longer."""
 
 
 async def worked(ask: Callable[[], T]) -> T:

@@ -1,4 +1,4 @@
-"""What a benchmark of one's own server says of it: `calc observe`."""
+"""Command `calc observe`: what a benchmark of one's own server says of it."""
 
 from __future__ import annotations
 

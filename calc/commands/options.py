@@ -110,7 +110,7 @@ def add_model_and_device(
     machine: str = "h100, or a .toml",
     device: str = "device",
 ) -> None:
-    """What most commands are about, with examples of their names."""
+    """Add the arguments of most commands, model and device, with examples of their names."""
     parser.add_argument(
         "model", help=f"a name that `calc list` prints, such as {model}, or a config.json"
     )
@@ -120,7 +120,7 @@ def add_model_and_device(
 
 
 def chosen(options: argparse.Namespace, called: Callable[..., object]) -> dict[str, Any]:
-    """What was chosen of the arguments of a function; the model of a file is read."""
+    """Return the arguments of a function that were chosen; the model of a file is read."""
     known = options_of(called)
     given = {name: value for name, value in vars(options).items() if name in known}
     given |= {"model": model_of(given["model"])} if given.get("model") else {}
@@ -133,7 +133,7 @@ def model_of(text: str) -> Transformer | str:
 
 
 def split_at_commas(text: str) -> list[str]:
-    """What stands between commas."""
+    """Return the texts between commas, without the space around them."""
     return [part.strip() for part in text.split(",")]
 
 
@@ -198,7 +198,7 @@ def typed(value: object) -> str:
 
 
 def _written(value: object) -> object:
-    """What was typed in a shell as a file has it: a number, a text, or several of them."""
+    """Return a value typed in a shell as a file has it: a number, a text, or several of them."""
     if not isinstance(value, str):
         return value
     parts = split_at_commas(value)

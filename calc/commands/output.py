@@ -1,4 +1,4 @@
-"""What a command prints, and the files that it writes: text, JSON, CSV and drawings."""
+"""Output of commands, and the files that they write: text, JSON, CSV and drawings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PRINTED = "-"
 
 
 class Drawn(Protocol):
-    """What has a figure of its own."""
+    """Answer that has a figure of its own."""
 
     def draw(self) -> Figure:
         """The figure."""
@@ -95,7 +95,7 @@ def check_files(options: argparse.Namespace) -> None:
 
 
 def _same_file(file: str, other: str) -> bool:
-    """Whether both names, or links, are of one file, which need not be there yet."""
+    """Return whether both names, or links, are of one file, which need not be there yet."""
     here, there = Path(file), Path(other)
     try:
         return here.resolve() == there.resolve() or here.samefile(there)

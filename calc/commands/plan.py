@@ -1,4 +1,4 @@
-"""What serves and what trains: `calc plan`, `plan-training`, `plan-service` and `compare`."""
+"""Commands of serving and training: `calc plan`, `plan-training`, `plan-service`, `compare`."""
 
 from __future__ import annotations
 

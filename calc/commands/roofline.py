@@ -93,7 +93,7 @@ class Placed(Answer):
 
     @property
     def stands_on(self) -> str:
-        """That it is a bound."""
+        """Sentence that the answer is a bound."""
         return f"BOUND ONLY, {PEAKS}: kernels run below them, and start"
 
     @cached_property

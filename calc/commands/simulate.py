@@ -100,7 +100,7 @@ def _plan_rows(plan: simulation.HardwarePlan) -> list[tuple[str, str]]:
 
 
 def _bytes(amount: Quantity) -> str:
-    """All of its bytes, and the size of that: "313384 byte (306 KiB)"."""
+    """Return a size in bytes and in a larger unit: "313384 byte (306 KiB)"."""
     size = amount.m_as("byte")
     unit = "GiB" if size >= 2**30 else "MiB" if size >= 2**20 else "KiB"
     return f"{size:.0f} byte ({amount.m_as(unit):.4g} {unit})"

@@ -1,4 +1,4 @@
-"""How engines and people spell what options of calc mean: understood, and answered with ours."""
+"""Spellings of options by engines and people: understood, and answered with those of calc."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def in_our_words(
 
 
 def _are_model_and_machine(words: Sequence[str]) -> bool:
-    """Whether a command that names its machines by an option was given one behind its model."""
+    """Return whether a command that takes machines by an option was given one behind its model."""
     begins = any(each.startswith("-") for each in words[:2])
     return not begins and not any(each.partition("=")[0] == "--machines" for each in words)
 

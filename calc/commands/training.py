@@ -1,4 +1,4 @@
-"""What a training run made of its device: `calc training`."""
+"""Command `calc training`: what a training run made of its device."""
 
 from __future__ import annotations
 

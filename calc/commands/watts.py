@@ -1,4 +1,4 @@
-"""What a device was measured to draw: `calc watts`."""
+"""Command `calc watts`: the power that a device was measured to draw."""
 
 from __future__ import annotations
 
