@@ -200,7 +200,7 @@ class Places:
         return found
 
     def problem(self, word: str, excerpt: str) -> Problem:
-        """Where a typed number stands: of all its places, the first with most of its words around.
+        """Return the problem of a typed number, at the place with most of its neighbours' words.
 
         The order alone would not tell, since a table's caption follows it in the source.
         """

@@ -27,7 +27,7 @@ NEEDED = ["yaml", "pypandoc", "IPython", "matplotlib_inline", "jinja2", "typst"]
 
 
 class Stamp(NamedTuple):
-    """What is known of the last build."""
+    """Record of the last build: its folder, and digests of what it read and wrote."""
 
     output: str  # its folder
     inputs: str  # the digest of what it was made from
@@ -170,7 +170,7 @@ def last_build(root: Path) -> Stamp | None:
 
 
 def _still_holds(last: Stamp, root: Path, setting: list[Any], only: str | None) -> bool:
-    """Whether the last build, of all formats or of this one, would give the same again."""
+    """Return whether the last build, of all formats or of this one, would give the same again."""
     files = files_below(root, root / last.output)
     enough = {digest(files, setting, formats) for formats in (only, None)}
     same = last.inputs in enough and still_same(last.read)
@@ -178,7 +178,7 @@ def _still_holds(last: Stamp, root: Path, setting: list[Any], only: str | None) 
 
 
 def _beside_cells(files: dict[str, str]) -> list[tuple[str, str]]:
-    """What a chapter's cells may depend on that nobody can see them read.
+    """Return a project's files that a chapter's cells may depend on unseen, with their digests.
 
     A library that is no Python opens data unseen, so data count wherever they are. Python files
     count where they are imported or read, as the kernel says; here by their names, since a new one

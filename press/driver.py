@@ -69,7 +69,7 @@ class Driver:
         self._wait([pool.submit(self.drive, lane) for lane in lanes])
 
     def values(self, name: str) -> list[Any]:
-        """What each chapter has by this name."""
+        """Return each chapter's product of this name."""
         return [chapter[name].value for chapter in self.chapters]
 
     def _side_by_side(self, stages: list[Stage]) -> None:

@@ -1,4 +1,4 @@
-"""What a build says about itself: the commit and its date, or the version outside git."""
+"""Edition of a build, as it states it: the commit and its date, or the version outside git."""
 
 from __future__ import annotations
 

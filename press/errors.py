@@ -1,4 +1,4 @@
-"""What is wrong with a book, in the author's terms: a file, a line and one sentence."""
+"""Problems of a book, in the author's terms: a file, a line and one sentence."""
 
 from __future__ import annotations
 

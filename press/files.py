@@ -17,7 +17,7 @@ FONTS = PRESS.parent / "figures" / "fonts"
 
 
 def text_of(path: Path, name: str) -> str:
-    """What is written in a file; of one that holds no text the line is told where it ends."""
+    """Return the text of a file; of one that holds no text the line is told where it ends."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -26,7 +26,7 @@ def text_of(path: Path, name: str) -> str:
 
 
 def file_digest(path: str | Path) -> str:
-    """Of a file what is in it, of a folder the names; as the kernel's `digest` has it."""
+    """Return the digest of a file's bytes or a folder's names, as the kernel's `digest` has it."""
     try:
         if os.path.isdir(path):
             names = sorted(set(os.listdir(path)) - {"__pycache__"})

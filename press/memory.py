@@ -1,4 +1,4 @@
-"""What the stages of a build made, kept in files for the next one under the digest of what it was
+"""Memory of builds: what stages made, kept in files for the next under the digest of what it was
 made from."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def digest(*parts: object) -> str:
 
 
 def recall(path: Path) -> list[Any]:
-    """What was kept in this file, by itself in a list; nothing if it is gone, torn or altered."""
+    """Return the value kept in this file, in a list; an empty one if it is gone or altered."""
     try:
         seal, text = path.read_text(encoding="utf-8").split("\n", 1)
     except (OSError, ValueError):
@@ -49,14 +49,14 @@ class Memory:
         return self.folder / stage / name
 
     def recall(self, stage: str, key: str) -> list[Any]:
-        """What the stage made of the same before, by itself in a list; nothing if not known."""
+        """Return what the stage made of the same before, in a list; an empty one if unknown."""
         return recall(self._path(stage, key))
 
     def keep(self, stage: str, key: str, value: object) -> None:
         keep(self._path(stage, key), value)
 
     def forget_unused(self) -> None:
-        """Of the stages that took part; the others belong to a format that was not asked for."""
+        """Delete what was not used by the stages that took part; other formats keep theirs."""
         for stage, names in self.used.items():
             folder = self.folder / stage  # not there where each file changed while it was read
             for name in set(os.listdir(folder) if folder.is_dir() else ()) - names:

@@ -47,7 +47,7 @@ def watch(root: Path, only: str | None) -> NoReturn:
 
 
 def _stamps(root: Path) -> dict[str, int]:
-    """When each file that the book is made from was last written."""
+    """Return the time of the last write of each file that the book is made from."""
     last = build.last_build(root)
     stamps = {}
     below = files.paths_below(root, root / last.output if last else None)

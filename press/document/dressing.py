@@ -1,4 +1,4 @@
-"""What every output does with a page: it walks the page's nodes, and makes its own of each kind."""
+"""Common part of all outputs: a walk over a page's nodes, which makes its own of each kind."""
 
 from __future__ import annotations
 

@@ -23,14 +23,14 @@ LINES = ("Para", "Plain", "Header", "LineBlock", "DefinitionList")
 
 
 class Parsed(TypedDict):
-    """What pandoc makes of a chapter."""
+    """Pandoc's reading of a chapter."""
 
     takes_number: bool
     document: str  # JSON, which a chapter that is numbered already never parses
 
 
 class Asked(TypedDict):
-    """What a chapter gives to other pages, and asks of them."""
+    """References of a chapter: what it gives to other pages, and what it asks of them."""
 
     identifiers: list[str]
     lines: list[Node]  # each line that holds a reference or citation
@@ -48,7 +48,7 @@ class Numbered(Asked):
 
 
 class Answers(TypedDict):
-    """What a page asks of other pages and of the project's files, answered."""
+    """Answers to what a page asks of other pages and of the project's files."""
 
     lines: list[Node]
     addresses: dict[str, str]
@@ -56,7 +56,7 @@ class Answers(TypedDict):
 
 
 class Cited(TypedDict):
-    """What a page asks of the bibliography, answered."""
+    """Answers to what a page asks of the bibliography."""
 
     lines: list[Node]  # those that cite
     faults: dict[str, str]  # what is wrong, by key
@@ -109,7 +109,7 @@ class Page:
 
     @property
     def listed(self) -> bool:
-        """Whether the contents name it."""
+        """True if the contents name the page."""
         return "unlisted" not in attribute(self.blocks[0])[1]
 
     @property
@@ -173,7 +173,7 @@ def lead(node: Node, addresses: dict[str, str]) -> None:
 
 
 def asks(node: Node) -> bool:
-    """Whether this is a line of text with references or citations, or the list of sources."""
+    """Return whether this is a line of text with references or citations, or the source list."""
     if node["t"] in LINES:
         return any(inner["t"] == "Cite" for inner in nodes(node["c"]))
     return is_source_list(node)
@@ -195,7 +195,7 @@ def sources_cited(line: Node) -> list[str]:
 
 
 def is_reference(label: str) -> bool:
-    """Whether it names a part of the book, as opposed to an entry of the bibliography."""
+    """Return whether a label names a part of the book, not an entry of the bibliography."""
     return bool(REFERENCE.match(label[:1].lower() + label[1:]))
 
 
@@ -205,7 +205,7 @@ def definition(label: str) -> str:
 
 
 def _inlines(value: Node) -> list[Node]:
-    """What pandoc made of one text of the metadata."""
+    """Return pandoc's inline nodes of one text of the metadata."""
     if value["t"] == "MetaBlocks":
         return [inline for block in value["c"] for inline in block["c"]]
     inlines: list[Node] = value["c"]

@@ -67,7 +67,7 @@ def parse(text: str) -> tuple[Node, list[Node]]:
 
 
 def _depth(document: Node) -> int:
-    """How many nodes stand in one another."""
+    """Return the depth to which nodes stand in one another."""
     deepest = 0
     waiting: list[tuple[Any, int]] = [(document, 0)]
     while waiting:
@@ -88,7 +88,7 @@ def convert(blocks: list[Node], form: str, **writing: object) -> tuple[str, str]
 
 @cache
 def empty_document() -> Node:
-    """With the version of pandoc's document that the installed one speaks."""
+    """Return an empty document, in the version that the installed pandoc speaks."""
     document: Node = json.loads(_served("", MARKDOWN, "json")[0])
     return document
 
@@ -135,7 +135,7 @@ def _served(
     reading: dict[str, object] | None = None,
     writing: dict[str, object] | None = None,
 ) -> tuple[str, str]:
-    """What pandoc makes of a text in one form in another, with these options, and its warnings.
+    """Return a text that pandoc translates between two forms, with these options, and its warnings.
 
     A pandoc serves one text after another, since its start takes longer than most pages do. `-E`
     keeps from it what the author's shell says to Lua.
@@ -175,7 +175,7 @@ def _served(
 
 
 def run_pandoc(arguments: list[str], text: str, limit: float | None = None) -> tuple[str, str]:
-    """What a pandoc of its own makes of a text, and the warnings that it gave."""
+    """Return the output of a pandoc of its own on a text, and the warnings that it gave."""
     limit = limit or TIME_LIMIT
     pandoc = _Pandoc(*arguments)
     try:

@@ -1,4 +1,4 @@
-"""Where references, links and images lead, over the whole book."""
+"""Targets of references, links and images, over the whole book."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def resolve(
     woven: list[Woven],
     numbered: list[Numbered],
 ) -> list[Answers]:
-    """What each chapter asks, answered; `files` holds the digests of the project's files."""
+    """Return the answers to each chapter's questions; `files` holds the digests of the project."""
     references = _References(root, list(map(_Page, chapters, woven, numbered)))
     answers = [references.answers(page, files) for page in references.pages]
     references.problems.stop_if_any()
@@ -82,7 +82,7 @@ class _References:
         return {"lines": lines, "addresses": page.addresses, "images": images}
 
     def digest(self, file: str, files: dict[str, str]) -> str:
-        """Of an image, which may lie in a folder that is hidden or elsewhere."""
+        """Return the digest of an image, which may lie in a folder that is hidden or elsewhere."""
         return files.get(file) or file_digest(self.root / file)
 
     def resolved(self, page: _Page, node: Node) -> list[Node] | None:
@@ -149,7 +149,7 @@ class _References:
             page.addresses[target] = f"{PAGE}{file}"
 
     def drawing(self, file: str) -> str:
-        """What an SVG that readers open does beside being shown."""
+        """Return what an SVG that readers open does beside being shown."""
         try:
             return active((self.root / file).read_text(encoding="utf-8"))
         except (ValueError, ElementTree.ParseError) as error:

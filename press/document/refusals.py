@@ -1,4 +1,4 @@
-"""What a chapter holds that the outputs cannot print, or would print otherwise than it is meant."""
+"""Refusals of what the outputs cannot print, or would print otherwise than it is meant."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ATTRIBUTES = {
 
 
 def refusals(page: Draft, blocks: list[Node]) -> Problems:
-    """What is wrong with the numbered blocks of a page."""
+    """Return the problems of the numbered blocks of a page."""
     problems = Problems()
 
     def refuse(sentence: str, *patterns: str) -> None:
@@ -64,7 +64,7 @@ def refusals(page: Draft, blocks: list[Node]) -> Problems:
 
 
 def _brackets(tex: str) -> int:
-    """How many brackets of a formula stand in one another, or commands such as \\sqrt in a row."""
+    """Return the depth of a formula's brackets, or the length of a row of commands (\\sqrt …)."""
     openings = re.findall(r"[\[({]|[\])}]", tex)
     deepest: int = max(accumulate(1 if sign in "[({" else -1 for sign in openings), default=0)
     rows: list[str] = re.findall(r"(?:\\[A-Za-z]+\s*)+", tex)

@@ -1,4 +1,4 @@
-"""What both outputs ask of a finished page before either is written: images that can be shown, at
+"""Checks of a finished page before either output is written: images that can be shown, at
 widths that both understand, and ids that name one thing each."""
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def typst_width(width: str) -> str:
 
 
 def _fault(root: Path, file: str) -> str:
-    """Why an image cannot be shown, as the end of a sentence; "" if it can."""
+    """Return why an image cannot be shown, as the end of a sentence; "" if it can."""
     import typst
 
     if Path(file).suffix not in FORMATS:
@@ -69,7 +69,7 @@ def _fault(root: Path, file: str) -> str:
 
 
 def active(svg: str) -> str:
-    """What a drawing does beside being shown, as the end of a sentence; "" where that is nothing.
+    """Return what a drawing does beside being shown, as the end of a sentence; "" if nothing.
 
     Readers may open it alone, where no page's policy holds.
     """
@@ -113,7 +113,7 @@ def _repeated(blocks: list[Node]) -> set[str]:
 
 
 def _without(blocks: list[Node], form: str) -> list[Node]:
-    """What is left where the elements that one output alone has are taken out."""
+    """Return the blocks without the elements that one output alone has."""
 
     def change(node: Node) -> list[Node] | None:
         left_out = node["t"] == "Div" and f"press-only-{form}" in attribute(node)[1]

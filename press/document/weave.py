@@ -49,7 +49,7 @@ class Woven:
         return "\n".join(text for _, text in self.lines) + "\n"
 
     def contents(self) -> list[Any]:
-        """All that a page is made from; JSON can hold it."""
+        """Return all that a page is made from; JSON can hold it."""
         drawings = {name: astuple(drawing) for name, drawing in self.figures.items()}
         cells = [(cell.code, outputs) for cell, outputs in self.cells]
         return [self.text, self.searched, drawings, cells, self.files, self.cards]
@@ -58,7 +58,7 @@ class Woven:
         self.lines += [(line, part) for text in texts for part in text.split("\n")]
 
     def take_cards(self, data: dict[str, Any]) -> dict[str, Any]:
-        """What an output shows, without the cards that came with it, which the page keeps."""
+        """Return an output without its cards, which the page keeps."""
         for name, card in data.get(CARDS, {}).items():
             self.cards.setdefault(name, {}).update(card)
         return {kind: shown for kind, shown in data.items() if kind != CARDS}
@@ -233,7 +233,7 @@ def escaped(text: str) -> str:
 
 
 def math_spans(text: str) -> list[tuple[int, int]]:
-    """Where the math of a text stands; dollars in code and inline values open none."""
+    """Return the spans of math in a text; dollars in code and inline values open none."""
     blank = INLINE.sub(lambda match: "x" * len(match[0]), text)
     blank = CODE_SPAN.sub(lambda match: "x" * len(match[0]), blank)
     pattern = r"(?<!\\)\$\$.+?\$\$|(?<![\\$])\$(?=\S)(?:[^$\\\n]|\\.|\n(?!\n))+?(?<=\S)\$(?!\d)"

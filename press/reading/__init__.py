@@ -1,1 +1,1 @@
-"""What an author has written: `_quarto.yml` and the chapters, read and refused by file and line."""
+"""Reader of an author's files: `_quarto.yml` and chapters, refused by file and line."""

@@ -105,7 +105,7 @@ def package_folder(root: Path, package: str) -> Path:
 
 
 def read_settings(root: Path) -> tuple[dict[str, Any], dict[Key, int]]:
-    """What `_quarto.yml` holds, before any of it is checked, and the line of each key."""
+    """Return the contents of `_quarto.yml`, before any check, and the line of each key."""
     path = root / SETTINGS
     if not path.is_file():
         stop(f"there is no {SETTINGS} in {root}; press renders a Quarto book project.")
@@ -271,7 +271,7 @@ class _Reader:
         return found
 
     def check_typst(self, found: dict[str, Any]) -> None:
-        """What stands before Quarto's PDF may set how it looks, and print nothing."""
+        """Refuse lines before Quarto's PDF that do more than set how it looks."""
         if found.get("citeproc", True) is not True:
             self.refuse(("format", "typst", "citeproc"), "press always cites by `citeproc`.")
         before = found.get("include-before-body") or {}

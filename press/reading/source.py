@@ -72,7 +72,7 @@ class Source:
     searched: bool  # whether the search box looks into it
 
     def code(self) -> list[Any]:
-        """All that its results depend on: neither its prose nor where its cells stand."""
+        """Return all that its results depend on: neither its prose nor where its cells stand."""
         return [self.file] + [
             [piece.code, piece.options]
             if isinstance(piece, Cell)

@@ -1,4 +1,4 @@
-"""What a result depends on beside the book: the installation, and little of the author's shell."""
+"""Environment of results beside the book: the installation, and little of the author's shell."""
 
 from __future__ import annotations
 

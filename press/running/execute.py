@@ -29,7 +29,7 @@ Outputs = list[dict[str, Any]]
 
 
 class Result(TypedDict):
-    """What a chapter's pieces gave, in order, and the files that they depend on."""
+    """Outputs of a chapter's pieces, in order, and the files that they depend on."""
 
     pieces: list[Outputs]
     read: list[tuple[str, str]]  # each file that it opened and each foreign module, with its digest
@@ -78,7 +78,7 @@ class Kernels:
             self.process.kill()
 
     def last_words(self) -> str:
-        """What a process that did not start has said why."""
+        """Return the last line of a process that did not start, which says why."""
         self.end()
         said = os.pread(self.errors.fileno(), 10_000, 0).decode(errors="replace").splitlines()
         return said[-1] if said else "?"
@@ -88,7 +88,7 @@ _STARTED: dict[tuple[tuple[str, str], ...], Kernels] = {}  # by the environment 
 
 
 def kernels() -> Kernels:
-    """Those of this process, for the environment as it is now."""
+    """Return the kernels of this process, for the environment as it is now."""
     own = environment()
     return _STARTED.get(key := tuple(own.items())) or _STARTED.setdefault(key, Kernels(own))
 
@@ -101,7 +101,7 @@ def end_kernels() -> None:
 
 
 def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:
-    """What the cells and inline values of a chapter give, in a process of its own."""
+    """Run the cells and inline values of a chapter, in a process of its own."""
     if not any(isinstance(piece, Cell) or piece.inline_values() for piece in source.pieces):
         return {"pieces": [[] for _ in source.pieces], "read": [], "files": []}
     own = kernels()
@@ -128,7 +128,7 @@ def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:
 
 
 def _questions(piece: Cell | Prose) -> list[dict[str, Any]]:
-    """What the kernel is asked about a piece, as often as it is to answer."""
+    """Return the questions about a piece for the kernel, one for each answer."""
     if isinstance(piece, Prose):
         return [{"value": expression} for _, expression in piece.inline_values()]
     return [{"code": piece.code, "draws": _draws(piece)}] if piece.options["eval"] else []
@@ -139,7 +139,7 @@ def _draws(cell: Cell) -> bool:
 
 
 def _result(source: Source, answers: BinaryIO, timeout: float, root: Path) -> Result:
-    """What the kernel answers, unless that fails."""
+    """Return the kernel's answers, and stop the build where one fails."""
 
     def answer(line: int, what: str) -> Any:
         try:

@@ -53,7 +53,7 @@ errors: list[tuple[str, str]] = []
 
 
 class Stream(io.TextIOBase):
-    """What Python prints goes to the outputs; what other programs print, to a file until then."""
+    """Stream of Python's prints to the outputs; other programs print to a file until then."""
 
     def __init__(self, name: str, descriptor: int) -> None:
         self.name = name
@@ -104,7 +104,7 @@ class Displayed(DisplayPublisher):
 
 class Shell(InteractiveShell):
     def var_expand(self, cmd: str, depth: int = 0, *formatter: Any) -> str:
-        """Of a line such as `!sort FILE` what is run, which a terminal of its own hides."""
+        """Return the line that `!sort FILE` runs, and audit it, since its own terminal hides it."""
         line: str = super().var_expand(cmd, depth + 1, *formatter)  # type: ignore[no-untyped-call]
         sys.audit(COMMAND, line)
         return line
@@ -241,7 +241,7 @@ class Chapter:
         return found
 
     def end_if_forked(self) -> None:
-        """What a cell's own `os.fork` has made must not go on as the chapter."""
+        """End this process if it is a fork by a cell, which must not go on as the chapter."""
         if os.getpid() != self.process:
             os._exit(0)
 
@@ -288,7 +288,7 @@ class Copy:
             connection.sendall(drawn.encode() + b"\n")
 
     def drawings(self, number: int) -> list[str | None]:
-        """What the outputs of a cell show as SVG; nothing where that would leave a trace."""
+        """Return the outputs of a cell as SVG; none where that would leave a trace."""
         with suppress(ConnectionError, ValueError):
             self.connection.sendall(f"{number}\n".encode())
             svgs, read = json.loads(self.answers.readline())
@@ -368,7 +368,7 @@ STARTS = re.compile(r"os\.(?:exec|fork|posix_spawn|spawn|system)|pty\.|subproces
 
 
 def digest(path: str) -> str:
-    """Of a file what is in it, of a folder the names; as `press.files.file_digest` has it."""
+    """Return the digest of a file's bytes or a folder's names, as `file_digest` of press does."""
     try:
         if os.path.isdir(path):
             names = sorted(set(os.listdir(path)) - {"__pycache__"})
@@ -409,7 +409,7 @@ def watch() -> None:
             opened[path] = digest(path)
 
     def note_own(name: Any) -> None:
-        """What the chapter itself makes."""
+        """Note a file that the chapter itself makes."""
         if not busy:
             busy.append(name)
             with suppress(OSError, TypeError, ValueError):
@@ -456,7 +456,7 @@ def watch() -> None:
 
 
 def words_of(command: tuple[Any, ...]) -> list[str]:
-    """What may be the name of a file in the command of another process."""
+    """Return the words in another process's command that may be names of files."""
     words: list[str] = []
     for part in command[:2]:
         for text in part if isinstance(part, list | tuple) else [part]:

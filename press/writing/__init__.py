@@ -1,1 +1,1 @@
-"""What a reader gets: the site, the PDF and the notebooks."""
+"""Outputs for readers: the site, the PDF and the notebooks."""

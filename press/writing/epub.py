@@ -183,7 +183,7 @@ class _Epub(Dresser):
         return self.named(identifier, grid)
 
     def named(self, identifier: str, block: Node) -> Node:
-        """In a Div, since pandoc finds no figure's own identifier from another chapter."""
+        """Put the block in a Div, since pandoc finds no figure's own id from another chapter."""
         return div(self.anchor(identifier), [], [block])
 
     def equation(self, identifier: str, number: str, math: list[Node]) -> Node:

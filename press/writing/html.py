@@ -57,7 +57,7 @@ INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
 
 class Text(TypedDict):
-    """What the site takes from a page."""
+    """Parts of a page that the site takes."""
 
     title: str
     title_html: str
@@ -123,7 +123,7 @@ class _Html(Dresser):
     without = "typst"
 
     def address(self, target: str) -> str:
-        """That of `press-page:FILE#ID` as seen from the page."""
+        """Return the address of `press-page:FILE#ID` as seen from the page."""
         if not target.startswith(PAGE):
             return target
         file = target.removeprefix(PAGE)
@@ -166,7 +166,7 @@ class _Html(Dresser):
         return [opening, *self.dress(inlines), raw("html", "</data>", "RawInline")]
 
     def on_table(self, node: Node) -> Dressed:
-        """So does a table of such values, by a mark in its first cell."""
+        """Mark a table of such values by a key that its first cell carries."""
         told = node["c"][0]
         for inline in nodes(node["c"][3]):
             if inline["t"] == "Span" and "q" in attribute(inline)[1] and not inline["c"][1]:
@@ -379,7 +379,7 @@ def _number(title: str) -> str:
 
 
 def _reading_time(page: Page) -> str:
-    """Of the text alone: not of formulas, tables, code and what is folded."""
+    """Return the reading time of the text alone: no formulas, tables, code and folded parts."""
     skip = ("Note", "Math", "Table", "CodeBlock")
     open_to_all = [block for block in _unwrapped(page.blocks[1:]) if not _folded(block)]
     minutes = round(len(plain_text(open_to_all, skip).split()) / WORDS_A_MINUTE)
@@ -426,7 +426,7 @@ def _unwrapped(blocks: list[Node]) -> Iterator[Node]:
 
 
 def _previews(body: str) -> list[tuple[str, str]]:
-    """What a reference shows when it is pointed at: a caption, an equation, a source."""
+    """Return the previews of references: captions, equations, sources, openings of sections."""
     patterns = (
         r'<figure id="([^"]+)"[^>]*>(?:(?!</figure>).)*?<figcaption>(.*?)</figcaption>',
         r'<div id="(eq-[^"]+)" class="equation">(.*?)</div>',

@@ -19,7 +19,7 @@ LIST = "llms.txt"
 
 
 def markdown_places(pages: list[Page]) -> list[str]:
-    """Where each page's Markdown lies in the site; "" for one that runs no cells."""
+    """Return the place of each page's Markdown in the site; "" for one that runs no cells."""
     return [
         str(Path(page.chapter.href).with_suffix(".md")) if page.numbered["runs"] else ""
         for page in pages

@@ -34,7 +34,7 @@ class NotebookCell(NamedTuple):
 
 
 def notebook_places(pages: list[Page]) -> list[str]:
-    """Where each page's notebook lies in the site; "" for one without cells, but for the PDF's."""
+    """Return the place of each page's notebook in the site; "" for a page that runs no cells."""
     problems = Problems()
     files: dict[str, str] = {}
     places = []

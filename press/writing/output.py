@@ -89,7 +89,7 @@ class Output:
             self._stop(f"{first} {were} {what}: {how}.")
 
     def _foreign(self, folder: Path, marker: dict[str, Any] | None) -> list[str]:
-        """What in a folder press has not made; "." where that is all of it."""
+        """Return the entries of a folder that press has not made; "." where that is all of it."""
         if not os.path.lexists(folder):
             return []
         if folder.is_symlink() or not folder.is_dir():
@@ -134,7 +134,7 @@ class Output:
 
 
 def _entries(folder: Path) -> set[str]:
-    """All files and folders in a folder, by their paths in it."""
+    """Return all files and folders in a folder, by their paths in it."""
     return {
         os.path.relpath(os.path.join(here, name), folder)
         for here, folders, names in os.walk(folder)

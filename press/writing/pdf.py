@@ -273,7 +273,7 @@ class _Typst(Dresser):
         return None
 
     def records(self) -> str:
-        """What stands before the first records of a page that is marked as a ledger."""
+        """Return the rule before the first records of a page that is marked as a ledger."""
         if not self.waits:
             return ""
         self.waits, self.floats, self.line = False, False, LEDGER_LINE
@@ -315,7 +315,7 @@ class _Typst(Dresser):
         return self.captioned(opening, caption, more, identifier, body)
 
     def place(self) -> str:
-        """Where a figure stands: on the first page of a chapter not above its title."""
+        """Return the place of a figure; on a chapter's first page it is not above the title."""
         if not self.floats:
             return "here"
         return "foot" if self.letters < FIRST_PAGE else "float"
@@ -374,7 +374,7 @@ def _wrapped(opening: str, inlines: list[Node], closing: str) -> Node:
 
 
 def _lines(table: Node, caption: list[Node]) -> float:
-    """How many lines a table takes, of which a page has some forty, as far as one can tell.
+    """Estimate how many lines a table takes, of which a page has some forty.
 
     Typst's `measure` would know; it takes as long as the setting of a third of the book.
     """
@@ -414,7 +414,7 @@ def _fitted(table: Node, line: int) -> Node:
 
 
 def _length(text: str) -> float:
-    """How long a text is, in small letters: digits and capitals are wider."""
+    """Return the width of a text in small letters: digits and capitals are wider."""
     return sum(1.15 if letter.isdigit() or letter.isupper() else 1.0 for letter in text)
 
 

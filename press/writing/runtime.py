@@ -51,7 +51,7 @@ def write_runtime(book: Book, edition: Edition, folder: Path) -> bool:
 
 
 def _made_from(book: Book, edition: Edition) -> Iterator[object]:
-    """All that the runtime depends on, so that it is packed again when that changes."""
+    """Yield all that the runtime depends on, so that it is packed again when that changes."""
     for folder in [*(book.root / package for package in edition.packages), book.live_folder]:
         yield files_below(folder)
     files = (*_around(book), book.root / "pyproject.toml", *book.bibliography)
@@ -175,7 +175,7 @@ def _write_part(folder: Path, name: str, file: Path) -> None:
 
 
 def _licenses(modules: Path) -> str:
-    """What is in the folder, of whom, and under which terms."""
+    """Return the packages in the folder, whose they are, and their terms."""
     texts = []
     for about in sorted(
         {

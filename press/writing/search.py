@@ -1,4 +1,4 @@
-"""What the search box looks through: every section of the site, and what the project adds.
+"""Search index of the site: every section, and what the project adds.
 
 The file that `search-data` of `_quarto.yml` names adds, as JSON:
 
@@ -31,7 +31,7 @@ VALUE = ("property", "value", "note", "words")
 
 
 def terms(book: Book, pages: list[Page], texts: list[Text]) -> list[dict[str, str]]:
-    """What the project explains wherever a page names it."""
+    """Return the terms that the project explains wherever a page names one."""
     known = _places(texts, pages)
     told = _told(book).get("cards", ())
     return [{**card, "href": _href(book, card["href"], known)} for card in told]
@@ -88,7 +88,7 @@ def _of_row(place: str, row: str = "") -> str:
 
 
 def _numbered(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With what is empty left out, which the page fills in again."""
+    """Return numbered rows without their empty fields, which the page fills in again."""
     return [
         {"id": number} | {name: value for name, value in row.items() if value}
         for number, row in enumerate(rows)
@@ -106,7 +106,7 @@ def _told(book: Book) -> dict[str, Any]:
 
 
 def _places(texts: list[Text], pages: list[Page]) -> set[str]:
-    """All that a row may lead to."""
+    """Return all addresses that a row may lead to."""
     found = set()
     for page, text in zip(pages, texts, strict=True):
         href = page.chapter.href

@@ -154,7 +154,7 @@ def _write_assets(
     runtime: bool,
     assets: Path,
 ) -> str:
-    """What pages load; gives the version that they ask for, for which no cache has an old one."""
+    """Write the assets of pages; return the version that they ask for, which no cache has."""
     previews: dict[str, str] = {}
     assets.mkdir(exist_ok=True)
     for page, text, told in zip(pages, texts, cards, strict=True):
@@ -210,7 +210,7 @@ def _guarded(page: str, live: bool) -> str:
 
 
 def _live(book: Book, page: Page, body: str) -> bool:
-    """Whether a page has live figures, each of a model that there is."""
+    """Return whether a page has live figures, each of a model that there is."""
     models = re.findall(r'<div class="live" data-model="([^"]*)">', body)
     for model in models:
         if not (book.live_folder / f"{model.replace('-', '_')}.py").is_file():

@@ -52,7 +52,7 @@ def with_cards(
 
 @cache
 def _mention_of(titles: tuple[str, ...]) -> re.Pattern[str]:
-    """What finds any of these terms, the longest first. One letter decides between most of them."""
+    """Return a pattern of any of these terms, the longest first; one letter decides most."""
     by_letter: dict[str, list[str]] = {}
     for title in sorted(titles, key=len, reverse=True):
         by_letter.setdefault(title[0].lower(), []).append(_pattern(title))
