@@ -1,1 +1,1 @@
-"""What the project is made and kept with; no part of the library or of the book."""
+"""Tools by which the project is made and kept; no part of the library or of the book."""

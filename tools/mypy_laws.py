@@ -1,4 +1,4 @@
-"""What mypy is told of laws: a body gets magnitudes, whatever its callers may give.
+"""Plugin of mypy for laws: a body gets magnitudes, whatever its callers may give.
 
 In the head of a function under `@law`, `Annotated[QuantityLike, …]` and `Annotated[Quantity, …]`
 are read as `Number`, by which the body is checked. Who calls the law sees what is written there: so

@@ -39,7 +39,7 @@ def stubs(root: Path) -> dict[Path, str]:
 
 
 def _source(path: Path) -> str:
-    """What a module is written in, or nothing where the name is of no module."""
+    """Return the source of a module; "" where the name is of no module."""
     for file in (path / "__init__.py", path.with_suffix(".py")):
         if file.is_file():
             return file.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What who cannot see a figure is told, `alt()` of its module; this writes it into its cell."""
+"""Alt texts of figures: writes what `alt()` of each module says into the figure's cell."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ UNSEARCHED = "---\nsearch: false\n---\n\n"  # the answers of the search hold the
 
 @cache
 def things() -> dict[str, Sequence[Thing]]:
-    """All of each kind: the newest transformers first, and then other networks."""
+    """Return the things of each kind: newest transformers first, and then other networks."""
     every = [models.get(key) for key in reversed(models.names())]
     return {
         "devices": [*map(hardware.get, (*hardware.names(), *hardware.announced()))],
@@ -90,7 +90,7 @@ def things() -> dict[str, Sequence[Thing]]:
 
 
 def also(thing: Thing) -> tuple[str, ...]:
-    """What else a model is called."""
+    """Return the other names of a model."""
     return models.also(thing.key) if kind_of(thing) == "models" else ()
 
 
@@ -166,7 +166,7 @@ def _rates(rates: list[Fact]) -> str:
 
 
 def _origins_of(rates: list[Fact]) -> str:
-    """Where rates come from, those alike together."""
+    """Return a table of the origins of rates, those alike together."""
     alike: dict[tuple[str, str], list[str]] = {}
     for fact in rates:
         if fact.about:
@@ -194,7 +194,7 @@ def _cell(note: str) -> str:
 
 
 def _told(thing: Thing) -> str:
-    """What it is, in a sentence or two after its key."""
+    """Return a description of a thing, in a sentence or two after its key."""
     match thing:
         case Accelerator():
             announced = ANNOUNCED if thing.key in hardware.announced() else ""
@@ -215,7 +215,7 @@ def _told(thing: Thing) -> str:
 
 
 def _around(thing: Thing) -> Iterator[str]:
-    """What else has to do with it: machines, measurements, runs and chapters."""
+    """Yield lines on related things: machines, measurements, runs and chapters."""
     kind = kind_of(thing)
     if isinstance(thing, Accelerator):
         every = map(machines.get, machines.names())
@@ -238,7 +238,7 @@ def _around(thing: Thing) -> Iterator[str]:
 
 
 def _beside(thing: Thing) -> Iterator[str]:
-    """It and what is likest it, in those columns of the table of all that tell most."""
+    """Yield a table of the thing and those most like it, in the columns that tell most."""
     kind = kind_of(thing)
     every = f"[All {kind}](index.qmd#all-{kind}) stand in one table, to be sorted and compared."
     neighbours = _neighbours(thing)
@@ -286,7 +286,7 @@ def _neighbours(thing: Thing) -> list[Thing]:
 
 
 def _compares(one: Thing, other: Thing) -> bool:
-    """Whether much stands in the table of all for both, and not the same."""
+    """Return whether two things differ, and not too much, in the table of all."""
     if isinstance(one, Network) != isinstance(other, Network) or one.key == other.key:
         return False
     return 0 < _ratio(one, other) < FAR
@@ -300,20 +300,20 @@ def _family(thing: Thing) -> str:
 
 
 def _rank(thing: Thing) -> float:
-    """By which those of a family follow one another."""
+    """Return the number by which things of a family follow one another."""
     if isinstance(thing, Accelerator | Machine):
         return _year(thing)
     return float(thing.parameters.magnitude)
 
 
 def _distance(one: Thing, other: Thing) -> float:
-    """How far two are apart in numbers and years, less where the book speaks much of the other."""
+    """Return the distance of two things in numbers and years, less for one that the book cites."""
     years = abs(_year(one) - _year(other)) / YEARS
     return (_ratio(one, other) + years) / (1 + FAME * math.log1p(uses.count(other)))
 
 
 def _ratio(one: Thing, other: Thing) -> float:
-    """How many times the other's the numbers of one are, on average, as a logarithm."""
+    """Return the mean ratio of the numbers of two things, as a logarithm."""
     pairs = zip(_numbers(one), _numbers(other), strict=True)
     ratios = [abs(math.log(a / b)) for a, b in pairs if a and b]
     return sum(ratios) / len(ratios)
@@ -327,7 +327,7 @@ def _year(thing: Thing) -> int:
 
 @cache
 def _numbers(thing: Thing) -> list[float]:
-    """What the table of all prints of it, without the year; 0 of what it does not have."""
+    """Return the numbers of a thing in the table of all, without the year; 0 where it has none."""
     if isinstance(thing, Machine):
         cells = [*_row(thing), *_row(thing.device)[1:]]
     else:
@@ -343,7 +343,7 @@ def _measured_elsewhere(machine: Machine) -> list[str]:
 
 @cache
 def _measured() -> dict[str, Counter[str]]:
-    """How many published rows of each group there are of each thing, by its kind and key."""
+    """Return the counts of published rows of each group, by the kind and key of each thing."""
     counts: dict[str, Counter[str]] = {}
     for row in published.rows():
         for kind, read in (("devices", _device_of), ("models", conditions.model)):
@@ -439,5 +439,5 @@ def _number(quantity: Quantity, unit: str, digits: int = 4) -> str:
 
 
 def _rounded(number: float, digits: int = 4) -> str:
-    """Without an exponent, which would not line up in a column."""
+    """Return a number without an exponent, which would not line up in a column."""
     return f"{Decimal(f'{number:.{digits}g}'):f}"

@@ -1,4 +1,4 @@
-"""What has changed from edition to edition, for readers of the book: CHANGELOG.md as a page."""
+"""Page of the changes from edition to edition, for readers of the book, from CHANGELOG.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a device, a machine or a model, fact by fact: for its page and the search."""
+"""Facts of a device, a machine or a model, one by one: for its page and the search."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Fact:
 
     @classmethod
     def of(cls, title: str, record: Record, words: str = "", detail: str = "") -> Fact:
-        """What a record of the data says."""
+        """Return the fact that a record of the data states."""
         about = record.provenance
         told = value(record) if record.published is not None else ""
         digest = f"{about.kind}, checked {about.checked}" + (f". {detail}" if detail else "")
@@ -72,7 +72,7 @@ class Fact:
     def computed(
         cls, title: str, result: Quantity | float, words: str = "", digits: int = 3, row: str = ""
     ) -> Fact:
-        """What follows from the data, to three digits; a whole number of the data has them all."""
+        """Return a fact computed from the data, to three digits; a whole number keeps its own."""
         value = whole(result) if isinstance(result, int) else str(show(result, digits=digits))
         return cls(title, value, words, row=row)
 
@@ -91,7 +91,7 @@ def whole(count: int) -> str:
 
 
 def asked_of(thing: Thing) -> Iterator[Fact]:
-    """What the search answers of a device, a machine or a model; its page begins with it."""
+    """Yield the facts of a device, machine or model that the search answers; its page opens so."""
     if isinstance(thing, Accelerator):
         return of_device(thing)
     return of_machine(thing) if isinstance(thing, Machine) else of_model(thing)
@@ -121,7 +121,7 @@ def of_device(device: Accelerator) -> Iterator[Fact]:
 
 
 def of_machine(machine: Machine) -> Iterator[Fact]:
-    """What joins its devices, and what was measured on it itself."""
+    """Yield the facts of a machine's joints, and the rates that were measured on it itself."""
     row = anchor(f"{machine.key}.domain")
     yield Fact.computed("devices in its domain", machine.domain, "NVLink size", row=row)
     for name, record in machine.records.items():
@@ -139,7 +139,7 @@ def measured_on(record: Record) -> str:
 
 
 def of_model(model: Transformer | Network) -> Iterator[Fact]:
-    """What is asked of it: its sizes, what it keeps of what it has read, what a token costs."""
+    """Yield the facts asked of a model: its sizes, its KV cache, and what a token costs."""
     row = partial(_row_of, model.key)
     yield Fact.computed("parameters", model.parameters, "params size", 4, row("parameters"))
     if isinstance(model, Network):
@@ -161,7 +161,7 @@ def of_model(model: Transformer | Network) -> Iterator[Fact]:
 
 
 def weights_and_work(model: Transformer) -> Iterator[Fact]:
-    """What follows from its shape, and is asked for less often."""
+    """Yield the facts that follow from a model's shape, and are asked for less often."""
     row = partial(_row_of, model.key)
     for name, size in SIZES.items():
         weights = inference.weight_memory(model, size)

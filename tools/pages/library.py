@@ -106,7 +106,7 @@ def _module(package: griffe.Module, name: str) -> griffe.Module:
 
 
 def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class]:
-    """What a module defines for its callers, or a package takes from its own modules for them, in
+    """Return the public members of a module, or those that a package takes from its own modules, in
     the order of their source.
     """
     members: Iterable[griffe.Object | griffe.Alias] = module.members.values()
@@ -247,7 +247,7 @@ def _default(source: str) -> str:
 
 
 def _units_table(function: griffe.Function) -> str:
-    """What each argument is; its symbol, where the function is a law, whose equation has one."""
+    """Return a table of the arguments, with units and ranges, and with symbols if it is a law."""
     called = _public_name(function.path)
     symbols = {argument.name: f"${tex(argument.symbol)}$" for argument in ARGUMENTS.get(called, [])}
     rows = [TITLES, WIDTHS]
@@ -273,7 +273,7 @@ def _public_name(path: str) -> str:
 
 
 def _type(annotation: str | griffe.Expr | None) -> str:
-    """What stands in a cell for an argument without a unit."""
+    """Return the cell of the type of an argument without a unit."""
     return f"`{annotation}`".replace(" | ", "` or `")
 
 
@@ -355,7 +355,7 @@ def _is_example(block: str) -> bool:
 
 
 def _imports(example: str, documented: griffe.Object | griffe.Alias) -> list[str]:
-    """What an example takes from its module, where it runs: whoever pastes it must import that."""
+    """Return the imports of names that an example takes from its module, for whoever pastes it."""
     source = "".join(part.source for part in doctest.DocTestParser().get_examples(example))
     bound, needed = set(dir(builtins)), set[str]()
     for node in ast.walk(ast.parse(source)):
@@ -372,7 +372,7 @@ def _imports(example: str, documented: griffe.Object | griffe.Alias) -> list[str
 
 
 def _importable_from(name: str, documented: griffe.Object | griffe.Alias) -> str:
-    """Where a name is public: in calc itself, in the package of the module, or where it is from."""
+    """Return where a name is public: calc itself, the module's package, or where it is defined."""
     module = documented.module
     member = module.members.get(name)
     here = member is not None and not isinstance(member, griffe.Alias)

@@ -1,4 +1,4 @@
-"""All of `reference/`, of which only that is made again what comes of something that has changed.
+"""Writer of `reference/`, which makes again only what comes of something that has changed.
 
 A stamp says of each part of it which modules made it, and the digest of all that it came from.
 """
@@ -30,7 +30,7 @@ class Part(NamedTuple):
     names: list[tuple[str, str]]  # with keys, for which chapters were searched
 
     def digest(self) -> str:
-        """Of what was made and of what it came from, as that is now."""
+        """Return the digest of the texts made and of the files they came from, as they are now."""
         files = {*self.by, *(str(path) for each in READ for path in ROOT.glob(each))}
         source = {file: _sha256(Path(file)) for file in files}
         told = json.dumps([self.texts, source, uses.counts(self.names)], sort_keys=True)
@@ -120,7 +120,7 @@ def write() -> None:
 
 
 def _text(path: str) -> str:
-    """What is written in a file of the repository, or nothing where there is none."""
+    """Return the text of a file of the repository; "" where there is none."""
     return (ROOT / path).read_text(encoding="utf-8") if (ROOT / path).is_file() else ""
 
 

@@ -1,4 +1,4 @@
-"""What the search of the site finds beside its sections: values of the data, terms and names.
+"""Search data of the site beside its sections: values of the data, terms and names.
 
 `press/writing/search.py` says what each list is. Subjects and places come from the data; words by
 which a section or a field is asked for are told here.
@@ -149,7 +149,7 @@ def _cards() -> Iterator[dict[str, str]]:
 
 
 def _told(device: Accelerator) -> str:
-    """What most sentences about a device are about."""
+    """Return a sentence of a device's rates and records, which most sentences about it are on."""
     rates = {dtype: record for dtype, record in device.peaks["peak"].items() if record.published}
     told = {f"{dtype.upper()}, dense": rates[dtype] for dtype in ("bf16", "fp8") if dtype in rates}
     told |= {hardware.FIELDS[name]: record for name, record in device.records.items()}
@@ -214,7 +214,7 @@ def _about(subject: str, names: str, place: str, facts: Iterable[Fact]) -> dict[
 
 
 def _of_format(form: formats.Format) -> Iterator[Fact]:
-    """What a format can hold, the bits of a value with its share of a scale, and who share one."""
+    """Yield the facts of a format: bits of a value, its range, and values that share a scale."""
     yield Fact.computed("bits of a value, with its scales", form.bits, "size weight", 4)
     if isinstance(form, formats.Float):
         yield Fact.computed("largest value", form.max, "max range", 5)
@@ -226,7 +226,7 @@ def _of_format(form: formats.Format) -> Iterator[Fact]:
 
 
 def _of_plan(model: str, device: str) -> dict[str, Any]:
-    """What one server of usual load writes, as `calc plan` expects it."""
+    """Return the expected throughput and times of one server of usual load, from `calc plan`."""
     plan = calc.plan(model, device, batch=SERVED_BATCH, prompt=1000, generated=500)
     subject = f"{plan.model.name} on {plan.devices} {hardware.get(device).name}"
     batch = f"batch {SERVED_BATCH}"
@@ -246,7 +246,7 @@ def _of_plan(model: str, device: str) -> dict[str, Any]:
 
 
 def _of_collective(name: str, machine: Machine) -> Iterator[Fact]:
-    """How long it takes among the devices of one box, at usual sizes."""
+    """Yield the times of a collective among the devices of one box, at usual sizes."""
     for size in ("1 MB", "16 MB", "1 GB"):
         time = communication.time(name.replace("-", "_"), size, machine.domain, machine).expected
         assert time is not None  # of a machine whose collectives were measured

@@ -1,4 +1,4 @@
-"""Which chapters use a device, a machine or a model: whose prose or derivations name it."""
+"""Uses of a device, a machine or a model: the chapters whose prose or derivations name it."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def links(thing: Thing) -> list[str]:
 
 
 def count(thing: Thing) -> int:
-    """How often chapters name it."""
+    """Return how often chapters name a thing."""
     return sum(_counts(thing.name, thing.key).values())
 
 
 def counts(names: Iterable[tuple[str, str]]) -> list[dict[str, int]]:
-    """All that chapters say of things with these names and keys."""
+    """Return the counts by chapter of things with these names and keys."""
     return [_counts(name, key) for name, key in names]
 
 
 @cache
 def _counts(name: str, key: str) -> dict[str, int]:
-    """How often each chapter names it, by a link to the chapter."""
+    """Return how often each chapter names a thing, by a link to the chapter."""
     plain = re.escape(name)  # first, since what comes first is searched for fastest
     whole = re.compile(rf"{plain}(?<![\w-]{plain})(?![\w-]|\.\d)")
     words = {*WORD.findall(name)}
@@ -54,7 +54,7 @@ def _counts(name: str, key: str) -> dict[str, int]:
 
 @cache
 def _chapters() -> tuple[tuple[str, str, Counter[str], set[str]], ...]:
-    """Of each chapter a link, what it is written in, and the keys and the words in that."""
+    """Return a link, the text, the keys and the words of each chapter."""
     return tuple(_read())
 
 

@@ -78,7 +78,7 @@ def wait_for_others() -> None:
 
 
 def environment_works() -> bool:
-    """Whether it runs, has pip, and is of the same Python version as this."""
+    """Return whether the environment runs, has pip, and is of this Python's version."""
     probe = "import pip, sys; print(sys.version_info[:2])"
     command = [str(VENV_PYTHON), "-c", probe]
     try:
@@ -104,7 +104,7 @@ def lock_file(lock_name: str) -> Path:
 
 
 def stamp(lock_name: str) -> Path:
-    """What the environment was made from, kept in it."""
+    """Return the file in the environment that keeps the fingerprint of what it was made from."""
     return VENV / f"{lock_name}.stamp"
 
 
@@ -114,8 +114,8 @@ def is_installed(lock_name: str) -> bool:
 
 
 def fingerprint(lock_name: str) -> str:
-    """What the environment is made from. The checkout's place is part of it: the environment of a
-    checkout that was moved or copied still imports `calc` from the old place."""
+    """Return a digest of what the environment is made from, and of the checkout's place: once that
+    is moved or copied, the environment still imports `calc` from the old place."""
     digest = hashlib.sha256(os.fsencode(ROOT))
     for file in (lock_file(lock_name), ROOT / "pyproject.toml"):
         digest.update(file.read_bytes())
@@ -128,7 +128,7 @@ def pip_install(*arguments: str) -> None:
 
 
 def install_locked(lock: Path) -> None:
-    """By uv, or else by pip: the same files, and only pip knows a mirror of its settings."""
+    """Install a lock by uv, or else by pip, which knows mirrors of its settings: the same files."""
     options = ("install", "--quiet", "--require-hashes", "-r", str(lock))
     uv = str(VENV / "bin" / "uv")
     if subprocess.run([uv, "pip", *options, "--python", str(VENV_PYTHON)]).returncode:
