@@ -1,4 +1,4 @@
-"""What a larger batch does to weights, which all share, and to caches, which nobody shares."""
+"""Figure of a larger batch: weights, which all sequences share, and caches, which none do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same elements, read along a row and down a column: which cache lines come for them."""
+"""Figure of the same elements, read along a row and down a column: the cache lines fetched."""
 
 from __future__ import annotations
 

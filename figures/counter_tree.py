@@ -1,4 +1,4 @@
-"""Which counter to read first, and which limit it names: a decision tree of one page."""
+"""Figure of the counter to read first, and the limit that it names: a tree of one page."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ ONE_EXPERT = f"one expert in {show(EXPERTS)}"
 
 
 def _shared(key: str) -> str:
-    """How many heads of queries share what attention reads."""
+    """Return how many query heads share what attention reads, in words."""
     model = models.get(key)
     latent = model.kv_latent is not None
     count = model.heads if latent else model.heads / model.kv_heads

@@ -48,7 +48,7 @@ FAR = (  # with a line to the mark, where there is room for it
 
 
 def draw(devices: Sequence[Accelerator] = DEVICES) -> Figure:
-    """Of any accelerators; those that are not of the registry are diamonds."""
+    """Draw the peaks and bandwidths of accelerators; those not of the registry are diamonds."""
     figure = style.figure(height=4.8, narrow_height=5.0)
     axes = figure.subplots()
     style.log_axis(axes, "x", "Memory bandwidth (GB/s)")
@@ -192,5 +192,5 @@ def _line(axes: Axes, at: tuple[float, float], across: float, up: float) -> None
 
 
 def _distance(box: Bbox, x: float, y: float) -> float:
-    """From a point to the nearest point of a box."""
+    """Return the distance from a point to the nearest point of a box."""
     return hypot(max(box.x0 - x, 0, x - box.x1), max(box.y0 - y, 0, y - box.y1))

@@ -1,4 +1,4 @@
-"""How the gain of a chain of drafts falls with the batch: by roofs, by kernels, and measured."""
+"""Figure of the gain of drafts by batch, which falls: by roofs, by kernels, and measured."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _link(
 
 
 def _library(axes: Axes, narrow: bool) -> None:
-    """What a library reaches over NVLink, by its bus bandwidth."""
+    """Draw the bus bandwidths that a library reaches over NVLink."""
     curve = WireAndLibrary.curve
     points = [
         (size, bandwidth / 1e9)
@@ -92,7 +92,7 @@ def _library(axes: Axes, narrow: bool) -> None:
 
 
 def _sides(axes: Axes, narrow: bool) -> None:
-    """What each side of the dots is about, and what the dots are."""
+    """Write beside the dots what each side of them is about, and what they are."""
     style.note(
         axes,
         LongLink.half_size.m_as("byte"),

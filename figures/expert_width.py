@@ -1,4 +1,4 @@
-"""What a GPU writes by how many share out the experts: on servers, and in a rack."""
+"""Figure of the tokens of a GPU by how many share the experts: on servers, and in a rack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a long sum of products is wrong by, after so many of them, by how it is added up."""
+"""Figure of the error of a long sum of products, by its length and how it is added up."""
 
 from __future__ import annotations
 

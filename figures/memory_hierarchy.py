@@ -122,7 +122,7 @@ def _chip(
 
 
 def _beside(axes: Axes, left: float, top: float, machine: Machine, host: Place) -> None:
-    """What the links of a chip reach: the fabric, the network and the host."""
+    """Draw the links of a chip with their bandwidths: the fabric, the network and the host."""
     x = left + CHIP + WAY
     fabric = Place("NVLink switch", (f"{show(machine.domain)} GPUs", "", ""), machine.bandwidth)
     for place, down in (

@@ -1,4 +1,4 @@
-"""What a small network holds while each of its layers runs, and for how long each runs."""
+"""Figure of what a small network holds while each layer runs, and how long each runs."""
 
 from __future__ import annotations
 

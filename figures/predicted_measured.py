@@ -1,4 +1,4 @@
-"""What the roofline predicts for each kernel of the suite, and what the clock says."""
+"""Figure of the roofline's prediction beside the clock, for each kernel of the suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other requests see during the prefill of a long prompt: a stall, slow steps, or nothing."""
+"""Figure of a long prompt's prefill as other requests see it: a stall, slow steps, nothing."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _block(axes: Axes, row: int, start: float, length: float, colour: str) -> No
 
 
 def _tell(axes: Axes, row: int, start: float, words: str, colour: str) -> None:
-    """What a row shows from there on, in words above it: on a bar they would be too faint."""
+    """Write what a row shows from there on above it: on a bar the words would be too faint."""
     style.note(
         axes,
         start,

@@ -1,4 +1,4 @@
-"""What a live figure opens with, small: its lines or bars without axes, and an answer in words."""
+"""Figure of a live one as it opens, small: lines or bars without axes, and a few answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def draw(name: str) -> Figure:
 
 
 def words(name: str) -> str:
-    """What is read first of it, for the inputs with which it opens."""
+    """Return the first answers of a live figure in words, for the inputs with which it opens."""
     facts = list(live.opened(name).facts.items())[:ANSWERS]
     return "; ".join(f"{what}: {value}" for what, value in facts)
 

@@ -119,7 +119,7 @@ def _lines(axes: Axes, lines: Iterable[Line], **look: Any) -> None:
 
 
 def _whisker(rows: Sequence[Comparison], place: int) -> tuple[Line, Line]:
-    """From the bound to where nothing is hidden, over what is expected, in the median."""
+    """Return the whisker of a median, from its bound to where no parts overlap, and its end."""
     predictions = [row.prediction for row in rows if row.prediction]
     low = median(prediction.lower / (prediction.expected or 1.0) for prediction in predictions)
     high = median(
@@ -129,7 +129,7 @@ def _whisker(rows: Sequence[Comparison], place: int) -> tuple[Line, Line]:
 
 
 def _spreads(axes: Axes, systems: Sequence[System], colour: str) -> None:
-    """All values, the middle half of them, and the median: dots twice would be a heavy page."""
+    """Draw ranges, middle halves and medians of shares; all dots again would be a heavy page."""
     spreads = [
         (place, numpy.quantile([row.share_of_bound or 0.0 for row in of], (0, 0.25, 0.5, 0.75, 1)))
         for place, of in systems

@@ -27,7 +27,7 @@ EDGES = (0.1, 1e4)
 
 
 def draw(devices: Sequence[Accelerator] = DEVICES) -> Figure:
-    """Of any accelerators, in a format of two bytes or, where they have none, in FP32."""
+    """Draw the rooflines of accelerators, in a format of two bytes or, where none is, in FP32."""
     narrow = style.is_narrow()
     figure = style.figure(height=4.9, narrow_height=4.6)
     axes = figure.subplots()
@@ -132,7 +132,7 @@ def _at_the_edge(axes: Axes, rate: Quantity, text: str, colour: str, side: str) 
 
 
 def _measured(axes: Axes) -> None:
-    """What kernels reached on the H100, the bandwidth of its L2, and products by cuBLAS."""
+    """Draw the measured roofs of the H100, the bandwidth of its L2, and products by cuBLAS."""
     colour = style.DEVICES["h100"]
     peak, memory, l2 = (
         MeasuredRoofline.peak,
@@ -183,7 +183,7 @@ def _workloads(axes: Axes, narrow: bool) -> None:
 
 
 def _gap(axes: Axes, narrow: bool) -> None:
-    """How far the flat roof is above decode at batch 1."""
+    """Mark the distance of the flat roof above decode at batch 1."""
     at: float = DecodeStep.intensity.magnitude
     low, high = DecodeStep.attainable.m_as(RATE), DecodeStep.peak.m_as(RATE)
     style.arrow(axes, (at, low * 1.35), (at, high), linewidth=0.8)

@@ -1,4 +1,4 @@
-"""What an output token takes of a device against the limit on its time, by machine."""
+"""Figure of the device time of an output token against the limit on its time, by machine."""
 
 from __future__ import annotations
 

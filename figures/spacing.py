@@ -1,4 +1,4 @@
-"""How far apart neighbouring numbers are, relative to their size, over the range of a format."""
+"""Figure of the gaps of neighbouring numbers, relative to their size, over a format's range."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def alt() -> str:
 
 
 def _curve(axes: Axes, form: Float, color: str) -> None:
-    """From the smallest number, at a gap of its own size, to the wall behind the largest."""
+    """Draw the gaps from the smallest number, of its own size, to the wall behind the largest."""
     smallest, largest = max(form.smallest_subnormal, LOW), min(form.max, HIGH)
     exponents = numpy.arange(numpy.floor(numpy.log2(smallest)), numpy.log2(largest) + 1)
     # Within a power of two the gap is constant, so that its share of the value halves.
@@ -80,7 +80,7 @@ def _curve(axes: Axes, form: Float, color: str) -> None:
 
 
 def _integers(axes: Axes, form: Integer) -> None:
-    """The same gap everywhere: a slope alone."""
+    """Draw the same gap everywhere, as a slope alone."""
     ends = numpy.array([form.step, form.max])
     axes.plot(ends, form.step / ends, color=COLOURS[form], linewidth=1.3, linestyle=(0, (5, 2)))
     _wall(axes, form.max, form.step, COLOURS[form])

@@ -1,4 +1,4 @@
-"""What a decode step spends its time on, by its batch, until memory is full."""
+"""Figure of the parts of a decode step's time, by its batch, until memory is full."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ for _font in OWN_FONTS:
 
 
 def is_narrow() -> bool:
-    """Whether the figure is for a phone: press says so by matplotlib's own width of a figure."""
+    """Return whether the figure is for a phone, as matplotlib's own width of a figure tells."""
     width: float = matplotlib.rcParams["figure.figsize"][0]
     return width < NARROW
 
@@ -84,7 +84,7 @@ def shared_panels(figure: Figure, count: int, x: str, y: str, **options: Any) ->
 
 
 def shared_label(left: Axes, right: Axes, label: str) -> None:
-    """That of the y axis of two panels; one below the other, each has it."""
+    """Label the y axis that two panels share; one below the other, each has the label."""
     left.set_ylabel(label)
     if is_narrow():
         right.set_ylabel(label)
@@ -109,7 +109,7 @@ def note(
 def arrow(
     axes: Axes, start: tuple[float, float], end: tuple[float, float], head: str = "->", **look: Any
 ) -> None:
-    """From one place of the data to another."""
+    """Draw an arrow from one place of the data to another."""
     axes.annotate("", end, start, arrowprops={"arrowstyle": head, "color": INK, **look})
 
 
@@ -138,7 +138,7 @@ def key(
 
 
 def legend(figure: Figure, above: bool, columns: int, **look: Any) -> None:
-    """Of the whole figure, above or below it."""
+    """Draw a legend of the whole figure, above or below it."""
     look |= {"loc": f"outside {'upper' if above else 'lower'} center", "ncols": columns}
     figure.legend(frameon=False, fontsize=SMALL, **look)
 
@@ -166,7 +166,7 @@ def log_axis(axes: Axes, which: Literal["x", "y"], label: str, decades: int = 1)
 
 
 def ticks(axis: Axis, places: Sequence[Quantity], unit: str) -> None:
-    """At these places, by their values; the unit is that of the axis."""
+    """Set the ticks of an axis at these places, by their values, in the unit of the axis."""
     axis.set_ticks([place.m_as(unit) for place in places], [str(show(place)) for place in places])
 
 

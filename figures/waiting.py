@@ -1,4 +1,4 @@
-"""How long the slowest hundredth waits, by how busy the servers of one queue are."""
+"""Figure of the wait of the slowest hundredth, by how busy the servers of one queue are."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def describe(name: str) -> str:
 
 
 def title(word: str) -> str:
-    """What people call what a choice names by its key.
+    """Return the name that people call a choice by, from its key.
 
     >>> title("h100"), title("all_reduce"), title("bf16")
     ('NVIDIA H100 SXM5 80 GB', 'all-reduce', 'BF16')
@@ -85,7 +85,7 @@ def title(word: str) -> str:
 
 
 def answer(name: str, given: str) -> str:
-    """What follows from inputs, an object of texts as JSON; what is left out has its default.
+    """Return the answer to inputs, texts as JSON; those left out have their defaults.
 
     Either it has `errors`, a sentence for each field that cannot be used, under "" what is wrong
     with all of them together; or else rows, facts and the calls that give the same.
@@ -114,7 +114,7 @@ def answer(name: str, given: str) -> str:
 
 @cache  # a preview is drawn twice, for a wide window and for a phone, and told in words
 def opened(name: str) -> Answer:
-    """What a model answers of its defaults.
+    """Return the answer of a model to its defaults.
 
     >>> opened("scaling").facts["Amdahl"]
     '15.42'
@@ -128,7 +128,7 @@ def _default(field: Input) -> Any:
 
 
 def evaluate(text: str) -> str:
-    """What an expression with units comes to, or what is wrong with it.
+    """Return the value of an expression with units, or its error, as JSON.
 
     >>> json.loads(evaluate("140 GB / (3.35 TB/s)"))
     {'value': '41.79 ms'}
@@ -140,7 +140,7 @@ def evaluate(text: str) -> str:
 
 
 def sentence(error: Exception) -> str:
-    """What the library says, as it stands beside a field: without the name of the function."""
+    """Return an error's sentence as it stands beside a field: without the function's name."""
     return re.sub(r"^\w+\(\): ", "", str(error))
 
 

@@ -1,4 +1,4 @@
-"""How much of a run's time lasts, by the time between its checkpoints."""
+"""Live figure of the share of a run's time that lasts, by the time between checkpoints."""
 
 from __future__ import annotations
 

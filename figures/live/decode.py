@@ -56,7 +56,7 @@ def answer(model: str, machine: str, devices: int, context: int, weights: str, k
 
 
 def _place(tokens: Quantity, time: Quantity) -> Point:
-    """Where a step of so many tokens stands that takes so long."""
+    """Return the point of a step of so many tokens that takes so long."""
     return STEP.of(time), RATE.of(tokens / time)
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a number in each format: its nearest value, and how far off that is."""
+"""Live figure of a number in each format: its nearest value, and the error of that."""
 
 from __future__ import annotations
 

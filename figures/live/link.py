@@ -1,4 +1,4 @@
-"""What a link reaches of its bandwidth, by the size of a message."""
+"""Live figure of the bandwidth that a link reaches, by the size of a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a live figure is made of: inputs that a reader may change, and the answer that is drawn."""
+"""Parts of a live figure: inputs that a reader may change, and the answer that is drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calc.core.units import Quantity
 
 
 def _typed(text: str) -> Quantity | None:
-    """What was typed; None of words alone, to which a parser could only list every unit."""
+    """Return the quantity that was typed; None for words alone, which name no number."""
     return quantity(text) if any(map(str.isdecimal, text)) else None
 
 
@@ -54,7 +54,7 @@ class Amount:
 
     @property
     def range(self) -> str:
-        """What is read, in words."""
+        """Range of the values that are read, in words."""
         return f"from {quantity(self.least, self.unit)} to {quantity(self.most, self.unit)}"
 
 
@@ -86,7 +86,7 @@ class Count:
 
     @property
     def range(self) -> str:
-        """What is read, in words."""
+        """Range of the values that are read, in words."""
         return f"from {self.least} to {printed_number(str(self.most))}"
 
 
@@ -119,7 +119,7 @@ Input = Amount | Count | Choice
 
 @dataclass(frozen=True)
 class Axis:
-    """What is drawn along an axis, and its unit."""
+    """Label, unit and scale of an axis."""
 
     label: str
     unit: str = ""
@@ -133,7 +133,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Drawing:
-    """How rows are drawn: lines through (x, y), or bars of y upon y for each word of x."""
+    """Style of the rows of a figure: lines through (x, y), or stacked bars of y for each x."""
 
     x: Axis
     y: Axis
@@ -142,7 +142,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model says of its inputs: rows that are drawn, and what is read beside them."""
+    """Answer of a model to its inputs: rows that are drawn, and facts that stand beside them."""
 
     rows: list[tuple[str, Any, float]]
     """Of a line or a part of a bar its name, then x and y in the units of their axes."""
@@ -174,7 +174,7 @@ class Model:
     answer: Callable[..., Answer]
 
     def defaults(self) -> dict[str, str]:
-        """What the fields hold at first."""
+        """Return the texts that the fields hold at first."""
         return {field.name: field.default for field in self.inputs}
 
 

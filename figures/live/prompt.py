@@ -61,7 +61,7 @@ def describe(thing: object = None) -> None:
 
 
 def _leave(status: int) -> NoReturn:
-    """For `os._exit`, which would end the page's Python without a word."""
+    """Raise SystemExit for `os._exit`, which would end the page's Python without a word."""
     raise SystemExit(status)
 
 
@@ -70,7 +70,7 @@ _names: dict[str, Any] = {"calc": calc, "plot": plot, "quantity": quantity, "hel
 
 
 def run(source: str) -> str:
-    """What a piece of Python prints, the value of its last line, its plots, and what went wrong.
+    """Run a piece of Python; return its output, last value, plots and error, as JSON.
 
     >>> json.loads(run("quantity('1 GB') / quantity('2 GB/s')"))["text"]
     '500 ms\\n'

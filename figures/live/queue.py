@@ -1,4 +1,4 @@
-"""How long requests wait, by how busy the servers of one queue are."""
+"""Live figure of the waiting time of requests, by how busy the servers of one queue are."""
 
 from __future__ import annotations
 

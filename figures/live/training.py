@@ -92,7 +92,7 @@ def answer(
 
 
 def _copies(chosen: int, most: int) -> list[int]:
-    """Those chosen, and fewer and more by factors of four that share out the batch evenly.
+    """Return the copies chosen, with fewer and more by factors of four that divide the batch.
 
     >>> _copies(64, 256), _copies(1024, 1024)
     ([1, 4, 16, 64, 256], [4, 16, 64, 256, 1024])
