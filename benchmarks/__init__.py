@@ -1,1 +1,1 @@
-"""How fast things are, as ratios measured in one run: `make bench`."""
+"""Benchmarks of speed, as ratios measured in one run: `make bench`."""

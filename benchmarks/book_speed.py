@@ -1,4 +1,4 @@
-"""How long the render step takes: from nothing, with nothing changed, with one chapter changed.
+"""Time of the render step: from nothing, with nothing changed, with one chapter changed.
 
     python -m benchmarks.book_speed
 

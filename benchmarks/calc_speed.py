@@ -1,4 +1,4 @@
-"""How long calc takes: to its first answer, for one law, and for a million roofline points.
+"""Time of calc: to its first answer, for one law, and for a million roofline points.
 
     python -m benchmarks.calc_speed [--mlsysim PYTHON]
 

@@ -1,4 +1,4 @@
-"""How long a reader waits for the card of a value: the first on a page, and a further one.
+"""Time to the card of a value: the first on a page, and a further one.
 
     python -m benchmarks.card_speed
 

@@ -1,4 +1,4 @@
-"""What calc says of engines' memory, beside their logs: every row, and the rows that judge.
+"""Errors of calc on engines' memory, beside their logs: every row, and the rows that judge.
 
     python -m benchmarks.engine_memory
 
@@ -24,7 +24,7 @@ def errors(name: str, judged: Sequence[Logged]) -> list[float]:
 
 
 def off(judged: Sequence[Logged]) -> list[float]:
-    """How far what is left for caches is off, in GiB, the nearest first."""
+    """Return the errors of the memory left for caches, in GiB, the smallest first."""
     told = [row for row in judged if "caches" in row.measured]
     return sorted(abs(row.expected("caches") - row.measured["caches"]) for row in told)
 

@@ -55,7 +55,7 @@ class Residual:
 
 
 def residuals() -> list[Residual]:
-    """Of every row of training and serving that has an expectation."""
+    """Return a residual of every row of training and serving that has an expectation."""
     rows = [*published.rows("training"), *published.rows("serving"), *closed_loops.rows()]
     known = []
     for comparison in published.compare(rows):
@@ -69,7 +69,7 @@ def residuals() -> list[Residual]:
 
 
 def residuals_under_load() -> list[Residual]:
-    """Of first tokens and of those after them, of every closed loop that is simulated."""
+    """Return residuals of the first and later tokens of every closed loop that is simulated."""
     known = []
     for row in closed_loops.rows():
         met = under_load.closed_loop(row)
@@ -129,7 +129,7 @@ def _interval(names: Class, rows: Sequence[Residual]) -> Interval:
 
 
 def covered(kept: Iterable[Residual], intervals: dict[Class, Interval]) -> list[bool]:
-    """Whether each row lies in the interval that others make."""
+    """Return for each row whether it lies in the interval that others make."""
     inside = []
     for residual in kept:
         names = next(names for names in classes(*residual.names) if names in intervals)
@@ -140,7 +140,7 @@ def covered(kept: Iterable[Residual], intervals: dict[Class, Interval]) -> list[
 def kept_back(
     known: Sequence[Residual], parts: Iterable[Callable[[Residual], bool]]
 ) -> dict[Class, list[bool]]:
-    """By class, whether rows lie in intervals that were made without their part."""
+    """Return by class whether rows lie in intervals that were made without their part."""
     inside: dict[Class, list[bool]] = defaultdict(list)
     for part in parts:
         intervals = made(row for row in known if not part(row))
@@ -151,7 +151,7 @@ def kept_back(
 
 
 def coverage(known: Sequence[Residual]) -> tuple[dict[Class, list[bool]], dict[Class, list[bool]]]:
-    """By random thirds that are kept back, and by whole sources."""
+    """Return the coverage of random thirds that are kept back, and that of whole sources."""
     drawn = [
         {row.row for row in random.Random(seed).sample(known, len(known) // 3)}
         for seed in range(THIRDS)

@@ -1,4 +1,4 @@
-"""How long a reader waits for a live figure: its first answer, with Python to start, and a change.
+"""Time to a live figure: to its first answer, with Python to start, and to a change.
 
     python -m benchmarks.live_speed
 

@@ -1,4 +1,4 @@
-"""Whether a fault would be noticed: changes one at a time, and says which nobody misses.
+"""Mutation tests: faults planted one at a time, and a list of those that no test misses.
 
     python -m benchmarks.mutations
     python -m benchmarks.mutations --number 200 --seed 7 --of data/accelerators
@@ -217,7 +217,7 @@ def between(left: ast.expr, right: ast.expr, sign: str) -> Iterator[tuple[int, i
 
 
 def faults() -> dict[str, list[Mutant]]:
-    """Those of each file or folder of data, of derivations, and of each folder of code."""
+    """Return the faults of each file or folder of data and derivations, and each folder of code."""
     code = REPOSITORY / "calc"
     found: dict[str, list[Mutant]] = {}
     for kind in TESTS:
@@ -240,14 +240,14 @@ def faults() -> dict[str, list[Mutant]]:
 
 
 def chosen(kinds: dict[str, list[Mutant]], number: int, seed: int) -> list[Mutant]:
-    """By turns from each kind, in an order of the seed's."""
+    """Return faults by turns from each kind, in an order of the seed's."""
     chance = random.Random(seed)
     shuffled = [chance.sample(mutants, len(mutants)) for mutants in kinds.values()]
     return [mutant for turn in zip_longest(*shuffled) for mutant in turn if mutant][:number]
 
 
 def in_child(folder: Path, task: Callable[[], object]) -> bool:
-    """Whether a task fails in a copy of this process that imports the project from `folder`."""
+    """Return whether a task fails in a copy of this process that imports from `folder`."""
     child = os.fork()
     if child:
         return bool(os.waitpid(child, 0)[1])
@@ -301,12 +301,12 @@ def kind_of(mutant: Mutant) -> str:
 
 
 def is_quoted(mutant: Mutant) -> bool:
-    """Whether pages print numbers of where a fault is, in words of their own."""
+    """Return whether pages print numbers of where a fault is, in words of their own."""
     return kind_of(mutant) not in (*CODE, *OF_ROWS)
 
 
 def own_tests(file: str) -> list[str]:
-    """Of a module its examples, and the tests that name it, the shortest first."""
+    """Return a module's examples, and the tests that name it, the shortest first."""
     name = Path(file).stem.replace("__init__", Path(file).parent.name)
     word = re.compile(rf"\b{name}\b")
     tests = REPOSITORY / "tests" / "calc"
@@ -330,13 +330,13 @@ def published() -> dict[str, list[str]]:
 
 
 def alt_texts_change() -> bool:
-    """Whether `python -m tools.pages.alt_texts` would write other words under a figure."""
+    """Return whether `python -m tools.pages.alt_texts` would write other words under a figure."""
     written = importlib.import_module("tools.pages.alt_texts").pages()
     return any(Path(name).read_text(encoding="utf-8") != text for name, text in written.items())
 
 
 def fails(names: Sequence[str]) -> bool:
-    """Whether one of these tests does, or one of `calc` if none are named."""
+    """Return whether one of these tests fails, or one of `calc` if none are named."""
     import pytest
 
     found = [str(Path("tests/calc") / name) for name in names] or [

@@ -1,4 +1,4 @@
-"""How fast five pages of the book are on a desktop, as Lighthouse scores it from 0 to 100.
+"""Speed of five pages of the book on a desktop, as Lighthouse scores it from 0 to 100.
 
     python -m benchmarks.page_speed
 

@@ -1,4 +1,4 @@
-"""The same closed loops to aiconfigurator: its time per token beside ours, in one run.
+"""Times per token of aiconfigurator for closed loops, beside ours, in one run.
 
     python -m benchmarks.peer_loops PYTHON [--every 12] [--record]
 

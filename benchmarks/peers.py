@@ -1,4 +1,4 @@
-"""The same questions to other planners, in one run: their answers, errors and times beside ours.
+"""Answers of other planners to published rows: their errors and times beside ours, in one run.
 
     python -m benchmarks.peers [--record] [--systems FOLDER] [PEER=PYTHON …]
 
@@ -223,7 +223,7 @@ def rate(row: Row) -> float:
 
 
 def question(row: Row) -> dict[str, Any]:
-    """What a row states, in plain numbers."""
+    """Return the conditions that a row states, in plain numbers."""
     model, device = conditions.model(row), conditions.machine(row).device.key
     asked = _shape(model) | {"row": row.id, "group": row.group, "rate": rate(row)}
     asked |= {"device": device, "devices": conditions.devices(row)}

@@ -1,4 +1,4 @@
-"""What planning costs: a million points in one call, all layouts of a training run, and mlsysim.
+"""Time of planning: a million points in one call, all layouts of a training run, and mlsysim.
 
     python -m benchmarks.plan_speed [--mlsysim PYTHON]
 
@@ -84,7 +84,7 @@ def search() -> TrainingPlan:
 
 
 def answers(**counts: object) -> list[object]:
-    """All that a plan tells of each point."""
+    """Return all values that a plan has of each point."""
     made: Plan = plan(
         models.get("llama-3-70b"),
         hardware.H100,

@@ -38,7 +38,7 @@ class Held:
 
     @property
     def fits(self) -> bool:
-        """Whether the fullest device holds what the model says, by the software's recipe."""
+        """True if the fullest device holds the model's memory, by the software's recipe."""
         return bool(self.found.memory.total <= self.found.job.device.memory_capacity)
 
     @property
@@ -48,7 +48,7 @@ class Held:
 
     @property
     def over_like(self) -> float | None:
-        """The same, of the best layout like the published ones."""
+        """Time of the published layout over that of the best one like it, both as expected."""
         return self._over(None if self.plan is None else self.plan.like_published)
 
     def _over(self, best: Candidate | None) -> float | None:
@@ -98,7 +98,7 @@ def held(found: PublishedLayout) -> Held:
 
 
 def line(run: Held) -> tuple[str, ...]:
-    """What is printed of a row."""
+    """Return the cells that are printed of a row."""
 
     def number(value: float | None) -> str:
         return "–" if value is None else f"{value:.2f}"

@@ -1,4 +1,4 @@
-"""What services keep within limits, as the planner says and as MLPerf published it.
+"""Goodput of services within limits, as planned and as MLPerf published it.
 
     python -m benchmarks.service_goodput
 

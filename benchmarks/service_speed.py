@@ -1,4 +1,4 @@
-"""What a service costs to plan and to simulate, and what a general simulator would cost.
+"""Time of planning and simulating a service, beside a general simulator.
 
     python -m benchmarks.service_speed [--simpy FOLDER]
 

@@ -1,4 +1,4 @@
-"""What planning costs: one division against a search, and a million plans in one call.
+"""Time of planning: one division against a search, and a million plans in one call.
 
     python -m benchmarks.simulation_speed
 

@@ -50,7 +50,7 @@ def share_of(row: Comparison) -> str:
 
 
 def at_best_rates(row: Comparison) -> float:
-    """What is expected of a row's kernels and messages alone."""
+    """Return the expected time of a row's kernels and messages alone."""
     assert row.prediction
     assert row.prediction.parts
     parts, hidden = row.prediction.parts, row.prediction.hidden

@@ -1,4 +1,4 @@
-"""What a sweep costs beside the training and evaluation in it, and what a second worker saves.
+"""Time of a sweep beside the training and evaluation in it, and the gain of a second worker.
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.sweep_speed
 
@@ -37,7 +37,7 @@ def main() -> None:
         assert len(rows) == len(SEEDS) * len(LEVELS) * len(PRECISIONS)
 
     def bare() -> None:
-        """What a sweep cannot do without: training, accuracy, and the timed passes."""
+        """Run what a sweep cannot do without: training, accuracy, and the timed passes."""
         batch = data.X_test[:BATCH]
         for seed in SEEDS:
             network.fit(data.X_train, data.y_train, seed=seed, **TRAINING)
