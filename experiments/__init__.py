@@ -1,2 +1,2 @@
-"""What measures the rows that chapters draw from: each `record_*.py` writes a table of
+"""Programs that measure the rows of chapters: each `record_*.py` writes a table of
 `calc/data/measured`, with its machine and its command."""

@@ -58,7 +58,7 @@ Numbers = NDArray[np.float64]
 
 
 class Key(NamedTuple):
-    """Whose kernels a surface is of."""
+    """Names of a surface's kernels: kernel, device, program, version and format."""
 
     kernel: str
     device: str
@@ -143,7 +143,7 @@ def timed(table: pl.DataFrame, keys: list[str]) -> list[Numbers]:
 
 
 def fastest(table: pl.DataFrame, keys: list[str]) -> list[Numbers]:
-    """The same with the least time of each, over kernels alike."""
+    """Return the columns with the least time of each, over kernels alike."""
     return timed(table.group_by(keys).agg(pl.col("latency").min()), keys)
 
 
@@ -160,7 +160,7 @@ def products(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
 
 
 def experts(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
-    """All that a layer's experts do of it: both products, what is between, sorting there and back.
+    """Yield the roofs and times of a layer's experts: both products, what is between, and sorting.
 
     Tokens go to experts as unequally as in the rows with an exponent of 1.01.
     """
@@ -182,7 +182,7 @@ def experts(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
 
 
 def _whole(table: pl.DataFrame) -> pl.DataFrame:
-    """Without windows: what a window hides is not work, and is not told apart here."""
+    """Return the rows without windows, whose hidden work is not told apart here."""
     return table.filter(pl.col("window_size") == 0) if "window_size" in table.columns else table
 
 
@@ -190,7 +190,7 @@ ATTENTION = ["batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim"
 
 
 def _attended(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, str, float, list[Numbers]]]:
-    """By format that has a peak: its name, that peak's, bytes of a cached number, the columns."""
+    """Yield rows by format: its name, that of its peak, bytes of a cached number, the columns."""
     for (computed, cached), rows in _whole(table).group_by("attn_dtype", "kv_cache_dtype"):
         rate = "fp8" if str(computed).startswith("fp8") else "bf16"
         if rate not in peaks.rates:
@@ -227,7 +227,7 @@ WIDTHS = 512, 64, 128, 128  # of a latent head of DeepSeek: its cache, with posi
 
 
 def _cached(written: object) -> tuple[str, float]:
-    """Of a latent cache the name, and bytes of a number."""
+    """Return the name of a latent cache and the bytes of a number."""
     return ("latent", 2.0) if written == "bfloat16" else ("latent-fp8", 1.0)
 
 
@@ -262,7 +262,7 @@ MODULE = ["model", "kernel_source", "kv_cache_dtype", "gemm_type", "num_heads", 
 
 
 def chosen(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
-    """Of a module of sparse attention what the context adds, and three starts."""
+    """Yield the time that context adds to a module of sparse attention, and three starts."""
     known = table.filter(pl.col("model").is_in(list(INDEX_HEADS)))
     least = known.group_by([*MODULE, "step"]).agg(pl.col("latency").min())
     short = least.filter(pl.col("step") <= FIRST).group_by(MODULE)
@@ -299,7 +299,7 @@ PROMPTS = ["model", "kernel_source", "kv_cache_dtype", "num_heads", "batch_size"
 
 
 def choosing(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
-    """Of a module of sparse attention what reading a prompt takes beside its products.
+    """Yield the time of reading a prompt in sparse attention, without its products.
 
     These are calc's, at two bytes, as the same version of the program was measured to run them:
     rows of modules of two bytes count, since products of fewer are fused with their roundings.
@@ -547,7 +547,7 @@ def without_host(surfaces: dict[Key, Numbers]) -> dict[Key, Numbers]:
 
 
 def tells(key: Key, rows: Rows, logarithms: Numbers) -> bool:
-    """Whether a surface of few rows is near them: else a pass over memory is as near as it."""
+    """Return whether a surface of few rows is near them; else a pass over memory is as near."""
     off_by = float(np.median(np.abs(errors(key.kernel, rows, logarithms))))
     if len(rows.time) >= FEWEST or off_by < FEW_WITHIN:
         return True
@@ -570,7 +570,7 @@ def errors(kernel: str, rows: Rows, logarithms: Numbers) -> Numbers:
 
 
 def measured(directory: Path) -> Iterator[tuple[Key, Rows]]:
-    """All rows of a copy, by kernel, device, program, version and format."""
+    """Yield all rows of a copy, by kernel, device, program, version and format."""
     for path in sorted(directory.glob("*/*/*/*/*.parquet")):
         system, _, program, version, name = path.relative_to(directory).parts
         readers = [(kernel, read) for file, kernel, read in FILES if name == f"{file}.parquet"]
@@ -665,7 +665,7 @@ def exchanges(directory: Path) -> Iterator[tuple[Crossing, Numbers, Numbers]]:
 def _two_sided(
     table: pl.DataFrame, device: str, version: str
 ) -> Iterator[tuple[Crossing, Numbers, Numbers]]:
-    """Of TensorRT-LLM: what it prepares is part of the dispatch, and results are in two bytes."""
+    """Yield TensorRT-LLM's exchanges: dispatch includes preparation, and results take two bytes."""
     keys = ["moe_dtype", "num_tokens", "hidden_size", "topk"]
     both = table.filter(pl.col("kernel_source") == "NVLinkTwoSided")
     for (devices,), rows in sorted(both.group_by("moe_ep_size")):

@@ -1,4 +1,4 @@
-"""What services keep within limits: MLPerf's scenarios, as published and as the planner says.
+"""Goodput of services within limits: MLPerf's scenarios, as published and as planned.
 
 A result of MLPerf Inference is the rate of written tokens at which 99 % of requests keep the limits
 of its scenario, mlperf.conf of github.com/mlcommons/inference at 001712e9: for Llama 2 70B a first

@@ -1,4 +1,4 @@
-"""How a stored measurement was made: on which machine, with which versions, by which command."""
+"""Conditions of a stored measurement: its machine, versions and command."""
 
 from __future__ import annotations
 

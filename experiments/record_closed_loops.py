@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def agreement() -> dict[str, Any]:
-    """All that the file holds."""
+    """Return all that the file holds."""
     comparisons = published.compare(closed_loops.rows())
     expected = [row for row in comparisons if row.error is not None]
     systems: dict[tuple[str, str, bool], list[Comparison]] = {}
@@ -60,7 +60,7 @@ def agreement() -> dict[str, Any]:
 
 
 def summed(rows: Sequence[Comparison]) -> dict[str, float]:
-    """How many rows, and how far off they are."""
+    """Return how many rows there are, and their errors."""
     (found,) = published.summary(rows)
     return {
         "rows": found.expected,

@@ -150,7 +150,7 @@ LAUNCHES = {"a launch in a row": "a launch", "a graph": "a graph"}
 
 
 def timed(rows: Rows) -> Rows:
-    """Those that have a time."""
+    """Return the rows that have a time."""
     return [row for row in rows if row["seconds"]]
 
 
@@ -159,7 +159,7 @@ def rate(row: dict[str, str], what: str) -> float:
 
 
 def report(device: Accelerator, tables: dict[str, Rows], machine: machines.Machine) -> list[str]:
-    """What was predicted beside what was measured, in the words of the goals."""
+    """Return the predictions beside the measurements, in the words of the goals."""
     lines: list[tuple[str, ...]] = [("", "measured", "predicted", "error")]
     ratios = []
     for row in timed(tables["kernels"]):

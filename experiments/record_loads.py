@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def agreement() -> dict[str, Any]:
-    """All that the file holds."""
+    """Return all that the file holds."""
     loops = [under_load.closed_loop(row) for row in closed_loops.rows()]
     rates = [under_load.at_rate(row) for row in closed_loops.mlperf_rows()]
     return {
@@ -93,7 +93,7 @@ def _grouped(mets: Iterable[Met], of: Callable[[Met], tuple[str, ...]]) -> list[
 
 
 def summed(mets: Iterable[Met]) -> dict[str, Any]:
-    """How many rows, and of each time the signed error, its size, and that of the last tenth."""
+    """Return the number of rows, and of each time the errors: signed, median and last tenth."""
     errors = [met.errors for met in mets if met.expected]
     return {"rows": len(errors)} | {
         name: _spread([error[name] for error in errors]) for name in (errors[0] if errors else ())
@@ -110,7 +110,7 @@ def _spread(errors: Sequence[float]) -> dict[str, float]:
 
 
 def observed_curves() -> dict[str, Any]:
-    """How far off the rest of a curve is, before and after three of its points are observed.
+    """Return the errors on the rest of a curve, before and after three of its points are observed.
 
     A curve is the rows of one server at five concurrencies or more: the fewest clients, the most
     and those in the middle are observed, and all others judge.

@@ -78,7 +78,7 @@ def processor_seconds() -> tuple[float, float, float]:
 
 
 def others_share(before: tuple[float, float, float]) -> float:
-    """What other programs have had since, as a share of one processor."""
+    """Return the time of other programs since, as a share of one processor."""
     start, worked, own = before
     now, worked_now, own_now = processor_seconds()
     return max(0.0, (worked_now - worked) - (own_now - own)) / (now - start)

@@ -58,7 +58,7 @@ def trained(data: Split, seed: int, precision: str = "fp32") -> NeuralNetwork:
 def rows(
     data: Split, seed: int, full: NeuralNetwork, following: NeuralNetwork
 ) -> list[tuple[Any, ...]]:
-    """What one seed gives in each precision; `full` is its network in FP32."""
+    """Return the scores of one seed in each precision; `full` is its network in FP32."""
     answers = full.predict(data.X_test)
     rows = []
     for precision in PRECISIONS:

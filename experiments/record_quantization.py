@@ -48,7 +48,7 @@ SHARES: dict[str, dict[str, int]] = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is quantised, and how.
+    """Recipe of quantization: what is quantised, and how.
 
     `weights`, `activations` and `cache` are bits, where 16 means that nothing is rounded; `share`
     is what shares a scale of the weights. Activations have one scale, from the calibration, unless
@@ -64,7 +64,7 @@ class Recipe:
 
     @property
     def calibrated(self) -> bool:
-        """Whether it needs to know the inputs of a matrix."""
+        """True if the method needs to know the inputs of a matrix."""
         return self.method in ("compensated", "scaled", "rotated and compensated") or (
             self.activations < 16
         )
@@ -157,7 +157,7 @@ def measured(seed: int, recipes: tuple[Recipe, ...] = RECIPES) -> list[tuple[Any
 
 
 def with_outliers(model: LanguageModel, seed: int) -> LanguageModel:
-    """The same function with some channels of the normalised activations much larger."""
+    """Return the same function with some channels of normalised activations much larger."""
     factors = numpy.ones(language.WIDTH)
     chosen = numpy.random.default_rng([seed, 2]).permutation(language.WIDTH)[:OUTLIERS]
     factors[chosen] = OUTLIER_FACTOR
@@ -193,7 +193,7 @@ def quantized(model: LanguageModel, recipe: Recipe, calibration_text: Any) -> La
 
 
 def _basis(recipe: Recipe, matrix: Any, inputs: Any) -> Any:
-    """What inputs are multiplied with before they are rounded, and the weights with its inverse."""
+    """Return the matrix that multiplies inputs before they are rounded; weights get its inverse."""
     if recipe.method == "scaled":
         return numpy.diag(1 / calibration.activation_scales(matrix, inputs, recipe.round_trip))
     if recipe.method == "smoothed":

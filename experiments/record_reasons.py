@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def kernels(size: int) -> Iterator[tuple[str, Forms]]:
-    """Of each outlier its forms, on arrays of so many bytes; those before are gone by then."""
+    """Yield the forms of each outlier, on arrays of so many bytes, each freed before the next."""
     yield "transpose", transposes(size)
     yield "gather elements", gathers(size, 1)
     yield "gather rows", gathers(size, 256)
@@ -70,7 +70,7 @@ def kernels(size: int) -> Iterator[tuple[str, Forms]]:
 
 
 def transposes(size: int) -> Forms:
-    """In tiles whole lines are used; padded by a line, columns are not all in one set."""
+    """Return transposes: plain, in tiles that use whole lines, and padded to spread over sets."""
     shape = size // 4 // 4096, 4096
     a, b, copied = ones(*shape), ones(*shape[::-1]), ones(*shape)
     wide_a, wide_b = ones(shape[0], 4096 + PADDING), ones(4096, shape[0] + PADDING)
@@ -91,7 +91,7 @@ def transposes(size: int) -> Forms:
 
 
 def gathers(size: int, width: int) -> Forms:
-    """The same indices in order: each line is used in full, and the next one is guessed.
+    """Return gathers of the same indices in order: lines are used in full, the next is guessed.
 
     Rows many times as long, in any order: as many bytes by fewer copies.
     """
@@ -111,7 +111,7 @@ def gathers(size: int, width: int) -> Forms:
 
 
 def exponentials(size: int) -> Forms:
-    """As many, of numbers that never leave the second cache: no byte comes from memory."""
+    """Return exponentials of numbers in memory, and of as many that stay in the second cache."""
     a, b, near, out = (filled(0.5, count) for count in 2 * [size // 8] + 2 * [IN_CACHE])
     a[:] = numpy.random.default_rng(SEED).random(len(a))
     near[:] = a[:IN_CACHE]
@@ -124,7 +124,7 @@ def exponentials(size: int) -> Forms:
 
 
 def maxima(size: int) -> Forms:
-    """In place no line is fetched only to be overwritten; a product instead has another loop."""
+    """Return maxima: in place, where no line is fetched to be overwritten, and as a product."""
     a, b = ones(size // 4), ones(size // 4)
     return {
         "as in the suite": lambda: numpy.maximum(a, 0, out=b),
@@ -135,7 +135,7 @@ def maxima(size: int) -> Forms:
 
 
 def products(size: int) -> Forms:
-    """As many FLOP with as few rows, on a piece of the large operand that a cache holds."""
+    """Return products of as many FLOP and few rows, on a piece of the operand in cache."""
     large = ones(size // 4 // 4096, 4096)
     a, out = ones(ROWS, len(large)), ones(ROWS, 4096)
     piece, left, result = ones(64, 512), ones(ROWS, 64), ones(ROWS, 512)
@@ -148,7 +148,7 @@ def products(size: int) -> Forms:
 
 
 def convolutions() -> Forms:
-    """Its product without the patches that are written before."""
+    """Return a convolution, and its product without the patches that are written before."""
     channels, side = 64, 128
     pixels, depth = (side - 2) ** 2, 9 * channels
     patches, weights, out = ones(pixels, depth), ones(depth, channels), ones(pixels, channels)
@@ -177,7 +177,7 @@ def copies(size: int) -> Forms:
 
 
 def shortest(forms: Forms) -> dict[str, float]:
-    """Of each form the shortest time of this thread in seconds, all forms taking turns."""
+    """Return the shortest time of each form in seconds of this thread, all forms taking turns."""
     for run in forms.values():
         run()
     best = dict.fromkeys(forms, float("inf"))

@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def onsets() -> Iterable[dict[str, Any]]:
-    """For each sample the length at which θ leaves the format, and that at which it is gone.
+    """Yield for each sample the length at which θ leaves the format, and that at which it is gone.
 
     θ that shrinks loses digits below the smallest normal number, and is 0 some steps later.
     """
@@ -136,7 +136,7 @@ def bands(a: Any, b: Any, c: Any, z: Any) -> Any:
 
 
 def gradients() -> Iterable[dict[str, Any]]:
-    """Of Σ w_i Re G_ii by a: the exact one and the shortcut −w_i Re G_ii², against a dense inverse.
+    """Yield errors of gradients of Σ w_i Re G_ii by a, exact and −w_i Re G_ii², against dense ones.
 
     Errors are norms of differences over the norm of the dense gradient.
     """

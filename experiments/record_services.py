@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def services() -> dict[str, Any]:
-    """All that the file holds."""
+    """Return all that the file holds."""
     plan = planned("dgx-h100")
     pools = planned("dgx-h100", pools="disaggregated").design
     replicas = planned("dgx-h100", pools="mixed").design

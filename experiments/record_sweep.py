@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def store_conditions(name: str, heading: str, **conditions: Any) -> None:
-    """How networks of this sweep were trained and measured, beside their tables."""
+    """Write how networks of this sweep were trained and measured, beside their tables."""
     describe(
         FOLDER / name,
         heading,
@@ -71,7 +71,7 @@ def sweep(network: NeuralNetwork, data: Split) -> polars.DataFrame:
 
 
 def latencies(network: NeuralNetwork, data: Split) -> polars.DataFrame:
-    """What pruning does to the time of a forward pass, for one sample and for many."""
+    """Return the times of a forward pass of pruned networks, for one sample and for many."""
     grid = Grid([0, 0.5, 0.75, 0.9], ["fp32"], KINDS, range(5))
     tables = [
         run_sweep(

@@ -211,7 +211,7 @@ def processes() -> Iterator[Row]:
 
 
 def process(rank: int, folder: Path) -> None:
-    """What one of the two does: all-reduces, and steps with its half of the batch."""
+    """Run one of the two processes: all-reduces, and steps with its half of the batch."""
     dist = torch.distributed
     dist.init_process_group("gloo", init_method=f"file://{folder}/met", rank=rank, world_size=2)
     told: dict[str, Any] = {"all_reduce": {}, "steps": {}}
@@ -228,7 +228,7 @@ def process(rank: int, folder: Path) -> None:
 
 
 def parts_of_a_step() -> Iterator[Row]:
-    """Where the time of a step goes: what each lever can act on, and so its ceiling."""
+    """Yield the parts of a step's time, on which levers can act, and the ceiling of each."""
     for width in WIDTHS:
         shares = shares_of_a_step(width)
         for name, share in shares.items():
@@ -266,7 +266,7 @@ def shares_of_a_step(width: int) -> dict[str, float]:
 
 
 def roofs() -> Iterator[Row]:
-    """This machine's roofs on one thread: an FP32 product that is as fast as any, and a copy."""
+    """Yield this machine's roofs on one thread: an FP32 product as fast as any, and a copy."""
     a, b = torch.randn(2048, 2048), torch.randn(2048, 2048)
     yield "roof", "1 thread", "flop_per_second", 2 * 2048**3 / min(timed(lambda: a @ b, REPEATS))
     large, target = torch.ones(64_000_000), torch.empty(64_000_000)

@@ -1,4 +1,4 @@
-"""What published servers met under load, beside the simulation: first tokens, and each after.
+"""Latencies of published servers under load, beside the simulation: TTFT and TPOT.
 
 Closed loops of so many clients, MLPerf's scenarios at a rate, and two traces request by request.
 How a server is set follows its benchmark's own scripts where these are published, else its engine;
@@ -33,7 +33,7 @@ TURNS = 4  # times that two pools are asked in turn for what they leave each oth
 
 
 class Setting(NamedTuple):
-    """How scripts start a server of a model, or of any, where it is not as engines start."""
+    """Setting in which scripts start a server of a model, where it is not as engines start."""
 
     software: str
     model: str = ""
@@ -99,7 +99,7 @@ def closed_loop(row: Row) -> Met:
 
 
 def _of_inferencex(row: Row) -> bool:
-    """Whether a row is of InferenceX, whose results have a day; all others are aiconfigurator's."""
+    """Return whether a row is of InferenceX, whose results, unlike aiconfigurator's, have a day."""
     return bool(row["day"]) and (row["input"], row["output"]) in DRAWN
 
 
@@ -221,7 +221,7 @@ def _mlperf_job(row: Mapping[str, str]) -> tuple[Job, int]:
 
 
 def _weights_fill_half(job: Job) -> bool:
-    """Whether weights take more than half of a device."""
+    """Return whether weights take more than half of a device."""
     memory = device_memory.of(job, 1)
     return bool(memory.parts[0].memory > memory.visible / 2)
 
