@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import html
+import inspect
 import math
 import numbers
 import re
@@ -39,6 +40,28 @@ if TYPE_CHECKING:
 
 
 FLOAT_MAX = sys.float_info.max
+NUMBER = UnitsContainer()
+
+# Functions of numpy whose answer depends on the unit: they take shares as the numbers they equal.
+ROUNDING = "around ceil fix floor floor_divide fmod mod remainder rint round trunc"
+SHARES_ARE_NUMBERS = frozenset(f"{ROUNDING} allclose frexp isclose isin modf nanvar var".split())
+SAME_DIMENSION = ("floor_divide", "fmod", "mod", "remainder")  # which both operands must have
+OPTIONS = {  # what each takes beside its quantity: a value of the same unit, or bare numbers
+    "sum": ("initial",),
+    "nansum": ("initial",),
+    "std": ("mean",),
+    "nanstd": ("mean",),
+    "var": ("mean",),
+    "nanvar": ("mean",),
+    "isclose": ("rtol",),
+    "allclose": ("rtol",),
+    "quantile": ("q", "weights"),
+    "nanquantile": ("q", "weights"),
+    "average": ("returned", "weights"),
+    "copyto": ("src",),
+    "diff": ("append", "prepend"),
+    "ediff1d": ("to_begin", "to_end"),
+}
 
 
 class _NotebookText:
@@ -194,12 +217,58 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
     def __pow__(self, other: object) -> Quantity:
         return cast(Quantity, _merged(super().__pow__(other), [self._units]))
 
-    def __array_ufunc__(
-        self, ufunc: object, method: str, *inputs: object, **options: object
-    ) -> Any:
+    # pint hands bare magnitudes to numpy, and some functions forget what their units are worth.
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        name = ufunc.__name__
+        given = _of_one_unit(name, inputs)
+        if name in SAME_DIMENSION:
+            given = [Quantity(operand).to(_first(given)) for operand in given]
         with _going_together(*inputs):
-            result: Any = super().__array_ufunc__(ufunc, method, *inputs, **options)  # type: ignore[no-untyped-call]
-        return _merged(result, [getattr(operand, "_units", None) for operand in inputs])
+            result: Any = super().__array_ufunc__(ufunc, method, *given, **options)  # type: ignore[no-untyped-call]
+        return _merged(result, [getattr(operand, "_units", None) for operand in given])
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        name = func.__name__
+        given = _of_one_unit(name, [*args, *kwargs.values()])
+        args, kwargs = given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True))
+        if name in OPTIONS:
+            bound = inspect.signature(func).bind(*args, **kwargs)
+            for option in bound.arguments.keys() & OPTIONS[name]:
+                bound.arguments[option] = _bare(option, bound.arguments[option], given)
+            args, kwargs = bound.args, bound.kwargs
+        try:
+            result: Any = super().__array_function__(func, types, args, kwargs)  # type: ignore[no-untyped-call]
+        except RecursionError:  # pint left a quantity where it looks for none, and met it again
+            raise InputError(f"numpy.{name} takes bare numbers beside its quantity") from None
+        return _merged(result, [operand._units for operand in _quantities(given)])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The numbers of a share; what has a unit is refused, since an array has none."""
+        if not self.dimensionless:
+            raise InputError(
+                f'an array of numpy has no unit: write .m_as("{self.units}") for the numbers of'
+                f" {abbreviated(self)}"
+            )
+        return numpy.array(self.m_as(""), dtype)
+
+    def _numpy_method_wrap(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+        if func.__name__ in SHARES_ARE_NUMBERS or func.__name__ in OPTIONS:
+            return getattr(numpy, func.__name__)(self, *args, **kwargs)
+        return super()._numpy_method_wrap(func, *args, **kwargs)  # type: ignore[no-untyped-call]
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+        return numpy.clip(self, min, max, out, **kwargs)
+
+    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+        return numpy.searchsorted(self, v, side, sorter)
+
+    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
+        self._magnitude.put(indices, Quantity(values).m_as(self.units), mode)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        (given,) = _of_one_unit("round", [self])
+        return NumpyQuantity.__round__(given, ndigits)
 
     def _comparable(self) -> tuple[Any, UnitsContainer]:
         """Magnitude in root units, less the last digits that depend on the unit it came from."""
@@ -437,6 +506,60 @@ def _merged(result: object, operand_units: Sequence[UnitsContainer | None]) -> A
         factor, result._units = merged
         result._magnitude = result._magnitude * factor
     return result
+
+
+def _of_one_unit(name: str, arguments: Sequence[Any]) -> Sequence[Any]:
+    """The arguments of a function of numpy, those of one dimension in the unit of the first.
+
+    Shares are plain numbers where the answer depends on that, and a variance is of merged units,
+    since pint takes the square of a unit without its factor.
+    """
+    numbers = name in SHARES_ARE_NUMBERS
+    if not numbers and len({quantity._units for quantity in _quantities(arguments)}) < 2:
+        return arguments
+    units = {NUMBER: NUMBER} if numbers else {}
+
+    def in_unit(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)([in_unit(part) for part in value])
+        if not isinstance(value, Quantity):
+            return value
+        own = value._units
+        if name in ("nanvar", "var"):
+            own = (registry.merged(own) or (1.0, own))[1]
+        unit = units.setdefault(value.dimensionality, own)
+        return value if unit == value._units else value.to(unit)
+
+    return [in_unit(argument) for argument in arguments]
+
+
+def _quantities(value: Any) -> Iterator[Quantity]:
+    """Those in an argument, in the lists of it and in theirs."""
+    if isinstance(value, Quantity):
+        yield value
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _quantities(part)
+
+
+def _first(arguments: Sequence[Any]) -> UnitsContainer:
+    """The unit of the first quantity among the arguments of a function."""
+    return next(_quantities(arguments))._units
+
+
+def _bare(option: str, value: Any, arguments: Sequence[Any]) -> Any:
+    """The numbers of an option that pint hands to numpy as it stands."""
+    if option == "returned":
+        if value:
+            raise InputError("numpy.average of quantities does not return the sum of the weights")
+        return value
+    if option == "weights":  # only their ratio counts
+        return value.magnitude if isinstance(value, Quantity) else value
+    if value is None:
+        return value
+    unit = NUMBER if option in ("q", "rtol") else _first(arguments)
+    zero = not isinstance(value, Quantity) and not numpy.any(value)
+    return value if zero else Quantity(value).m_as(unit)
 
 
 @lru_cache(maxsize=4096)
