@@ -25,6 +25,7 @@ INLINE = re.compile(r"(?<!`)`\{python\}[ \t]+([^`]+)`")
 UNCLOSED_INLINE = re.compile(r"(?<!`)`\{python\}[ \t]")
 OTHER_INLINE = re.compile(r"(?<!`)`\{(?!python\}|\{)(\w+)\}[ \t]")
 CODE_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
+ANNOTATION = re.compile(r"(?:#|//|--|%)[ \t]*<\d+>[ \t]*$")  # of a line of code, as Quarto's
 CODE_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*(.*?)[ \t]*$")
 DIV_FENCE = re.compile(r"[ \t]*:{3,}[ \t]*(?:(\{.*\})[ \t]*:*|([\w.-]+)[ \t]*:*)?[ \t]*$")
 ATTRIBUTE = re.compile(
@@ -204,6 +205,9 @@ class Reader:
             self.refuse(number, f"the fence `{ticks}{info}` is never closed.")
             return len(self.lines)
         body = self.lines[start + 1 : end]
+        for i, line in enumerate(body, number + 1):
+            if ANNOTATION.search(line):
+                self.refuse(i, "press does not render annotations of code (`# <1>`).")
         if info == "{python}":
             if indent:
                 self.refuse(number, "a cell starts at the left margin.")

@@ -28,6 +28,16 @@ CHAPTERS = {
     "indented cell": ("# A\n\n- x\n\n  ```{python}\n  1\n  ```\n", 5, "left margin"),
     "inline value of another language": ("# A\n\nIt is `{r} x`.\n", 3, "not in r"),
     "inline value in a code block": ("# A\n\n```\n`{python} x`\n```\n", 4, "would compute"),
+    "annotation in a cell": (
+        "# A\n\n```{python}\nx = 1  # <1>\nx\n```\n\n1. one\n",
+        4,
+        "annotations of code",
+    ),
+    "annotation in a code block": (
+        "# A\n\n``` c\nint x;\nx = 1; // <2>\n```\n\n1. one\n",
+        5,
+        "annotations of code",
+    ),
     "raw HTML block": ("# A\n\ntext\n\n<div>\nx\n</div>\n", 5, "raw html"),
     "raw HTML in a line": ("# A\n\na <b>c</b>\n", 3, "raw html"),
     "raw TeX": ("# A\n\na \\emph{c}\n", 3, "raw tex"),
