@@ -1,4 +1,4 @@
-"""What tests of every part share: the browser, and how many examples a property is tried on.
+"""Settings that tests share: the browser, and how many examples a property is tried on.
 
 A property is tried on few examples where one waits for them; `make test-slow` tries it on many,
 with `--hypothesis-profile=long`.
@@ -26,8 +26,8 @@ settings.load_profile("short")
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what `-m` does not ask for
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What reads the rendered book is slow; and what takes longest begins, so that no worker is
-    left with it when the others are done."""
+    """Mark tests that read the rendered book as slow, and begin with the longest, so that no
+    worker is left with one of these when the others are done."""
     for item in items:
         if reads_the_book(item):
             item.add_marker("slow")

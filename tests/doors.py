@@ -74,7 +74,7 @@ class Serving:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """As `calc.plan` is asked."""
+        """Arguments by which `calc.plan` is asked."""
         names = ["devices", "batch", "prompt", "generated", "kv", "price"]
         said = {name: getattr(self, name) for name in ("weights", "dtype", "software")}
         said = {name: value for name, value in said.items() if value is not None}
@@ -127,7 +127,7 @@ class Training:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """As `calc.plan_training` is asked."""
+        """Arguments by which `calc.plan_training` is asked."""
         degrees = {"CP": 1, "EP": 1, "VP": 1, "ZeRO": self.sharding}
         degrees |= {"DP": self.data, "TP": self.tensor, "PP": self.pipeline}
         return {
@@ -164,7 +164,7 @@ def number(value: Any, unit: str, off: float = 1e-9) -> Value:
 
 
 def printed(text: str, unit: str) -> Value:
-    """What a table prints, with what its digits leave open."""
+    """Return the value that a table prints, with what its digits leave open."""
     value = quantity(re.sub(r" of .*", "", text))
     digits = re.match(r"[\d.]+", text)
     assert digits, text
@@ -173,7 +173,7 @@ def printed(text: str, unit: str) -> Value:
 
 
 def expected_of(step: Any) -> Quantity | None:
-    """What is expected of a step; None where a rate is missing."""
+    """Return the expected time of a step; None where a rate is missing."""
     expected = step.expected
     if expected is None or isinstance(expected, str) or expected.__class__.__name__ == "Missing":
         return None
@@ -193,7 +193,7 @@ def of_step(step: Any, name: str, off: float = 1e-9) -> Answer:
 
 
 def run(*words: object) -> str:
-    """What a command prints; what it refuses is refused here."""
+    """Return the text that a command prints; what it refuses is refused here."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main([str(word) for word in words])
@@ -203,7 +203,7 @@ def run(*words: object) -> str:
 
 
 def options(asked: Mapping[str, Any]) -> list[str]:
-    """The same in words of a shell."""
+    """Return the options in words of a shell."""
     return [
         word
         for name, value in asked.items()
@@ -263,7 +263,7 @@ def plan_of_json(asked: Serving) -> Answer:
 
 
 def plan_among_others(asked: Serving) -> Answer:
-    """As a point of an array."""
+    """Return the plan of a question as a point of an array."""
     beside = asked.asked | {"batch": [1, asked.batch]}
     _, point = calc.plan(asked.model, asked.place, **beside).points
     bounds = {
@@ -404,7 +404,7 @@ def live_memory(asked: Serving) -> Answer:
 
 
 def compared(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
-    """What `compare` chose of this model and machine: a question of its own, and its answer."""
+    """Yield what `compare` chose of this model and machine: its own question, and its answer."""
     said = {
         name: value
         for name, value in asked.asked.items()
@@ -419,7 +419,7 @@ def compared(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
 
 
 def live_decode(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
-    """What the live figure of decode shows at its largest batch."""
+    """Yield what the live figure of decode shows at its largest batch."""
     place = asked.place
     if place not in machines.names() or asked.weights not in decode.FORMATS[1:]:
         return
@@ -443,7 +443,7 @@ def live_decode(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
 
 
 def service(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
-    """What a plan of a service takes the steps and the memory of its copies to be."""
+    """Yield a service plan's steps and memory of its copies, as a question and its answer."""
     said = {name: value for name, value in asked.asked.items() if name not in COUNTS}
     said |= {"rate": 0.01, "ttft": "1000 s", "tpot": "100 s", "requests": 100, "pools": "mixed"}
     planned = flatly(calc.plan_service, asked.model, asked.place, **said)
@@ -620,7 +620,7 @@ MESSAGES: tuple[Callable[[Message], Answer], ...] = (
 
 
 def ask(asked: Any) -> dict[str, Answer | str]:
-    """What each door says, or the sentence in which it refuses."""
+    """Return the answer of each door, or the sentence in which it refuses."""
     doors: tuple[Callable[[Any], Answer], ...]
     doors = {Serving: SERVING, Training: TRAINING, Message: MESSAGES}[type(asked)]
     found: dict[str, Answer | str] = {}

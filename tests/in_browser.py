@@ -69,12 +69,12 @@ def open_file(page: Page, file: Path) -> Page:
 
 
 def _fault(request: Request) -> list[str]:
-    """What is wrong with a request that failed: nothing if the reader went on before it came."""
+    """Return the fault of a failed request: none if the reader went on before it came."""
     return [] if request.failure == "net::ERR_ABORTED" else [f"not found: {request.url}"]
 
 
 def pages_of(site: Path) -> list[str]:
-    """All that the contents lead to, so not the page of a lost address."""
+    """Return all pages that the contents lead to, so not the page of a lost address."""
     found = sorted(page.relative_to(site).as_posix() for page in site.rglob("*.html"))
     found.remove("404.html")
     assert len(found) >= 3, "the sample book should have several pages"
@@ -91,12 +91,12 @@ def expect_background(page: Page, colour: str) -> None:
 
 
 def axe_violations(page: Page, *but: str) -> list[str]:
-    """What breaks axe's serious rules: all that it has by default, but for those named."""
+    """Return what breaks axe's serious rules: all of its defaults, but for those named."""
     return _serious(_report(page, RUN, list(but)))
 
 
 def colour_violations(page: Page, judged: dict[str, int]) -> list[str]:
-    """What breaks axe's rules of colour, of looks that it has not judged on an earlier page.
+    """Return what breaks axe's rules of colour, of looks not yet judged on an earlier page.
 
     A look is all that these rules go by: an element's colours, size and weight, with the grounds
     behind it, and those of the text around a link. `judged` counts how often axe was asked about a

@@ -86,7 +86,7 @@ def one_sentence(error: BaseException | str) -> None:
 def watched(
     ask: Callable[[], object], refused: tuple[type[Exception], ...] = (InputError,)
 ) -> bool:
-    """Whether there is an answer; what is refused is refused in a sentence."""
+    """Return whether there is an answer; what is refused is refused in a sentence."""
     signal.alarm(LONGEST)
     try:
         ask()
@@ -135,7 +135,7 @@ PIECES = ["3", "1e9", "GB", "GB/s", "/", "*", "**", "+", "-", "(", ")", " ", "FL
 
 
 def test_whatever_is_typed_is_read_or_refused(chance: random.Random) -> None:
-    """Of what is read, its print is read as the same: 8 000 texts."""
+    """Texts that are read are printed as what is read as the same: 8 000 texts."""
     with each_row() as row:
         for _ in range(8_000):
             text = "".join(chance.choices(PIECES, k=chance.randint(1, 9)))
@@ -150,7 +150,7 @@ def test_whatever_is_typed_is_read_or_refused(chance: random.Random) -> None:
 
 
 def test_units_do_not_change_what_a_law_says(chance: random.Random) -> None:
-    """The same arguments in other units, as text: 3 000 of 12 000 calls of laws have any."""
+    """Arguments in other units, as text, give the same: 3 000 of 12 000 calls of laws have any."""
     from tests.calc.odd_values import usual_arguments
 
     others = {"byte": ["bit", "kB", "MiB"], "second": ["ms", "h"], "byte / second": ["GB/s",
@@ -238,7 +238,7 @@ OWN = {
 
 
 def command(arguments: list[str]) -> tuple[int, str, str]:
-    """What a command ends with and says, in this process."""
+    """Return the status, output and errors of a command, run in this process."""
     signal.alarm(LONGEST)
     output, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):

@@ -24,7 +24,6 @@ LEFT = {
     "calc/planning": 194,
     "calc/published": 79,
     "calc/steps": 108,
-    "tests": 209,
 }
 
 

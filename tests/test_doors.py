@@ -40,7 +40,7 @@ MANY = {"serving": 240, "training": 60, "messages": 80}
 
 
 def hold(questions: Iterable[Any]) -> Counter[str]:
-    """That no two doors differ; how many questions each door has answered."""
+    """Assert that no two doors differ; return how many questions each door has answered."""
     answered: Counter[str] = Counter()
     with each_row() as row:
         for question in questions:
@@ -77,7 +77,7 @@ def test_messages_at_every_door() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("door", doors.CHOOSING, ids=lambda door: door.__name__)
 def test_what_a_planner_chooses_is_what_the_others_say_of_it(door: Any) -> None:
-    """Its devices and batch make a question, and all other doors say the same of that."""
+    """Each choice of devices and batch makes a question, on which all other doors agree."""
     answered = 0
     with each_row() as row:
         for question in doors.serving(48, f"{SEED} {door.__name__}"):
@@ -94,7 +94,7 @@ def test_what_a_planner_chooses_is_what_the_others_say_of_it(door: Any) -> None:
 
 
 def test_a_few_questions_at_every_door() -> None:
-    """Of each of the three a short draw."""
+    """A short draw of each of the three kinds is answered."""
     drawn = (
         *islice(doors.serving(40, "short"), 2),
         *islice(doors.trainings(4, "short"), 1),
@@ -114,7 +114,7 @@ def test_every_class_is_drawn() -> None:
 
 
 def test_doors_that_differ_are_told() -> None:
-    """By the digits that are printed, and without them exactly."""
+    """Differences count by the digits that are printed, and without them exactly."""
     exact, read = doors.Value(1.2345e-3), doors.printed("1.234 ms", "s")
     assert not doors.differences({"a": {"time": exact}, "b": {"time": read}})
     other = doors.printed("1.23 ms", "s")
@@ -159,7 +159,7 @@ def asked_of(planner: str, question: doors.Serving) -> dict[str, Any]:
 
 
 def facts(planner: str, model: Any, place: Any, asked: dict[str, Any]) -> Any:
-    """What a planner answers for programs, or the sentence in which it refuses."""
+    """Return a planner's answer for programs, or the sentence in which it refuses."""
     try:
         return plain(flatly(PLANNERS[planner], model, place, **asked).facts)
     except InputError as error:
@@ -180,7 +180,7 @@ def command(planner: str, question: doors.Serving, asked: dict[str, Any], *more:
 
 
 def ways(planner: str, question: doors.Serving) -> dict[str, Any]:
-    """The same question in each way: its facts, or its refusal."""
+    """Return the answers to one question in each way: its facts, or its refusal."""
     asked = asked_of(planner, question)
     model, place = models.get(question.model), machines.of(question.place)
     found = {"python": facts(planner, question.model, question.place, asked)}
@@ -316,7 +316,7 @@ def test_what_would_make_it_fit_does(model: str, place: str) -> None:
 def test_what_may_not_fit_is_said_alike(
     model: str, place: str, more: dict[str, str], tensor: int
 ) -> None:
-    """By fit, plan, compare and a service, in text and in JSON; nothing of what surely fits is."""
+    """Doubt is told by fit, plan, compare and a service, in text and JSON, and no other."""
     lengths = {"prompt": 1000, "generated": 200}
     fitted = device_memory.fit(model, place, tensor=tensor, context=1200, **more)
     doubt = fitted.doubt
@@ -401,7 +401,7 @@ def refusal(ask: Callable[..., object], *about: Any, **options: Any) -> str:
 
 
 def offered(sentence: str, words: str) -> list[str]:
-    """What a sentence lists after these words."""
+    """Return the names that a sentence lists after these words."""
     found = re.search(rf"{words} ((?:[\w.-]+(?:, | or |, or | and )?)+)", sentence)
     return re.split(r", or |, | or | and ", found[1]) if found else []
 

@@ -36,7 +36,7 @@ def train(model: str, place: str) -> Reported:
 
 
 def collective(model: str, place: str) -> str:
-    """As the command prints it: of the sum of a token's vectors, on all devices."""
+    """Return the collective that the command prints: of a token's vectors, on all devices."""
     size = f"{2 * getattr(models.get(model), 'width', 1024)} byte"
     operation = random.Random(model).choice(curves.OPERATIONS)
     return doors.run("collective", operation, size, place)
@@ -60,7 +60,7 @@ PLANNERS: dict[str, Callable[[str, str], object]] = {
 
 
 def answered(planner: str, model: str, place: str) -> bool:
-    """Whether there is an answer, whose text and JSON are whole; or a refusal in a sentence."""
+    """Return whether there is an answer, with whole text and JSON, or a refusal in a sentence."""
     try:
         answer = PLANNERS[planner](model, place)
         texts = [str(answer)]

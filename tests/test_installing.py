@@ -64,7 +64,7 @@ def test_setting_up_ends_with_what_to_run_next() -> None:
 
 
 def test_help_lists_every_target_and_no_other() -> None:
-    """But for itself, and for steps of other targets, of which `make test` has style and set-up."""
+    """Targets are listed, but for help itself and steps of others, such as those of `make test`."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^\.PHONY: (.*)$", makefile, re.M)[0].split())
     told = subprocess.run(

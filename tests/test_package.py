@@ -32,7 +32,7 @@ print(json.dumps({"modules": others, "home": calc.__file__, "ridge": ridge}))
 
 
 def run(*words: str | Path, cwd: Path) -> str:
-    """What a command prints, far from the checkout and from what this environment names."""
+    """Return the text that a command prints, far from the checkout and what it names."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
         [*map(str, words)], cwd=cwd, env=clean, capture_output=True, text=True, timeout=300

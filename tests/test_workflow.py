@@ -1,4 +1,4 @@
-"""What a public forge does with the project: as `.ci/run` does, and a tag is published."""
+"""Continuous integration of a public forge: it does as `.ci/run`, and publishes a tag."""
 
 from __future__ import annotations
 

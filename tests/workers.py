@@ -1,4 +1,4 @@
-"""Which worker a test goes to, and the processes that tests have left behind."""
+"""Assignment of tests to workers, and the processes that tests have left behind."""
 
 from __future__ import annotations
 

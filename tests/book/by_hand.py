@@ -40,7 +40,7 @@ CALL = re.compile(rf"\b({'|'.join([*OF_NUMBERS, *OF_QUANTITIES])})\(")
 
 
 def arithmetic(written: str, of: Mapping[str, str]) -> Quantity:
-    """What it gives; `of` has what is written for other numbers, by their names.
+    """Return the value of written arithmetic; `of` has what is written for other numbers, by name.
 
     >>> print(arithmetic("{Step.read} / 3.35 TB/s", {"Step.read": "2 byte * 7.50465e9"}))
     4.480 ms
@@ -64,7 +64,7 @@ def arithmetic(written: str, of: Mapping[str, str]) -> Quantity:
 
 
 def _arguments(text: str, start: int) -> tuple[list[str], int]:
-    """What stands between the commas of the brackets that open before a place, and their end."""
+    """Return the texts between the commas of brackets that open before a place, and their end."""
     given, depth, begun = [], 0, start
     for place in range(start, len(text)):
         sign = text[place]

@@ -1,4 +1,4 @@
-"""What captions say of the rows of their tables, each as words and as what the cells must hold.
+"""Claims of captions on the rows of their tables, as words and as what the cells must hold.
 
 The words stand in the caption as they are here, with the name of each value that it quotes in
 braces; these values are arguments of what must hold, after the table.
@@ -79,12 +79,12 @@ def pairs(low: Sequence[float], high: Sequence[float]) -> list[tuple[float, floa
 
 
 def below(low: Sequence[float], high: Sequence[float]) -> bool:
-    """Whether the first number is less than the second in every row that has both."""
+    """Return whether the first number is less than the second in every row that has both."""
     return all(a < b for a, b in pairs(low, high))
 
 
 def rises(values: Iterable[float]) -> bool:
-    """Whether no number is less than the one before it, and the last is more than the first."""
+    """Return whether no number is less than the one before it, and the last exceeds the first."""
     given = known(values)
     return all(a <= b for a, b in pairwise(given)) and given[0] < given[-1]
 
@@ -109,7 +109,7 @@ def middle(values: Iterable[float]) -> float:
 
 
 def close(cell: float, quoted: float) -> bool:
-    """Whether a value that a caption quotes is that of a cell, which has fewer digits."""
+    """Return whether a value that a caption quotes is that of a cell, which has fewer digits."""
     return bool(abs(cell - float(quoted)) < 0.03 * abs(cell))
 
 

@@ -1,4 +1,4 @@
-"""What entries of tests/published.toml count and what grows with the data, counted here again.
+"""Counts of entries of tests/published.toml that grow with the data, counted here again.
 
 An entry names one of these as `counted`. Another device changes them, and nobody copies a number
 for it.

@@ -1,4 +1,4 @@
-"""What a figure draws, read from matplotlib: each value by the thing that it is drawn as.
+"""Drawings of figures, read from matplotlib: each value by the thing that it is drawn as.
 
 A value has a name such as `0 line blue.2 last y`: the panel, the kind of mark, its colour, which of
 these it is, which of its points, and the axis; `“# tokens each”` is a number that a label prints.
@@ -35,7 +35,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Mark:
-    """What is drawn as one thing: a line, dots, a bar, a band or a word."""
+    """One thing that is drawn: a line, dots, a bar, a band or a word."""
 
     panel: int
     kind: str
@@ -68,7 +68,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Drawing:
-    """All that is read of a figure."""
+    """Marks and scales that are read of a figure."""
 
     marks: tuple[Mark, ...]
     scales: tuple[Scale, ...]
@@ -162,7 +162,7 @@ def _of_points(values: list[float], kind: str) -> Iterator[tuple[str, float]]:
 
 @cache
 def drawing(name: str) -> Drawing:
-    """What a figure of the book draws."""
+    """Return the drawing of a figure of the book."""
     figure: Figure = importlib.import_module(f"figures.{name}").draw()
     return of(figure)
 
@@ -202,7 +202,7 @@ def _unit(axis: Axis) -> tuple[str, float]:
 
 
 def _label(axis: Axis) -> str:
-    """Of the axis, or of those that share it, or of the whole figure."""
+    """Return the label of an axis, of those that share it, or of the whole figure."""
     axes, is_x = axis.axes, axis is axis.axes.xaxis
     shared = (axes.get_shared_x_axes() if is_x else axes.get_shared_y_axes()).get_siblings(axes)
     labels = [(each.xaxis if is_x else each.yaxis).get_label_text() for each in (axes, *shared)]

@@ -36,7 +36,7 @@ class Number:
     printed: str  # with its unit
 
     def is_close(self, value: float, unit: str) -> bool:
-        """Whether a value in some unit is printed so; one without a unit may be of any."""
+        """Return whether a value in some unit is printed so; one without a unit may be of any."""
         scale = factor(unit, self.unit)
         scales = [1.0, 100.0] if not unit and self.unit == "%" else [scale or nan]
         return any(abs(value * scale - self.value) <= 0.5001 * self.step for scale in scales)
@@ -48,7 +48,7 @@ def names() -> re.Pattern[str]:
 
 
 def numbers(text: str) -> Iterator[Number]:
-    """Those that are no part of a name, in the order of the text."""
+    """Yield the numbers that are no part of a name, in the order of the text."""
     # What is allowed as a year may be a number all the same.
     bare = names().sub(lambda m: m[0] if m[0].isdigit() else "\0" * len(m[0]), text)
     for found in NUMBER.finditer(bare):
@@ -79,7 +79,7 @@ def unit_of(text: str) -> str:
 
 @cache
 def factor(unit: str, to: str) -> float | None:
-    """What a number in one unit is multiplied by in another; None if these measure other things.
+    """Return the factor from one unit to another; None if these measure other things.
 
     A number without a unit is taken for one of any unit.
     """

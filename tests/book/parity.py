@@ -1,4 +1,4 @@
-"""What an engine printed, page by page and chapter by chapter, in a form that compares.
+"""Text that an engine printed, page by page and chapter by chapter, in a form that compares.
 
 Two engines render the book: press and Quarto. What a reader takes for its text stays in: words,
 numbers, captions, cross-references and where they lead, formulas (as TeX), descriptions of figures.
@@ -106,7 +106,7 @@ class PageText(HTMLParser):
         self.link_text += data
 
     def resolved(self, target: str, text: str) -> str:
-        """Where a link leads, from the root of the site."""
+        """Return the address that a link leads to, from the root of the site."""
         path, _, anchor = target.partition("#")
         if re.match(r"[a-z]+:", target):
             return target
@@ -141,7 +141,7 @@ def read_page(file: Path, page: str) -> PageText:
 
 
 def page_differences(press: Path, quarto: Path) -> list[str]:
-    """What differs between two rendered sites, each with its page."""
+    """Return the differences of two rendered sites, each with its page."""
     files = [
         {file.relative_to(site).as_posix() for file in site.rglob("*.html")} - {"404.html"}
         for site in (press, quarto)

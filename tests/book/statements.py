@@ -1,4 +1,4 @@
-"""What the book states beside its figures and tables: captions, alt texts and takeaways."""
+"""Statements of the book beside figures and tables: captions, alt texts and takeaways."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Statement:
 
     @property
     def text(self) -> str:
-        """As it is printed, without references."""
+        """Text of the statement as it is printed, without references."""
         printed = INLINE.sub(lambda quote: value(self.file, quote[1]), self.source)
         return " ".join(REFERENCE.sub("", printed).split())
 
     @property
     def words(self) -> str:
-        """Its words, with the name of each value that it quotes in braces."""
+        """Words of the statement, with the name of each value that it quotes in braces."""
         named = INLINE.sub(lambda quote: f"{{{QUOTED.search(quote[1])[0]}}}", self.source)
         return " ".join(named.split())
 

@@ -38,7 +38,7 @@ def names() -> list[str]:
 
 @cache
 def known(chapter: Path) -> dict[str, Any]:
-    """What the cells of a chapter import to show its values; no figure is imported for them."""
+    """Return the names that a chapter's cells import to show values; no figure is imported."""
     names: dict[str, Any] = {}
     for _, cell in cells(chapter):
         code = without_figures(cell)

@@ -1,4 +1,4 @@
-"""What takeaways say of the values that they quote: words, and what these values must hold.
+"""Takeaways on the values that they quote: words, and what these values must hold.
 
 The words stand in the takeaway as they are here, with the name of each value that it quotes; the
 values are the arguments of what must hold, in their order.

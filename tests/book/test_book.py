@@ -185,7 +185,7 @@ def test_an_alt_text_follows_its_values(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.slow
 def test_the_pdf_has_bookmarks(pdf: Path) -> None:
-    """That it has text on every page, `.ci/check_book.py` sees, as a program that is not ours."""
+    """Bookmarks are in the PDF; that each page has text is seen by `.ci/check_book.py`."""
     assert PdfReader(pdf).outline
 
 
@@ -203,7 +203,7 @@ def test_the_sheet_takes_one_page(pdf: Path) -> None:
 
 
 def flat(outline: list[Any]) -> Iterator[Any]:
-    """Its entries, those of parts and chapters too."""
+    """Yield the entries of an outline, those of parts and chapters too."""
     for entry in outline:
         yield from flat(entry) if isinstance(entry, list) else [entry]
 

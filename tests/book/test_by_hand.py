@@ -20,14 +20,14 @@ DIGIT = re.compile(r"(?<![\w.{])\d+(?:\.\d+)?")
 
 
 def in_its_unit(hand: str, entry: dict[str, Any]) -> float:
-    """What the arithmetic gives in the entry's unit, which numbers without one are in already."""
+    """Return the arithmetic's value in the entry's unit; numbers without one are in it already."""
     found, unit = arithmetic(hand, HANDS), entry.get("unit", "")
     bare = found.dimensionless and unit != "%"
     return float(found.m_as("" if bare else unit))
 
 
 def agrees(name: str, hand: str) -> bool:
-    """Whether the arithmetic gives the value to four digits."""
+    """Return whether the arithmetic gives the value to four digits."""
     entry = NUMBERS[name]
     return in_its_unit(hand, entry) == pytest.approx(entry["value"], rel=FOUR_DIGITS)
 

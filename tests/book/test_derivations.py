@@ -37,7 +37,7 @@ def given(owner: ast.ClassDef) -> Iterator[str]:
 
 
 def read(part: ast.stmt) -> Iterator[tuple[str, str]]:
-    """What a part of the code reads of derivations, as (owner, name).
+    """Yield what a part of the code reads of derivations, as (owner, name).
 
     Inside its own class a derivation is read by bare names, and as `cls`. One that is handed on as
     a whole may have any of its attributes read: they come with the owner "".

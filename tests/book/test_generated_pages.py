@@ -56,7 +56,7 @@ PROBLEM = re.compile(r"^\*\*Problem (\d+), (warm-up|practice|design decision)\.\
 
 @pytest.fixture(scope="module")
 def wanted() -> dict[str, str]:
-    """All of `reference/`, by paths, as it would be written today."""
+    """Return all of `reference/`, by paths, as it would be written today."""
     made, _ = reference.parts()
     return reference.pages(made.values())
 
@@ -64,7 +64,7 @@ def wanted() -> dict[str, str]:
 def test_every_device_machine_and_model_has_a_page_with_all_that_is_known(
     wanted: dict[str, str],
 ) -> None:
-    """And its rows say what is true: Gemma's cache, by hand, and the count of gpt-oss."""
+    """Each row of a page says what is true: Gemma's cache, by hand, and the count of gpt-oss."""
     devices = [hardware.get(key) for key in (*hardware.names(), *hardware.announced())]
     told: dict[Accelerator | Machine, tuple[str, list[Record]]] = {
         device: (device.name, device.all_records()) for device in devices
@@ -131,7 +131,7 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
 
 
 def test_each_stands_beside_its_neighbours(wanted: dict[str, str]) -> None:
-    """What came before it and after it, and what others make, with the numbers of its own page."""
+    """Earlier, later and rival devices stand beside each, with the numbers of its own page."""
     for name, row in {
         "devices/h100": "| [AMD Instinct MI300X](mi300x.qmd) | 1307 | 192 | 5.3 | 448 | 750 |",
         "devices/rtx-4090": "| [NVIDIA GeForce RTX 5090](rtx-5090.qmd) | 209.5 | 32 | 1.792 |",
@@ -156,7 +156,7 @@ def test_a_page_has_what_is_asked_most_first(wanted: dict[str, str]) -> None:
 
 @pytest.fixture(scope="module")
 def entries(wanted: dict[str, str]) -> dict[str, str]:
-    """What the library's pages say of each name."""
+    """Return the entry of each name in the library's pages."""
     return {
         entry.partition(" ")[0]: entry
         for path, page in wanted.items()
@@ -226,7 +226,7 @@ SOURCES = {
 
 @pytest.mark.slow
 def test_a_page_follows_each_of_its_sources_and_no_hand(tmp_path: Path) -> None:
-    """In a clone: what nothing has changed is not written, and a page changed by hand is mended."""
+    """A page that nothing changed is not written, and one changed by hand is mended, in a clone."""
     copy_tracked(REPOSITORY, tmp_path)
     script = [sys.executable, "tools/pages/__main__.py"]
 
@@ -309,7 +309,7 @@ def test_an_example_runs_by_itself(
 
 
 def missing_for(example: str) -> set[str]:
-    """What an example needs and is not here, once it has run as if it had been pasted."""
+    """Return the names that an example lacks, once it has run as if it had been pasted."""
     pasted = doctest.DocTestParser().get_doctest(example, {}, "pasted", None, 0)
     assert pasted.examples
     try:

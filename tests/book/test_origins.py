@@ -118,7 +118,7 @@ def test_a_law_is_told_in_numbers() -> None:
 
 
 def test_a_name_means_what_its_class_has_said_so_far() -> None:
-    """Of one that is given another value later, and of a module that an attribute is called as."""
+    """A name may get another value later, and an attribute may be called as a module is."""
     from calc.derivations.quantization import Clipping
     from calc.derivations.training_time import FirstEstimate
 
@@ -152,12 +152,12 @@ def test_copied_calls_give_the_printed_value() -> None:
 
 
 def number(value: Quantity | float | str) -> float | str:
-    """In base units; text as it is."""
+    """Return a value in base units; text as it is."""
     return float(value.to_base_units().m) if isinstance(value, Quantity) else value
 
 
 def test_a_branch_without_parts_names_no_derivation() -> None:
-    """What an expression reads of another derivation must be among its parts."""
+    """Each derivation that an expression reads must be among its parts."""
     derived()
     unexplained = {
         key: origin["code"]

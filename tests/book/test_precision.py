@@ -53,7 +53,7 @@ def test_a_result_has_the_digits_of_its_worst_input(name: str, shown: str) -> No
 
 
 def test_an_input_counts_by_what_hangs_on_it() -> None:
-    """Of 551.59 ms the latency, 126 times an estimate of 2.7 µs, is less than a thousandth."""
+    """The latency, 126 times an estimate of 2.7 µs, is less than a thousandth of 551.59 ms."""
     assert precision(value_of("OnePort.planned")) == Precision(3, estimated=False)
     assert precision(value_of("ThousandTensors.now")) == Precision(2, estimated=False)
 

@@ -67,7 +67,7 @@ def value_of(name: str) -> Any:
 
 
 def printed(quote: Quote) -> str:
-    """What the inline expression must put on the page, where no sign of Markdown is escaped."""
+    """Return the text that the inline expression must print, without Markdown's escapes."""
     given = {**derived(), "show": show, "math": math, "words": words, "within": within}
     text = str(eval(quote.expression, given))
     return text if quote.expression.startswith("math") else re.sub(r"\\([^\w\s])", r"\1", text)
@@ -90,7 +90,7 @@ def test_every_entry_has_a_witness() -> None:
 
 
 def published_value(entry: dict[str, Any]) -> float | str:
-    """As it is written, or as it is counted in the data where it grows with these."""
+    """Return the value as it is written, or as it is counted where it grows with the data."""
     if "counted" in entry:
         return COUNTS[entry["counted"]]()
     value: float | str = entry["text"] if "text" in entry else entry["value"]
@@ -138,7 +138,7 @@ def inputs() -> set[str]:
 
 
 def is_given(expression: ast.expr, owner: str, given: set[str]) -> bool:
-    """Whether an expression only names, reads or states something."""
+    """Return whether an expression only names, reads or states something."""
     match expression:
         case ast.Constant():
             return True
@@ -224,7 +224,7 @@ def test_hidden_cells_only_show_tables_and_figures(chapter: Path) -> None:
 
 
 def test_cells_give_what_was_checked_by_hand_of_each_table() -> None:
-    """All of its row but citations: those are known when the page is rendered."""
+    """Each cell of a row is compared, but citations, which are known when the page is rendered."""
     computed = tables.rows()
     with each_row() as row:
         for name in TABLES.keys() & computed.keys():
@@ -258,7 +258,7 @@ def test_pages_print_what_they_quote(book: Path) -> None:
 
 
 def signs(formulas: str) -> str:
-    """What a reader sees of formulas in MathML, without the space between."""
+    """Return the signs that a reader sees of formulas in MathML, without the space between."""
     found = re.findall(r"(?s)<math.*?</math>", formulas)
     bare = re.sub(r"(?s)<annotation.*?</annotation>|<[^>]+>", "", "".join(found))
     return "".join(html.unescape(bare).split())

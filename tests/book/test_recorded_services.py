@@ -1,4 +1,4 @@
-"""What is recorded of services is what the planner and the simulation say today."""
+"""Records of services are what the planner and the simulation say today."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AGAIN = "python -m experiments.record_services"
 
 
 def differences(recorded: Any, fresh: Any, place: str = "") -> list[str]:
-    """Where the two are not the same, but for the last digits of a number."""
+    """Return the places where the two differ, other than in the last digits of a number."""
     if isinstance(recorded, dict) and isinstance(fresh, dict):
         keys = [*{**recorded, **fresh}]
         pairs = [(key, recorded.get(key), fresh.get(key)) for key in keys]

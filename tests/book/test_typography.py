@@ -1,4 +1,4 @@
-"""How the sources of pages are typed: what no page may break over two lines."""
+"""Typing of the sources of pages: what no page may break over two lines."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Command:
         self.capsys = capsys
 
     def prints(self, line: str, *words: str) -> str:
-        """What an answer prints."""
+        """Return the text that an answer prints."""
         assert main([*shlex.split(line), *words]) == 0
         printed = self.capsys.readouterr()
         assert printed.err == ""  # no terminal, no progress bar

@@ -36,7 +36,7 @@ exec(code, {"__name__": "__main__"})
 
 @pytest.fixture(scope="session")
 def fresh_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
-    """What a snippet prints in a fresh interpreter in the checkout, where it must not fail."""
+    """Yield a function that returns what a snippet prints in a fresh interpreter here."""
     folder = tmp_path_factory.mktemp("fresh")
     out, error = folder / "out", folder / "error"
     with subprocess.Popen(

@@ -42,7 +42,7 @@ def some(chance: random.Random, of: dict[str, Any]) -> dict[str, Any]:
 
 
 def drawn(chance: random.Random) -> tuple[dict[str, Any], dict[str, float]]:
-    """What a claim says, by the names of tables, and its figures."""
+    """Return a drawn claim: its conditions, by the names of tables, and its figures."""
     count = chance.choice(COUNTS)
     said = {"device": chance.choice(hardware.names()), "num_devices": count}
     said["model"] = chance.choice(transformers())

@@ -96,7 +96,7 @@ class Equation:
     """The symbols that are results of other laws."""
 
     def values(self, arguments: Mapping[str, float]) -> list[tuple[str, Any]]:
-        """What the result is by each side, and how it is related to it: "=", "≤" or "≈"."""
+        """Return the result by each side, with its relation to that: "=", "≤" or "≈"."""
         exact = {name: Decimal(value) for name, value in arguments.items()}
         with localcontext(EXACT):
             values = _Values(self, exact)
@@ -199,7 +199,7 @@ def paragraphs(law: str) -> tuple[str, str]:
 
 
 def symbols_in(text: str) -> set[str]:
-    """All that may be a symbol, words of a sentence too."""
+    """Return all that may be a symbol, words of a sentence too."""
     tokens = set(TOKEN.findall(text)) - FUNCTIONS.keys() - SIGNS.keys()
     return {token for token in tokens if re.fullmatch(SYMBOL, token)}
 
@@ -289,7 +289,7 @@ def _read(law: str, text: str, prose: str) -> Equation:
 
 
 def _sides(main: str, own: Container[str]) -> dict[str, ast.expr]:
-    """What the result equals; how the result itself is written does not matter."""
+    """Return the formulas that the result equals; how the result is written does not matter."""
     value, where, cases = main.partition(" where ")
     _, *parts = re.split(" ([=≤≈]) ", value)
     if where and not parts:  # the result is a word
@@ -303,7 +303,7 @@ def _sides(main: str, own: Container[str]) -> dict[str, ast.expr]:
 
 
 def _defined_in(prose: str) -> dict[str, ast.expr]:
-    """What sentences define: after "K =" as much as can be read."""
+    """Return what sentences define: after "K =" as much as can be read."""
     tokens = TOKEN.findall(prose)
     definitions = {}
     for place, token in enumerate(tokens[:-2]):

@@ -12,6 +12,6 @@ Made = TypeVar("Made")
 
 
 def flatly(called: Callable[..., Made], *about: Any, **options: Any) -> Made:
-    """What a planner answers for a model on a machine, its nouns put together of these options."""
+    """Return a planner's answer for a model on a machine, its nouns made of these options."""
     named = zip(inspect.signature(called).parameters, about)  # noqa: B905
     return called(**arguments_of(called, dict(named) | options))

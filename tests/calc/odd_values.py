@@ -218,7 +218,7 @@ def functions() -> dict[str, Callable[..., Any]]:
 
 
 def _is_made(value: Any) -> bool:
-    """Whether it is a class that callers make, and no type of a result or a word of typing."""
+    """Return whether a value is a class that callers make, no result's type or word of typing."""
     return inspect.isclass(value) and value.__name__ in (
         "Layout",
         "Link",

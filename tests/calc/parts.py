@@ -1,4 +1,4 @@
-"""What devices and machines are made of, as `tests/parts.toml` has it."""
+"""Parts of devices and machines, as `tests/parts.toml` has them."""
 
 from __future__ import annotations
 

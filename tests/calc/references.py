@@ -1,4 +1,4 @@
-"""What a law must give: by the equation that it prints, or by hand where no equation says it."""
+"""Expected results of laws: by the equation that each prints, or else by hand."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ TILES = "256x128 128x256 128x192 192x128 128x128 64x256 256x64 64x128 128x64 64x
 
 
 def expected(law: str, arguments: Mapping[str, float]) -> list[tuple[str, Any]]:
-    """What the result is, and how it is related to it: "=", "≤" or "≈"."""
+    """Return the expected results, with their relations to the law's: "=", "≤" or "≈"."""
     if by_hand := REFERENCES.get(law):
         return [("=", by_hand(**{name: Fraction(value) for name, value in arguments.items()}))]
     return printed(law).values(arguments)
 
 
 def agrees(result: Any, relation: str, exact: Any) -> bool:
-    """Whether a law's magnitude, or its word, is this; what a float cannot hold is zero."""
+    """Return whether a law's magnitude, or its word, is this; what a float cannot hold is zero."""
     if isinstance(exact, str):
         return bool(result == exact)
     if relation == "≈":

@@ -27,7 +27,7 @@ class Counted:
 
 
 def test_caches_of_gemma_3_as_llama_cpp_allocates_them() -> None:
-    """In global layers 10 240 MiB at 131 072 tokens for 27B, and 4 096 at 65 536 for 12B; 442 and
+    """Global layers: 10 240 MiB at 131 072 tokens for 27B, and 4 096 at 65 536 for 12B; 442 and
     340 MiB for windows of 1 088 cells; 63 488 MiB for 27B, were there no windows.
     """
     for name, context, full, windows in (
@@ -68,8 +68,8 @@ def test_a_selection_reads_its_best_and_every_index() -> None:
 
 
 def test_states_do_not_grow() -> None:
-    """By hand: Qwen3-Next, 36 layers of 32 matrices, 128 × 128 in FP32, and 8 192 channels that
-    keep three inputs; Nemotron-H 8B, 24 layers of 128 · 64 · 128, and 10 240 channels.
+    """Sizes are counted by hand: Qwen3-Next, 36 layers of 32 matrices, 128 × 128 in FP32, and 8 192
+    channels that keep three inputs; Nemotron-H 8B, 24 layers of 128 · 64 · 128, 10 240 channels.
     """
     for name, matrices, channels in (
         ("qwen-3-next-80b-a3b", 36 * 32 * 128 * 128, 36 * 8192),
@@ -89,7 +89,7 @@ def test_states_do_not_grow() -> None:
 
 @pytest.mark.parametrize("chunk", [4, 16])
 def test_a_state_space_in_chunks(chunk: int) -> None:
-    """It gives what the recurrence gives, in as many operations as the law says."""
+    """Chunks give what the recurrence gives, in as many operations as the law says."""
     tokens, heads, groups, state, width = 32, 4, 2, 6, 5
     keys, queries = RNG.normal(size=(2, groups, tokens, state))
     values = RNG.normal(size=(heads, tokens, width))
@@ -123,7 +123,7 @@ def test_a_state_space_in_chunks(chunk: int) -> None:
 
 
 def test_the_delta_rule_in_chunks() -> None:
-    """It corrects what the state holds for a key, token by token or a chunk at a time."""
+    """The rule corrects what the state holds for a key, token by token or a chunk at a time."""
     tokens, chunk, rows, columns = 32, 8, 6, 5
     keys, queries = RNG.normal(size=(2, tokens, rows))
     keys /= np.linalg.norm(keys, axis=1)[:, None]

@@ -230,7 +230,7 @@ def claimed(row: Row, faster: float) -> dict[str, Any]:
 
 
 def in_words(row: Row, faster: float) -> str:
-    """The same as a sentence, where it gives a rate of written tokens and says its lengths."""
+    """Return a claim as a sentence, where it has a rate of written tokens and its lengths."""
     device = conditions.machine(row).device.name.split(",")[0].split(" NVL")[0]
     batch = f", batch {row['batch']:g}" if row.number("batch") else ""
     layout = f", {row['parallelism']}" if conditions.layout(row) else ""
@@ -254,7 +254,7 @@ def twice_the_bound(row: Comparison) -> float:
 
 
 def verdicts(claims: list[Any]) -> list[bool]:
-    """Whether each is possible; what cannot be read is not found to be impossible."""
+    """Return whether each is possible; what cannot be read is not found to be impossible."""
     found = []
     for claim in claims:
         try:
@@ -304,7 +304,7 @@ def share(claim: str | dict[str, Any]) -> float | None:
 
 @pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.slow)])
 def test_a_claim_that_says_less_is_never_harder(count: int) -> None:
-    """Of drawn claims each condition is dropped; figures are what is claimed, and stay."""
+    """Each condition of drawn claims is dropped; figures are what is claimed, and stay."""
     chance, tried = random.Random(f"{SEED} claims"), 0
     with each_row() as row:
         for _ in range(count):
@@ -378,7 +378,7 @@ def test_rows_of_a_table_are_judged_as_each_alone(count: int, tmp_path: Path) ->
 def test_a_table_asks_as_many_bounds_as_it_has_kinds_of_claims(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that ten times the rows take little longer."""
+    """Ten times the rows take little longer."""
     asked: list[int] = []
 
     def counting(*given: Any) -> Any:

@@ -449,7 +449,7 @@ def test_a_reader_that_stops_early() -> None:
 
 
 def test_throughput_of_an_encoder_of_ones_own(command: Command, tmp_path: Path) -> None:
-    """It is as fast as the one of the data that it copies; what is unknown in it is named."""
+    """A config is as fast as the data's encoder that it copies; unknown fields of it are named."""
     path = tmp_path / "config.json"
     shape = {"num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12}
     widths = {"intermediate_size": 3072, "vocab_size": 30522, "max_position_embeddings": 512}

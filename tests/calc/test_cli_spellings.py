@@ -1,4 +1,4 @@
-"""What engines and people call options, numbers of devices and numbers, on the command line."""
+"""Names of options, and numbers, as engines and people write them on the command line."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_a_tree_played_through(n: int) -> None:
 
 
 def tree_in_order(n: int, shift: int) -> dict[int, int]:
-    """Who is whose parent where places 1 to n form a binary tree in order, odd places its leaves.
+    """Return each place's parent in a binary tree of places 1 to n in order, leaves at odd places.
 
     The root is the place of the highest bit. Device d stands at place d + 1, moved on by shift.
     """
@@ -265,8 +265,8 @@ def test_a_chain_of_pieces_approaches_its_floor(n: int, pieces: int) -> None:
 
 
 def test_fourteen_gigabytes_on_64_gpus() -> None:
-    """By hand: 2 · 63 / 64 · 14 GB at 50 GB/s and at eight times that; 54.4 ms in the nodes and
-    61.25 ms between them, one after the other or at once."""
+    """Times are by hand: 2 · 63 / 64 · 14 GB at 50 GB/s and at eight times that; 54.4 ms in nodes
+    and 61.25 ms between them, one after the other or at once."""
     at = "450 GB/s", "50 GB/s"
     flat = collectives.ring_all_reduce("14 GB", 64, "50 GB/s")
     ports = collectives.all_ports_all_reduce("14 GB", 8, 8, "450 GB/s", "50 GB/s")
@@ -521,7 +521,7 @@ def test_bus_bandwidth_is_the_link_for_every_ring() -> None:
 
 
 def test_gradients_of_weights_fill_the_bubble() -> None:
-    """With passes of equal time: a third of 1F1B's, then nothing [Qi et al. 2024, table 2]."""
+    """Passes of equal time leave a third of 1F1B's bubble, then none [Qi et al. 2024, table 2]."""
     plain, first, second = (
         collectives.bubble_time(8, "1 ms", "1 ms", "1 ms", delayed) for delayed in (0, 2, 3)
     )

@@ -119,7 +119,7 @@ def test_a_layout_that_nothing_allows_says_which_are() -> None:
     ("tpot", "ttft"), [(40.0, 4000.0), (12.0, 9000.0), (30.0, 300.0), (5.0, 100.0), (3.0, 50.0)]
 )
 def test_the_best_batch_is_the_largest_that_keeps_the_limits(tpot: float, ttft: float) -> None:
-    """On bounds, which rise with the batch, against every batch planned at once."""
+    """Bounds, which rise with the batch, decide as every batch planned at once would."""
     limits = {"tpot": f"{tpot} ms", "ttft": f"{ttft} ms"}
     [entry] = compare("llama-3-70b", UNEXPECTED, **BOUNDED, **limits).entries
     best: dict[int, tuple[float, int]] = {}
@@ -141,7 +141,7 @@ def test_the_best_batch_is_the_largest_that_keeps_the_limits(tpot: float, ttft: 
 
 
 def test_what_does_not_fit_says_by_how_much(found: Comparison) -> None:
-    """What `fit` says of the same start, beside caches of 1 200 tokens."""
+    """The refusal says what `fit` says of the same start, beside caches of 1 200 tokens."""
     last = found.entries[-1]
     memory = device_memory.fit("llama-3-70b", "t4", context=1200)
     assert memory.lacks is not None

@@ -62,7 +62,7 @@ def test_llama_3_1_emitted_as_much_for_its_energy_as_llama_2() -> None:
 def test_a_token_costs_what_the_run_does(
     devices: float, price: float, rate: float, busy: float
 ) -> None:
-    """Over an hour: what is paid, over what is written."""
+    """An hour's tokens cost what the hour does."""
     hourly, per_second = quantity(price, "USD/h"), quantity(rate, "token/s")
     paid = cost.run_cost(devices, "1 h", hourly).m_as("USD")
     each = cost.cost_per_token(devices, hourly, per_second, busy).m_as("USD/token")

@@ -88,7 +88,7 @@ def test_a_mistake_is_named(
 
 
 def test_what_an_operation_consists_of() -> None:
-    """By symmetry and by sums alone; an all-to-all is made of nothing else."""
+    """Symmetry and sums alone make other operations; an all-to-all is made of nothing else."""
     b200, a100 = map(machines.get, ("dgx-b200", "dgx-a100"))
     scattered = curves.times("reduce_scatter", 2**30, 8, b200)
     assert curves.times("all_gather", 2**30, 8, b200) == scattered == [1451.69e-6]
@@ -110,7 +110,7 @@ def test_sums_across_servers_are_expected_of_sums_not_of_gathers(devices: int) -
 
 
 def test_a_short_gather_in_a_server_is_expected_of_gathers() -> None:
-    """Those of H100s begin at 33.5 MB; below they go on as B200s', not as a sum of A100s."""
+    """Gathers of H100s begin at 33.5 MB; below they go on as B200s', not as a sum of A100s."""
     used = [
         curve.name
         for _, each in curves.predicted("all_gather", 16e6, 8, machines.get("dgx-h100"))
@@ -160,7 +160,7 @@ def test_another_number_of_devices_against_what_was_measured_of_it() -> None:
 
 
 def test_an_exchange_grows_with_what_leaves_a_domain() -> None:
-    """Of ten H100 servers 72 / 80 of the array leave each, of two 8 / 16: 1.8 times as much."""
+    """Ten H100 servers send 72 / 80 of the array, two 8 / 16: that takes 1.8 times as long."""
     h100 = machines.get("dgx-h100")
     [ten], [two] = (curves.times("all_to_all", 2**34, devices, h100) for devices in (80, 16))
     assert ten == pytest.approx(0.336737)
@@ -229,7 +229,7 @@ def test_bus_bandwidths_are_those_of_sizes_and_times() -> None:
 
 
 def test_half_of_the_largest_bus_bandwidth(load: Callable[[str], tuple[Curve, ...]]) -> None:
-    """Of the 17.5 GB/s of a megabyte, a tenth of it reaches 8.75."""
+    """The largest bandwidth is 17.5 GB/s, of a megabyte; a tenth of that reaches 8.75."""
     [curve] = load(GOOD)
     assert curve.half_size == 100_000
 

@@ -1,4 +1,4 @@
-"""From a plan of a service to the commands that start it."""
+"""Commands that start a planned service."""
 
 from __future__ import annotations
 

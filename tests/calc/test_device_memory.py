@@ -1,4 +1,4 @@
-"""What engines do with memory: rules that hold for all, published logs, and refusals."""
+"""Memory rules of engines: those that hold for all, published logs, and refusals."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_states_in_fp32_make_the_blocks_of_the_log() -> None:
 
 
 def test_a_state_has_two_blocks_where_prefixes_are_kept() -> None:
-    """Of 69 blocks a sequence of 131 072 tokens: 63 of 2 096 tokens, and twice 3 of states."""
+    """A sequence of 131 072 tokens has 69 blocks: 63 of 2 096 tokens, and twice 3 of states."""
     answer = fitted(
         "qwen-3-5-35b-a3b",
         device="rtx-5090",
@@ -190,7 +190,7 @@ def test_no_interval_goes_below_zero() -> None:
 
 
 def test_what_a_name_leaves_open_is_in_the_interval() -> None:
-    """By a name makers differ; of a release, or of groups that are given, nothing is open."""
+    """Makers differ by what a name means; of a release, or of groups given, nothing is open."""
     exact = fitted(
         "qwen-3-5-27b", device="h200", weights="attention=awq,feed-forward=awq,others=bf16"
     )

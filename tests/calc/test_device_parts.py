@@ -62,7 +62,7 @@ def peaks(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def by_parts() -> dict[tuple[str, str], tuple[float, str]]:
-    """The same fields, computed here, each with its unit."""
+    """Return the same fields, computed here, each with its unit."""
     found = {}
     for key, parts in PARTS.items():
         for name, value in parts.items():

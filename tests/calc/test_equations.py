@@ -28,7 +28,7 @@ ALIKE = {"parallelism.activations_in_flight": "i_ ** 2"}
 
 
 def changes(part: ast.expr, text: Callable[[ast.expr], str]) -> Iterator[str]:
-    """What may stand wrongly in the place of a part of a formula, except that of one symbol."""
+    """Yield the texts that may stand wrongly for a part of a formula, but those of one symbol."""
     match part:
         case ast.BinOp(left, ast.Pow(), right):
             yield f"({text(left)}) ** ({text(right)} + 1)"
@@ -104,7 +104,7 @@ def is_noticed(name: str, wrong: Equation) -> bool:
 
 
 def assert_noticed(name: str, number: int | None = None) -> None:
-    """That wrong equations differ from the law somewhere: so many of them, or all."""
+    """Assert that wrong equations differ from the law somewhere: so many of them, or all."""
     if name in REFERENCES:
         return
     wrong = list(wrong_equations(printed(name)))

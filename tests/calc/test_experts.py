@@ -24,7 +24,7 @@ V3 = models.get("deepseek-v3")
 
 
 def low_latency() -> dict[int, dict[str, float]]:
-    """What DeepEP measured of 128 tokens on H800s, by the number of devices."""
+    """Return DeepEP's measured times of 128 tokens on H800s, by the number of devices."""
     found = {}
     for row in published.rows("collective"):
         if row.id.startswith("deepep-v1-lowlat"):

@@ -47,7 +47,7 @@ def test_chinchilla_beats_gopher_for_the_same_operations() -> None:
     "fit", [(1.69, 406.4, 0.34, 410.7, 0.28), (1.8172, 482.01, 0.3478, 2085.43, 0.3658)]
 )
 def test_least_work_for_a_loss_is_the_best_of_all_sizes(fit: tuple[float, ...]) -> None:
-    """By search over all models that reach the loss of 8B on 15T, in the fits of two papers."""
+    """Searches over all models that reach the loss of 8B on 15T agree, in fits of two papers."""
     irreducible, by_size, alpha, by_tokens, beta = fit
     above = by_size / 8.03e9**alpha + by_tokens / 15e12**beta
     sizes = np.geomspace(8e9, 1e12, 200_001)

@@ -1,4 +1,4 @@
-"""What commands read is never written over, and what a disk takes in part is taken back."""
+"""Files that commands read are never written over, and half-written rows are taken back."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_file_is_kept_when_its_successor_does_not_fit(small_disk: Path) -> Non
 
 
 def test_a_row_that_the_disk_took_in_part_is_none(small_disk: Path) -> None:
-    """With room again the file goes on, and holds each row once."""
+    """A file goes on once there is room again, and holds each row once."""
     file = RowFile(small_disk / "rows.jsonl", {"of": "numbers"}, {"number": int, "text": str})
     long = "x" * 3000
     with file.open():
@@ -140,7 +140,7 @@ def test_a_row_that_the_disk_took_in_part_is_none(small_disk: Path) -> None:
 
 
 def test_a_line_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As above, wherever nobody may mount a disk."""
+    """A write that stops halfway is taken back, tried where nobody may mount a disk."""
     file = tmp_path / "rows.jsonl"
     file.write_text("one\n")
     write = os.write

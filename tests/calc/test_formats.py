@@ -207,7 +207,7 @@ def test_any_code_of_fp32(code: int) -> None:
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_tf32_is_fp32_less_thirteen_bits(value: float) -> None:
-    """In whole numbers: drop the last 13 bits of an FP32 number, to the nearest, ties to even."""
+    """The encoding drops the last 13 bits of an FP32 number, to the nearest, ties to even."""
     (bits,) = struct.unpack("<I", struct.pack("<f", value))
     kept, dropped = bits >> 13, bits & 0x1FFF
     kept += dropped > 0x1000 or (dropped == 0x1000 and kept & 1)
@@ -637,7 +637,7 @@ def test_delayed_scaling_sees_the_steps_before() -> None:
 
 
 class EvenlySpread(numpy.random.Generator):
-    """In place of random numbers, the middles of as many equal parts of the way from 0 to 1."""
+    """Generator of the middles of equal parts of 0 to 1, in place of random numbers."""
 
     def __init__(self) -> None:
         super().__init__(numpy.random.PCG64(0))

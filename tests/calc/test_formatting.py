@@ -1,4 +1,4 @@
-"""How quantities read: by people, by the parser again, and in notebooks."""
+"""Printing of quantities: for people, for the parser again, and in notebooks."""
 
 from __future__ import annotations
 

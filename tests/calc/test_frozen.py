@@ -1,4 +1,4 @@
-"""What is returned keeps what it says: no attribute is set, and no item of a mapping of it."""
+"""Results keep what they say: no attribute is set, and no item of a mapping of it."""
 
 from __future__ import annotations
 

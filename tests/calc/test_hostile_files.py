@@ -52,7 +52,7 @@ ENDS |= {"a model": ("json",), "a model that is planned": ("json",), "a server":
 
 @pytest.fixture(scope="module")
 def no_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
-    """What a path may lead to that is no file, or is one without an end."""
+    """Yield paths that lead to no file, or to one without an end."""
     folder = tmp_path_factory.mktemp("none")
     os.mkfifo(folder / "pipe")
     (folder / "zeros").symlink_to("/dev/zero")

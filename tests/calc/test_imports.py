@@ -1,4 +1,4 @@
-"""Who imports whom, what is loaded for a first answer, and life without numpy."""
+"""Imports among modules, what is loaded for a first answer, and life without numpy."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _imported(path: Path) -> Iterator[tuple[str, bool]]:
 
 
 def statements(within: ast.AST) -> Iterator[ast.AST]:
-    """All statements, at any depth: without expressions, in which nothing is imported."""
+    """Yield all statements, at any depth, without expressions, in which nothing is imported."""
     for part in ("body", "orelse", "finalbody", "handlers", "cases"):
         nodes = getattr(within, part, ())
         for node in nodes if isinstance(nodes, list) else ():

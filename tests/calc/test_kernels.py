@@ -140,7 +140,7 @@ def test_a_training_step_does_three_passes() -> None:
 
 @pytest.mark.parametrize(("slices", "experts"), [(8, 1), (8, 8), (8, 4), (2, 8), (1, 8)])
 def test_experts_work_alike_however_they_are_shared_out(slices: int, experts: int) -> None:
-    """Of 512 tokens eight devices compute the same products in all, whatever they cut or share."""
+    """Eight devices compute the same products of 512 tokens in all, whatever they cut or share."""
     model = models.get("deepseek-v3")
     own = 512 * slices / 8  # tokens of the devices that cut matrices together
 
@@ -378,7 +378,7 @@ FELL = ["ryzen-7840u", "h20", "mi250x", "apple-m4-max", "rtx-3060"]  # from one 
 def test_twice_the_batch_writes_no_fewer_tokens_a_second_but_where_rows_say_so(
     keys: list[str], names: list[str]
 ) -> None:
-    """What is slower has been measured: kernels of the device, or of its kin, by their rows."""
+    """Slower batches have been measured: kernels of the device, or of its kin, by their rows."""
     tried = 0
     with each_row() as row:
         for key, name, weights, program in product(keys, names, ("bf16", "int8"), (None, "vllm")):

@@ -1,4 +1,4 @@
-"""What holds of every law: its value, its dimensions, its checks, its documentation."""
+"""Properties of every law: its value, its dimensions, its checks, its documentation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def every_law(check: Callable[[str], None]) -> Any:
 
 
 class Argument(NamedTuple):
-    """What an annotation promises, read without calc's own reading of it."""
+    """Range of an argument as its annotation promises, read without calc's own reader."""
 
     unit: str
     low: float
@@ -108,7 +108,7 @@ def valid(law: Callable[..., Any], seed: int = 0) -> dict[str, Quantity]:
 
 
 def points(law: Callable[..., Any]) -> Iterator[dict[str, float]]:
-    """Where a law is held against its equation: anywhere, at whole numbers, near and at ends."""
+    """Yield arguments at which a law is held to its equation: anywhere, whole, near and at ends."""
     arguments = arguments_of(law)
     source = random.Random(law.__name__)
     near = (
@@ -130,7 +130,7 @@ def points(law: Callable[..., Any]) -> Iterator[dict[str, float]]:
 
 
 def tells(law: Callable[..., Any], arguments: Mapping[str, float]) -> bool:
-    """Whether a law's result depends on all of its equation there, as zero and infinity do not."""
+    """Return whether a law's result depends on all of its equation there: not if 0 or infinite."""
     try:
         return result_of(law, arguments) not in (0, math.inf)
     except InputError as refusal:
@@ -149,7 +149,7 @@ def result_of(law: Callable[..., Any], arguments: Mapping[str, float]) -> Any:
 def assert_is(
     name: str, result: Any, arguments: Mapping[str, float], sides: list[tuple[str, Any]]
 ) -> None:
-    """That a law's result is all that its equation says."""
+    """Assert that a law's result is all that its equation says."""
     for relation, exact in sides:
         assert agrees(result, relation, exact), (
             f"{name}: of {arguments} it makes {result}, and its equation {exact}"

@@ -80,7 +80,7 @@ def test_stages_hold_all_of_the_model_and_no_less() -> None:
 def test_gradients_are_sharded_and_sent_often_or_held_and_sent_once(
     sharding: int, hold: bool, passes: int, gradient_bytes: float
 ) -> None:
-    """With communication in each of four microbatches, or without [Zhao et al. 2023, 3.3.4]."""
+    """Gradients are sent in each of four microbatches, or once [Zhao et al. 2023, 3.3.4]."""
     layout = Layout(data=8, microbatches=4, sharding=sharding, hold_gradients=hold)
     memory = memory_per_device(LLAMA, layout, 8192)
     parameters = LLAMA.parameters.m_as("param")
@@ -469,7 +469,7 @@ def test_many_layouts_at_once_are_each_of_them_by_itself() -> None:
 
 
 def test_published_layouts_are_legal() -> None:
-    """Their models can be cut like this, with their batches; most are said to fit."""
+    """Published models can be cut like this, with their batches; most are said to fit."""
     found = published_layouts()
     assert len(found) > 350
     assert not [each.row.id for each in found if not each.layout.legal(each.model)]
@@ -485,7 +485,7 @@ def test_published_layouts_are_legal() -> None:
 
 
 def test_published_peaks_of_memory() -> None:
-    """What an allocator reserves is more than what is held at once, and not much less."""
+    """Allocators reserve more than what is held at once, and not much less."""
     found = [each for each in published_layouts() if each.measured_memory is not None]
     assert len(found) > 12
     for each in found:

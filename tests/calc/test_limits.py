@@ -1,4 +1,4 @@
-"""What just fits fits, what just keeps a limit keeps it, and the next number beyond does not; and
+"""Limits of size and time: what just keeps one keeps it, the next number beyond does not, and
 what is shared out adds up to what there was."""
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def test_a_device_that_holds_a_step_to_the_byte_is_large_enough() -> None:
 
 
 def test_clients_of_a_closed_loop_are_shared_out_once() -> None:
-    """Over servers, whose copies of attention share them; never more than there are."""
+    """Servers share the clients, and copies of attention those of a server; none counts twice."""
     with each_row() as row:
         for loop in closed_loops.rows()[::25]:
             if loop["mode"] == "disagg" and not loop["servers"]:
@@ -140,7 +140,7 @@ def test_clients_of_a_closed_loop_are_shared_out_once() -> None:
 
 @pytest.mark.parametrize(("key", "tokens"), [("llama-3-8b", 8192), ("llama-3-1-70b", 20_000)])
 def test_a_sequence_takes_the_cache_of_all_its_tokens(key: str, tokens: int) -> None:
-    """What is held at once, each with its whole context, leaves no room for one more."""
+    """Sequences that are held at once, each with its whole context, leave no room for one more."""
     made = flatly(plan, key, "dgx-h100", prompt=tokens - 100, generated=100, devices=8)
     held = device_memory.of(made.job, tokens)
     one = 2 * made.job.model.layers * 8 * 128 * 2 * tokens / 8  # of a device

@@ -31,7 +31,7 @@ Call = Callable[[str, dict[str, Any]], Awaitable[Any]]
 
 
 def questions() -> list[Question]:
-    """Those of the file, and look-ups of what was typed a second time from its source."""
+    """Return the questions of the file, and look-ups of what was typed twice from its source."""
     lines = [line for line in QUESTIONS.read_text().splitlines() if not line.startswith("#")]
     parts = [tuple(part.strip() for part in line.split(" | ")) for line in lines]
     typed: list[Question] = [
@@ -57,7 +57,7 @@ def at(answer: Any, path: str) -> Any:
 
 
 def is_right(found: Any, known: str) -> bool:
-    """Whether a value and its unit are those that are known."""
+    """Return whether a value and its unit are those that are known."""
     if isinstance(found, dict):
         value, wanted = quantity(found["value"], found["unit"]), quantity(known)
         return value.is_compatible_with(wanted) and value.m_as(wanted.units) == pytest.approx(
@@ -187,7 +187,7 @@ def test_the_limits_of_a_call_are_told_and_kept(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_work_that_nobody_waits_for_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of a call that takes too long, and of one that is cancelled."""
+    """Calls that take too long and calls that are cancelled are stopped."""
     monkeypatch.setattr(tools, "LONGEST", 0.2)
     before = {*threading.enumerate()}
 

@@ -70,7 +70,7 @@ def test_no_curve_is_of_links_of_another_kind() -> None:
 
 
 def test_a_torus_takes_published_bandwidths_and_its_hops() -> None:
-    """On 4 × 4: the way to the farthest along both axes, there and back, a microsecond a hop."""
+    """The hops on 4 × 4 go to the farthest along both axes, there and back, a microsecond each."""
     v5e = machines.get("tpu-v5e")
     found = communication.time("all_reduce", "1 MB", 16, v5e)
     ways = 2 if v5e.wraparound else 1

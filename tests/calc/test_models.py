@@ -243,7 +243,7 @@ RELEASED = json.loads(Path(__file__).with_name("configs.json").read_text(encodin
 def test_a_released_config_gives_the_model(
     key: str, read: Callable[[Any], models.Transformer]
 ) -> None:
-    """Its parameters, its operations and its caches are those of our own table."""
+    """The parameters, operations and caches of a config are those of our own table."""
     found, ours = read(RELEASED[key]), models.get(key)
     assert found.parts == ours.parts
     assert found.active_parameters == ours.active_parameters
@@ -255,7 +255,7 @@ def test_a_released_config_gives_the_model(
 
 
 def test_a_config_of_each_family_is_held() -> None:
-    """But of gemma and GPT-2, which stand among the counted ones, and of another name."""
+    """All families are held but gemma and GPT-2, which are counted ones, and another name."""
     held = {config["model_type"] for config in RELEASED.values()}
     assert {*known()["families"]} - held == {"gemma", "gpt2", "llama4_text"}
 
@@ -423,7 +423,7 @@ QUANTIZED: tuple[tuple[dict[str, Any], float, str], ...] = (  # bits that 16 are
 def test_a_quantization_config_is_counted(
     read: Callable[[Any], models.Transformer], given: dict[str, Any], saved: float, products: str
 ) -> None:
-    """By hand: bytes of all parameters in two, less what the matrices of blocks save."""
+    """The bytes by hand: two for each parameter, less what the matrices of blocks save."""
     model = read(LLAMA | {"quantization_config": given})
     kept = Weights.of(model, "released")
     whole = 2 * model.parameters.m_as("param")
@@ -686,7 +686,7 @@ WINDOW = {"sliding_window": 4096}
 def test_windows_of_a_config(
     given: Any, layers: int | None, read: Callable[[Any], models.Transformer]
 ) -> None:
-    """As the configuration classes of transformers place them, or list them."""
+    """Windows are placed as the configuration classes of transformers place or list them."""
     model = read(given)
     assert model.notes == ()
     if layers is None:

@@ -37,7 +37,7 @@ CONVOLUTIONAL = [
     [("resnet-50", 4.09), ("mobilenet-v2", 0.301), ("mobilenet-v3-large", 0.217)],
 )
 def test_operations_that_torchvision_prints(name: str, printed: float) -> None:
-    """In GFLOPS, a multiply and an add counted as one, to their last digit."""
+    """The operations in GFLOPS agree to their last digit, a multiply and an add counted as one."""
     digits = len(str(printed).split(".")[1])
     counted = convolution.forward_flops(name).m_as("GFLOP") / 2
     assert round(counted, digits) == printed
@@ -51,7 +51,7 @@ def test_operations_that_torchvision_prints(name: str, printed: float) -> None:
 def test_operations_of_vision_transformers(
     name: str, tokens: int, printed: float, off: float
 ) -> None:
-    """As torchvision prints them, a multiply and an add counted as one."""
+    """Operations are those that torchvision prints, with a multiply and an add counted as one."""
     work = sum(each.operations for each in transformer.prefill_matmuls(name, tokens))
     assert work.m_as("GFLOP") / 2 == pytest.approx(printed, abs=off)
 
@@ -176,7 +176,7 @@ def test_a_block_more_is_known_by_its_place() -> None:
 
 
 def test_whisper_reads_once_and_keeps_what_it_reads() -> None:
-    """Its encoder's cache of 1 500 places is beside 448 of text in each of 32 layers."""
+    """The encoder's cache of 1 500 places is beside 448 of text in each of 32 layers."""
     whole = encoder_decoder.caches("whisper-large-v3", 1500, 448)
     assert whole.m_as("byte") == 2 * (1500 + 448) * 32 * 1280 * 2
     first = encoder_decoder.decoder_flops("whisper-large-v3", 1500, 1)

@@ -1,4 +1,4 @@
-"""What notebooks show of a quantity, a law, a device and a plan."""
+"""Notebooks' views of a quantity, a law, a device and a plan."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def answer(step: Step) -> Answer:
 
 
 def decodes(name: str, machine: str) -> Iterator[tuple[str, Answer]]:
-    """What everybody says of one decode step, on as many devices as a machine joins."""
+    """Yield every author's answer on one decode step, on as many devices as a machine joins."""
     model, place = models.transformer(name), machines.get(machine)
     devices = max(count for count in device_counts(model) if count <= place.domain)
     job = Job(model, place, Layout(tensor=devices))
@@ -122,7 +122,7 @@ def _published(model: Transformer, machine: str, devices: int) -> Answer | None:
 
 
 def check(answers: Iterator[tuple[str, Answer]]) -> None:
-    """All say what the first says."""
+    """Assert that all answers agree with the first."""
     (_, first), *others = answers
     assert {name: own for name, own in others if own != pytest.approx(first, rel=1e-9)} == {}
 
@@ -171,7 +171,7 @@ def test_a_published_training_step_is_that_of_its_layout(every: int) -> None:
 
 
 def test_a_training_step_has_one_author() -> None:
-    """On one device: fine-tuning, the planner, the layout and the step; time and memory."""
+    """Fine-tuning, planner, layout and step agree on one device, in time and in memory."""
     for method in ("full", "lora", "qlora"):
         with each_row() as row:
             for name in ("llama-3-8b", "gemma-2-2b", "qwen-3-4b"):

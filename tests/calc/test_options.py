@@ -300,7 +300,7 @@ EVERYWHERE = {
 
 
 def asks(*arguments: Any, **named: Any) -> None:
-    """In place of what trains for seconds: refuses with all that it is asked."""
+    """Refuse with all that is asked, in place of what trains for seconds."""
     fields = [vars(each) for each in arguments if hasattr(each, "__dict__")]
     within = [*arguments, *(value for each in fields for value in each.values())]
     widths = [each.layer_sizes for each in within if hasattr(each, "layer_sizes")]
@@ -318,7 +318,7 @@ NAMED = [
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, str]:
-    """What each line prints, once."""
+    """Return the printed text of each line, once."""
     return {}
 
 

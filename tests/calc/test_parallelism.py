@@ -11,7 +11,7 @@ LLAMA = models.get("llama-3-70b")
 
 
 def test_the_first_stage_holds_a_microbatch_for_each_stage() -> None:
-    """So that stages alone do not save activations [Korthikanti et al. 2023]."""
+    """Stages alone save no activations [Korthikanti et al. 2023]."""
     whole = quantity("36 GB")
     for stages in (1, 2, 8):
         assert parallelism.activations_in_flight(whole, 1, stages, 8) == whole
@@ -79,7 +79,7 @@ def test_where_tensor_parallelism_hides_its_all_reduce() -> None:
 
 
 def test_hybrid_sharding_is_a_hierarchical_all_reduce_of_the_gradients() -> None:
-    """Of one microbatch: what leaves the server is what the outer ring of the hierarchy sends."""
+    """The outer ring of the hierarchy sends what leaves the server, of one microbatch."""
     outer = collectives.all_reduce_traffic(quantity("14 GB") / 8, 16)
     assert parallelism.hybrid_traffic("14 GB", 8, 16).m_as("GB") == pytest.approx(outer.m_as("GB"))
     assert parallelism.hybrid_traffic("14 GB", 64, 1).magnitude == 0

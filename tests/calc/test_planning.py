@@ -491,7 +491,7 @@ def test_a_table_of_points() -> None:
 
 
 def test_a_table_of_points_says_what_was_not_measured() -> None:
-    """Where a rate is missing, no line has an expectation, and the assumptions name it."""
+    """A missing rate leaves no line an expectation, and the assumptions name it."""
     asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "devices": 8}
     made = plan("llama-3-70b", "mi300x", batch=[8, 16], **asked)
     alone = plan("llama-3-70b", "mi300x", batch=8, **asked)
@@ -667,7 +667,7 @@ def test_the_parts_of_an_expectation_by_hand() -> None:
 
 
 def test_what_was_not_measured_is_a_share_of_the_peak_that_says_so() -> None:
-    """Of an MI300X products and memory were measured, and attention was not."""
+    """Products and memory of an MI300X were measured, and attention was not."""
     made = plan("llama-3-8b", "mi300x", prompt=1000, generated=20)
     assert made.expected is not None
     matrices = 2 * (8_030_261_248 - 128_256 * 4096 - 65 * 4096)
@@ -750,7 +750,7 @@ def test_a_ring_with_hops_turns_at_sixteen_and_measured_sums_take_longer(
 
 
 def test_machines_of_one_are_joined_by_their_ports() -> None:
-    """As by `calc.step` and `calc collective`: a bound, since no message between them was timed."""
+    """Ports join them as in `calc.step` and `calc collective`: a bound, as no message was timed."""
     asked: dict[str, Any] = {"prompt": 1000, "generated": 1000}
     found = plan("gpt-oss-120b", "dgx-spark", **asked, weights="bf16")
     assert found.devices == 4

@@ -1,4 +1,4 @@
-"""What devices were measured to draw, and `calc watts` and `calc collective`, which print it."""
+"""Power that devices were measured to draw, as `calc watts` and `calc collective` print it."""
 
 from __future__ import annotations
 

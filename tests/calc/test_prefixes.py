@@ -57,7 +57,7 @@ def found(plan: ServicePlan) -> tuple[float, ...]:
 
 
 def test_hits_of_mooncakes_traces_are_within_five_points_of_its_paper() -> None:
-    """By one cache of some size, as its table 2 and figure 9 have them.
+    """One cache of some size has the hits of the paper's table 2 and figure 9.
 
     The ten nodes of its figure 10 lie between replicas that take turns and those that are sent what
     they have: Mooncake's scheduler moves requests away from nodes whose queue is long.
@@ -122,7 +122,7 @@ def test_a_bad_line_is_one_sentence(line: str, told: str, tmp_path: Path) -> Non
 
 
 def test_sessions_grow_and_find_all_that_was_said() -> None:
-    """By hand: before a turn that has had n before it, n prompts and answers and what is shared."""
+    """A turn after n others finds n prompts and answers and what is shared, counted by hand."""
     sessions = Sessions(5, 6, 20, 1000, 200, 300, 0.0, 0.0, 10**6, seed=1)
     trace = unlimited(sessions.draw(5, 2000))
     assert len(trace) == 2000

@@ -143,7 +143,7 @@ def test_a_unit_that_contradicts_the_name_is_refused(
 
 
 def measured(folder: Path, group: str, name: str, value: float, unit: str | None) -> float:
-    """What a row of one's own is read as."""
+    """Return the value that a row of one's own is read as."""
     told = "" if unit is None else f', unit = "{unit}"'
     text = f'{ONE}measured = [{{ name = "{name}", value = {value}{told} }}]'
     path = folder / "mine.toml"
@@ -153,7 +153,7 @@ def measured(folder: Path, group: str, name: str, value: float, unit: str | None
 
 
 def test_published_rows_are_in_the_units_that_are_read() -> None:
-    """Their own units, of which none is converted: numbers stay as their sources print them."""
+    """Rows keep their own units, none converted: numbers stay as their sources print them."""
     for group, file in published.GROUPS.items():
         path = ROOT / "calc" / "data" / "published" / f"{file}.toml"
         tables = tomllib.loads(path.read_text(encoding="utf-8"))[group]
@@ -340,7 +340,7 @@ def test_all_to_alls_of_experts_by_hand() -> None:
 
 
 def test_experts_beside_tensor_parallelism_are_summed_and_not_sent() -> None:
-    """Without DP every device has all tokens, so that EP sends what TP sends."""
+    """Devices without DP each have all tokens, so that EP sends what TP sends."""
     together, apart = parts_of(parallelism="TP1 EP8 DP1"), parts_of(parallelism="TP8")
     assert "experts" not in together
     assert together["tensor"] == apart["tensor"]

@@ -131,7 +131,7 @@ def test_what_rows_beside_each_other_say_is_the_same(
 
 
 def test_lengths_and_counts_are_those_of_the_rows_beside() -> None:
-    """Or powers of two: 4069 for 4096 is neither. What the source has once is told here."""
+    """Powers of two count too: 4069 for 4096 is none. What a source has once is told here."""
     alone = {
         ("tpu-recipes-trillium-llama3.3-70b", 1000),
         ("deepseek-open-infra-day6", 4989),
@@ -211,7 +211,7 @@ def test_degrees_make_the_devices_and_replicas_share_the_batch() -> None:
 
 
 def test_devices_are_those_of_the_words_beside() -> None:
-    """In "8xH100", "64 GPUs", "4x v5e-256" or "v5p-128", whose number is that of cores."""
+    """Counts are those of "8xH100", "64 GPUs", "4x v5e-256" or "v5p-128", which counts cores."""
     of_more = {
         "llm-foundry-benchmarks",
         "gpt-fast-readme",
@@ -263,7 +263,7 @@ def test_times_make_the_bandwidths_of_a_curve() -> None:
 
 
 def test_a_closed_loop_is_what_its_name_says() -> None:
-    """Its name is the file's of its source, with mode, lengths, clients and devices that cut it."""
+    """Each name is its source's file, with mode, lengths, clients and devices that cut it."""
     told = re.compile(r"_(agg|disagg)_(\d+)x(\d+)_c(\d+)?(?:_tp(\d+)(?:_\d)?_ep)?")
     with each_row() as row:
         for one in lines("closed_loops"):

@@ -24,7 +24,7 @@ EPSILON = float(np.finfo(float).eps)
 
 
 def slack(data: Any) -> float:
-    """What floating point itself may add to the error of a round trip."""
+    """Return the error that floating point itself may add to that of a round trip."""
     return 4 * EPSILON * float(np.abs(data).max())
 
 

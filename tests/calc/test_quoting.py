@@ -1,4 +1,4 @@
-"""What chapters quote reaches Markdown as it is meant."""
+"""Quotations of chapters reach Markdown as they are meant."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_csv_has_the_rows_of_the_json(report: Reported) -> None:
 
 
 def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """What JSON holds, by its path."""
+    """Yield the leaves of JSON, by their paths."""
     if not isinstance(value, dict):
         yield name, value
         return

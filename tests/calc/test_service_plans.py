@@ -83,7 +83,7 @@ def test_more_copies_make_nothing_slower(large: ServicePlan) -> None:
 
 
 def test_a_prompt_alone_takes_the_prefill() -> None:
-    """By the closed form, and by the law for one prompt."""
+    """The closed form is no less than the law for one prompt."""
     plan = small(prompt_spread=0, generated_spread=0)
     pool = plan.design.pools[0]
     alone = pool.replica.under(1e-6, pool.demand, 0.5)
@@ -397,7 +397,7 @@ def test_lengths_have_the_mean_and_the_spread_that_are_asked_for() -> None:
 
 
 def test_plans_travel_between_processes() -> None:
-    """So that sweeps run on any executor."""
+    """Plans are pickled, so that sweeps run on any executor."""
     plan = small()
     assert str(pickle.loads(pickle.dumps(plan))) == str(plan)
 

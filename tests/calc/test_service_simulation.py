@@ -121,7 +121,7 @@ def test_places_that_are_few_make_requests_wait() -> None:
 
 
 def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], int]:
-    """The same rules, a step at a time, with nothing kept but what each request has."""
+    """Simulate by the same rules, a step at a time, with nothing kept but what each request has."""
     made, count = copy.steps, len(trace)
     waiting: list[int] = []
     active: list[int] = []  # in the order in which they were let in
@@ -199,7 +199,7 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
 def test_against_steps_one_by_one(
     seed: int, rate: float, memory: int, slots: int, chunk: int, reserves: bool
 ) -> None:
-    """What stands between two events is summed up, and must be what its steps are, to the digit."""
+    """Steps between two events are summed up, and must be what single ones are, to the digit."""
     trace = poisson(rate, 40, 60, 20, 0.5, 1.0, seed=seed)
     small = replace(
         trace, prompts=np.minimum(trace.prompts, 120), answers=np.minimum(trace.answers, 90)
@@ -294,7 +294,7 @@ def answers(per_doubling: int, key: str = "llama-3-8b", devices: int = 1) -> Ans
     ("key", "devices"), [("llama-3-8b", 1), ("mixtral-8x7b", 4), ("granite-4-h-small", 1)]
 )
 def test_tables_are_the_laws(key: str, devices: int) -> None:
-    """In steps that read and write, and between the points of a table, where tiles make waves."""
+    """Tables hold for steps that read and write, and between points, where tiles make waves."""
     from calc import expectation, machines
     from calc.steps.job import Job, Layout, Tokens
 

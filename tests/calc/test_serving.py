@@ -79,7 +79,7 @@ def test_checking_drafts_does_more_work_and_reads_the_same() -> None:
 
 
 def test_checking_drafts_wakes_more_of_a_mixtures_experts() -> None:
-    """Of 128 experts a token takes 8: one wakes 8 of them, and 16 tokens wake 1 − (15/16)^16."""
+    """A token takes 8 of 128 experts: one wakes 8 of them, and 16 tokens wake 1 − (15/16)^16."""
     mixture = models.get("qwen3-30b-a3b")
     one, sixteen = (
         inference.mixed_step(Job(mixture, DGX), 1, 500, 0, drafted=ahead).traffic.m_as("byte")

@@ -1,4 +1,4 @@
-"""What planners return is made: whatever prints it formats, and no step is asked for again."""
+"""Plans that are returned are made: whatever prints them formats, and asks for no step again."""
 
 from __future__ import annotations
 

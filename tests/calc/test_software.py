@@ -86,7 +86,7 @@ def test_a_note_counts_the_rows_that_a_number_is_fitted_to(
 
 
 def test_numbers_are_what_the_fit_gives(comparisons: tuple[Comparison, ...]) -> None:
-    """To a step of the grid, and shares to 0.02: a few rows more or less move them as far."""
+    """Fits agree to a step of the grid, and shares to 0.02: a few rows move them as far."""
     fits = {
         (key, name): value
         for key in {key for key, _, _ in notes()}

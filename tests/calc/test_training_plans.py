@@ -221,7 +221,7 @@ def test_a_schedule_without_a_bubble_is_no_slower() -> None:
 
 
 def test_adapters_are_planned_as_they_are_tuned() -> None:
-    """On one device: the weights, states and arithmetic of `calc.finetuning`."""
+    """The plan on one device has the weights, states and arithmetic of `calc.finetuning`."""
     asked: Any = {"tokens": "1e9 token", "sequences": 1, "length": 4096, "devices": 1}
     for method in ("lora", "qlora"):
         plan = flatly(

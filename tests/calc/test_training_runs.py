@@ -51,7 +51,7 @@ def test_a_throughput_gives_the_hours_where_none_are_lost() -> None:
 
 
 def test_mt_nlg_recomputes_everything() -> None:
-    """Its authors report hardware FLOP/s, those of PaLM calculated its MFU: a third less."""
+    """Authors of MT-NLG report hardware FLOP/s, those of PaLM calculated its MFU: a third less."""
     run = runs.get("mt-nlg-530b")
     found = parallelism.hfu(run.mfu_with_attention, 1)
     assert found.m_as("%") == pytest.approx(run.hfu.m_as("%"), abs=0.2)

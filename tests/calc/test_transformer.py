@@ -118,7 +118,7 @@ def one_by_one(model: models.Transformer) -> float:
 
 
 def in_chunks(model: models.Transformer) -> float:
-    """The same where a prompt is read in chunks."""
+    """Return the operations of a token where a prompt is read in chunks."""
     if model.chunk is None:
         return one_by_one(model)
     work = quantity("0 FLOP/token")
@@ -175,8 +175,8 @@ def test_intensity_never_falls_with_the_batch(context: int, sequences: int) -> N
 
 
 def test_scores_of_a_decode_are_no_denser_for_a_larger_batch() -> None:
-    """At most an operation for each byte and query head that shares the keys: batches do not help,
-    since each sequence has a cache of its own.
+    """Scores take at most an operation for each byte and query head that shares the keys: batches
+    do not help, since each sequence has a cache of its own.
     """
     for model in WRITERS:
         if model.kv_latent is None:
@@ -277,7 +277,7 @@ def test_a_share_of_a_context() -> None:
 
 
 def test_windowed_products() -> None:
-    """Of 10 layers 4 look at 100 positions of 1 000: each query, and no key more than once."""
+    """Four of 10 layers look at 100 positions of 1 000: each query, and no key more than once."""
     model = windowed(4, 100)
     products = {each.name: each for each in transformer.prefill_matmuls(model, 1000)}
     scores = products["windowed scores"]

@@ -156,7 +156,7 @@ def test_users_of_a_plan_are_those_of_a_closed_loop() -> None:
 
 
 def test_users_are_met_in_the_middle_of_answers_and_not_in_step() -> None:
-    """Where lengths are alike, clients that begin at once meet at every first token."""
+    """Clients that begin at once, with lengths alike, meet at every first token."""
     asked: dict[str, Any] = {"prompt": 5000, "generated": 500, "weights": "fp8", "devices": 2}
     asked |= {"software": "vllm"}
     many, in_step = (

@@ -354,7 +354,7 @@ class TestOtherRegistries:
 
 
 class TestMethodsOfPint:
-    """What people know from pint works here, in calc's units."""
+    """Methods that people know from pint work here, in calc's units."""
 
     def test_conversions(self) -> None:
         assert quantity("3 TB/s").to_base_units().magnitude == 24e12  # bit/s

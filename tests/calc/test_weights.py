@@ -146,7 +146,7 @@ def test_groups_have_the_words_that_people_expect() -> None:
 
 
 def test_gpt_oss_to_the_byte() -> None:
-    """Its model card prints 60.8 and 12.8 GiB, and the headers of its files have every weight."""
+    """The model card prints 60.8 and 12.8 GiB, and the headers of its files have every weight."""
     for key, printed in (("gpt-oss-120b", 60.8), ("gpt-oss-20b", 12.8)):
         assert bytes_of(key) == published(key)
         assert round(published(key) / 2**30, 1) == printed

@@ -1,4 +1,4 @@
-"""What a type checker says of calls to laws; `tests/test_types.py` has mypy read this file.
+"""Calls to laws for a type checker; `tests/test_types.py` has mypy read this file.
 
 A line that must be refused says so, as with `type: ignore[arg-type]`: were it accepted, the comment
 would be unused, and that is an error too.

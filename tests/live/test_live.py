@@ -49,7 +49,7 @@ def answered(name: str, **given: str) -> dict[str, Any]:
 
 
 def texts(each: Input) -> some.SearchStrategy[str]:
-    """What a reader may type into a field: within its range, or anything."""
+    """Return texts that a reader may type into a field: within its range, or anything."""
     if isinstance(each, Choice):
         return some.sampled_from(each.words)
     if isinstance(each, Count):

@@ -32,7 +32,7 @@ def needed(program: str, purpose: str) -> str:
 
 
 def run(script: str, *arguments: str) -> Any:
-    """What a script of this folder prints as JSON, with the packages at hand."""
+    """Return the JSON that a script of this folder prints, with the packages at hand."""
     command = [needed("node", "judge the pages"), str(_installed() / script), *arguments]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=SECONDS, env=os.environ

@@ -218,7 +218,7 @@ def test_the_words_of_a_line_of_code_stand_on_one_line(open_page: Open, site: Pa
 
 
 def test_a_page_is_copied_as_markdown(browser: Browser, site: Path) -> None:
-    """From a server, since no page of a disk may read another file."""
+    """The page comes from a server, since no page of a disk may read another file."""
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
     served = "http://localhost/"

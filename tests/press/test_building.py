@@ -1,4 +1,4 @@
-"""When press works and when it does not: caches, identical builds, and books that stay whole."""
+"""Builds by press and builds left out: caches, identical builds, and books that stay whole."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ IN_PROJECT = SETTINGS.replace("type: book", "type: book\n  execute-dir: project"
 
 
 def runs(root: Path) -> int:
-    """How often the chapter ran: it counts in a file outside the project."""
+    """Return how often the chapter ran: it counts in a file outside the project."""
     counter = root.parent / "runs"
     return len(counter.read_text()) if counter.exists() else 0
 
@@ -507,8 +507,8 @@ def test_the_address_of_the_site_is_one_setting(write_book: Write) -> None:
 
 @pytest.mark.slow
 def test_other_sites_find_a_picture_of_each_page(write_book: Write) -> None:
-    """Its title beside its first figure; of a page without one, the book's. Without an address
-    of the site there is nobody to find it."""
+    """A page has its title beside its first figure, or the book's where it has none; without an
+    address of the site there is nobody to find it."""
     drawing = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
     two = (
         f"# Two\n\n```{{python}}\n#| label: fig-a\n#| fig-cap: A.\n#| fig-alt: A.\n{drawing}\n```\n"
@@ -546,7 +546,7 @@ def test_a_page_can_stay_out_of_the_search(write_book: Write) -> None:
 
 
 def test_a_chapter_says_how_long_its_text_takes_to_read(write_book: Write) -> None:
-    """At 200 words a minute; formulas, code, tables and folded answers are left out."""
+    """Readers read 200 words a minute; formulas, code, tables and folded answers are left out."""
     folded = '::: {.callout-tip collapse="true" title="Answer"}\n' + "no " * 900 + "\n:::\n"
     text = "# One\n\n" + "word " * 620 + "\n\n$$\n" + "x + " * 900 + "x\n$$\n\n" + folded
     root = write_book("# First {.unnumbered}\n", {"two.qmd": text})

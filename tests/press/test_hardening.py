@@ -44,7 +44,7 @@ def said(root: Path, page: str = "index.html") -> list[str]:
 
 
 def refusals(root: Path) -> str:
-    """As `refusal`, for a book of which something may be there already."""
+    """Return the refusals of a book of which something may be there already."""
     with pytest.raises(BookError) as caught:
         render(root)
     return str(caught.value)
@@ -118,7 +118,7 @@ ONCE = ["1 [1] True", "0.8474337369372327 0.7203244934421581 0.9504636963259353"
 
 
 def drawn(root: Path) -> list[str]:
-    """What its figure says, on a wide page and on a narrow one."""
+    """Return the texts of its figure, on a wide page and on a narrow one."""
     page = (root / "_book" / "index.html").read_text(encoding="utf-8")
     figures = page.split('<svg role="img"')[1:]
     return [figure.split("</svg>")[0] for figure in figures]

@@ -1,4 +1,4 @@
-"""What makes pages light and tables fit: short paths, no empty groups, columns by their cells."""
+"""Lighter pages and tables that fit: short paths, no empty groups, columns by their cells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDE = """
 
 
 def points(path: str) -> list[tuple[str, int, int]]:
-    """Where a path of straight lines goes, in hundredths, and with which command it gets there."""
+    """Return the points of a path of straight lines, in hundredths, with their commands."""
     places: list[tuple[str, int, int]] = []
     x = y = first_x = first_y = 0
     for command, text in re.findall(r"([MLmlhvz])([^MLmlhvz]*)", path):

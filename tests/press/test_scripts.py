@@ -1,4 +1,4 @@
-"""What a book has run before it is read: its scripts, and the chapters that they list."""
+"""Scripts of a book that run before it is read, and the chapters that they list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project adds to the search of its site, and what is refused."""
+"""Additions of a project to the search of its site, and what of them is refused."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_file_that_is_not_there_is_named(write_book: Write) -> None:
 
 
 def test_terms_have_a_card_where_they_are_first_named(write_book: Write) -> None:
-    """Not in code or headings, nor again; capitals and plurals count."""
+    """Code, headings and later mentions have no card; capitals and plurals count."""
     told = TOLD | {"cards": [{"title": "burrow", "text": "Where it sleeps.", "href": "two.qmd"}]}
     page = "# A burrow {#sec-marmot}\n\n`burrow` is code. Burrows are deep. A burrow is warm.\n"
     files = {"two.qmd": "# Terms\n\nA dictionary.\n", "search.json": json.dumps(told)}

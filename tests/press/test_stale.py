@@ -149,7 +149,7 @@ def test_a_file_that_a_command_names_is_seen(how: str, write_book: Write, tmp_pa
 def test_no_variable_of_the_shell_reaches_a_cell(
     write_book: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for those of `environment.KEPT`, with which all is rendered again."""
+    """Only variables of `environment.KEPT` do, with which all is rendered again."""
     root = write_book(cell("import os\nprint(os.environ.get('MINE', 'none'))"), settings=HTML)
     monkeypatch.setenv("MINE", "one")
     settled(root)

@@ -1,4 +1,4 @@
-"""What a reader does with tables, formulas and a page's citation, in a browser, on a tiny book."""
+"""Tables, formulas and a page's citation as a reader uses them, in a browser, on a tiny book."""
 
 from __future__ import annotations
 

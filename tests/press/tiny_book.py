@@ -84,7 +84,7 @@ def search_entries(site: Path) -> list[dict[str, str]]:
 
 
 def search_index(site: Path) -> dict[str, Any]:
-    """What the search box looks through, unpacked as a page does it."""
+    """Return the index of the search box, unpacked as a page does it."""
     text = (site / "assets" / "search-index.js").read_text()
     packed = json.loads(text.removeprefix("window.searchIndex=").rstrip().rstrip(";"))
     index: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))

@@ -1,4 +1,4 @@
-"""What each of the processes does that test_distributed starts: `python -m … RANK FOLDER`."""
+"""Work of each process that test_distributed starts: `python -m … RANK FOLDER`."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def sgd(model: Any, rate: float = 0.1) -> Any:
 
 
 def gradients(model: Any) -> Any:
-    """All gradients in one vector, in FP64."""
+    """Return all gradients in one vector, in FP64."""
     return torch.cat([each.grad.double().flatten() for each in model.parameters()])
 
 
@@ -41,6 +41,6 @@ def weights(model: Any) -> Any:
 
 
 def reference_gradients(model: Any, x: Any, y: Any, loss: Any = cross_entropy) -> Any:
-    """What torch computes for the whole batch, with nothing of calc's in between."""
+    """Return torch's gradients of the whole batch, with nothing of calc's in between."""
     found = torch.autograd.grad(loss(model(x), y), list(model.parameters()))
     return torch.cat([each.double().flatten() for each in found])

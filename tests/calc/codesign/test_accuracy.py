@@ -1,4 +1,4 @@
-"""Where the recursion ends and how far each format is off, against what was published of them."""
+"""Lengths at which the recursion ends, and errors of each format, against published ones."""
 
 from __future__ import annotations
 

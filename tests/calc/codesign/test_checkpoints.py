@@ -26,7 +26,7 @@ def plain(seed=0):
 
 
 def mixed(seed=0):
-    """With a scale that overflows at first and grows back soon, so that its state matters."""
+    """Return a trainer whose scale overflows at first and grows back, so that its state counts."""
     model = network(24, 48, 10, seed=seed)
     return codesign.MixedPrecisionTrainer(
         model,

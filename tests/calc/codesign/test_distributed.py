@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What each process has found; they run once."""
+    """Return what each process has found; they run once."""
     folder = tmp_path_factory.mktemp("processes")
     command = [sys.executable, "-m", "tests.calc.codesign.processes"]
     running = [
@@ -107,7 +107,7 @@ def test_one_process_alone_is_told_how_to_start_several(monkeypatch) -> None:
 
 
 def test_the_prediction_is_amdahls_and_the_rings() -> None:
-    """By hand: 1.6 s, a tenth serial; 4 processes; 4 MB over 10 MB/s with no latency."""
+    """The step is 1.6 s, a tenth of it serial; 4 processes send 4 MB at 10 MB/s without latency."""
     found = predict_scaling("1.6 s", 0.1, "4 MB", 4, "10 MB/s", "0 s")
     assert found.amdahl.m_as("") == pytest.approx(1 / (0.1 + 0.9 / 4))
     assert found.all_reduce.m_as("s") == pytest.approx(2 * 3 * 0.1)

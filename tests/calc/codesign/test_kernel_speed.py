@@ -1,4 +1,4 @@
-"""What a timing says of operations and bytes, and the stored measurements of the kernel."""
+"""Timings of the kernel with their operations and bytes, and its stored measurements."""
 
 from __future__ import annotations
 

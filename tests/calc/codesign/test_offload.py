@@ -137,7 +137,7 @@ def test_its_state_goes_on_where_it_was() -> None:
 
 
 def test_the_time_on_the_link() -> None:
-    """By hand: 7 · 10⁹ gradients and weights of 2 bytes over 16 lanes of PCIe 5, about 63 GB/s."""
+    """The link moves 7 · 10⁹ gradients and weights of 2 bytes over 16 lanes of PCIe 5: 63 GB/s."""
     weight = torch.nn.Parameter(torch.zeros(7_000_000, dtype=torch.bfloat16))
     optimizer = codesign.CPUOffloadingOptimizer([weight], torch.optim.Adam)
     down, up = optimizer.link_traffic

@@ -205,7 +205,7 @@ def test_a_row_of_the_batch_is_named() -> None:
 
 
 def test_what_the_ratio_form_cannot_assure_is_refused() -> None:
-    """Of any sign, b c may bring a δ near zero; then the rounding errors decide."""
+    """A b c of any sign may bring a δ near zero; then the rounding errors decide."""
     # δ_2 = 1 − z + 1/(1 − z) with a small remainder where z = 1 + i(1 − ε).
     small = 1e-6
     a, b, c, z = [1.0, 1.0, 5.0], [1.0, 1.0], [-1.0, 1.0], 1 + 1j * (1 - small)

@@ -22,13 +22,13 @@ WITHIN = {"complex128": 1e-11, "mixed": 2e-4, "complex64": 2e-4}
 
 
 def tensors(kind: str, n: int, seed: int = 0, batch: tuple[int, ...] = (), z: complex = 0.3 + 0.8j):
-    """The same samples as leaves of a graph, and a shift that is one too."""
+    """Return the samples as leaves of a graph, and a shift that is one too."""
     arrays = (*sample(kind, n, seed, batch), numpy.full(batch, z))
     return [torch.tensor(each, requires_grad=True) for each in arrays]
 
 
 def dense_diagonal(a: Any, b: Any, c: Any, z: Any) -> Any:
-    """By torch's own inverse, which it differentiates itself."""
+    """Return the diagonal by torch's own inverse, which it differentiates itself."""
     matrix = torch.diag_embed(a) + torch.diag_embed(b, 1) + torch.diag_embed(c, -1)
     return torch.linalg.inv(matrix - torch.diag_embed(z[..., None].expand(a.shape))).diagonal(
         dim1=-2, dim2=-1
@@ -36,7 +36,7 @@ def dense_diagonal(a: Any, b: Any, c: Any, z: Any) -> Any:
 
 
 def gradients(diagonal: Any, leaves: list[Any]) -> list[Any]:
-    """Of Σ w_i Re G_ii + v_i Im G_ii, with weights that tell the entries apart."""
+    """Return gradients of Σ w_i Re G_ii + v_i Im G_ii, with weights that tell the entries apart."""
     weights = torch.linspace(0.5, 2, diagonal.shape[-1], dtype=torch.float64)
     loss = (weights * diagonal.real + weights.flip(0) ** 2 * diagonal.imag).sum()
     found = torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
@@ -85,7 +85,7 @@ def test_gradients_against_finite_differences(n: int, seed: int) -> None:
 
 
 def test_long_gradients_agree_with_plain_autograd() -> None:
-    """At a length that a dense inverse does not reach in a test, against the scaled method's."""
+    """The length is one that no dense inverse reaches in a test; the scaled method's are beside."""
     leaves = tensors("positive", 1500, batch=(2,))
     ratio = gradients(resolvent_diagonal(*leaves, backend="torch"), leaves)
     plain = gradients(resolvent_diagonal(*leaves, "scaled", backend="torch"), leaves)

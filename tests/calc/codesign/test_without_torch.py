@@ -1,4 +1,4 @@
-"""What asks for torch where there is none, or there seems to be none."""
+"""Parts that need torch, where there is none, or there seems to be none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the measurements of memory, caches and products do, and what they count."""
+"""Measurements of memory, caches and products: what they do, and what they count."""
 
 from __future__ import annotations
 

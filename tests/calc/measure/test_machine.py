@@ -1,4 +1,4 @@
-"""What a machine says of itself: limits of its control group, and nothing that names it."""
+"""Description of a machine: limits of its control group, and nothing that names it."""
 
 from __future__ import annotations
 

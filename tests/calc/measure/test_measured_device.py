@@ -68,7 +68,7 @@ def functions_of_devices() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 @cache
 def functions() -> dict[str, Callable[..., Any]]:
-    """All of them; the modules of figures that are imported for it compute for seconds."""
+    """Return all functions of devices; the figures that are imported for it compute for seconds."""
     return dict(functions_of_devices())
 
 

@@ -1,4 +1,4 @@
-"""What others or we measured changes when it is read or measured again, and never by a slip."""
+"""Digests of measurements, ours or others', which change when measured again and by no slip."""
 
 from __future__ import annotations
 

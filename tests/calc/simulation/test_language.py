@@ -106,7 +106,7 @@ def stored(seed: int) -> list[dict[str, str]]:
 
 
 def told(rows: list[tuple[Any, ...]]) -> list[list[str]]:
-    """What was done in each row, without what came of it."""
+    """Return what was done in each row, without what came of it."""
     return [[str(value) for value in row[:-2]] for row in rows]
 
 
@@ -150,7 +150,7 @@ def test_a_short_run_has_the_stored_order(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.slow
 def test_a_seed_run_again_gives_the_stored_rows() -> None:
-    """But for what grows in training of the last digit, where a processor adds in another order.
+    """Rows agree but for the last digit, since processors may add in another order.
 
     Two recipes alone: all of them take minutes, and are left to the command itself.
     """

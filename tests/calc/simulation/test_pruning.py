@@ -1,4 +1,4 @@
-"""What is left of a network, and what it costs: counted by hand."""
+"""Pruned networks: what is left of them, and what that costs, counted by hand."""
 
 from __future__ import annotations
 

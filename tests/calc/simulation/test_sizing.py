@@ -1,4 +1,4 @@
-"""What models take in memory, in whole bytes."""
+"""Memory of models in whole bytes."""
 
 from __future__ import annotations
 
