@@ -534,7 +534,7 @@ def _of_one_unit(name: str, arguments: Sequence[Any]) -> Sequence[Any]:
 
 
 def _quantities(value: Any) -> Iterator[Quantity]:
-    """Those in an argument, in the lists of it and in theirs."""
+    """Yield the quantities in an argument, in its lists and in theirs."""
     if isinstance(value, Quantity):
         yield value
     elif isinstance(value, list | tuple):

@@ -153,7 +153,7 @@ def of_numpy(name: str) -> Any:
 
 
 def handled() -> list[str]:
-    """What pint knows of this numpy, but for what makes arrays of no values."""
+    """Return the numpy functions that pint knows, but for one that makes arrays of no values."""
     functions = {name for name in HANDLED_FUNCTIONS if not isinstance(of_numpy(name), np.ufunc)}
     ufuncs = {name for name in HANDLED_UFUNCS if isinstance(of_numpy(name), np.ufunc)}
     return sorted(name for name in functions | ufuncs if of_numpy(name) and name != "empty_like")
@@ -170,7 +170,7 @@ def in_base(value: Any) -> list[Any]:
 
 
 def answer(call: Call, function: Any, x: Quantity, y: Any) -> list[Any]:
-    """What the function gives, in base units, or that it refuses."""
+    """Return the answer of a function in base units, or the name of its error."""
     try:
         return in_base(call(function, x, y))
     except (InputError, pint.DimensionalityError) as error:
