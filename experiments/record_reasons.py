@@ -91,9 +91,9 @@ def transposes(size: int) -> Forms:
 
 
 def gathers(size: int, width: int) -> Forms:
-    """Return gathers of the same indices in order: lines are used in full, the next is guessed.
+    """Return gathers: as in the suite, and in order, which uses each line in full.
 
-    Rows many times as long, in any order: as many bytes by fewer copies.
+    Rows many times as long, in any order, move as many bytes by fewer copies.
     """
 
     def taking(width: int, in_order: bool) -> Callable[[], object]:

@@ -119,7 +119,7 @@ def _lines(axes: Axes, lines: Iterable[Line], **look: Any) -> None:
 
 
 def _whisker(rows: Sequence[Comparison], place: int) -> tuple[Line, Line]:
-    """Return the whisker of a median, from its bound to where no parts overlap, and its end."""
+    """Return the median range from bound to no overlap, over the expected time, and its tick."""
     predictions = [row.prediction for row in rows if row.prediction]
     low = median(prediction.lower / (prediction.expected or 1.0) for prediction in predictions)
     high = median(

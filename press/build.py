@@ -178,7 +178,7 @@ def _still_holds(last: Stamp, root: Path, setting: list[Any], only: str | None) 
 
 
 def _beside_cells(files: dict[str, str]) -> list[tuple[str, str]]:
-    """Return a project's files that a chapter's cells may depend on unseen, with their digests.
+    """Return the files that cells may depend on unseen, with digests; of Python the names alone.
 
     A library that is no Python opens data unseen, so data count wherever they are. Python files
     count where they are imported or read, as the kernel says; here by their names, since a new one

@@ -517,7 +517,7 @@ def key_of(name: str) -> str | None:
 
 @cache
 def _spellings() -> dict[str, str]:
-    """Return the spellings of each key: itself, and the name with and without the vendor."""
+    """Return the key of each spelling: key, name with and without vendor, vendor with key."""
     called = {
         key: (table["name"], *table["name"].split(" ", 1)) for key, table in _tables().items()
     }

@@ -180,7 +180,7 @@ Kernels = TypeVar("Kernels", bound=Measured)
 
 
 class Error(NamedTuple):
-    """Error of expectations against measured rows: the median distance, and the median itself."""
+    """Error of expectations on measured rows, as two medians: absolute, and signed."""
 
     median: float
     """Of |measured / expected − 1|."""

@@ -37,7 +37,7 @@ class Tasks:
         self._submit(_Task(makes, function, arguments))
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        """Yield each task's maker and result as it is finished; an error of a task is raised."""
+        """Yield what each task makes, and its result, as it is finished; an error is raised."""
         while self.pending:
             future = self.finished.get()
             task = self.pending.pop(future)

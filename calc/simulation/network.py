@@ -53,7 +53,7 @@ def trained(
 
 
 class _Work(NamedTuple):
-    """Checked arguments of training: samples, labels and settings, with the caller's name."""
+    """Checked arguments of a training: its caller's name, samples, labels and settings."""
 
     caller: str
     samples: Single

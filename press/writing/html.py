@@ -166,7 +166,7 @@ class _Html(Dresser):
         return [opening, *self.dress(inlines), raw("html", "</data>", "RawInline")]
 
     def on_table(self, node: Node) -> Dressed:
-        """Mark a table of such values by a key that its first cell carries."""
+        """Mark a table of values by the key that its first cell carries."""
         told = node["c"][0]
         for inline in nodes(node["c"][3]):
             if inline["t"] == "Span" and "q" in attribute(inline)[1] and not inline["c"][1]:

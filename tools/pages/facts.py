@@ -121,7 +121,7 @@ def of_device(device: Accelerator) -> Iterator[Fact]:
 
 
 def of_machine(machine: Machine) -> Iterator[Fact]:
-    """Yield the facts of a machine's joints, and the rates that were measured on it itself."""
+    """Yield the facts of how a machine's devices are joined, and rates measured on it itself."""
     row = anchor(f"{machine.key}.domain")
     yield Fact.computed("devices in its domain", machine.domain, "NVLink size", row=row)
     for name, record in machine.records.items():

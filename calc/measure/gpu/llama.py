@@ -132,7 +132,7 @@ def _labels(loop: str, way: str, layers: int, batch: int, tokens: int, context: 
 
 
 def _layers(bench: Bench, shape: Shape, beside: int) -> int:
-    """Return how many layers memory holds, each with so many bytes beside its weights."""
+    """Return how many of the model's layers memory holds, each with bytes beside its weights."""
     if bench.small:
         return shape.layers
     output = 2 * shape.width * shape.vocabulary
