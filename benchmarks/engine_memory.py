@@ -65,7 +65,7 @@ def classes() -> list[tuple[str, ...]]:
 
 
 def main() -> None:
-    """Print them."""
+    """Print the table of errors, and the median and largest of those that judge."""
     print("\n".join(columns(table())))
     judging = [row for row in rows() if row.judges]
     print(f"\n{len(judging)} rows judge; of each, median of the size of errors, and the largest:")

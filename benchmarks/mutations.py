@@ -93,7 +93,7 @@ COMMON = ["numpy", "polars", "pint", "pytest", "scipy.special", "sklearn.dataset
 
 @dataclass(frozen=True)
 class Mutant:
-    """Some text of a file and what stands there instead."""
+    """A planted fault: some text of a file, and the text that stands there instead."""
 
     file: str
     line: int

@@ -142,7 +142,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Message:
-    """A collective."""
+    """Question for the time of a collective: operation, size, devices and place."""
 
     operation: str
     size: int

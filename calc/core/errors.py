@@ -118,8 +118,8 @@ def abbreviated(given: object) -> str:
 
 
 def did_you_mean(given: str, names: Iterable[str]) -> str:
-    """Up to three names that begin with the given one, or have it as a part, or else look like it,
-    as a question."""
+    """Return a question with up to three names that begin with the given one, have it as a part,
+    or else look like it."""
     known = list(names)
     near = [name for name in known if given and name.startswith(given)]
     near = near or [name for name in known if f"-{given}-" in f"-{name}-"]

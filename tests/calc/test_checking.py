@@ -349,7 +349,7 @@ def table(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def varied(chance: random.Random, count: int) -> list[dict[str, Any]]:
-    """Drawn claims, each again with other numbers."""
+    """Return drawn claims, each again with other numbers."""
     rows = []
     for _ in range(count):
         said, figures = drawn(chance)

@@ -44,7 +44,7 @@ def test_every_row_of_every_group_is_read() -> None:
 
 
 def test_the_files_hold_a_table_for_each_row_or_curve() -> None:
-    """Counted without the library: curves point by point, prefill and decode apart."""
+    """Tables are counted without the library: curves point by point, prefill and decode apart."""
     for group, file in published.GROUPS.items():
         path = ROOT / "calc" / "data" / "published" / f"{file}.toml"
         tables = tomllib.loads(path.read_text(encoding="utf-8"))[group]

@@ -43,7 +43,7 @@ def small(**more: object) -> TrainingPlan:
 
 
 def test_the_search_looks_at_every_layout() -> None:
-    """Written out one by one, without thin stages: each is expected alone as among all."""
+    """Layouts written out one by one, without thin stages, are expected alone as among all."""
     plan = small(recomputation="none", layout={"stages_per_device": 1}, devices=4, sequences=6)
     room, found = 0.9 * DGX.device.memory_capacity, []
     for tensor, pipeline, context, stage in product((1, 2, 4), (1, 2, 4), (1, 2, 4), range(4)):

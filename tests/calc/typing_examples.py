@@ -35,7 +35,7 @@ def accepted() -> None:
 
 
 def refused() -> None:
-    """Nothing, a set, a dictionary; too few arguments, or another name."""
+    """Call laws with nothing, a set, a dictionary, too few arguments, or another name."""
     scaling.amdahl(None, 8)  # type: ignore[arg-type]
     scaling.amdahl(0.05, {1, 2})  # type: ignore[arg-type]
     roofline.ridge_point({"peak": 1}, "1 byte/s")  # type: ignore[arg-type]
