@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from calc import attention, formats, hardware, kernel_shares, models, transformer
 from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.by_hand import by_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.examples import DENSE, HAND, HYBRID, MIXTURE
 from calc.derivations.quoting import Quoted, Row, show
+from calc.derivations.traces import whole
 from calc.published import reading
 
 H100, B200, B300 = map(hardware.get, ("h100", "b200", "b300"))
@@ -29,30 +32,38 @@ def _exponentials(device: Accelerator, dtype: str = "bf16", width: int = 128) ->
     ).to("%")
 
 
-class Opening:
+class Opening(Claims):
     """Products are 2.3 times as fast on a B200, exponentials hardly."""
 
-    products = (B200.peak("bf16") / H100.peak("bf16")).to("")
-    exponentials = (B200.special_functions / H100.special_functions).to("")
+    products = (B200.peak("bf16") / H100.peak("bf16")).to("") | by_hand("2250 / 989")
+    exponentials = (B200.special_functions / H100.special_functions).to("") | by_hand("5 / 3.9")
 
 
-class Intensities:
+class Intensities(Claims):
     """A prompt is compute-bound, a token that is written memory-bound, unless it has latents."""
 
-    context = PROMPT
+    context = PROMPT | by_hand("8192")
     heads = MIXTURE.heads
     latent = MIXTURE.kv_latent
     rotary = MIXTURE.rotary_width
     header = ("Attention", "Queries that share what is read", "Intensity")
 
     prefill = attention.fused_attention_intensity(context, context, 8)
-    grouped = attention.fused_attention_intensity(1, context, 8)
-    absorbed = attention.latent_intensity(1, context, heads, latent, rotary)
-    drafted = attention.latent_intensity(2, context, heads, latent, rotary)
-    of_one_in_eight = attention.latent_intensity(1, context, heads // 8, latent, rotary)
-    ridge_h100 = H100.ridge_point("bf16")
-    ridge_b200 = B200.ridge_point("bf16")
-    ridge_h200 = hardware.get("h200").ridge_point("bf16")
+    grouped = attention.fused_attention_intensity(1, context, 8) | by_hand(
+        "2 * 8 * 8192 FLOP / ((8 + 8192) * 2 byte)"
+    )
+    absorbed = attention.latent_intensity(1, context, heads, latent, rotary) | by_hand(
+        "2 * 128 * 8192 * 1088 FLOP / (2 byte * (8192 * 576 + 128 * 1088))"
+    )
+    drafted = attention.latent_intensity(2, context, heads, latent, rotary) | by_hand(
+        "2 * 256 * 8192 * 1088 FLOP / (2 byte * (8192 * 576 + 256 * 1088))"
+    )
+    of_one_in_eight = attention.latent_intensity(1, context, heads // 8, latent, rotary) | by_hand(
+        "2 * 16 * 8192 * 1088 FLOP / (2 byte * (8192 * 576 + 16 * 1088))"
+    )
+    ridge_h100 = H100.ridge_point("bf16") | by_hand("(989 / 3.35) FLOP/byte")
+    ridge_b200 = B200.ridge_point("bf16") | by_hand("(2250 / 7.7) FLOP/byte")
+    ridge_h200 = hardware.get("h200").ridge_point("bf16") | by_hand("(989 / 4.8) FLOP/byte")
     rows = (
         ("Prefill of 8 192 tokens, 8 heads share keys", 8 * context, prefill),
         ("Decode, each head its own keys", 1, attention.fused_attention_intensity(1, context)),
@@ -60,28 +71,32 @@ class Intensities:
         ("Decode, latents, 128 heads", heads, absorbed),
         ("the same, checking one draft", 2 * heads, drafted),
         ("the same, TP over 8 devices", heads // 8, of_one_in_eight),
-    )
+    ) | row_by_hand("Decode, 8 heads share keys | 8 | 7.99 FLOP/byte")
 
 
-class FusedAttention:
+class FusedAttention(Claims):
     """What fusing attention can gain if both versions run at their roofs."""
 
     width = 64
     wide = 128
-    crossings = 4
-    more_crossings = 8
+    crossings = 4 | by_hand("2 * 2")
+    more_crossings = 8 | by_hand("4 + 2 * 2")
     high_claim = 12
-    published = 7.6
+    published = 7.6 | by_hand("7.6", "Dao et al. 2022, figure 1, the attention of GPT-2")
 
     a100_more_bound = attention.attention_fusion_gain(
         hardware.get("a100").ridge_point("fp16"), width, more_crossings
-    )
-    h100_wide_bound = attention.attention_fusion_gain(H100.ridge_point("fp16"), wide, crossings)
+    ) | by_hand("2 * 4.781756", "twice 4.781756; 7.6 measured in Dao et al. 2022, figure 1")
+    h100_wide_bound = attention.attention_fusion_gain(
+        H100.ridge_point("fp16"), wide, crossings
+    ) | by_hand("0.5 * 9.2257")
     quarter = quantity(25, "%")
-    step = 1 / (1 - quarter.m_as("") + quarter.m_as("") / h100_wide_bound)
+    step = 1 / (1 - quarter.m_as("") + quarter.m_as("") / h100_wide_bound) | by_hand(
+        "1 / (0.75 + 0.25 / 4.6129)"
+    )
 
 
-class Exponentials:
+class Exponentials(Claims):
     """The third roof, and what kernels reach that others measured."""
 
     devices = ("h100", "h200", "b200", "b300", "gb300")
@@ -93,12 +108,14 @@ class Exponentials:
     )
     special = 16  # a clock in an SM, of Hopper and of a B200
 
-    h100 = _exponentials(H100)
-    b200 = _exponentials(B200)
-    b300 = _exponentials(B300)
+    h100 = _exponentials(H100) | by_hand("989 / (4 * 128 * 3.9)")
+    b200 = _exponentials(B200) | by_hand("2250 / (4 * 128 * 5)")
+    b300 = _exponentials(B300) | by_hand("2250 / (4 * 128 * 10.7)")
     by_clock = hardware.peak_from_clock(B200.clock, B200.units, quantity(special, "FLOP/cycle"))
-    b200_by_clock = attention.exponentials_over_products(B200.peak("bf16"), by_clock, 128).to("%")
-    b200_fp8 = _exponentials(B200, "fp8")
+    b200_by_clock = attention.exponentials_over_products(B200.peak("bf16"), by_clock, 128).to(
+        "%"
+    ) | by_hand("2250e12 / (4 * 128 * 16 * 148 * 1.965e9)")
+    b200_fp8 = _exponentials(B200, "fp8") | by_hand("4500 / (4 * 128 * 5)")
 
     @classmethod
     def reached(cls, device: str, program: str, width: int) -> kernel_shares.Surface:
@@ -109,6 +126,7 @@ class Exponentials:
         return surface
 
     @classmethod
+    @row_by_hand("B200 SXM | 128 | 88% | 53% | 100% | 53% | 52% | 46%")
     def rows(cls) -> Iterator[Row]:
         for name in cls.devices:
             device = hardware.get(name)
@@ -137,7 +155,7 @@ def measured(name: str, rate: str = "tflops") -> Quantity:
     return quantity(reading.row(name).measured[rate], "TFLOP/s")
 
 
-class FlashGenerations:
+class FlashGenerations(Claims):
     """Each FlashAttention hides what held the one before, on the device that it was written for."""
 
     header = ("Version", "What it takes off the path", "Device", "Best rate", "Of the peak")
@@ -147,7 +165,7 @@ class FlashGenerations:
     fa2_h100 = measured("azure-nd-h100-v5-attn-2")
     fa2_a100 = measured("azure-nd-a100-v4-attn-2")
     fa3 = measured("fa3-peak", "tflops_fp16")
-    fa2_share = (fa2_h100 / H100.peak("bf16")).to("%")
+    fa2_share = (fa2_h100 / H100.peak("bf16")).to("%") | by_hand("327.9 / 989")
     rows = (
         ("1 [@dao2022flashattention]", "scores in memory", "A100", None, None),
         (
@@ -172,32 +190,34 @@ class FlashGenerations:
             fa4,
             show(fa4_share, digits=2),
         ),
-    )
+    ) | row_by_hand("2, on the next device | … | H100 | 327.9 TFLOP/s | 33%")
 
 
-class Decode:
+class Decode(Claims):
     """A token that is written reads all of the cache, in too few blocks unless it is split."""
 
     requests = 1
-    context = PROMPT
-    sms = int(H100.units)
+    context = PROMPT | by_hand("8192")
+    sms = whole(H100.units)
     header = ("Context", "Requests", "At peak", "H100", "B200", "B300")
     points = ((1024, 1), (1024, 64), (8192, 1), (8192, 64), (131072, 1), (131072, 8))
     devices = ("h100", "b200", "b300")
     program = "vllm"
     version = "0.24.0"
 
-    groups = HAND.kv_heads
+    groups = HAND.kv_heads | by_hand("8")
     bytes_of_token = (transformer.kv_cache_per_token(HAND) * quantity("1 token") / HAND.layers).to(
         "kB"
-    )
-    read = (bytes_of_token * context).to("MB")
-    at_peak = (read / H100.memory_bandwidth).to("us")
-    busy = quantity(groups / sms, "").to("%")
-    parts = math.ceil(sms / groups)
-    part = context // parts
+    ) | by_hand("2 * 8 * 128 * 2 byte")
+    read = (bytes_of_token * context).to("MB") | by_hand("8192 * 4096 bytes")
+    at_peak = (read / H100.memory_bandwidth).to("us") | by_hand("33.554432 MB / 3.35 TB/s")
+    busy = quantity(groups / sms, "").to("%") | by_hand("8 / 132")
+    parts = math.ceil(sms / groups) | by_hand("ceil(132 / 8)")
+    part = context // parts | by_hand("floor(8192 / 17)")
     sums = (parts * HAND.heads * (HAND.head_width + 2) * quantity("4 byte")).to("MB")
-    sums_share = (2 * sums / read).to("%")
+    sums_share = (2 * sums / read).to("%") | by_hand(
+        "17 * 32 * 130 * 4 byte * 2 / (8192 * 4096 byte)"
+    )
 
     @classmethod
     def share(cls, device: str, context: int, moved: Quantity) -> Quoted:
@@ -208,6 +228,7 @@ class Decode:
         return percent(surface.share(context, roof))
 
     @classmethod
+    @row_by_hand("8192 | 1 | 10 µs | 39% | 31% | 32%")
     def rows(cls) -> Iterator[Row]:
         for context, requests in cls.points:
             moved = requests * context * cls.bytes_of_token
@@ -219,7 +240,7 @@ class Decode:
             )
 
 
-class Latents:
+class Latents(Claims):
     """Absorbed for few queries, expanded for many."""
 
     header = ("Queries", "Absorbed", "Expanded", "Fewer operations")
@@ -227,16 +248,19 @@ class Latents:
     shape = (PROMPT, MIXTURE.heads, MIXTURE.kv_latent, MIXTURE.rotary_width)
     widths = (MIXTURE.head_width, MIXTURE.value_width)
 
-    crossover = attention.latent_crossover(100_000, MIXTURE.kv_latent, *widths)
+    crossover = attention.latent_crossover(100_000, MIXTURE.kv_latent, *widths) | by_hand(
+        "100000 * 131072 / (100000 * 768 + 131072)"
+    )
     absorbed = attention.absorbed_flops(1, *shape, *widths)
     expanded = attention.expanded_flops(1, *shape, *widths)
-    dearer = expanded / absorbed
-    flashmla = measured("flashmla")
-    flashmla_share = (flashmla / H100.peak("bf16")).to("%")
-    cache = transformer.kv_cache_per_token(MIXTURE)
-    dense_cache = transformer.kv_cache_per_token(DENSE)
+    dearer = expanded / absorbed | by_hand("275.5 GFLOP / 2.3148 GFLOP")
+    flashmla = measured("flashmla") | by_hand("660 TFLOP/s")
+    flashmla_share = (flashmla / H100.peak("bf16")).to("%") | by_hand("660 / 989")
+    cache = transformer.kv_cache_per_token(MIXTURE) | by_hand("61 * 576 * 2 byte/token")
+    dense_cache = transformer.kv_cache_per_token(DENSE) | by_hand("80 * 2 * 8 * 128 * 2 byte/token")
 
     @classmethod
+    @row_by_hand("1 | 0.0023 TFLOP | 0.28 TFLOP | absorbed")
     def rows(cls) -> Iterator[Row]:
         for count in cls.queries:
             absorbed = attention.absorbed_flops(count, *cls.shape, *cls.widths).to("TFLOP")
@@ -252,12 +276,12 @@ def absorbed(kept: QuantityLike) -> Quantity:
     return work.to("TFLOP")
 
 
-class KeptTokens:
+class KeptTokens(Claims):
     """What a token reads of a long context, by kind of attention."""
 
     long = 131072
     header = ("Model", "Attention", "Read at 8 192", "Read at 131 072", "Growth")
-    chosen = SPARSE.index_topk
+    chosen = SPARSE.index_topk | by_hand("2048", "the model's configuration")
     models = (
         (DENSE, "8 heads share keys"),
         (MIXTURE, "latents"),
@@ -265,16 +289,21 @@ class KeptTokens:
         (HYBRID, "few layers; states in the rest"),
     )
 
-    saved = transformer.cache_read(MIXTURE, long) / transformer.cache_read(SPARSE, long)
+    saved = transformer.cache_read(MIXTURE, long) / transformer.cache_read(SPARSE, long) | by_hand(
+        "131072 * 1152 / (2048 * 1152 + 131072 * 132)"
+    )
     index = (
         attention.index_flops(long, SPARSE.layers, SPARSE.index_heads, SPARSE.index_head_width)
         * quantity("1 token")
-    ).to("TFLOP")
+    ).to("TFLOP") | by_hand("2 * 131072 * 61 * 64 * 128 FLOP")
     full = absorbed(long)
-    sparse = absorbed(chosen)
-    less_work = full / (index + sparse)
+    sparse = absorbed(chosen) | by_hand("61 * 2 * 128 * (2048 * 1088 + 131072) * 1 FLOP")
+    less_work = full / (index + sparse) | by_hand(
+        "61 * 2 * 128 * (131072 * 1088 + 131072) * 1 FLOP / ({index} + {sparse})"
+    )
 
     @classmethod
+    @row_by_hand("Llama 3.1 70B | 8 heads share keys | 2.7 GB | 43 GB | 16")
     def rows(cls) -> Iterator[Row]:
         for model, kind in cls.models:
             states = transformer.state_memory(model) * 2  # read and written
@@ -291,7 +320,7 @@ class KeptTokens:
             )
 
 
-class AttentionQuestions:
+class AttentionQuestions(Claims):
     """The chapter's problems."""
 
     tensor_parallel = 8
@@ -301,9 +330,9 @@ class AttentionQuestions:
     cache = (requests * context * transformer.kv_cache_per_token(DENSE) * quantity("1 token")).to(
         "GB"
     )
-    of_device = (cache / tensor_parallel).to("GB")
-    time = (of_device / B200.memory_bandwidth).to("ms")
-    fp8_time = (time / 2).to("ms")
+    of_device = (cache / tensor_parallel).to("GB") | by_hand("32 * 32768 * 327680 bytes / 8")
+    time = (of_device / B200.memory_bandwidth).to("ms") | by_hand("42.94967 GB / 7.7 TB/s")
+    fp8_time = (time / 2).to("ms") | by_hand("{time} / 2")
 
-    b300_fp8 = _exponentials(B300, "fp8", 64)
-    b300_overlapped = (1 / b300_fp8).to("%")
+    b300_fp8 = _exponentials(B300, "fp8", 64) | by_hand("4500 / (4 * 64 * 10.7)")
+    b300_overlapped = (1 / b300_fp8).to("%") | by_hand("1 / {b300_fp8}")

@@ -18,11 +18,13 @@ from calc import (
 from calc.catalog import engine_sums
 from calc.catalog.machines import Machine
 from calc.core.units import Quantity, quantity
+from calc.derivations.by_hand import by_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.quoting import Row, Rows
 
 
-class GradientExchange:
+class GradientExchange(Claims):
     """Eight GPUs that train one model exchange its gradients at each step, best on a ring."""
 
     parameters = quantity("7B param")
@@ -33,12 +35,14 @@ class GradientExchange:
     latency = constants.latency_nccl_step_nvlink
     measured_bandwidth = constants.bandwidth_ring_busbw_h100
 
-    gradients = training.model_memory(parameters, each)
-    traffic = collectives.all_reduce_traffic(gradients, devices)
-    ring = collectives.ring_all_reduce(gradients, devices, link, latency)
+    gradients = training.model_memory(parameters, each) | by_hand("7e9 * 2 byte")
+    traffic = collectives.all_reduce_traffic(gradients, devices) | by_hand("14/8 * 14 GB")
+    ring = collectives.ring_all_reduce(gradients, devices, link, latency) | by_hand(
+        "24.5 GB / 450 GB/s + 8.4 us"
+    )
     at_measured_bandwidth = collectives.ring_all_reduce(
         gradients, devices, measured_bandwidth, latency
-    )
+    ) | by_hand("24.5 GB / 370 GB/s + 8.4 us")
 
 
 class Exchange(NamedTuple):
@@ -48,10 +52,10 @@ class Exchange(NamedTuple):
     held: tuple[tuple[frozenset[int], ...], ...]  # by device and part: whose parts are summed
 
 
-class RingOfFour:
+class RingOfFour(Claims):
     """A ring all-reduce takes each part round twice: once to sum it, once to hand it out."""
 
-    devices = 4
+    devices = 4 | by_hand("4")
 
     @classmethod
     def steps(cls) -> list[Exchange]:
@@ -69,7 +73,7 @@ class RingOfFour:
         return history
 
 
-class Servers:
+class Servers(Claims):
     """Servers of H100s: what leaves one, and a step of a ring between them as NCCL counts it."""
 
     machine = machines.get("dgx-h100")
@@ -77,7 +81,7 @@ class Servers:
     latency = constants.latency_nccl_step_network
 
 
-class Fitted:
+class Fitted(Claims):
     """One latency and one bandwidth, read off the two ends of a measured curve."""
 
     small = quantity("1 kB")
@@ -93,7 +97,7 @@ class Fitted:
         )
 
 
-class NcclModel:
+class NcclModel(Claims):
     """NCCL's own cost of a short array: a base, and steps; without the base it is half of it."""
 
     base = constants.latency_nccl_base_ring
@@ -101,11 +105,13 @@ class NcclModel:
     step_simple = constants.latency_nccl_step_nvlink_large
     steps = 2 * (GradientExchange.devices - 1)
 
-    start = (base + steps * step).to("µs")
-    measured = Fitted("allreduce-8xh100-dgxc").alpha
+    start = (base + steps * step).to("µs") | by_hand("6.6 µs + 14 * 0.6 µs")
+    measured = Fitted("allreduce-8xh100-dgxc").alpha | by_hand(
+        "16.70 us * power(16.94 / 16.70, log2(1000 / 512))"
+    )
 
 
-class MeasuredAllReduce:
+class MeasuredAllReduce(Claims):
     """Half of a library's bandwidth takes tens of megabytes, and its start tens of microseconds."""
 
     names = (
@@ -118,17 +124,21 @@ class MeasuredAllReduce:
 
     fitted = tuple((name, Fitted(curve)) for name, curve in names)
     alphas = tuple(link.alpha for _, link in fitted if link.curve.span == "domain")
-    least_alpha = min(alphas)
-    most_alpha = max(alphas)
+    least_alpha = min(alphas) | by_hand("16.70 us * power(16.94 / 16.70, log2(1000 / 512))")
+    most_alpha = max(alphas) | by_hand("47.79 us", "8 B200s at 32 KiB, the smallest; Bekman 2026")
     halves = tuple(link.half for _, link in fitted)
-    least_half = min(halves)
-    most_half = max(halves)
-    most_devices = max(link.devices for _, link in fitted)
-    half_by_fit = fitted[2][1].half_by_fit
-    half = fitted[2][1].half
+    least_half = min(halves) | by_hand(
+        "2**24 byte",
+        "8 MI300X: 171.5 GB/s at 2^24 byte, 131.6 at half of it; half of 316.8 "
+        "is 158.4; Azure 2025",
+    )
+    most_half = max(halves) | by_hand("2**28 byte")
+    most_devices = max(link.devices for _, link in fitted) | by_hand("128")
+    half_by_fit = fitted[2][1].half_by_fit | by_hand("8/14 * {least_alpha} * 480.1605 GB/s")
+    half = fitted[2][1].half | by_hand("2**25 byte")
 
 
-class SumsOfEngines:
+class SumsOfEngines(Claims):
     """Engines add up short arrays in a graph, several times as fast as NCCL does in a benchmark."""
 
     machines = tuple(machines.get(key) for key in ("dgx-h200", "dgx-b200"))
@@ -138,8 +148,8 @@ class SumsOfEngines:
     batch = 64
     width = DENSE.width
 
-    largest = sizes[-1]
-    batch_of_64 = (batch * width * quantity("2 byte")).to("MB")
+    largest = sizes[-1] | by_hand("64 MB")
+    batch_of_64 = (batch * width * quantity("2 byte")).to("MB") | by_hand("64 * 8192 * 2 bytes")
 
     @classmethod
     def by_nccl(cls, machine: Machine, size: Quantity) -> Quantity:
@@ -154,6 +164,7 @@ class SumsOfEngines:
         return quantity(kernel.time(size.m_as("byte")), "s").to("µs")
 
     @classmethod
+    @row_by_hand("B200 | 1 MB | 51 µs | 26 µs | 15 µs | 17 µs | 3.4")
     def rows(cls) -> Rows:
         """Each array on each machine, and how much longer NCCL takes than the best engine."""
         return [
@@ -179,27 +190,34 @@ class SumsOfEngines:
         return (cls.by_nccl(machine, size) / cls.best(machine, size)).to("")
 
 
-class SumsOfStep:
+class SumsOfStep(Claims):
     """What a decode step's sums take among the GPUs of a B200 server, by NCCL and by an engine."""
 
-    sums = 2 * DENSE.layers
+    sums = 2 * DENSE.layers | by_hand("2 * 80")
 
     server = SumsOfEngines.machines[1]
     size = SumsOfEngines.batch_of_64
 
     nccl = SumsOfEngines.by_nccl(server, size)
     best = SumsOfEngines.best(server, size)
-    by_nccl = (sums * nccl).to("ms")
-    by_best = (sums * best).to("ms")
+    by_nccl = (sums * nccl).to("ms") | by_hand(
+        "160 * 50.89 us", "160 times 50.89 µs at 2^20 byte; Bekman 2026"
+    )
+    by_best = (sums * best).to("ms") | by_hand("160 * 15.0 µs")
 
 
-class SumsInSwitch:
+class SumsInSwitch(Claims):
     """The same server with sums in its switches and without: an all-reduce gains, others do not."""
 
-    gather = quantity(published.row("h200-16gib-all_gather").measured["busbw"], "GB/s")
-    scatter = quantity(published.row("h200-16gib-reduce_scatter").measured["busbw"], "GB/s")
+    gather = quantity(published.row("h200-16gib-all_gather").measured["busbw"], "GB/s") | by_hand(
+        "361.4 GB/s", "Bekman 2026"
+    )
+    scatter = quantity(
+        published.row("h200-16gib-reduce_scatter").measured["busbw"], "GB/s"
+    ) | by_hand("362.9 GB/s", "Bekman 2026")
 
     @classmethod
+    @row_by_hand("8 B200 | 838 GB/s | 682 GB/s | 1.23")
     def rows(cls) -> Rows:
         """GPUs, the bus bandwidth with NVLS and on a ring, and the gain."""
         pairs: list[tuple[str, float, float]] = [
@@ -220,7 +238,7 @@ class SumsInSwitch:
         ]
 
 
-class FourCollectives:
+class FourCollectives(Claims):
     """All-gather, reduce-scatter and all-to-all send half of what an all-reduce sends.
 
     Sharding weights too costs two all-gathers and a reduce-scatter: half as much again.
@@ -232,7 +250,9 @@ class FourCollectives:
 
     half = collectives.all_gather_traffic(size, devices)
     whole = GradientExchange.traffic
-    sharded = (3 * half / whole).to("")
+    sharded = (3 * half / whole).to("") | by_hand(
+        "3 / 2", "three halves over two; Rajbhandari et al. 2020, section 7"
+    )
     rows = (
         (
             "All-gather",
@@ -253,56 +273,64 @@ class FourCollectives:
             half,
             collectives.all_to_all(size, devices, *link),
         ),
+    ) | row_by_hand(
+        "All-gather | a part → every part | = 7/8 * 14 GB | = 7/8 * 14 GB / 450 GB/s + 3.5 us"
     )
 
 
-class TwoNetworks:
+class TwoNetworks(Claims):
     """A server sends by a port for each GPU: summing inside first saves rounds, and not bytes."""
 
     machine = Servers.machine
     size = GradientExchange.gradients
     per_node = machine.domain
     nodes = 8
-    port = Servers.port
+    port = Servers.port | by_hand("400 Gbit/s")
 
-    devices = per_node * nodes
-    leaving = (per_node * port).to("GB/s")
-    link_ratio = (GradientExchange.link / port).to("")
+    devices = per_node * nodes | by_hand("8 * 8")
+    leaving = (per_node * port).to("GB/s") | by_hand("400 GB/s")
+    link_ratio = (GradientExchange.link / port).to("") | by_hand("450 / 50")
     rings = collectives.all_ports_all_reduce(
         size, per_node, nodes, GradientExchange.link, port, Servers.latency
-    )
+    ) | by_hand("126 * (2.7 µs + 14 GB/64/400 GB/s)")
     latencies = GradientExchange.latency, Servers.latency  # in a server and between them
     time = collectives.chunked_hierarchical_all_reduce(
         size, per_node, nodes, GradientExchange.link, port, *latencies
-    )
-    rounds = 2 * (devices - 1)
-    fewer_rounds = 2 * (per_node - 1) + 2 * (nodes - 1)
+    ) | by_hand("14/8 * 1.75 GB / 50 GB/s + 37.8 us")
+    rounds = 2 * (devices - 1) | by_hand("2 * 63")
+    fewer_rounds = 2 * (per_node - 1) + 2 * (nodes - 1) | by_hand("2 * 7 + 2 * 7")
     found = communication.time("all_reduce", size, devices, machine)
-    expected = found.expected.to("ms")  # type: ignore[union-attr]
-    measured_devices = found.measured[0].devices
-    reached = collectives.bus_bandwidth(size, expected, devices).to("GB/s")
-    reached_share = (reached / leaving).to("%")
+    expected = found.expected.to("ms") | by_hand("14e9 / 2**33 * 52.754 ms")  # type: ignore[union-attr]
+    measured_devices = found.measured[0].devices | by_hand("64")
+    reached = collectives.bus_bandwidth(size, expected, devices).to("GB/s") | by_hand(
+        "126/64 * 2**33 byte / 52.754 ms"
+    )
+    reached_share = (reached / leaving).to("%") | by_hand("320.5716 / 400")
 
 
-class Overlap:
+class Overlap(Claims):
     """A step takes at least its longer part and at most the sum of both."""
 
     parameters = GradientExchange.parameters
     tokens = quantity("8192 token")
     utilization = 0.4
-    backward = 1 - constants.work_inference / constants.work_training
+    backward = 1 - constants.work_inference / constants.work_training | by_hand("4 / 6")
 
     peak = GradientExchange.h100.peak("bf16")
     compute = training.training_time(parameters, tokens, 1, peak, utilization).to("ms")
     communication = TwoNetworks.expected
-    efficiency = collectives.scaling_efficiency(compute, communication, 0).to("%")
-    break_even = (tokens * (communication / (backward * compute))).to("token")
+    efficiency = collectives.scaling_efficiency(compute, communication, 0).to("%") | by_hand(
+        "869.727 / 955.7062"
+    )
+    break_even = (tokens * (communication / (backward * compute))).to("token") | by_hand(
+        "(8192 * {TwoNetworks.expected} / (2/3 * {LastDoubling.arithmetic})) token"
+    )
 
 
-class Thresholds:
+class Thresholds(Claims):
     """Tokens that hide an exchange: a device's FLOP/s over its bandwidth, and a mixture's share."""
 
-    devices = TwoNetworks.devices
+    devices = TwoNetworks.devices | by_hand("8 * 8")
     utilization = Overlap.utilization
     size = GradientExchange.gradients
     slices = 8
@@ -321,24 +349,27 @@ class Thresholds:
         return machine.device.name, rate.to("TFLOP/s"), busbw, dense, mixture, sums
 
     @classmethod
+    @row_by_hand(
+        "NVIDIA B200 SXM, in HGX B200 | 900 TFLOP/s | 330 GB/s | 2700 tokens | 48 000 tokens | 16%"
+    )
     def rows(cls) -> Rows:
         """Servers of two generations, and a rack."""
         return [cls.row(machines.get(key)) for key in ("dgx-h200", "dgx-b200", "gb200-nvl72")]
 
 
-class BenchmarkLine:
+class BenchmarkLine(Claims):
     """What an algbw says about the links depends on the collective."""
 
     size = quantity("1 GB")
     time = quantity("5 ms")
     devices = 8
 
-    bus = collectives.bus_bandwidth(size, time, devices)
-    bus_of_gather = bus / 2
-    share = (bus / GradientExchange.link).to("%")
+    bus = collectives.bus_bandwidth(size, time, devices) | by_hand("(14/8 * 200) GB/s")
+    bus_of_gather = bus / 2 | by_hand("(7/8 * 200) GB/s")
+    share = (bus / GradientExchange.link).to("%") | by_hand("350 / 450")
 
 
-class FasterStep:
+class FasterStep(Claims):
     """Problem 2: hiding the exchange beats paying for a wider network."""
 
     tokens = quantity("2048 token")
@@ -347,24 +378,31 @@ class FasterStep:
         Overlap.parameters, tokens, 1, Overlap.peak, Overlap.utilization
     ).to("ms")
     communication = TwoNetworks.expected
-    efficiency = collectives.scaling_efficiency(compute, communication, 0).to("%")
+    efficiency = collectives.scaling_efficiency(compute, communication, 0).to("%") | by_hand(
+        "217.4317 / 303.4109"
+    )
     servers = TwoNetworks.size, TwoNetworks.per_node, TwoNetworks.nodes
     wider_floor = collectives.chunked_hierarchical_all_reduce(
         *servers, GradientExchange.link, 2 * TwoNetworks.port, *TwoNetworks.latencies
     )
     wider = communication * (wider_floor / TwoNetworks.time)
-    efficiency_wider = collectives.scaling_efficiency(compute, wider, 0).to("%")
+    efficiency_wider = collectives.scaling_efficiency(compute, wider, 0).to("%") | by_hand(
+        "6 * 7e9 * 2048 / 395.6e12 * 1 s / (6 * 7e9 * 2048 / 395.6e12 * 1 s + "
+        "{TwoNetworks.expected} * {GradientExchange.ring} / {TwoNetworks.time})"
+    )
     efficiency_hidden = collectives.scaling_efficiency(
         compute, communication, 1, Overlap.backward
-    ).to("%")
+    ).to("%") | by_hand("217.4317 / (217.4317 + most(0, 85.97923 - 2/3 * 217.4317))")
 
 
-class OnePort:
+class OnePort(Claims):
     """A plan that forgets seven ports of eight asks for eight times the tokens."""
 
     planned = collectives.ring_all_reduce(
         TwoNetworks.size, TwoNetworks.devices, TwoNetworks.port, Servers.latency
+    ) | by_hand("126/64 * 280 ms + 126 * 2.7 us")
+    planned_tokens = (Overlap.tokens * (planned / Overlap.compute)).to("token") | by_hand(
+        "(8192 * 551.5902 / 869.727) token"
     )
-    planned_tokens = (Overlap.tokens * (planned / Overlap.compute)).to("token")
-    ratio = (planned / TwoNetworks.rings).to("")
-    idle = TwoNetworks.per_node - 1
+    ratio = (planned / TwoNetworks.rings).to("") | by_hand("551.5902 / 69.24645")
+    idle = TwoNetworks.per_node - 1 | by_hand("8 - 1")

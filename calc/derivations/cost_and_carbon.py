@@ -20,8 +20,11 @@ from calc import (
     transformer,
 )
 from calc.core.units import Quantity, QuantityLike
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.examples import CHAT, DENSE
 from calc.derivations.quoting import Row, Rows, show
+from calc.derivations.traces import whole
 from calc.planning import Plan, plan
 from calc.planning.expectation import Expectation
 from calc.published import closed_loops
@@ -34,29 +37,37 @@ def _year(fact: Quantity) -> int:
     return fact.provenance.year
 
 
-class RunPrice:
+class RunPrice(Claims):
     """A run costs its device-hours, and electricity is a small part of that."""
 
     hours = quantity("2.788e6 h")
     rent = constants.price_h800
-    rent_today = constants.price_h100
-    rent_b200 = constants.price_b200
+    rent_today = constants.price_h100 | by_hand("2.95 USD/h")
+    rent_b200 = constants.price_b200 | by_hand("6 USD/h")
     electricity = constants.price_electricity_us_industry
     pue = constants.pue_average
     server = constants.power_dgx_h100
     gpus = 8
 
-    rent_year = str(_year(rent))
-    rent_today_year = str(_year(rent_today))
-    electricity_year = str(_year(electricity) - 1)  # the year that its source looks back on
-    price = cost.run_cost(1, hours, rent)
-    power = (server / gpus).to("kW")  # of a GPU with its part of the server
-    over_board = (power / hardware.get("h100").tdp).to("")
-    powered = cost.price_of_ownership("0 USD", "1 year", power, electricity).to("USD/h")
-    share = (powered / rent).to("%")
+    rent_year = str(_year(rent)) | no_hand("2024", "DeepSeek-V3's report is of December 2024")
+    rent_today_year = str(_year(rent_today)) | no_hand("2026", "the survey's date")
+    electricity_year = str(_year(electricity) - 1) | no_hand(
+        "2023", "the table that the agency published in March 2024"
+    )  # the year that its source looks back on
+    price = cost.run_cost(1, hours, rent) | by_hand(
+        "2.788e6 h * 2 USD/h", "2.788 million hours times 2; 5.576M in DeepSeek-AI 2024"
+    )
+    power = (server / gpus).to("kW") | by_hand(
+        "10.2 kW / 8"
+    )  # of a GPU with its part of the server
+    over_board = (power / hardware.get("h100").tdp).to("") | by_hand("10.2 / 5.6")
+    powered = cost.price_of_ownership("0 USD", "1 year", power, electricity).to("USD/h") | by_hand(
+        "1.275 * 1.58 * 0.0806 USD/h"
+    )
+    share = (powered / rent).to("%") | by_hand("0.1623687 / 2")
 
 
-class TokenPrice:
+class TokenPrice(Claims):
     """The same GPU writes a token for 24 times less once it writes for as many as it holds."""
 
     model = models.get("llama-3-8b")
@@ -70,22 +81,34 @@ class TokenPrice:
     together = inference.decode(model, device, context, most)
     reading = inference.prefill(model, device, context)
 
-    price_alone = cost.cost_per_token(1, rent, alone.throughput).to("USD/Mtoken")
-    price_together = cost.cost_per_token(1, rent, together.throughput).to("USD/Mtoken")
-    cheaper = (price_alone / price_together).to("")
+    price_alone = cost.cost_per_token(1, rent, alone.throughput).to("USD/Mtoken") | by_hand(
+        "(2 * 7504658432 + 4096 * 131072) * 1 byte / 3.35 TB/s * 2 USD/h / 1 token"
+    )
+    price_together = cost.cost_per_token(1, rent, together.throughput).to("USD/Mtoken") | by_hand(
+        "(2 * 7504658432 + 130 * 4096 * 131072) * 1 byte / 3.35 TB/s * 2 USD/h / 130 token"
+    )
+    cheaper = (price_alone / price_together).to("") | by_hand("130 * 15.54619 / 84.80252")
     time_alone = alone.lower.to("ms")
-    slower = (together.lower / alone.lower).to("")
+    slower = (together.lower / alone.lower).to("") | by_hand("84.80252 / 15.54619")
     # A prefill's throughput counts answers; its tokens are those that it reads.
     rate_read = serving.tokens_per_second(context, reading.lower)
-    price_read = cost.cost_per_token(1, rent, rate_read).to("USD/Mtoken")
-    apart = (price_together / price_read).to("")
+    price_read = cost.cost_per_token(1, rent, rate_read).to("USD/Mtoken") | by_hand(
+        "(4096 * (2 * (7504658432 - 128256 * 4096) + 4 * 2048.5 * 32 * 32 * "
+        "128) + 2 * 128256 * 4096) * 1 FLOP / 989 TFLOP/s * 2 USD/h / 4096 "
+        "token"
+    )
+    apart = (price_together / price_read).to("") | by_hand("0.1081803 / 0.0084445")
     # However large the batch, each token waits for its own cache.
     cache = transformer.kv_cache_per_token(model) * quantity("4096 token")
-    cache_read = (cache / device.memory_bandwidth).to("ms")
-    floor = cost.cost_per_token(1, rent, serving.tokens_per_second(1, cache_read)).to("USD/Mtoken")
-    cache_share = (floor / price_together).to("%")
+    cache_read = (cache / device.memory_bandwidth).to("ms") | by_hand("(4096 * 131072 / 3.35e9) ms")
+    floor = cost.cost_per_token(1, rent, serving.tokens_per_second(1, cache_read)).to(
+        "USD/Mtoken"
+    ) | by_hand("4096 * 131072 byte / 3.35 TB/s * 2 USD/h / 1 token")
+    cache_share = (floor / price_together).to("%") | by_hand("0.0890333 / 0.1081803")
     # A memory that is full of weights and caches is read once for each token.
-    whole_memory = (device.memory_capacity / device.memory_bandwidth).to("ms")
+    whole_memory = (device.memory_capacity / device.memory_bandwidth).to("ms") | by_hand(
+        "(80 * 2**30 / 3.35e9) ms"
+    )
 
     @classmethod
     def price(cls, context: int, sequences: QuantityLike) -> tuple[Quantity, Quantity]:
@@ -94,7 +117,7 @@ class TokenPrice:
         return cost.cost_per_token(1, cls.rent, step.throughput).to("USD/Mtoken"), step.lower
 
 
-class JoulesOf:
+class JoulesOf(Claims):
     """Energies of one bit from memory and of one operation, none of them an H100's own."""
 
     board = hardware.get("h100").tdp
@@ -104,8 +127,11 @@ class JoulesOf:
     # From a cell of the memory to an arithmetic unit, all told.
     way = (
         constants.energy_a100_hbm_bit + constants.energy_a100_l2_bit + constants.energy_a100_l1_bit
+        | by_hand("(13.11 + 4.71 + 1.59) pJ/bit")
     )
-    operation = ((constants.energy_7nm_bf16_multiply + add) / quantity("2 FLOP")).to("pJ/FLOP")
+    operation = ((constants.energy_7nm_bf16_multiply + add) / quantity("2 FLOP")).to(
+        "pJ/FLOP"
+    ) | by_hand("((0.21 + 0.38) / 2) pJ/FLOP")
 
 
 @dataclass(frozen=True)
@@ -142,24 +168,32 @@ def joules(step: Step, tokens: Quantity | float) -> Joules:
     )
 
 
-class TokenJoules:
+class TokenJoules(Claims):
     """A token alone costs 24 times the joules of one in company; arithmetic is next to nothing."""
 
     alone = joules(TokenPrice.alone, 1)
     together = joules(TokenPrice.together, TokenPrice.most)
     read = joules(TokenPrice.reading, TokenPrice.context)
-    of_alone = alone.total
-    of_together = together.total
-    floor_alone = alone.floor
-    over_floor_alone = (alone.total / alone.floor).to("")
-    arithmetic_read = (read.arithmetic / read.total).to("%")
-    moved_alone = ((alone.memory + alone.way) / alone.total).to("%")
+    of_alone = alone.total | by_hand(
+        "700 W * (2 * 7504658432 + 4096 * 131072) * 1 byte / 3.35 TB/s / 1 token"
+    )
+    of_together = together.total | by_hand(
+        "700 W * (2 * 7504658432 + 130 * 4096 * 131072) * 1 byte / 3.35 TB/s / 130 token"
+    )
+    floor_alone = alone.floor | by_hand(
+        "(15.54619e9 * 8 * 3.97e-12 + 17.15680e9 * 0.295e-12) J/token"
+    )
+    over_floor_alone = (alone.total / alone.floor).to("") | by_hand("3.248457 / 0.4988082")
+    arithmetic_read = (read.arithmetic / read.total).to("%") | by_hand("989e12 * 0.295e-12 / 700")
+    moved_alone = ((alone.memory + alone.way) / alone.total).to("%") | by_hand("520.188 / 700")
     # At the meter: with the rest of the server, and cooling.
     token = quantity("1 token")
-    at_the_meter = cost.facility_energy(of_together * token * RunPrice.over_board) / token
+    at_the_meter = cost.facility_energy(
+        of_together * token * RunPrice.over_board
+    ) / token | by_hand("(0.1363072 * 10.2 / 5.6 * 1.58) J/token")
 
 
-class CarbonAccounts:
+class CarbonAccounts(Claims):
     """With its authors' factors the equation gives what is reported; with averages it does not."""
 
     keys = ("bloom-176b", "llama-2-70b", "llama-3-1-405b")
@@ -172,11 +206,14 @@ class CarbonAccounts:
     bloom_beside = quantity("14.6 t")
     bloom_making = quantity("11.2 t")
 
-    bloom_whole = bloom.carbon + bloom_beside + bloom_making
-    bloom_times = (bloom_whole / bloom.carbon).to("")
-    grid_ratio = (world / france).to("")
+    bloom_whole = bloom.carbon + bloom_beside + bloom_making | by_hand(
+        "(24.69 + 14.6 + 11.2) t", "50.5 in Luccioni et al. 2023"
+    )
+    bloom_times = (bloom_whole / bloom.carbon).to("") | by_hand("50.49 / 24.69")
+    grid_ratio = (world / france).to("") | by_hand("436 / 57")
 
     @classmethod
+    @row_by_hand("Llama 2 70B | 0.6881 | 1.1 | 385 | 291.4 | 291.4 | 1.000 | 1.63")
     def row(cls, key: str) -> Row:
         """A run's tonnes by its own factors, as reported, and by the averages of the world."""
         run = runs.get(key)
@@ -196,7 +233,7 @@ class CarbonAccounts:
         )
 
 
-class RentOrBuy:
+class RentOrBuy(Claims):
     """Owning pays above the share of hours at which its price is the rent."""
 
     purchase = quantity("40000 USD")
@@ -207,15 +244,19 @@ class RentOrBuy:
     rent = constants.price_h800
     electricity = constants.price_electricity_us_industry
 
-    price = cost.price_of_ownership(purchase, lifetime, RunPrice.power, electricity).to("USD/h")
-    utilization = cost.break_even_utilization(price, rent).to("%")
+    price = cost.price_of_ownership(purchase, lifetime, RunPrice.power, electricity).to(
+        "USD/h"
+    ) | by_hand("10000 USD / 8766 h + {RunPrice.powered}")
+    utilization = cost.break_even_utilization(price, rent).to("%") | by_hand("1.30314 / 2")
     # What the equation leaves out: half of the purchase is tied up on average, and space is rented.
     interest = quantity("8 %/year")
     space = quantity("1800 USD/(kW·year)")
     tied = (purchase / 2 * interest).to("USD/h")
     housed = (RunPrice.power * space).to("USD/h")
-    price_all = price + tied + housed
-    utilization_all = cost.break_even_utilization(price_all, rent).to("%")
+    price_all = price + tied + housed | by_hand(
+        "{price} + 1600 USD / 8766 h + 1.275 * 1800 USD / 8766 h"
+    )
+    utilization_all = cost.break_even_utilization(price_all, rent).to("%") | by_hand("1.7475 / 2")
     price_short = cost.price_of_ownership(purchase, short, RunPrice.power, electricity)
 
 
@@ -245,10 +286,10 @@ class Paced:
         return (of_a_token * quantity(closed_loops.mean_lengths(self.row)[1], "token")).to("W*h")
 
 
-class Interactivity:
+class Interactivity(Claims):
     """A faster token costs more, and which device is the cheapest depends on the pace."""
 
-    tokens = CHAT.prompt
+    tokens = CHAT.prompt | by_hand("1024")
     paces = (20, 50, 100)
     cases = (
         ("H200, FP8", "dgx-h200", "fp8", constants.price_h200),
@@ -274,6 +315,7 @@ class Interactivity:
         return min(paced, key=lambda loop: loop.price.m, default=None)
 
     @classmethod
+    @row_by_hand("H200, FP8 | ≈ 3.5 USD/h | 0.36 USD/Mtoken | 0.6 USD/Mtoken | 2.2 USD/Mtoken")
     def rows(cls) -> Rows:
         """Price at each pace, by device and format."""
         return [
@@ -289,7 +331,7 @@ class Interactivity:
         ]
 
 
-class EnergyOfAnAnswer:
+class EnergyOfAnAnswer(Claims):
     """Counted at full power, an answer of a 70B takes about what Google counts for a prompt."""
 
     google = quantity("0.24 W*h")
@@ -301,14 +343,14 @@ class EnergyOfAnAnswer:
 
     loop = Interactivity.cheapest("dgx-h200", "fp8", constants.price_h200, pace)
     assert loop is not None
-    clients = loop.row["clients"]
-    devices = loop.row["tensor"]
-    written = closed_loops.mean_lengths(loop.row)[1]
-    servers = loop.energy
-    at_the_meter = cost.facility_energy(servers).to("W*h")
+    clients = loop.row["clients"] | by_hand("64", "of the row in closed_loops.csv")
+    devices = loop.row["tensor"] | by_hand("2", "of the row in closed_loops.csv")
+    written = closed_loops.mean_lengths(loop.row)[1] | by_hand("0.9 * 1024")
+    servers = loop.energy | by_hand("2 * 1275 W * (0.8106 s + 920.6 * 0.018992 s) / 64")
+    at_the_meter = cost.facility_energy(servers).to("W*h") | by_hand("1.58 * {servers}")
 
 
-class PriceOfARequest:
+class PriceOfARequest(Claims):
     """Problem 3: a prompt ten times as long as its answer costs as much."""
 
     prompt = 3000
@@ -324,13 +366,21 @@ class PriceOfARequest:
     reading = inference.prefill(model, device, prompt)
     of_prompt = (cost.run_cost(1, reading.lower, TokenPrice.rent) * requests).to("USD")
     of_answer = (price_written * quantity(answer, "token") * requests).to("USD")
-    together = of_prompt + of_answer
-    prompt_share = (of_prompt / together).to("%")
-    tokens_ratio = prompt // answer
-    price_ratio = (of_prompt / prompt / (of_answer / answer)).to("%")
+    together = of_prompt + of_answer | by_hand(
+        "1e6 * ((3000 * (2 * 6979321856 + 4 * 1500.5 * 131072) + 2 * 128256 * "
+        "4096) * 1 FLOP / 989 TFLOP/s + 300 / 161 * (2 * 7504658432 + 161 * "
+        "3150 * 131072) * 1 byte / 3.35 TB/s) * 2 USD/h"
+    )
+    prompt_share = (of_prompt / together).to("%") | by_hand("24.84949 / 50.02871")
+    tokens_ratio = prompt // answer | by_hand("3000 / 300")
+    price_ratio = (of_prompt / prompt / (of_answer / answer)).to("%") | by_hand(
+        "(3000 * (2 * 6979321856 + 4 * 1500.5 * 131072) + 2 * 128256 * 4096) / "
+        "989e12 / 3000 / ((2 * 7504658432 + 161 * 3150 * 131072) / 3.35e12 / "
+        "161)"
+    )
 
 
-class BaseLoad:
+class BaseLoad(Claims):
     """Problem 5: buy what is always wanted, rent what is wanted by day."""
 
     by_day = 60
@@ -339,16 +389,20 @@ class BaseLoad:
     night = quantity("14 h")
 
     wanted = by_day * day + by_night * night
-    utilization = (wanted / (by_day * quantity("24 h"))).to("%")
-    all_rented = cost.run_cost(1, wanted, RentOrBuy.rent)
-    all_owned = cost.run_cost(by_day, "24 h", RentOrBuy.price)
+    utilization = (wanted / (by_day * quantity("24 h"))).to("%") | by_hand(
+        "(60 * 10 + 15 * 14) / 1440"
+    )
+    all_rented = cost.run_cost(1, wanted, RentOrBuy.rent) | by_hand("810 * 2 USD")
+    all_owned = cost.run_cost(by_day, "24 h", RentOrBuy.price) | by_hand("1440 * 1.30314 USD")
     peak_rented = cost.run_cost(by_day - by_night, day, RentOrBuy.rent)
-    mixed = cost.run_cost(by_night, "24 h", RentOrBuy.price) + peak_rented
-    saved = (1 - mixed / all_rented).to("%")
-    peak_share = (day / quantity("24 h")).to("%")
+    mixed = cost.run_cost(by_night, "24 h", RentOrBuy.price) + peak_rented | by_hand(
+        "360 h * {RentOrBuy.price} + 450 h * 2 USD/h"
+    )
+    saved = (1 - mixed / all_rented).to("%") | by_hand("1 - 1369.13 / 1620")
+    peak_share = (day / quantity("24 h")).to("%") | by_hand("10 / 24")
 
 
-class OneCall:
+class OneCall(Claims):
     """A plan on half of a server: what published rates bound, and what measured ones expect."""
 
     model = models.get("llama-3-70b")
@@ -375,6 +429,7 @@ class OneCall:
         )
 
     @classmethod
+    @row_by_hand("TPOT | 11.2 ms | 12.6 ms | 18.7 ms | memory bandwidth")
     def rows(cls) -> Rows:
         """The answers of the plan, each with its bounds, what is expected and what binds."""
         plan = cls.plan(devices=cls.some)
@@ -405,20 +460,22 @@ class OneCall:
         return expectation
 
 
-class PartsOfAToken:
+class PartsOfAToken(Claims):
     """Half of a token is GEMMs; messages and the program itself are most of the rest."""
 
     writing = OneCall.expected(OneCall.some).passes["each token"]
     no_overlap = OneCall.plan(devices=OneCall.some).time_per_token.upper
-    over_no_overlap = (writing.total / no_overlap).to("")
+    over_no_overlap = (writing.total / no_overlap).to("") | no_hand(
+        "1.487704", "plain arithmetic, on times that the library expects"
+    )
 
 
-class FewestDevices:
+class FewestDevices(Claims):
     """Problem 6: the fewest devices that hold a model have the least room for requests."""
 
-    limit = quantity("40 ms")
-    h100_price = quantity("2 USD/h")
-    h200_price = quantity("3 USD/h")
+    limit = quantity("40 ms") | by_hand("40 ms")
+    h100_price = quantity("2 USD/h") | by_hand("2 USD/h")
+    h200_price = quantity("3 USD/h") | by_hand("3 USD/h")
     asked: ClassVar[dict[str, Any]] = {"prompt": 1000, "generated": 200, "software": "vllm"}
     prices: ClassVar[dict[str, Quantity]] = {"dgx-h100": h100_price, "dgx-h200": h200_price}
     pairs = compare("llama-3-70b", list(prices), tpot=limit, price=prices, devices=2, **asked)
@@ -427,10 +484,24 @@ class FewestDevices:
     of_best: ClassVar[dict[str, Any]] = {row["machine"]: row for row in found.rows()}
     h100, h200 = of_best["dgx-h100"], of_best["dgx-h200"]
 
-    pair_cost = of_two["dgx-h100"]["expected"]["cost_per_token"]
-    h200_pair_cost = of_two["dgx-h200"]["expected"]["cost_per_token"]
-    pair_requests = int(of_two["dgx-h100"]["batch"].magnitude)
-    devices = int(h100["devices"].magnitude)
-    requests = int(h100["batch"].magnitude)
-    cost = h100["expected"]["cost_per_token"]
-    pays = (h200_price * cost / h200["expected"]["cost_per_token"]).to("USD/h")
+    pair_cost = of_two["dgx-h100"]["expected"]["cost_per_token"] | no_hand(
+        "3.380995 USD/Mtoken", "plain arithmetic, on times that the library expects"
+    )
+    h200_pair_cost = of_two["dgx-h200"]["expected"]["cost_per_token"] | no_hand(
+        "1.288641 USD/Mtoken", "plain arithmetic, on times that the library expects"
+    )
+    pair_requests = whole(of_two["dgx-h100"]["batch"].magnitude) | no_hand(
+        "11", "counted in the memory that an engine leaves, of which its own rule is a part"
+    )
+    devices = whole(h100["devices"].magnitude) | no_hand(
+        "4", "chosen as the cheapest of four plans that the library expects"
+    )
+    requests = whole(h100["batch"].magnitude) | no_hand(
+        "254", "the last batch for which a step that the library expects keeps the limit"
+    )
+    cost = h100["expected"]["cost_per_token"] | no_hand(
+        "1.021759 USD/Mtoken", "plain arithmetic, on times that the library expects"
+    )
+    pays = (h200_price * cost / h200["expected"]["cost_per_token"]).to("USD/h") | by_hand(
+        "(3 * 1.021759 / 1.288641) USD/h"
+    )

@@ -25,7 +25,10 @@ from calc.catalog.machines import Machine
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.derivations import examples
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.quoting import DASH, Quoted, Row, Rows, show
+from calc.derivations.traces import number, whole
 from calc.published import closed_loops, comparing, conditions
 from calc.steps import curves, kernels
 from calc.steps.job import Formats, Job, Layout, Tokens
@@ -42,7 +45,7 @@ NAMES = {
 
 def rounded(value: Quantity | float | None, digits: int = 2) -> Quoted:
     """What is no surer than that; a dash where it is not known."""
-    return Quoted(DASH if value is None else str(show(value, digits=digits)))
+    return Quoted(DASH) if value is None else show(value, digits=digits)
 
 
 def summed(size: Quantity, devices: int, machine: Machine) -> Quantity | None:
@@ -59,18 +62,22 @@ def span(values: Iterable[float]) -> Quoted:
     return Quoted(f"{show(ends[0], digits=2)}–{show(ends[-1], digits=2)}")
 
 
-class HowFarOff:
+class HowFarOff(Claims):
     """Where 80 % of published rows lie that are like what the tables expect."""
 
     _serving = intervals.of("serving", "vllm", mixture=False)
-    serving_rows = _serving.rows
-    shorter = quantity(100 * (1 - _serving.low), "%")
-    longer = quantity(100 * (_serving.high - 1), "%")
-    inside = quantity(100 * curves.off_of_libraries("domain"), "%")
-    across = quantity(100 * curves.off_of_libraries("across"), "%")
+    serving_rows = _serving.rows | by_hand("353", "intervals.csv, serving of dense models by vLLM")
+    shorter = quantity(100 * (1 - _serving.low), "%") | by_hand("1 - 0.429")
+    longer = quantity(100 * (_serving.high - 1), "%") | by_hand("1.187 - 1")
+    inside = quantity(100 * curves.off_of_libraries("domain"), "%") | no_hand(
+        "10.68254 %", "the error that four of five curves keep"
+    )
+    across = quantity(100 * curves.off_of_libraries("across"), "%") | no_hand(
+        "21.4436 %", "the error that four of five curves keep"
+    )
 
 
-class TokensThatHide:
+class TokensThatHide(Claims):
     """How many tokens a device needs in a step before its messages hide behind its arithmetic."""
 
     large = quantity("1 GB")  # of a bucket: beyond it a collective is no faster
@@ -80,7 +87,9 @@ class TokensThatHide:
     backward = quantity("4 FLOP/(param·token)")
     dense, mixture = examples.DENSE, examples.MIXTURE
 
-    total_per_active = (mixture.parameters / mixture.active_parameters).to("")
+    total_per_active = (mixture.parameters / mixture.active_parameters).to("") | by_hand(
+        "671.03e9 / 37.55e9"
+    )
     layer = mixture.active_parameters / mixture.layers
 
     @classmethod
@@ -108,6 +117,7 @@ class TokensThatHide:
         return share
 
     @classmethod
+    @row_by_hand("DGX H200 | 1500 tokens | 2600 tokens | 46 000 tokens | 25 / 3 | 0.44 / 4 | 3200")
     def rows(cls) -> Rows:
         """Machine; DP or FSDP inside and across, and of a mixture; limits of TP, EP and CP."""
         lines: list[Row] = []
@@ -115,7 +125,7 @@ class TokensThatHide:
             across = machine.ports if machine.publishes("ports") else None
             outside = cls.tokens(machine, cls.devices)
             links = (machine.bandwidth, across)
-            slices = (str(int(cls.slices(machine, link))) if link else DASH for link in links)
+            slices = (str(whole(cls.slices(machine, link))) if link else DASH for link in links)
             exchanges = (str(rounded(link and cls.exchange(machine, link))) for link in links)
             lines.append(
                 (
@@ -138,7 +148,7 @@ class TokensThatHide:
         return 2 * context_parallelism.ring_block(rate, bandwidth, share)
 
 
-class PublishedCuts:
+class PublishedCuts(Claims):
     """How published training runs are cut, and what they reach."""
 
     devices = ("h100", "b200", "b300", "gb200", "gb300")
@@ -164,6 +174,7 @@ class PublishedCuts:
         return Quoted(f"{'–'.join(ends)}%")
 
     @classmethod
+    @row_by_hand("mixture | B300, FP8 | 12 | 12 of 12 | 1 / 4 / 8 | 16–22%")
     def rows(cls) -> Rows:
         """Device and kind; rows; how many have TP 1; usual degrees; share of the bound."""
         lines: list[Row] = []
@@ -177,7 +188,7 @@ class PublishedCuts:
                     degrees = [
                         [cuts.get(name, 1) for cuts in stated] for name in ("TP", "PP", "EP")
                     ]
-                    usual = (str(int(median(cut))) for cut in degrees if cut)
+                    usual = (str(whole(median(cut))) for cut in degrees if cut)
                     lines.append(
                         (
                             "mixture" if mixture else "dense",
@@ -191,7 +202,7 @@ class PublishedCuts:
         return lines
 
 
-class PrecisionByBatch:
+class PrecisionByBatch(Claims):
     """What fewer bits gain in decode, by batch and device."""
 
     model = examples.DENSE
@@ -228,6 +239,7 @@ class PrecisionByBatch:
         return expected.time_per_token
 
     @classmethod
+    @row_by_hand("DGX H200 | INT4 weights | 41 | 1.7 | 1.1 | 0.97 | 0.86")
     def rows(cls) -> Rows:
         """Machine, format, rows up to which weights bind, and the gain over BF16 by batch."""
         lines: list[Row] = []
@@ -284,7 +296,7 @@ def served() -> list[tuple[published.Row, float]]:
             continue
         _, answer = closed_loops.mean_lengths(row)
         whole = row.measured["ttft"] + answer * row.measured["tpot"]
-        loops.append((row, float(row["clients"] * answer / whole / devices)))
+        loops.append((row, number(row["clients"] * answer / whole / devices)))
     return loops
 
 
@@ -316,10 +328,11 @@ def measured_row(machine: str, model: str, what: str, values: list[float]) -> Ro
     return NAMES[machine], name, what, rounded(median(values)), span(values), len(values)
 
 
-class MeasuredFormats:
+class MeasuredFormats(Claims):
     """What fewer bits were measured to gain."""
 
     @staticmethod
+    @row_by_hand("DGX B200 | DeepSeek-V3 | NVFP4 over FP8 | 1.3 | 0.69–1.8 | 41")
     def rows() -> Rows:
         """Training, then serving."""
         trained: list[Row] = [
@@ -342,12 +355,13 @@ class MeasuredFormats:
         return [*trained, *written]
 
 
-class MeasuredSoftware:
+class MeasuredSoftware(Claims):
     """How far engines were apart, alike in all else."""
 
     pairs = (("tensorrt-llm", "vllm"), ("sglang", "vllm"), ("sglang", "tensorrt-llm"))
 
     @classmethod
+    @row_by_hand("DGX B200 | gpt-oss-120b | vLLM over TensorRT-LLM | 0.87 | 0.68–1.1 | 64")
     def rows(cls) -> Rows:
         """Machine, model, which over which, and the ratios."""
         return [
@@ -363,10 +377,15 @@ class MeasuredSoftware:
         ]
 
 
-class MeasuredPools:
+class MeasuredPools(Claims):
     """Servers apart over servers that do all, each at its best, by the limit on a token."""
 
-    limits = (quantity("20 ms"), quantity("30 ms"), quantity("50 ms"), quantity("100 ms"))
+    limits = (
+        quantity("20 ms"),
+        quantity("30 ms"),
+        quantity("50 ms"),
+        quantity("100 ms"),
+    ) | row_by_hand("DGX B200 | DeepSeek-V3, NVFP4 | 1024 + 1024 | 0.5 | 1.6 | 2.6 | 2.6")
 
     @classmethod
     def best(cls, limit: float) -> dict[tuple[str, ...], dict[str, float]]:
@@ -396,7 +415,7 @@ class MeasuredPools:
         return lines
 
 
-class CachesOrWeights:
+class CachesOrWeights(Claims):
     """From how many tokens in flight caches outweigh weights, and what shorter caches gain."""
 
     models = (
@@ -418,6 +437,7 @@ class CachesOrWeights:
             yield model.name, weights, token, share * weights / token, weights / token
 
     @classmethod
+    @row_by_hand("DeepSeek-V3 | 670 GB | 70.3 kB/token | 6.4 million tokens | 9.5 million tokens")
     def rows(cls) -> Rows:
         """The same, as a table prints them."""
         return [
@@ -432,7 +452,7 @@ class CachesOrWeights:
         ]
 
 
-class GraphOrNot:
+class GraphOrNot(Claims):
     """What a launch may cost the host before the device waits for it."""
 
     steps = (
@@ -446,6 +466,7 @@ class GraphOrNot:
     context = 1536
 
     @classmethod
+    @row_by_hand("Llama 3 8B | 1 of a DGX H200 | 290 | 11 µs | 20 µs")
     def rows(cls) -> Rows:
         """Model, devices, launches of a step, and time of a launch by batch."""
         lines: list[Row] = []
@@ -468,7 +489,7 @@ class GraphOrNot:
         return lines
 
 
-class Buckets:
+class Buckets(Claims):
     """Below which size a collective mostly starts, and above which it mostly sends."""
 
     smallest = quantity("64 kB")
@@ -491,6 +512,7 @@ class Buckets:
         return quantity(high, "byte").to("MB")
 
     @classmethod
+    @row_by_hand("DGX B200 | 8 | 53 µs | 47 MB | 150 MB")
     def rows(cls) -> Rows:
         """Machine, devices, the smallest array's time, and the sizes of half and of most."""
         lines: list[Row] = []
@@ -506,7 +528,7 @@ class Buckets:
         return lines
 
 
-class DraftsOrNot:
+class DraftsOrNot(Claims):
     """What a trained head gains, by batch and context."""
 
     model, machine, devices = examples.DENSE, "dgx-h200", 8
@@ -533,6 +555,7 @@ class DraftsOrNot:
         return rounded((cls.tokens * plain / (check + head)).m_as(""))
 
     @classmethod
+    @row_by_hand("8192 tokens | 2.4 | 2.4 | 2.4 | –")
     def rows(cls) -> Rows:
         """Context, and the gain by batch."""
         return [
@@ -541,14 +564,14 @@ class DraftsOrNot:
         ]
 
 
-class BuyOrRent:
+class BuyOrRent(Claims):
     """From which share of all hours a bought device costs less than a rented one."""
 
     rent = constants.price_h200
     power = calc.machines.get("dgx-h200").power / 8
     electricity = constants.price_electricity_us_industry
     pue = constants.pue_average
-    space = quantity("1800 USD/(kW·year)")
+    space = quantity("1800 USD/(kW·year)") | by_hand("150 USD/(kW*month) * 12 month/year")
     interest = quantity("8 %/year")
     lifetimes = tuple(quantity(years, "year") for years in (3, 4, 5))
     purchases = tuple(quantity(price, "USD") for price in (30000, 40000, 50000))
@@ -562,6 +585,7 @@ class BuyOrRent:
         return cost.break_even_utilization(price, cls.rent).to("%")
 
     @classmethod
+    @row_by_hand("40 000 USD | 61% | 50% | 43%")
     def rows(cls) -> Rows:
         """Purchase, and the share by lifetime."""
         return [

@@ -6,44 +6,62 @@ from statistics import median
 
 from calc import machines, plan_training, published, runs, training
 from calc.core.units import Quantity, quantity
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.quoting import Row, Rows, between
+from calc.derivations.traces import whole
 from calc.derivations.training_time import PublishedSteps
 from calc.planning.nouns import Search, Training
 from calc.planning.training import TrainingPlan
 from calc.published.layouts import layout_of, published_layouts
 
 
-class PublishedLayouts:
+class PublishedLayouts(Claims):
     """Published steps that say how their models are cut, and those that memory holds."""
 
     found = published_layouts()
-    count = len(found)
+    count = len(found) | by_hand(
+        "187 + 139 + 24 + 13 + 10 + 10 + 7 + 6 + 6 + 5 + 5 + 4 + 4 + 3 + 3 + 3 + 2 + 1 + 1 + 1",
+        "rows of training.toml whose degrees make their devices",
+    )
     over = tuple(
         (stated.memory.total / stated.job.device.memory_capacity).m_as("") for stated in found
     )
-    rejected = sum(share > 1 for share in over)
-    rejected_share = quantity(100 * rejected / count, "%")
+    rejected = sum(share > 1 for share in over) | no_hand(
+        "4", "counted over expectations of published rows"
+    )
+    rejected_share = quantity(100 * rejected / count, "%") | by_hand("4 / 434")
     mixtures = tuple(stated for stated in found if stated.model.experts is not None)
-    of_mixtures = len(mixtures)
+    of_mixtures = len(mixtures) | by_hand("122 + 3 + 1")
     rejected_mixtures = sum(
         bool(stated.memory.total > stated.job.device.memory_capacity) for stated in mixtures
-    )
+    ) | by_hand("1 + 1")
     peaks = tuple(
         (stated.memory.total / stated.measured_memory).m_as("") - 1
         for stated in found
         if stated.measured_memory is not None
     )
-    with_peaks = len(peaks)
-    too_little = quantity(-100 * median(peaks), "%")
-    least_of_a_peak = quantity(-100 * min(peaks), "%")
-    without_tensor = sum(stated.layout.tensor == 1 for stated in mixtures)
-    without_stages = sum(stated.layout.pipeline == 1 for stated in mixtures)
-    of_dense = count - of_mixtures
+    with_peaks = len(peaks) | by_hand(
+        "13 + 1", "rows of torchtitan whose reports have a column of memory"
+    )
+    too_little = quantity(-100 * median(peaks), "%") | no_hand(
+        "20.98196 %", "plain arithmetic, on memory that the library expects"
+    )
+    least_of_a_peak = quantity(-100 * min(peaks), "%") | no_hand(
+        "38.53905 %", "plain arithmetic, on memory that the library expects"
+    )
+    without_tensor = sum(stated.layout.tensor == 1 for stated in mixtures) | by_hand("108 + 1")
+    without_stages = sum(stated.layout.pipeline == 1 for stated in mixtures) | by_hand(
+        "23 + 19 + 18 + 13 + 1"
+    )
+    of_dense = count - of_mixtures | by_hand("434 - 126")
     dense_without_tensor = sum(
         stated.layout.tensor == 1 for stated in found if stated.model.experts is None
+    ) | by_hand("139 + 23 + 16 + 8 + 5 + 4 + 3 + 1 + 1")
+    fully_sharded = sum(stated.layout.sharding == 3 for stated in found) | by_hand(
+        "137 + 11 + 9 + 5 + 1"
     )
-    fully_sharded = sum(stated.layout.sharding == 3 for stated in found)
 
 
 def cuts(row: published.Row) -> list[str]:
@@ -61,7 +79,7 @@ def rates(found: published.Comparison) -> tuple[Quantity, Quantity, Quantity]:
     return rate, expected, quantity(round(100 * found.error), "%")
 
 
-class Recipes:
+class Recipes(Claims):
     """The fastest published layout of some models by machine, newest software."""
 
     ids = (
@@ -83,6 +101,7 @@ class Recipes:
         return model.name, device, row["dtype"], " ".join(layout), rate, share
 
     @classmethod
+    @row_by_hand("DeepSeek-V3 | 256 GB300 | MXFP8 | TP1 PP2 EP32 | 6420 tokens/s | 35.2%")
     def rows(cls) -> Rows:
         """Mixtures first."""
         return [cls.row(key) for key in cls.ids]
@@ -102,7 +121,7 @@ def _plan(machine: str, dtype: str, layout: str) -> TrainingPlan:
     )
 
 
-class MixtureRun:
+class MixtureRun(Claims):
     """A whole run of DeepSeek-V3, as it was paid for and on three machines."""
 
     run = runs.get("deepseek-v3")
@@ -113,10 +132,10 @@ class MixtureRun:
     stages = 16
 
     tokens = run.tokens
-    paid = (run.device_time / devices).to("day")
+    paid = (run.device_time / devices).to("day") | by_hand("2664000 h / 2048")
 
 
-class MixturePlans:
+class MixturePlans(Claims):
     """The same run by layout and machine: racks, and servers with EP inside and across them."""
 
     rack = _plan("gb200-nvl72", "mxfp8", "TP=1,PP=4,EP=64,CP=1")
@@ -126,7 +145,10 @@ class MixturePlans:
     _rack_ends, _server_ends = rack.interval(rack.duration), servers.interval(servers.duration)
     assert _rack_ends is not None
     assert _server_ends is not None
-    soonest, latest = _rack_ends[0].to("day"), _server_ends[1].to("day")
+    soonest, latest = (
+        _rack_ends[0].to("day") | no_hand("18.050155 day", "an interval of an expectation"),
+        _server_ends[1].to("day") | no_hand("32.992055 day", "an interval of an expectation"),
+    )
 
     @staticmethod
     def row(name: str, plan: TrainingPlan) -> Row:
@@ -145,6 +167,9 @@ class MixturePlans:
         )
 
     @classmethod
+    @row_by_hand(
+        "GB200 NVL72, MXFP8 | DP512 PP4 EP64 ZeRO1 | 110 GB | 7.6 s | 20% | 22 days | 18–31 days"
+    )
     def rows(cls) -> Rows:
         """The rack first."""
         return [
@@ -155,7 +180,7 @@ class MixturePlans:
         ]
 
 
-class MoreAndMore:
+class MoreAndMore(Claims):
     """One mixture on 256 to 8192 GB200s: the rate falls, and the expectation falls less steeply."""
 
     ids = ("mbridge-26.04-15", *(f"mlperf-deepseek-v3-{count}" for count in (512, 2048, 8192)))
@@ -166,21 +191,24 @@ class MoreAndMore:
     def row(cls, place: int) -> Row:
         """Devices, layout, tokens of a device in a step; rates measured and expected; the error."""
         row = cls.found[place].row
-        devices = int(row["num_devices"])
+        devices = whole(row["num_devices"])
         tokens = round(row["global_batch_seqs"] * row["seq_len"] / devices)
         return devices, " ".join(cuts(row)), tokens, *rates(cls.found[place])
 
     @classmethod
+    @row_by_hand("8192 | TP2 PP4 EP32 | 8192 | 2340 tokens/s | 2590 tokens/s | 11%")
     def rows(cls) -> Rows:
         """From few to many."""
         return [cls.row(place) for place in range(len(cls.found))]
 
     _rates = tuple(one.row.measured["tokens_per_s_per_gpu"] for one in found)
-    kept = quantity(100 * _rates[3] / _rates[1], "%")
-    times = int(found[3].row["num_devices"]) // int(found[1].row["num_devices"])
+    kept = quantity(100 * _rates[3] / _rates[1], "%") | by_hand("2344 / 3983")
+    times = whole(found[3].row["num_devices"]) // whole(found[1].row["num_devices"]) | by_hand(
+        "8192 / 512"
+    )
 
 
-class RentFor70B:
+class RentFor70B(Claims):
     """Problem 3: how many devices train a model of 70 billion parameters in a month."""
 
     parameters = quantity("70B param")
@@ -193,8 +221,12 @@ class RentFor70B:
     machine = machines.get("dgx-h100")
     peak = machine.device.peak("bf16")
 
-    by_fewer = training.training_time(parameters, tokens, fewer, peak, utilization).to("day")
-    by_more = training.training_time(parameters, tokens, more, peak, utilization).to("day")
+    by_fewer = training.training_time(parameters, tokens, fewer, peak, utilization).to(
+        "day"
+    ) | by_hand("6 * 70e9 * 2e12 FLOP / (512 * 989 TFLOP/s * 0.4)")
+    by_more = training.training_time(parameters, tokens, more, peak, utilization).to(
+        "day"
+    ) | by_hand("{by_fewer} / 2")
     plan = plan_training(
         DENSE,
         machine,
@@ -206,5 +238,7 @@ class RentFor70B:
     # Six operations for each parameter and token, as in the published row beside it.
     planned = training.mfu(
         DENSE.parameters, quantity(sequences * 8192, "token"), fewer, peak, plan.best.time
-    ).to("%")
-    best_published = PublishedSteps.share(PublishedSteps.bf16)
+    ).to("%") | by_hand("1024 * 8192 / 13.06185 / 512 * 6 * 70.5537e9 / 989e12")
+    best_published = PublishedSteps.share(PublishedSteps.bf16) | by_hand(
+        "566797 / 512 * 6 * 70.5537e9 / 989e12"
+    )

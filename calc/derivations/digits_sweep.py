@@ -7,6 +7,8 @@ from polars import col
 
 from calc import formats, simulation, sparsity
 from calc.core.units import Quantity, quantity
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.quoting import Quoted, show
 from calc.derivations.recorded import MEASURED, Named, settings
 
@@ -54,31 +56,33 @@ def name_of(row: Named) -> str:
     return f"{form}, {row['pruning']:.0%} {row['kind']}"
 
 
-class SweptNetwork:
+class SweptNetwork(Claims):
     """A small network, trained from several seeds, in all its variants."""
 
     layers = simulation.LayerSizes.dense(*SETTINGS["layer_sizes"])
-    seeds = len(SETTINGS["seeds"])
+    seeds = len(SETTINGS["seeds"]) | by_hand("10")
     test_samples = 360
 
-    parameters = quantity(sum(layers.parameter_counts), "param")
+    parameters = quantity(sum(layers.parameter_counts), "param") | by_hand(
+        "(16384 + 65536 + 2560 + 522) param"
+    )
     float32 = simulation.estimate_parameter_memory(layers)
-    variants = len(TUNED)
-    fine_tuning = FINE_TUNING["fine_tuning"]
+    variants = len(TUNED) | by_hand("(1 + 2 * 6 + 1) * 2")
+    fine_tuning = FINE_TUNING["fine_tuning"] | by_hand("20")
 
 
-class DenseStorage:
+class DenseStorage(Claims):
     """A matrix of which a part is zero takes as much room as before."""
 
     rows = 2530
     columns = 2500
     level = quantity("30%")
 
-    before = simulation.storage_bytes((rows, columns))
-    dense = simulation.storage_bytes((rows, columns), level.m_as(""))
+    before = simulation.storage_bytes((rows, columns)) | by_hand("2530 × 2500 × 4 bytes")
+    dense = simulation.storage_bytes((rows, columns), level.m_as("")) | by_hand("25300000 byte")
 
 
-class Crossovers:
+class Crossovers(Claims):
     """The smaller an element, the more zeros it takes until leaving them out pays."""
 
     elements = (
@@ -88,11 +92,11 @@ class Crossovers:
     )
     index = quantity("16 bit")
 
-    csr_float32 = sparsity.csr_crossover("4 byte", index).to("%")
-    csr_int8 = sparsity.csr_crossover("1 byte", index).to("%")
+    csr_float32 = sparsity.csr_crossover("4 byte", index).to("%") | by_hand("2 / (4 + 2)")
+    csr_int8 = sparsity.csr_crossover("1 byte", index).to("%") | by_hand("2 / (1 + 2)")
 
 
-class PrunedAndQuantized:
+class PrunedAndQuantized(Claims):
     """Eight to ten times less memory needs sparse storage, and many zeros in it."""
 
     float32 = quantity("4 byte")
@@ -104,20 +108,25 @@ class PrunedAndQuantized:
     elements = 10**6
     _nonzeros = elements * (1 - level.m_as(""))
     _before = sparsity.dense_storage(elements, float32)
-    dense = _before / sparsity.dense_storage(elements, int8)
-    csr = _before / sparsity.csr_storage(_nonzeros, 1, int8)
-    bitmask = _before / sparsity.bitmask_storage(_nonzeros, elements, int8)
+    dense = _before / sparsity.dense_storage(elements, int8) | by_hand("4 / 1")
+    csr = _before / sparsity.csr_storage(_nonzeros, 1, int8) | by_hand(
+        "4000000 / (500000 * 3 + 2 * 4)"
+    )
+    bitmask = _before / sparsity.bitmask_storage(_nonzeros, elements, int8) | by_hand(
+        "4 / (0.5 + 0.125)"
+    )
     _mask = sparsity.bitmask_crossover(int8)
-    level_for_low = (1 + _mask - dense / low_claim).to("%")
-    level_for_high = (1 + _mask - dense / high_claim).to("%")
+    level_for_low = (1 + _mask - dense / low_claim).to("%") | by_hand("1 + 0.125 - 4 / 8")
+    level_for_high = (1 + _mask - dense / high_claim).to("%") | by_hand("1 + 0.125 - 4 / 10")
 
 
-class AcceptedSets:
+class AcceptedSets(Claims):
     """A smaller budget leaves fewer variants, and at first costs no accuracy."""
 
     budgets = tuple(quantity(size) for size in ("200 kB", "100 kB", "50 kB", "20 kB"))
 
     @classmethod
+    @row_by_hand("100 kB | 18 | 21 | INT8, 30% unstructured | 98.5% | 0.26%")
     def row(cls, budget: Quantity) -> tuple[Quantity, int, int, str, Quantity, Quoted]:
         """Budget, how many fit densely and in their smallest storage, the best, its accuracy."""
         limit = budget.m_as("byte")
@@ -140,21 +149,46 @@ def _accuracy(
     return quantity(100 * variant(kind, pruning, precision, of)["accuracy"], "%")
 
 
-class FineTuned:
+class FineTuned(Claims):
     """A few epochs after pruning give back nearly all that it took, and turn the ranking round."""
 
-    level = quantity("90%")
+    level = quantity("90%") | by_hand("90 %")
 
-    before = _accuracy("unstructured", 0.9)
-    after = _accuracy("unstructured", 0.9, of=TUNED)
-    neurons_before = _accuracy("structured", 0.9)
-    neurons_after = _accuracy("structured", 0.9, of=TUNED)
+    before = _accuracy("unstructured", 0.9) | by_hand(
+        "mean(0.716667, 0.655556, 0.777778, 0.405556, 0.475, 0.641667, "
+        "0.561111, 0.475, 0.741667, 0.494444)"
+    )
+    after = _accuracy("unstructured", 0.9, of=TUNED) | by_hand(
+        "mean(0.966667, 0.975, 0.975, 0.972222, 0.975, 0.972222, 0.977778, "
+        "0.963889, 0.972222, 0.975)"
+    )
+    neurons_before = _accuracy("structured", 0.9) | by_hand(
+        "mean(0.416667, 0.363889, 0.497222, 0.475, 0.283333, 0.575, 0.461111, "
+        "0.647222, 0.430556, 0.547222)"
+    )
+    neurons_after = _accuracy("structured", 0.9, of=TUNED) | by_hand(
+        "mean(0.975, 0.977778, 0.966667, 0.975, 0.977778, 0.963889, 0.975, "
+        "0.972222, 0.972222, 0.975)"
+    )
     neurons_memory = quantity(variant("structured", 0.9, "int8", TUNED)["memory_bytes"], "byte")
     weights_memory = quantity(variant("unstructured", 0.9, "int8", TUNED)["memory_bytes"], "byte")
-    memory_ratio = weights_memory / neurons_memory
-    two_of_four = _accuracy("2:4", 0.5, of=TUNED)
-    unpruned = _accuracy("none", 0, of=TUNED)
-    unpruned_spread = quantity(100 * variant("none", 0, "fp32", TUNED)["accuracy_std"], "%")
+    memory_ratio = weights_memory / neurons_memory | by_hand(
+        "(8449 + 84480 / 8 + 522) / (64 * 26 + 26 * 26 + 26 * 10 + 62)"
+    )
+    two_of_four = _accuracy("2:4", 0.5, of=TUNED) | by_hand(
+        "mean(0.986111, 0.986111, 0.986111, 0.980556, 0.986111, 0.986111, "
+        "0.977778, 0.977778, 0.986111, 0.986111)"
+    )
+    unpruned = _accuracy("none", 0, of=TUNED) | by_hand(
+        "mean(0.986111, 0.988889, 0.983333, 0.986111, 0.988889, 0.983333, "
+        "0.980556, 0.980556, 0.983333, 0.986111)"
+    )
+    unpruned_spread = quantity(
+        100 * variant("none", 0, "fp32", TUNED)["accuracy_std"], "%"
+    ) | by_hand(
+        "sqrt(1**2 / 9 + 2**2 / 9 + 1**2 / 9 + 2**2 / 9 + 1**2 / 9 + 1**2 / 9 +"
+        " 1**2 / 9 - 5**2 / 90) / 360"
+    )
 
 
 def _largest_change() -> int:
@@ -167,10 +201,10 @@ def _largest_change() -> int:
     return round(change * SweptNetwork.test_samples)
 
 
-class SeedsAndPrecisions:
+class SeedsAndPrecisions(Claims):
     """INT8 moves the accuracy of this network by a sample at most."""
 
-    int8_changes = _largest_change()
+    int8_changes = _largest_change() | by_hand("1")
 
 
 def _of_scaled(factor: int, precision: str) -> Quantity:
@@ -180,13 +214,19 @@ def _of_scaled(factor: int, precision: str) -> Quantity:
     return quantity(100 * mean, "%")
 
 
-class ScaledPixel:
+class ScaledPixel(Claims):
     """One input in other units changes nothing in floating point, and ruins INT8."""
 
-    factor = 256
+    factor = 256 | by_hand("256")
 
-    float32 = _of_scaled(factor, "fp32")
-    int8 = _of_scaled(factor, "int8")
+    float32 = _of_scaled(factor, "fp32") | by_hand(
+        "mean(0.983333, 0.991667, 0.986111, 0.986111, 0.986111, 0.983333, "
+        "0.980556, 0.983333, 0.983333, 0.986111)"
+    )
+    int8 = _of_scaled(factor, "int8") | by_hand(
+        "mean(0.786111, 0.836111, 0.841667, 0.794444, 0.802778, 0.797222, "
+        "0.811111, 0.836111, 0.85, 0.794444)"
+    )
 
 
 def _latency(batch: int, kind: str, pruning: float) -> Quantity:
@@ -198,17 +238,19 @@ def _latency(batch: int, kind: str, pruning: float) -> Quantity:
     return quantity(median, "s")
 
 
-class PruningLatency:
+class PruningLatency(Claims):
     """Dense kernels multiply by zeros as fast as by anything else; fewer neurons save time."""
 
-    large_batch = 256
+    large_batch = 256 | by_hand("256")
 
     dense = _latency(256, "none", 0)
     unstructured = _latency(256, "unstructured", 0.5)
     structured = _latency(256, "structured", 0.5)
-    unstructured_gain = dense / unstructured
-    structured_gain = dense / structured
-    gain_alone = _latency(1, "none", 0) / _latency(1, "structured", 0.5)
+    unstructured_gain = dense / unstructured | by_hand("558.139 / 559.767")
+    structured_gain = dense / structured | by_hand("558.139 / 233.136")
+    gain_alone = _latency(1, "none", 0) / _latency(1, "structured", 0.5) | by_hand(
+        "25.478 / 22.564"
+    )
 
 
 def _counted_energy(precision: str) -> Quantity:
@@ -219,11 +261,16 @@ def _counted_energy(precision: str) -> Quantity:
     return simulation.inference_energy(network, SETTINGS["latency_batch"]).to("uJ")
 
 
-class TwoEnergies:
+class TwoEnergies(Claims):
     """With fixed watts energy repeats latency; counted by operations and bytes it does not."""
 
-    float32 = _counted_energy("fp32")
-    int8 = _counted_energy("int8")
+    float32 = _counted_energy("fp32") | by_hand(
+        "256 * 84480 * (1.31 pJ + 0.38 pJ) + (340008 + 256 * 74 * 4) * 64 pJ + "
+        "2 * 256 * 512 * 4 * 1.75 pJ"
+    )
+    int8 = _counted_energy("int8") | by_hand(
+        "256 * 84480 * (0.07 pJ + 0.03 pJ) + (85002 + 256 * 74) * 64 pJ + 2 * 256 * 512 * 1.75 pJ"
+    )
 
 
 OBJECTIVES = {"accuracy": "max", "memory_bytes": "min"}
@@ -236,39 +283,51 @@ def _smallest_within(allowed: Quantity) -> Named:
     return FRONT.filter(col("accuracy") >= floor).sort("memory_bytes").row(0, named=True)
 
 
-class Front:
+class Front(Claims):
     """A front that believes the spread of the seeds has fewer points than one of every digit."""
 
-    allowed = quantity("1%")
+    allowed = quantity("1%") | by_hand("1 %")
 
     _chosen = _smallest_within(allowed)
-    points = len(FRONT)
-    every_digit = len(EVERY_DIGIT)
-    chosen = name_of(_chosen)
-    chosen_memory = quantity(_chosen["memory_bytes"], "byte").to("kB")
-    chosen_accuracy = quantity(100 * _chosen["accuracy"], "%")
-    chosen_gain = SweptNetwork.float32 / chosen_memory
+    points = len(FRONT) | no_hand("5", "each of 28 stored variants against those that stayed")
+    every_digit = len(EVERY_DIGIT) | no_hand("10", "every pair of the 28 stored variants")
+    chosen = name_of(_chosen) | no_hand(
+        "INT8, 80% structured",
+        "smallest of the stored means at 98.4722 - 1 per cent or more that is on the front",
+    )
+    chosen_memory = quantity(_chosen["memory_bytes"], "byte").to("kB") | by_hand(
+        "(64 * 52 + 52 * 52 + 52 * 10 + 114) * 1 byte"
+    )
+    chosen_accuracy = quantity(100 * _chosen["accuracy"], "%") | by_hand(
+        "mean(0.983333, 0.977778, 0.977778, 0.975, 0.983333, 0.977778, "
+        "0.983333, 0.975, 0.975, 0.972222)"
+    )
+    chosen_gain = SweptNetwork.float32 / chosen_memory | by_hand("340008 / 6666")
 
 
-class ThreeDesigns:
+class ThreeDesigns(Claims):
     """Problem: a front that believes every digit, and one that does not."""
 
-    first = quantity("95.1%")
-    second = quantity("95.3%")
-    third = quantity("98.3%")
-    margin = quantity("1%")
+    first = quantity("95.1%") | by_hand("95.1 %")
+    second = quantity("95.3%") | by_hand("95.3 %")
+    third = quantity("98.3%") | by_hand("98.3 %")
+    margin = quantity("1%") | by_hand("1 %")
 
 
-class SmallFlash:
+class SmallFlash(Claims):
     """Problems: how many zeros a bitmask needs to fit, and what half of them are worth."""
 
-    parameters = quantity("10M param")
-    flash = quantity("6 MB")
+    parameters = quantity("10M param") | by_hand("10000000 param")
+    flash = quantity("6 MB") | by_hand("6 MB")
 
     _count = parameters.magnitude
     int8 = sparsity.dense_storage(_count, "1 byte")
     mask = sparsity.bitmask_storage(0, _count, "1 byte")
     left = flash - mask
-    level = (1 - left / int8).to("%")
-    bitmask_share = (1 / (PrunedAndQuantized.bitmask / PrunedAndQuantized.dense)).to("%")
-    csr_share = (1 / (PrunedAndQuantized.csr / PrunedAndQuantized.dense)).to("%")
+    level = (1 - left / int8).to("%") | by_hand("1 - 4.75 / 10")
+    bitmask_share = (1 / (PrunedAndQuantized.bitmask / PrunedAndQuantized.dense)).to("%") | by_hand(
+        "0.5 + 0.125"
+    )
+    csr_share = (1 / (PrunedAndQuantized.csr / PrunedAndQuantized.dense)).to("%") | by_hand(
+        "(500000 * 3 + 8) / 1000000"
+    )

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from calc import hardware, inference, machines, models, serving, speculation, transformer
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.examples import MIXTURE
 from calc.derivations.experts import expected
 from calc.derivations.precision import rounded
 from calc.derivations.quoting import Row, Rows
 from calc.derivations.service_under_load import Prefixes
 from calc.derivations.serving import OneGpu, OneNode, expected as expected_token, step
+from calc.derivations.traces import replaced, whole
 from calc.steps.expectation import Step
 from calc.steps.job import Formats, Job, Layout
 
@@ -31,10 +34,11 @@ def mixed(chunk: int, sequences: int = 64) -> Step:
 def checked(step: Step, drafted: int) -> Quantity:
     """The bound of a step that also checks so many drafted tokens of each sequence."""
     compute = step.parts["compute"] * (drafted + 1)
-    return replace(step, parts=step.parts | {"compute": compute}).lower
+    longer: Step = replaced(step, parts=step.parts | {"compute": compute})
+    return longer.lower
 
 
-class Chunks:
+class Chunks(Claims):
     """A prompt in one piece stops all streams; in chunks it slows them a little, and longer."""
 
     sequences = 64
@@ -43,13 +47,27 @@ class Chunks:
     chunks = (0, 256, 512, 1024, 2048, 8192)
     small = 512
 
-    calm = expected(mixed(0))
-    stall = expected(mixed(prompt))
+    calm = expected(mixed(0)) | no_hand(
+        "15.31401 ms", "a step that the library expects, of kernels on measured surfaces"
+    )
+    stall = expected(mixed(prompt)) | no_hand(
+        "341.5501 ms", "a step that the library expects, of kernels on measured surfaces"
+    )
     most, most_expected = inference.largest_chunk(NODE, limit, sequences, OneNode.context)
+    most |= by_hand(
+        "floor(sqrt((2 * 68451041280 + 2 * 655360)**2 + 8 * 655360 * 50e-3 * "
+        "7.912e15 - 8 * 655360 * 64 * 2 * 69501714432 - 8 * 655360 * 64 * 4 * "
+        "2048 * 655360) / (4 * 655360) - (2 * 68451041280 + 2 * 655360) / (4 * "
+        "655360))"
+    )
+    most_expected |= no_hand(
+        "832", "the largest chunk for which a step that the library expects keeps the limit"
+    )
     rereads = serving.chunk_rereads(prompt, small)
-    reread_share = (rereads / quantity(prompt, "token")).to("")
+    reread_share = (rereads / quantity(prompt, "token")).to("") | by_hand("(16 - 1) / 2")
 
     @classmethod
+    @row_by_hand("512 | 10.1 ms | 36.6 ms | 586 ms | 14 000 tokens/s")
     def row(cls, chunk: int) -> Row:
         """Chunk; step by the bound and as expected; time of the prompt, and its rate."""
         step = mixed(chunk)
@@ -60,7 +78,7 @@ class Chunks:
         return (chunk, *times, whole, (quantity(cls.prompt, "token") / whole).to("token/s"))
 
 
-class Timeline:
+class Timeline(Claims):
     """What a stream sees while a prompt is read: whole, in chunks, and on another server."""
 
     before = 4  # steps that are drawn before the prompt comes
@@ -75,7 +93,7 @@ class Timeline:
     sent = (cache / ports).m_as("ms")
 
 
-class Pools:
+class Pools(Claims):
     """Prompts and answers on devices of their own: how many of each, and what moves between."""
 
     day = quantity("1 day")
@@ -85,12 +103,16 @@ class Pools:
     rate_out = quantity("14800 token/s")
     nodes = quantity("226.75")
 
-    reading = (tokens_in / day / rate_in).to("")
-    writing = (tokens_out / day / rate_out).to("")
-    ratio = serving.pool_ratio(tokens_in, tokens_out, rate_in, rate_out)
+    reading = (tokens_in / day / rate_in).to("") | by_hand("608e9 / (86400 * 73700)")
+    writing = (tokens_out / day / rate_out).to("") | by_hand("168e9 / (86400 * 14800)")
+    ratio = serving.pool_ratio(tokens_in, tokens_out, rate_in, rate_out) | by_hand(
+        "95.4816 / 131.382"
+    )
 
-    moved = (OneNode.prompt * quantity("1 token") * Prefixes.per_token).to("MB")
-    moving = (moved / Prefixes.carried).to("ms")
+    moved = (OneNode.prompt * quantity("1 token") * Prefixes.per_token).to("MB") | by_hand(
+        "1536 * 327680 bytes"
+    )
+    moving = (moved / Prefixes.carried).to("ms") | by_hand("503.316 MB / 400 GB/s")
 
 
 def largest_batch(limit: Quantity, prompts: float) -> int:
@@ -102,7 +124,7 @@ def largest_batch(limit: Quantity, prompts: float) -> int:
     return bisect_left(range(814), True, lo=1, key=too_long) - 1
 
 
-class MixedOrApart:
+class MixedOrApart(Claims):
     """The same requests on servers that do both, and on two pools, within a limit of a token."""
 
     limit = quantity("50 ms")
@@ -110,19 +132,25 @@ class MixedOrApart:
 
     mixed_batch = largest_batch(limit, prompts)
     apart_batch = largest_batch(limit, 0)
-    mixed_rate = (quantity(mixed_batch, "request") / OneNode.answer / limit).to("request/s")
+    mixed_rate = (quantity(mixed_batch, "request") / OneNode.answer / limit).to(
+        "request/s"
+    ) | by_hand("193 request / (512 * 50 ms)")
     decode_rate = (quantity(apart_batch, "token") / limit).to("token/s")
     first = expected(inference.prefill(OneNode.model, SERVER, OneNode.prompt, 1, OneNode.devices))
     prefill_rate = (quantity(OneNode.prompt, "token") / first).to("token/s")
-    ratio = serving.pool_ratio(OneNode.prompt, OneNode.answer, prefill_rate, decode_rate)
+    ratio = serving.pool_ratio(OneNode.prompt, OneNode.answer, prefill_rate, decode_rate) | no_hand(
+        "1.66866", "plain arithmetic, on times that the library expects"
+    )
     apart_rate = (decode_rate / quantity(OneNode.answer, "token/request") / (1 + ratio)).to(
         "request/s"
     )
-    gain = (apart_rate / mixed_rate).to("")
-    kept = (mixed_rate / OneNode.both_rate).to("%")
+    gain = (apart_rate / mixed_rate).to("") | by_hand("8.431201 / 7.539063")
+    kept = (mixed_rate / OneNode.both_rate).to("%") | by_hand(
+        "{mixed_rate} * ({OneNode.first} + 16.0872 ms) / 1 request"
+    )
 
 
-class Speculation:
+class Speculation(Claims):
     """Llama 3 8B drafts for Llama 3 70B: a gain for few users, a loss for many."""
 
     large = OneNode.model
@@ -131,12 +159,20 @@ class Speculation:
     drafted = 4
     acceptance = quantity("70%")
 
-    cost = (step(draft, devices, 1).lower / step(large, devices, 1).lower).to("")
+    cost = (step(draft, devices, 1).lower / step(large, devices, 1).lower).to("") | by_hand(
+        "15.27775e9 / 139.6748e9"
+    )
     tokens = speculation.speculative_tokens(acceptance, drafted)
     smaller = draft.multiplied_parameters / large.multiplied_parameters
-    operations = speculation.speculative_operations(acceptance, drafted, smaller)
-    expected_cost = (expected_token(draft, devices, 1) / expected_token(large, devices, 1)).to("")
-    expected_gain = speculation.speculative_speedup(acceptance, drafted, expected_cost)
+    operations = speculation.speculative_operations(acceptance, drafted, smaller) | by_hand(
+        "(5 + 4 * 7504658432 / 69501714432) / 2.7731"
+    )
+    expected_cost = (expected_token(draft, devices, 1) / expected_token(large, devices, 1)).to(
+        ""
+    ) | by_hand("2.105026 / 9.409644")
+    expected_gain = speculation.speculative_speedup(acceptance, drafted, expected_cost) | no_hand(
+        "1.463503", "plain arithmetic, on times that the library expects"
+    )
 
     @classmethod
     def speedup(cls, sequences: QuantityLike) -> Any:
@@ -147,7 +183,7 @@ class Speculation:
         return (cls.tokens * plain.lower / (check + cls.drafted * draft)).m_as("")
 
 
-class FullMemory:
+class FullMemory(Claims):
     """Drafts for a full memory, at the roofs: what a head gains, and a model of its own."""
 
     acceptance = Speculation.acceptance
@@ -162,12 +198,13 @@ class FullMemory:
     )
 
     @classmethod
+    @row_by_hand("Llama 3.1 70B | 8 | 8192 | 256 | 2.2 | 1.1")
     def row(cls, place: int) -> Row:
         """Model, devices, context, batch; the gain by a head, and by a model of 8B parameters."""
         model, devices, context, batch = cls.cases[place]
-        batch = batch or int(inference.largest_batch(model, H200, context, devices))
-        small = None if model is OneGpu.model else cls.gain(place, batch, OneGpu.model)
-        head = replace(model, layers=1)  # a layer of the model, and its output matrix
+        batch = batch or whole(inference.largest_batch(model, H200, context, devices))
+        small = None if model == OneGpu.model else cls.gain(place, batch, OneGpu.model)
+        head = replaced(model, layers=1)  # a layer of the model, and its output matrix
         return (model.name, devices, context, batch, cls.gain(place, batch, head), small)
 
     @classmethod
@@ -179,24 +216,41 @@ class FullMemory:
         return (cls.tokens * plain.lower / (checked(plain, cls.drafted) + passes)).to("")
 
 
-class FullMemoryGain:
+class FullMemoryGain(Claims):
     """What the table is quoted for, and the gain by the roofs for one request."""
 
-    alone = quantity(Speculation.speedup(1), "")
-    few = FullMemory.row(0)[4]
-    short = FullMemory.row(1)[4]
-    short_batch = FullMemory.row(1)[3]
-    context = FullMemory.row(3)[2]
-    longer = FullMemory.cases[3][2] / FullMemory.cases[1][2]
-    long = FullMemory.row(3)[4]
-    long_batch = FullMemory.row(3)[3]
-    small = FullMemory.row(3)[5]
+    alone = quantity(Speculation.speedup(1), "") | by_hand("2.7731 / (1 + 4 * {Speculation.cost})")
+    few = FullMemory.row(0)[4] | by_hand(
+        "2.7731 * (2 * 69501714432 + 2048 * 327680) / (2 * 69501714432 + 2048 *"
+        " 327680 + 4 * (2 * 855638016 + 2 * 128256 * 8192 + 2048 * 4096))"
+    )
+    short = FullMemory.row(1)[4] | by_hand(
+        "2.7731 * (2 * 69501714432 + 256 * 2048 * 327680) / 38.4e12 / (5 * 256 "
+        "* (2 * 69501714432 + 4 * 2048 * 655360) / 7.912e15 + 4 * (2 * "
+        "855638016 + 2 * 128256 * 8192 + 256 * 2048 * 4096) / 38.4e12)"
+    )
+    short_batch = FullMemory.row(1)[3] | by_hand("256")
+    context = FullMemory.row(3)[2] | by_hand("8192")
+    longer = FullMemory.cases[3][2] / FullMemory.cases[1][2] | by_hand("8192 / 2048")
+    long = FullMemory.row(3)[4] | by_hand(
+        "2.7731 * (2 * 69501714432 + 398 * 8192 * 327680) / 38.4e12 / (5 * 398 "
+        "* (2 * 69501714432 + 4 * 8192 * 655360) / 7.912e15 + 4 * (2 * "
+        "855638016 + 2 * 128256 * 8192 + 398 * 8192 * 4096) / 38.4e12)"
+    )
+    long_batch = FullMemory.row(3)[3] | by_hand(
+        "floor((8 * 141 * 2**30 - 2 * 70553706496) / (8192 * 327680))"
+    )
+    small = FullMemory.row(3)[5] | by_hand(
+        "2.7731 * (2 * 69501714432 + 398 * 8192 * 327680) / 38.4e12 / (5 * 398 "
+        "* (2 * 69501714432 + 4 * 8192 * 655360) / 7.912e15 + 4 * (2 * "
+        "7504658432 + 398 * 8192 * 131072) / 38.4e12)"
+    )
     published = 2.51  # MagicDec, of Llama 3.1 8B at such batches
     published_from = 32
     published_to = 256
 
 
-class DraftsOfMixtures:
+class DraftsOfMixtures(Claims):
     """Multi-token prediction of mixtures, as measured: tokens a second without and with it."""
 
     cases = (
@@ -212,13 +266,14 @@ class DraftsOfMixtures:
         ("DeepSeek-V3.2", "vLLM, eight B300s, TP8", "1 request", 234 / 125, "[@vllm-tops-aa]"),
     )
     quoted = quantity(60, "%")  # of 81.5 over 51, as others repeat it
-    of_overlap = 60.4 / 51
-    of_drafts = 81.5 / 60.4
+    of_overlap = 60.4 / 51 | by_hand("60.4 / 51")
+    of_drafts = 81.5 / 60.4 | by_hand("81.5 / 60.4")
     at_scale = quantity(14.2, "%")
-    lowest = min(case[3] for case in cases)
-    highest = max(case[3] for case in cases)
+    lowest = min(case[3] for case in cases) | by_hand("81.5 / 60.4")
+    highest = max(case[3] for case in cases) | by_hand("234 / 125")
 
     @classmethod
+    @row_by_hand("… | vLLM, eight B300s, TP8 | 1 request | 1.9")
     def rows(cls) -> Rows:
         """Model, server, requests, the gain with its source."""
         return [
@@ -227,7 +282,7 @@ class DraftsOfMixtures:
         ]
 
 
-class CheckOfAMixture:
+class CheckOfAMixture(Claims):
     """A check of two tokens in place of one wakes more experts: by kernels on eight H200s."""
 
     job = Job(MIXTURE, machines.get("dgx-h200"), Layout(tensor=8), Formats("fp8", "1 byte"))
@@ -244,16 +299,20 @@ class CheckOfAMixture:
         return speculation.drafting_gain(cls.tokens, plain, check)
 
 
-class ChecksOfAMixture:
+class ChecksOfAMixture(Claims):
     """By kernels, at batches of the published gains."""
 
     requests = 32
 
-    one = CheckOfAMixture.gain(1).to("")
-    many = CheckOfAMixture.gain(requests).to("")
+    one = CheckOfAMixture.gain(1).to("") | no_hand(
+        "1.601317", "plain arithmetic, on times that the library expects"
+    )
+    many = CheckOfAMixture.gain(requests).to("") | no_hand(
+        "1.510332", "plain arithmetic, on times that the library expects"
+    )
 
 
-class DraftLength:
+class DraftLength(Claims):
     """Problem 3: how many tokens to draft."""
 
     acceptance = quantity("70%")
@@ -262,12 +321,17 @@ class DraftLength:
     best = quantity(
         max(range(1, 20), key=lambda drafted: speculation.speculative_speedup(0.7, drafted, 0.11)),
         "",
+    ) | by_hand(
+        "1 + floor(1.795 / 1.532) + floor(1.905 / 1.795) + floor(1.926 / 1.905)"
+        " + floor(1.898 / 1.926)"
     )
-    best_gain = speculation.speculative_speedup(acceptance, best, cost)
-    eight = speculation.speculative_speedup(acceptance, 8, cost)
+    best_gain = speculation.speculative_speedup(acceptance, best, cost) | by_hand("2.7731 / 1.44")
+    eight = speculation.speculative_speedup(acceptance, 8, cost) | by_hand(
+        "(1 - 0.7**9)/0.3 / 1.88"
+    )
 
 
-class MeasuredDrafts:
+class MeasuredDrafts(Claims):
     """What published drafts yield in a pass, and what of it arrives as speed."""
 
     rows = (
@@ -275,16 +339,17 @@ class MeasuredDrafts:
         ("Multi-token prediction", "DeepSeek-V3", 1.875, 1.8, "[@deepseek2024v3]"),
     )
     places = tuple(range(len(rows)))
-    low_acceptance = quantity("85%")
-    high_acceptance = quantity("90%")
+    low_acceptance = quantity("85%") | by_hand("85 %", "DeepSeek-AI 2024, section 5.4.3")
+    high_acceptance = quantity("90%") | by_hand("90 %", "DeepSeek-AI 2024, section 5.4.3")
     branches = 2
     depth = 4
     acceptance = quantity("70%")
 
-    chain = speculation.speculative_tokens(acceptance, depth)
-    tree = speculation.tree_tokens(acceptance, branches, depth)
+    chain = speculation.speculative_tokens(acceptance, depth) | by_hand("(1 - 0.7**5) / 0.3")
+    tree = speculation.tree_tokens(acceptance, branches, depth) | by_hand("(1 - 0.91**5) / 0.09")
 
     @classmethod
+    @row_by_hand("… | Llama 3.3 70B | 5.63 | 4.11 | 73%")
     def row(cls, place: int) -> Row:
         """Draft, model, tokens a pass, speedup, and the share that arrives."""
         draft, model, tokens, speedup, source = cls.rows[place]
@@ -309,7 +374,7 @@ EAGLE = Head("EAGLE", 2.29, 128_256, (1.40, 1.38, 1.23, 1.02, 0.93, 0.94, 0.88, 
 EAGLE_3 = Head("EAGLE-3", 2.79, 32_000, (1.81, 1.82, 1.62, 1.48, 1.39, 1.32, 1.38, 1.34, 1.38))
 
 
-class DraftsByBatch:
+class DraftsByBatch(Claims):
     """A chain of three on one H100: the gain falls long before arithmetic binds."""
 
     model = models.get("llama-3-1-8b")
@@ -317,17 +382,19 @@ class DraftsByBatch:
     context = 500  # about that of MT-bench's conversations
     batches = (2, 4, 8, 16, 24, 32, 48, 56, 64)
 
-    few = batches[0]
-    most = batches[-1]
-    first = quantity(EAGLE_3.gains[0], "")
-    last = quantity(EAGLE_3.gains[-1], "")
+    few = batches[0] | by_hand("2", "the first batch of table 3 in Li et al. 2025")
+    most = batches[-1] | by_hand("64", "the last batch of table 3 in Li et al. 2025")
+    first = quantity(EAGLE_3.gains[0], "") | by_hand("1.81", "Li et al. 2025, table 3, batch 2")
+    last = quantity(EAGLE_3.gains[-1], "") | by_hand("1.38", "Li et al. 2025, table 3, batch 64")
     first_eagle = quantity(EAGLE.gains[0], "")
     last_eagle = quantity(EAGLE.gains[-1], "")
 
     @classmethod
     def times(cls, head: Head, sequences: int) -> tuple[Step, Step, Step]:
         """Of a step without drafts, of one that checks them, and of a pass of the head."""
-        layer = replace(cls.model, layers=quantity(1, ""), vocabulary=quantity(head.vocabulary, ""))
+        layer = replaced(
+            cls.model, layers=quantity(1, ""), vocabulary=quantity(head.vocabulary, "")
+        )
         whole, load = Job(cls.model, SERVER), (sequences, cls.context, 0)
         plain = inference.mixed_step(whole, *load)
         check = inference.mixed_step(whole, *load, drafted=cls.drafted)
@@ -353,17 +420,25 @@ class DraftsByBatch:
         return (head.tokens * plain / gain - check - cls.drafted * draft).to("ms")
 
 
-class DraftsShort:
+class DraftsShort(Claims):
     """What kernels alone would make of it, over what is measured."""
 
     few = quantity(DraftsByBatch.gain(EAGLE_3, DraftsByBatch.few)[1], "")
     many = quantity(DraftsByBatch.gain(EAGLE_3, DraftsByBatch.most)[1], "")
     few_eagle = quantity(DraftsByBatch.gain(EAGLE, DraftsByBatch.few)[1], "")
     many_eagle = quantity(DraftsByBatch.gain(EAGLE, DraftsByBatch.most)[1], "")
-    error_few = (few / DraftsByBatch.first - 1).to("%")
-    error_many = (many / DraftsByBatch.last - 1).to("%")
-    rest_few = DraftsByBatch.rest(EAGLE_3, DraftsByBatch.few)
-    rest_many = DraftsByBatch.rest(EAGLE_3, DraftsByBatch.most)
+    error_few = (few / DraftsByBatch.first - 1).to("%") | no_hand(
+        "35.22206 %", "plain arithmetic, on times that the library expects"
+    )
+    error_many = (many / DraftsByBatch.last - 1).to("%") | no_hand(
+        "49.83479 %", "plain arithmetic, on times that the library expects"
+    )
+    rest_few = DraftsByBatch.rest(EAGLE_3, DraftsByBatch.few) | no_hand(
+        "2.203094 ms", "plain arithmetic, on times that the library expects"
+    )
+    rest_many = DraftsByBatch.rest(EAGLE_3, DraftsByBatch.most) | no_hand(
+        "4.69636 ms", "plain arithmetic, on times that the library expects"
+    )
 
 
 def served_by(servers: int, readers: int, ratio: Quantity) -> Quantity:
@@ -372,17 +447,25 @@ def served_by(servers: int, readers: int, ratio: Quantity) -> Quantity:
     return min(readers / exact, (servers - readers) / (servers - exact)).to("%")
 
 
-class PoolProblem:
+class PoolProblem(Claims):
     """Problem 5: servers that read for each that writes, at SGLang's published rates."""
 
     times_as_long = 4
-    prefill_rate = quantity("52300 token/s")
-    decode_rate = quantity("22300 token/s")
+    prefill_rate = quantity("52300 token/s") | by_hand(
+        "52.3e3 token/s", "SGLang Team 2025: 52.3k input tokens per second per node"
+    )
+    decode_rate = quantity("22300 token/s") | by_hand(
+        "22.3e3 token/s", "SGLang Team 2025: 22.3k output tokens per second per node"
+    )
     servers = 12
 
-    ratio = serving.pool_ratio(times_as_long, 1, prefill_rate, decode_rate)
-    exact = servers * ratio / (1 + ratio)
-    readers = int(exact.magnitude)
-    writers = servers - readers
-    served = served_by(servers, readers, ratio)
-    served_by_more = served_by(servers, readers + 1, ratio)
+    ratio = serving.pool_ratio(times_as_long, 1, prefill_rate, decode_rate) | by_hand(
+        "4 * 22.3 / 52.3"
+    )
+    exact = servers * ratio / (1 + ratio) | by_hand("12 * 1.705545 / 2.705545")
+    readers = whole(exact.magnitude) | by_hand("floor(12 * 1.705545 / 2.705545)")
+    writers = servers - readers | by_hand("12 - 7")
+    served = served_by(servers, readers, ratio) | by_hand("7 / 7.564664")
+    served_by_more = served_by(servers, readers + 1, ratio) | by_hand(
+        "(12 - 8) / (12 - 12 * 1.705545 / 2.705545)"
+    )

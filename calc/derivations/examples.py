@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from calc import machines, models
 from calc.core.units import quantity
+from calc.derivations.claims import Claims
 
 DENSE = models.get("llama-3-1-70b")
 """A dense model with grouped queries; Llama 3.3 70B has the same shape."""
@@ -54,7 +55,7 @@ class Agent(Load):
         return self.shared + self.turns * (self.prompt + self.generated)
 
 
-class ExpectedInterval:
+class ExpectedInterval(Claims):
     """What stands beside an expectation: between which times rows like it lie."""
 
     level = quantity(80, "%")  # of published rows

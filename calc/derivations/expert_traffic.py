@@ -15,6 +15,8 @@ from calc import (
 )
 from calc.catalog.machines import Machine
 from calc.core.units import Quantity, quantity
+from calc.derivations.by_hand import by_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.designing_runs import cuts, rates
 from calc.derivations.examples import MIXTURE
 from calc.derivations.quoting import Cell, Row, Rows
@@ -22,7 +24,7 @@ from calc.derivations.quoting import Cell, Row, Rows
 FP8, BF16 = quantity("1 byte"), quantity("2 byte")
 
 
-class TokenBytes:
+class TokenBytes(Claims):
     """A token's vector goes to k experts and k results come back, in every layer."""
 
     models = tuple(
@@ -30,13 +32,14 @@ class TokenBytes:
     )
     width = MIXTURE.width
     chosen = MIXTURE.active_experts
-    experts = MIXTURE.experts
+    experts = MIXTURE.experts | by_hand("256", "an input: the model's configuration")
 
     there = (chosen * width * FP8).to("kB")
     back = (chosen * width * BF16).to("kB")
-    both = there + back
+    both = there + back | by_hand("8 * 7168 * 3 bytes")
 
     @classmethod
+    @row_by_hand("gpt-oss-120b | 4 of 128 | 2880 | 2880 | 11.52 kB | 23.04 kB")
     def rows(cls) -> Rows:
         """Each mixture: experts, width, bytes of a token in a layer there and back."""
         return [
@@ -52,17 +55,17 @@ class TokenBytes:
         ]
 
 
-class OnceToEachServer:
+class OnceToEachServer(Claims):
     """Experts of one server need a token once, if NVLink passes it on."""
 
     servers = 8
     limit = 4
 
-    reached = experts.devices_reached(TokenBytes.chosen, servers)
-    saved = (1 - limit / reached).to("%")
+    reached = experts.devices_reached(TokenBytes.chosen, servers) | by_hand("8 * (1 - (7/8)**8)")
+    saved = (1 - limit / reached).to("%") | by_hand("1 - 4 / 5.251128")
 
 
-class TwoFabrics:
+class TwoFabrics(Claims):
     """The same exchange among 64 GPUs of servers and of a rack."""
 
     devices = 64
@@ -89,6 +92,7 @@ class TwoFabrics:
         return time.to("ms")
 
     @classmethod
+    @row_by_hand("NVIDIA GB300 NVL72 | 128 | 24 µs | 110 µs | 160 µs")
     def rows(cls) -> Rows:
         """Machine, tokens, both exchanges at least and expected, and the layer's arithmetic."""
         rows: list[Row] = []
@@ -101,21 +105,29 @@ class TwoFabrics:
         return rows
 
 
-class OpeningLayer:
+class OpeningLayer(Claims):
     """On servers a layer's exchange takes several times its arithmetic, in a rack less than it."""
 
     servers, _, rack = TwoFabrics.machines
 
-    by_servers = TwoFabrics.exchanges(servers, TwoFabrics.many)[0].to("ms")
-    arithmetic = TwoFabrics.layer(servers, TwoFabrics.many)
-    by_rack = TwoFabrics.exchanges(rack, TwoFabrics.many)[0].to("ms")
-    arithmetic_of_rack = TwoFabrics.layer(rack, TwoFabrics.many)
+    by_servers = TwoFabrics.exchanges(servers, TwoFabrics.many)[0].to("ms") | by_hand(
+        "56/64 * 4096 * 172032 byte / 50 GB/s"
+    )
+    arithmetic = TwoFabrics.layer(servers, TwoFabrics.many) | by_hand(
+        "2 * 37.5525e9 * 4096 FLOP / 61 / (0.4 * 989 TFLOP/s)"
+    )
+    by_rack = TwoFabrics.exchanges(rack, TwoFabrics.many)[0].to("ms") | by_hand(
+        "63/64 * 4096 * 172032 byte / 900 GB/s"
+    )
+    arithmetic_of_rack = TwoFabrics.layer(rack, TwoFabrics.many) | by_hand(
+        "2 * 37.5525e9 * 4096 FLOP / 61 / (0.4 * 2500 TFLOP/s)"
+    )
 
 
-class WidthThatHides:
+class WidthThatHides(Claims):
     """Wider experts hide their exchange; more tokens, more experts and a wider model do not."""
 
-    width = MIXTURE.expert_width
+    width = MIXTURE.expert_width | by_hand("2048", "an input: the model's configuration")
     utilization = TwoFabrics.utilization
 
     @classmethod
@@ -135,6 +147,7 @@ class WidthThatHides:
         return name, devices, share, needed, (needed / cls.width).to("")
 
     @classmethod
+    @row_by_hand("8 × H200 and NDR | 64 | 88% | 3500 | 1.7")
     def rows(cls) -> Rows:
         """Servers, with and without a limit of nodes, and a rack."""
         server, newer, rack = TwoFabrics.machines
@@ -153,7 +166,7 @@ def best(curve: str) -> Quantity:
     return quantity(max(curves.get(curve).bus_bandwidths), "byte/s").to("GB/s")
 
 
-class MeasuredAllToAll:
+class MeasuredAllToAll(Claims):
     """An all-to-all keeps the rate of NVLink in a domain and falls to the port beyond it."""
 
     names = (
@@ -166,6 +179,7 @@ class MeasuredAllToAll:
     )
 
     @classmethod
+    @row_by_hand("64 GB300, one rack | 17.2 GB | 667 GB/s")
     def rows(cls) -> Rows:
         """Devices, the largest array, and the bus bandwidth reached at most."""
         return [
@@ -173,11 +187,11 @@ class MeasuredAllToAll:
             for name, key in cls.names
         ]
 
-    rack = best("alltoall-64xgb300-oci")
-    racks = best("alltoall-128xgb300-oci")
+    rack = best("alltoall-64xgb300-oci") | by_hand("666.9335 GB/s")
+    racks = best("alltoall-128xgb300-oci") | by_hand("47.66548 GB/s")
 
 
-class Kernels:
+class Kernels(Claims):
     """Kernels made for experts' exchange, as their authors measured them."""
 
     names = (
@@ -188,6 +202,7 @@ class Kernels:
     )
 
     @classmethod
+    @row_by_hand("DeepEP V2, 8192 tokens | 32 Hopper | 61 GB/s | 61 GB/s")
     def rows(cls) -> Rows:
         """Library, devices, and bandwidth of dispatch and combine."""
         rows: list[Row] = []
@@ -200,6 +215,7 @@ class Kernels:
         return rows
 
     @staticmethod
+    @row_by_hand("16 | 118 µs | 117 µs | 1% | 195 µs | 191 µs | 2%")
     def low_latency(devices: int) -> Row:
         """Devices, published times of 128 tokens' dispatch and combine, and what is expected."""
         cells: list[Cell] = [devices]
@@ -221,7 +237,7 @@ class Kernels:
     start_up = constants.latency_expert_exchange
 
 
-class TrainingRows:
+class TrainingRows(Claims):
     """What training pays for its exchanges, by published rows of one model on four machines."""
 
     rows_of = ("mbridge-26.08", "mbridge-26.08-2", "mbridge-26.04.01-18", "mbridge-25.09-15")
@@ -229,6 +245,8 @@ class TrainingRows:
     _interval = found[0].interval
     assert _interval is not None
     low, high = (quantity(round(100 * (end - 1)), "%") for end in (_interval.low, _interval.high))
+    high |= by_hand("(floor(100 * 1.457 - 100 + 0.5)) * 1 %")
+    low |= by_hand("(floor(100 * 0.839 - 100 + 0.5)) * 1 %", "intervals.csv, training of mixtures")
 
     @staticmethod
     def row(place: int) -> Row:
@@ -242,24 +260,29 @@ class TrainingRows:
         return devices, " ".join(cuts(row)), *rates(TrainingRows.found[place]), share
 
     @classmethod
+    @row_by_hand("256 GB300 | TP1 PP2 EP32 | 6300 tokens/s | 4700 tokens/s | −26% | 23%")
     def rows(cls) -> Rows:
         """All of them."""
         return [cls.row(place) for place in range(len(cls.found))]
 
 
-class Balance:
+class Balance(Claims):
     """Chance evens out with tokens; preference does not."""
 
     tokens = TwoFabrics.many
-    devices = TwoFabrics.devices
+    devices = TwoFabrics.devices | by_hand("64")
 
     mean = tokens * devices * TokenBytes.chosen // TokenBytes.experts
-    of_chance = (experts.fullest_load(mean, TokenBytes.experts) / mean - 1).to("%")
+    of_chance = (experts.fullest_load(mean, TokenBytes.experts) / mean - 1).to("%") | by_hand(
+        "sqrt(2 * ln(256) / 8192)"
+    )
     few_mean = TwoFabrics.few * devices * TokenBytes.chosen // TokenBytes.experts
-    of_few = (experts.fullest_load(few_mean, TokenBytes.experts) / few_mean - 1).to("%")
+    of_few = (experts.fullest_load(few_mean, TokenBytes.experts) / few_mean - 1).to("%") | by_hand(
+        "sqrt(2 * ln(256) / 256)"
+    )
 
 
-class StepOfMixture:
+class StepOfMixture(Claims):
     """Problem 2: what all layers of a step send, forward and backward."""
 
     tokens = TwoFabrics.many
@@ -273,6 +296,8 @@ class StepOfMixture:
         )
         * layers
         * passes
-    ).to("GB")
-    by_port = (sent * (7 / 8) / (63 / 64) / TwoFabrics.machines[0].ports).to("s")
-    by_rack = (sent / TwoFabrics.machines[2].bandwidth).to("s")
+    ).to("GB") | by_hand("63/64 * 4096 * 172032 * 58 * 2 byte")
+    by_port = (sent * (7 / 8) / (63 / 64) / TwoFabrics.machines[0].ports).to("s") | by_hand(
+        "7/8 * 4096 * 172032 * 116 byte / 50 GB/s"
+    )
+    by_rack = (sent / TwoFabrics.machines[2].bandwidth).to("s") | by_hand("(80.46143 / 900) s")

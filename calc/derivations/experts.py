@@ -17,8 +17,11 @@ from calc import (
 )
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.examples import CHAT, REASONING
 from calc.derivations.quoting import Row
+from calc.derivations.traces import whole
 from calc.published import Comparison, closed_loops
 from calc.steps.expectation import Step
 from calc.steps.job import Formats
@@ -50,7 +53,7 @@ def weights_held(model: Transformer, devices: int) -> Quantity:
     return quantity(own, "byte").to("GB")
 
 
-class Mixture:
+class Mixture(Claims):
     """DeepSeek-V3 does the work of a small model, and a batch reads nearly all of it."""
 
     model = models.get("deepseek-v3")
@@ -59,15 +62,28 @@ class Mixture:
     chosen = 8
     some = 64
 
-    share = (model.multiplied_parameters / model.parameters).to("%")
-    woken = experts_of.experts_used(experts, chosen / experts, some)
-    read_alone = inference.weights_read(model, 1, "1 byte").to("GB")
-    read_some = inference.weights_read(model, some, "1 byte").to("GB")
-    dense_batch = roofline.critical_batch_by_weights(h100.ridge_point("fp8"), "1 byte")
-    critical = experts_of.critical_tokens(h100.ridge_point("fp8"), experts, chosen, "1 byte")
+    share = (model.multiplied_parameters / model.parameters).to("%") | by_hand(
+        "(61 * 187105280 + 3 * 396361728 + 58 * (9 * 44040192 + 1835008) + "
+        "129280 * 7168) / 671026419200"
+    )
+    woken = experts_of.experts_used(experts, chosen / experts, some) | by_hand(
+        "256 * (1 - (31/32)**64)"
+    )
+    read_alone = inference.weights_read(model, 1, "1 byte").to("GB") | by_hand(
+        "(61 * 187105280 + 3 * 396361728 + 58 * (9 * 44040192 + 1835008) + 129280 * 7168) * 1 byte"
+    )
+    read_some = inference.weights_read(model, some, "1 byte").to("GB") | by_hand(
+        "{read_alone} + 58 * (256 * (1 - (31/32)**64) - 8) * 3 * 7168 * 2048 byte"
+    )
+    dense_batch = roofline.critical_batch_by_weights(h100.ridge_point("fp8"), "1 byte") | by_hand(
+        "1979 / (2 * 3.35)"
+    )
+    critical = experts_of.critical_tokens(
+        h100.ridge_point("fp8"), experts, chosen, "1 byte"
+    ) | by_hand("32 * 295.3731")
 
 
-class Width:
+class Width(Claims):
     """More devices leave more of each memory for caches, and each expert more tokens."""
 
     model = Mixture.model
@@ -89,7 +105,7 @@ class Width:
         cache = transformer.kv_cache_per_token(cls.model)
         weights = weights_held(cls.model, devices)
         fit = caches.sequences_that_fit(memory, weights, f"{cls.context} token", cache)
-        return min(int(fit.magnitude), cls.most)
+        return min(whole(fit.magnitude), cls.most)
 
     @classmethod
     def rates(cls, devices: int, machine: str = servers) -> tuple[Quantity, Quantity]:
@@ -100,6 +116,7 @@ class Width:
         return (tokens / step.lower).to("token/s"), (tokens / expected(step)).to("token/s")
 
     @classmethod
+    @row_by_hand("32 | 8 | 37.6 GB | 167 | 167 | 25.3 ms | 67 ms | 2490 tokens/s")
     def row(cls, devices: int) -> Row:
         """Devices, experts and weights of each, sequences, tokens an expert, step, rate."""
         weights = weights_held(cls.model, devices)
@@ -112,28 +129,30 @@ class Width:
         rate = cls.rates(devices)[1]
         return (devices, each, weights, batch, met, step.lower.to("ms"), expected(step), rate)
 
-    held_by_eight = weights_held(model, 8)
+    held_by_eight = weights_held(model, 8) | by_hand(
+        "(671026419200 - 58 * 256 * 3 * 7168 * 2048 * 7/8) * 1 byte"
+    )
 
 
-class Widths:
+class Widths(Claims):
     """What the width of a group of experts is worth, at the batch that it leaves room for."""
 
     few, some, many = (Width.rates(count)[1] for count in (Width.few, Width.some, Width.many))
-    gain = (some / few).to("")
-    lost_beyond = (1 - many / some).to("%")
+    gain = (some / few).to("") | by_hand("2492.890 / 1971.675")
+    lost_beyond = (1 - many / some).to("%") | by_hand("1 - 2398.431 / 2492.890")
 
 
-class ExpertExchange:
+class ExpertExchange(Claims):
     """What a layer sends: k vectors of each token there, and k back."""
 
     width = 7168
     copies = 8
 
-    token_there = (copies * width * FP8).to("kB")
-    token_back = (copies * width * quantity("2 byte")).to("kB")
+    token_there = (copies * width * FP8).to("kB") | by_hand("8 * 7168 * 8.25 bit")
+    token_back = (copies * width * quantity("2 byte")).to("kB") | by_hand("8 * 7168 * 2 byte")
 
 
-class Fullest:
+class Fullest(Claims):
     """All wait for the fullest expert, and chance alone makes it fuller the fewer its tokens."""
 
     few = 4
@@ -142,14 +161,26 @@ class Fullest:
     experts = Mixture.experts
     factor = 1.25
 
-    over_few = (experts_of.fullest_load(few, experts) / few).to("")
-    over_some = (experts_of.fullest_load(some, experts) / some).to("")
-    over_many = (experts_of.fullest_load(many, experts) / many).to("")
-    dropped_some = experts_of.dropped_share(some, factor).to("%")
-    default_rate = quantity("50302 token/s")  # SGLang's prefill of 4096 tokens, a node
-    even_rate = quantity("59337 token/s")  # the same, experts chosen evenly
+    over_few = (experts_of.fullest_load(few, experts) / few).to("") | by_hand(
+        "1 + sqrt(2 / 4 * 8 * 0.69314718)"
+    )
+    over_some = (experts_of.fullest_load(some, experts) / some).to("") | by_hand(
+        "1 + sqrt(2 / 32 * 8 * 0.69314718)"
+    )
+    over_many = (experts_of.fullest_load(many, experts) / many).to("") | by_hand(
+        "1 + sqrt(2 / 576 * 8 * 0.69314718)"
+    )
+    dropped_some = experts_of.dropped_share(some, factor).to("%") | by_hand(
+        "(exp(-1) / sqrt(2 * 3.14159265) - sqrt(2) * erfc(1) / 2) / sqrt(32)"
+    )
+    default_rate = quantity("50302 token/s") | by_hand(
+        "50302 token/s", "SGLang Team 2025, table of prefill, default"
+    )  # SGLang's prefill of 4096 tokens, a node
+    even_rate = quantity("59337 token/s") | by_hand(
+        "59337 token/s", "SGLang Team 2025, the same with simulated perfect EPLB"
+    )  # the same, experts chosen evenly
 
-    lost = (1 - default_rate / even_rate).to("%")
+    lost = (1 - default_rate / even_rate).to("%") | by_hand("1 - 50302 / 59337")
 
 
 def signed_error(expected_time: Quantity, measured: Quantity) -> Quantity:
@@ -157,7 +188,7 @@ def signed_error(expected_time: Quantity, measured: Quantity) -> Quantity:
     return quantity(round((measured / expected_time - 1).m_as("%")), "%")
 
 
-class Deployments:
+class Deployments(Claims):
     """Three published deployments of DeepSeek-V3's decode beside the bound and the expectation."""
 
     cases = (
@@ -166,15 +197,18 @@ class Deployments:
         ("SGLang", 256, 2000, 72, 22_282, "[@sglang2025largescale]"),
     )
     places = (0, 1, 2)
-    first_devices = cases[0][3]
-    copies = 32
+    first_devices = cases[0][3] | by_hand("144")
+    copies = 32 | by_hand("32")
     node = 8
-    low_rate = quantity("20 token/s")
-    high_rate = quantity("22 token/s")
+    low_rate = quantity("20 token/s") | by_hand("20 token/s")
+    high_rate = quantity("22 token/s") | by_hand("22 token/s")
     service_rate = quantity("14800 token/s")
-    sequences = (service_rate / node / ((low_rate + high_rate) / 2)).to("")
+    sequences = (service_rate / node / ((low_rate + high_rate) / 2)).to("") | by_hand(
+        "14800 / (8 * 21)"
+    )
 
     @classmethod
+    @row_by_hand("… | 72 | 256 | 2000 | 31.5 ms | 88.1 ms | 91.9 ms | 4%")
     def row(cls, place: int) -> Row:
         """Name, devices, sequences, context; step at least, expected, measured; the error."""
         name, batch, context, devices, _, source = cls.cases[place]
@@ -189,10 +223,12 @@ class Deployments:
         return step.lower.to("ms"), expected(step), quantity(cls.node * batch / rate, "s").to("ms")
 
 
-class FurthestDeployment:
+class FurthestDeployment(Claims):
     """How far off the worst of their expectations is."""
 
-    error = max(abs(signed_error(*Deployments.times(place)[1:])) for place in Deployments.places)
+    error = max(
+        abs(signed_error(*Deployments.times(place)[1:])) for place in Deployments.places
+    ) | by_hand("(floor(100 * (1 - 8 * 128 / 18.598 / 57.9) + 0.5)) * 1 %")
 
 
 @dataclass(frozen=True)
@@ -240,11 +276,13 @@ LOOPS = (
 )
 
 
-class RackRates:
+class RackRates(Claims):
     """Decode of DeepSeek-V3 and R1 in racks, and on servers since."""
 
-    june = 7583
-    june_devices = 48  # twelve trays of four [lmsys2025gb200one]
+    june = 7583 | by_hand("7583", "LMSYS Org, 16 June 2025")
+    june_devices = 48 | by_hand(
+        "12 * 4", "twelve nodes of four for decoding, LMSYS Org, 16 June 2025"
+    )  # twelve trays of four [lmsys2025gb200one]
     rates = (
         Rate("SGLang, H100 servers, May 2025 [@sglang2025largescale]", 72, "FP8", 22_282 / 8),
         Rate("vLLM, H200 servers, Dec 2025 [@vllm-large-scale-serving]", rate=2200),
@@ -258,23 +296,28 @@ class RackRates:
         Rate("MLPerf Offline, GB200 [@mlperf-inference-v5.1]", 72, "NVFP4", 289_712 / 72),
         Rate("MLPerf Offline, GB300 [@mlperf-inference-v5.1]", 72, "NVFP4", 420_659 / 72),
     )
-    per_generation = quantity(june / (22_282 / 8), "")
-    of_formats = quantity(13_386 / 9087, "")
+    per_generation = quantity(june / (22_282 / 8), "") | by_hand("7583 / (22282 / 8)")
+    of_formats = quantity(13_386 / 9087, "") | by_hand("13386 / 9087")
 
-    prompt = CHAT.prompt
-    long_answer = REASONING.generated
+    prompt = CHAT.prompt | by_hand("1024")
+    long_answer = REASONING.generated | by_hand("8192")
     _sooner = tuple(
         -(of_loop(loop).error or 0.0) for engine, *_, loop in LOOPS if "SGLang" in engine
     )
-    sooner = quantity(round(100 * min(_sooner)), "%")
+    sooner = quantity(round(100 * min(_sooner)), "%") | by_hand(
+        "(floor(100 * (1 - 22.664 / 28.470) + 0.5)) * 1 %",
+        "one less 22.664 ms of closed_loops.csv over the 28.470 that the parts "
+        "sum up to; of the other, one less 32.278 over 41.414",
+    )
 
     @classmethod
+    @row_by_hand("… | 48 | FP8 | – | – | – | – | 7600 tokens/s")
     def rows(cls) -> list[Row]:
         """Each source's row; what it does not state is a dash."""
         return [rate.row for rate in cls.rates]
 
 
-class Rack:
+class Rack(Claims):
     """Inside a rack that is one domain the exchange costs a start-up and hardly more."""
 
     devices = 72
@@ -283,43 +326,53 @@ class Rack:
 
     _servers = decode(devices, sequences)
     _rack = decode(devices, sequences, machine=machine)
-    links_of_servers = _servers.parts["links"].to("ms")
-    links_of_rack = _rack.parts["links"].to("ms")
+    links_of_servers = _servers.parts["links"].to("ms") | by_hand(
+        "58 * 128 * 21.728 kB * 9 * (1 - (8/9)**8) * 8/9 / 50 GB/s"
+    )
+    links_of_rack = _rack.parts["links"].to("ms") | by_hand(
+        "58 * 128 * 21.728 kB * 72 * (1 - (71/72)**8) * 71/72 / 900 GB/s"
+    )
     step_of_servers = expected(_servers)
     step_of_rack = expected(_rack)
-    gain = (step_of_servers / step_of_rack).to("")
+    gain = (step_of_servers / step_of_rack).to("") | by_hand("57.73687 / 20.38970")
     memory_gain = (
         machines.get(machine).device.memory_bandwidth
         / machines.get("dgx-h100").device.memory_bandwidth
-    ).to("")
+    ).to("") | by_hand("8 / 3.35")
 
 
-class AnotherMixture:
+class AnotherMixture(Claims):
     """Problem 1: the critical batch of Qwen3 235B in BF16."""
 
     name = "Qwen3 235B"
-    experts = int(models.get("qwen-3-235b-a22b").experts or 0)
+    experts = whole(models.get("qwen-3-235b-a22b").experts or 0) | by_hand(
+        "128", "config.json of Qwen3 235B: num_experts"
+    )
     chosen = 8
 
     critical = experts_of.critical_tokens(
         hardware.get("h100").ridge_point("bf16"), experts, chosen, "2 byte"
-    )
+    ) | by_hand("16 * 989 / 3.35")
 
 
-class TwoGroups:
+class TwoGroups(Claims):
     """Problem 2: 64 GPUs as one group of experts or as two."""
 
     whole = 64
     half = 32
 
-    rate = Width.rates(whole)[1]
-    rate_of_half = Width.rates(half)[1]
+    rate = Width.rates(whole)[1] | no_hand(
+        "2440.978 token/s", "plain arithmetic, on times that the library expects"
+    )
+    rate_of_half = Width.rates(half)[1] | no_hand(
+        "2492.89 token/s", "plain arithmetic, on times that the library expects"
+    )
 
 
-class DenseOrMixture:
+class DenseOrMixture(Claims):
     """Problem 3: a mixture instead of a dense model, both within a limit."""
 
-    limit = quantity("40 ms")
+    limit = quantity("40 ms") | by_hand("40 ms")
     price = quantity("2 USD/h")
     prompt = 1000
     generated = 300
@@ -334,9 +387,21 @@ class DenseOrMixture:
     )
     mixture, dense = found.rows()
 
-    mixture_requests = int(mixture["batch"].magnitude)
-    dense_requests = int(dense["batch"].magnitude)
-    mixture_devices = int(mixture["devices"].magnitude)
-    dense_devices = int(dense["devices"].magnitude)
-    mixture_cost = mixture["expected"]["cost_per_token"]
-    dense_cost = dense["expected"]["cost_per_token"]
+    mixture_requests = whole(mixture["batch"].magnitude) | no_hand(
+        "2992", "plain arithmetic, on times that the library expects"
+    )
+    dense_requests = whole(dense["batch"].magnitude) | no_hand(
+        "250", "the last batch for which a step that the library expects keeps the limit"
+    )
+    mixture_devices = whole(mixture["devices"].magnitude) | no_hand(
+        "8", "chosen as the cheapest of plans that the library expects"
+    )
+    dense_devices = whole(dense["devices"].magnitude) | no_hand(
+        "4", "chosen as the cheapest of plans that the library expects"
+    )
+    mixture_cost = mixture["expected"]["cost_per_token"] | no_hand(
+        "0.0912546 USD/Mtoken", "plain arithmetic, on times that the library expects"
+    )
+    dense_cost = dense["expected"]["cost_per_token"] | no_hand(
+        "0.8029203 USD/Mtoken", "plain arithmetic, on times that the library expects"
+    )

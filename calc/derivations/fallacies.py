@@ -25,9 +25,12 @@ from calc import (
 )
 from calc.core.units import Quantity, quantity
 from calc.derivations import examples
+from calc.derivations.by_hand import by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.experts import Mixture
 from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.roofline import A100Roofline
+from calc.derivations.traces import number, whole
 from calc.derivations.training_at_scale import Failures
 from calc.derivations.training_time import Cluster, ComputeOptimal, LastDoubling, PublishedSteps
 from calc.published import Row, closed_loops
@@ -81,21 +84,19 @@ def four_bits_against_eight() -> list[float]:
     return [eight[key] / four[key] for key in eight.keys() & four.keys()]
 
 
-class DoubledDevices:
+class DoubledDevices(Claims):
     """Sixteen times the devices do not train sixteen times as fast."""
 
     few, many = (published.row(f"mlperf-deepseek-v3-{devices}") for devices in (512, 8192))
-    few_devices = int(few["num_devices"])
-    many_devices = int(many["num_devices"])
-    ratio = many_devices / few_devices
-    speedup = (
-        quantity(many.measured["tokens_per_s_per_gpu"], "")
-        * ratio
-        / few.measured["tokens_per_s_per_gpu"]
-    )
+    few_devices = whole(few["num_devices"]) | by_hand("512", "@mlperf-training-v6.0")
+    many_devices = whole(many["num_devices"]) | by_hand("8192", "@mlperf-training-v6.0")
+    ratio = many_devices / few_devices | by_hand("8192 / 512")
+    speedup = quantity(many.measured["tokens_per_s_per_gpu"], "") * ratio / few.measured[
+        "tokens_per_s_per_gpu"
+    ] | by_hand("16 * 2344 / 3983")
 
 
-class DoubledOnPaper:
+class DoubledOnPaper(Claims):
     """Twice the devices halve the arithmetic of a step, and not its exchange."""
 
     parameters = Cluster.parameters
@@ -110,21 +111,24 @@ class DoubledOnPaper:
     gain = (
         collectives.step_time(arithmetic, exchange, 0)
         / collectives.step_time(arithmetic_after, exchange_after, 0)
-    ).to("")
+    ).to("") | by_hand(
+        "(6 * 7e9 * 1e6 / (512 * 989e12 * 0.4) * 1 s + 94.935 ms) / (6 * 7e9 * "
+        "1e6 / (1024 * 989e12 * 0.4) * 1 s + 95.784 ms)"
+    )
 
 
-class PeakAgainstSpeed:
+class PeakAgainstSpeed(Claims):
     """A peak more than twice as high, and a token a fifth sooner."""
 
     clients = 4
-    peak_ratio = B200.peak("fp8") / H200.peak("fp8")
-    bandwidth_ratio = B200.memory_bandwidth / H200.memory_bandwidth
-    before = time_of_token(dense_loop("dgx-h200", clients))
-    after = time_of_token(dense_loop("dgx-b200", clients))
-    gain = (before / after).to("")
+    peak_ratio = B200.peak("fp8") / H200.peak("fp8") | by_hand("4500 / 1979")
+    bandwidth_ratio = B200.memory_bandwidth / H200.memory_bandwidth | by_hand("7.7 / 4.8")
+    before = time_of_token(dense_loop("dgx-h200", clients)) | by_hand("7.9345 ms")
+    after = time_of_token(dense_loop("dgx-b200", clients)) | by_hand("6.3181 ms")
+    gain = (before / after).to("") | by_hand("7.9345 / 6.3181")
 
 
-class BusyGpu:
+class BusyGpu(Claims):
     """A GPU that is always busy may use a third of a percent of its peak."""
 
     model = examples.HAND
@@ -132,272 +136,343 @@ class BusyGpu:
     rate = quantity("250 token/s")
 
     moved = (rate * weights / quantity("1 token")).to("TB/s")
-    share_of_bandwidth = (moved / H200.memory_bandwidth).to("%")
+    share_of_bandwidth = (moved / H200.memory_bandwidth).to("%") | by_hand(
+        "250 * 2 * 7.504658e9 / 4.8e12"
+    )
     share_of_peak = (
         rate * model.multiplied_parameters * constants.work_inference / H200.peak("bf16")
-    ).to("%")
+    ).to("%") | by_hand("250 * 2 * 7.505e9 / 989e12")
 
 
-class BusyServer:
+class BusyServer(Claims):
     """A server that is never idle lets everybody wait."""
 
     often = quantity(70, "%")
     nearly_always = quantity(95, "%")
 
     service = quantity("1 s")
-    time_often = queueing.single_server_time(service, often)
-    time_nearly_always = queueing.single_server_time(service, nearly_always)
+    time_often = queueing.single_server_time(service, often) | by_hand("(1 / 0.3) s")
+    time_nearly_always = queueing.single_server_time(service, nearly_always) | by_hand(
+        "(1 / 0.05) s"
+    )
 
 
-class FewerOperations:
+class FewerOperations(Claims):
     """A ReLU has next to no operations, and takes time."""
 
     n = A100Roofline.n
-    share_of_operations = A100Roofline.relu_share_of_operations
-    share_of_time = A100Roofline.relu_share_of_time
+    share_of_operations = A100Roofline.relu_share_of_operations | by_hand("1 / (2 * 4096)")
+    share_of_time = A100Roofline.relu_share_of_time | by_hand(
+        "(4 * 4096**2 byte / 2.039 TB/s) / (4 * 4096**2 byte / 2.039 TB/s + 2 *"
+        " 4096**3 FLOP / 312 TFLOP/s)"
+    )
 
 
-class FreeBatch:
+class FreeBatch(Claims):
     """Sixteen times the clients: each waits twice as long for a token."""
 
     few = 4
     many = 64
-    length = quantity(LENGTH, "token")
-    few_time = time_of_token(dense_loop("dgx-b200", few))
-    many_time = time_of_token(dense_loop("dgx-b200", many))
-    slower = (many_time / few_time).to("")
+    length = quantity(LENGTH, "token") | by_hand("1024 token")
+    few_time = time_of_token(dense_loop("dgx-b200", few)) | by_hand("6.3181 ms")
+    many_time = time_of_token(dense_loop("dgx-b200", many)) | by_hand("12.544 ms")
+    slower = (many_time / few_time).to("") | by_hand("12.544 / 6.3181")
 
 
-class FasterLink:
+class FasterLink(Claims):
     """Forty times the bandwidth changes nothing for a small message across an ocean."""
 
     message = quantity("1 kB")
     slow = quantity("10 Gbit/s")
     fast = quantity("400 Gbit/s")
 
-    latency = (links.round_trip_time(constants.length_pacific) / 2).to("ms")
+    latency = (links.round_trip_time(constants.length_pacific) / 2).to("ms") | by_hand(
+        "10000 km / 200000 km/s"
+    )
     slow_time = links.transfer_time(message, slow, latency)
     fast_time = links.transfer_time(message, fast, latency)
-    gain = (slow_time - fast_time).to("µs")
+    gain = (slow_time - fast_time).to("µs") | by_hand(
+        "8000 bit / 10 Gbit/s - 8000 bit / 400 Gbit/s"
+    )
 
 
-class HalfTheBits:
+class HalfTheBits(Claims):
     """FP8 trained one model 1.4 times as fast, and four bits serve it a tenth faster."""
 
     devices = 512
-    bf16_step = quantity(PublishedSteps.bf16.measured["step_time"], "s")
-    fp8_step = quantity(PublishedSteps.fp8.measured["step_time"], "s")
-    training_gain = PublishedSteps.faster
+    bf16_step = quantity(PublishedSteps.bf16.measured["step_time"], "s") | by_hand(
+        "14.8 s", "@dgxc-25.02-llama3.1-70b"
+    )
+    fp8_step = quantity(PublishedSteps.fp8.measured["step_time"], "s") | by_hand(
+        "10.76 s", "@dgxc-25.02-llama3.1-70b"
+    )
+    training_gain = PublishedSteps.faster | by_hand("14.8 / 10.76")
 
     pairs = four_bits_against_eight()
-    count = len(pairs)
-    middle = quantity(median(pairs), "")
-    slower = sum(gain < 1 for gain in pairs)
-    worst, most = quantity(min(pairs), ""), quantity(max(pairs), "")
+    count = len(pairs) | by_hand(
+        "20 + 24 + 20 + 24 + 24 + 20",
+        "rows of closed_loops.csv, dgx-b200, llama-3-1-70b, fp8 and nvfp4, counted with csv alone",
+    )
+    middle = quantity(median(pairs), "") | by_hand("mean(9.6862 / 8.9412, 10.825 / 9.9319)")
+    slower = sum(gain < 1 for gain in pairs) | by_hand("3 + 9 + 4 + 10 + 2 + 1")
+    worst, most = (
+        quantity(min(pairs), "") | by_hand("9.2269 / 10.335"),
+        quantity(max(pairs), "") | by_hand("70.687 / 50.345"),
+    )
 
 
-class MixtureRead:
+class MixtureRead(Claims):
     """A batch of a mixture reads nearly all of it."""
 
     model = examples.MIXTURE
     batch = Mixture.some
 
-    active = model.multiplied_parameters
-    read_alone = Mixture.read_alone
-    read = Mixture.read_some
-    of_dense = (read / inference.weights_read(examples.DENSE, batch, FP8)).to("")
+    active = model.multiplied_parameters | by_hand(
+        "671026419200 param - 248 * 3 * 7168 * 2048 * 58 * 1 param - 129280 * 7168 * 1 param"
+    )
+    read_alone = Mixture.read_alone | by_hand("{active} * 1 byte/param")
+    read = Mixture.read_some | by_hand(
+        "671026419200 byte - power(1 - 8/256, 64) * 58 * 256 * 3 * 7168 * 2048 "
+        "* 1 byte - 129280 * 7168 * 1 byte"
+    )
+    of_dense = (read / inference.weights_read(examples.DENSE, batch, FP8)).to("") | by_hand(
+        "584.4 / 69.5"
+    )
 
 
-class GroupedCache:
+class GroupedCache(Claims):
     """A cache of grouped queries outgrows the weights."""
 
     model = examples.DENSE
-    heads = model.kv_heads
+    heads = model.kv_heads | by_hand("8", "config.json: num_key_value_heads")
     context = quantity("131072 token")
 
-    per_token = transformer.kv_cache_per_token(model)
-    cache = (per_token * context).to("GB")
+    per_token = transformer.kv_cache_per_token(model) | by_hand(
+        "80 * 8 * 2 * 128 * 2 byte / 1 token"
+    )
+    cache = (per_token * context).to("GB") | by_hand("327680 * 131072 * 1 byte")
     weights = inference.weight_memory(model, FP8).to("GB")
-    requests = (weights / cache).to("")
+    requests = (weights / cache).to("") | by_hand("70.554 / 42.950")
 
 
-class EngineKernel:
+class EngineKernel(Claims):
     """An engine's own kernel sums a short array several times as fast as NCCL."""
 
     devices = 8
     size = quantity("512 KiB")
-    nccl = communication.time("all_reduce", size, devices, "dgx-b200").needed.to("µs")
+    nccl = communication.time("all_reduce", size, devices, "dgx-b200").needed.to("µs") | by_hand(
+        "49.04 µs"
+    )
     sums = engine_sums.of("b200", "vllm", devices)
     assert sums is not None
-    engine = quantity(sums.time(size.m_as("byte")), "s").to("µs")
-    ratio = (nccl / engine).to("")
+    engine = quantity(sums.time(size.m_as("byte")), "s").to("µs") | by_hand(
+        "261 * 0.1 µs", "engine_sums.csv, b200, vllm 0.24.0, 8: 261 tenths at 524 288 bytes"
+    )
+    ratio = (nccl / engine).to("") | by_hand("49.04 / 26.1")
 
 
-class RatePerDevice:
+class RatePerDevice(Claims):
     """One server, one program, one model: the rate of a device is what the clients make it."""
 
     few, many = (rate_of_device(clients) for clients in (FreeBatch.few, FreeBatch.many))
-    ratio = (many / few).to("")
+    few |= by_hand("4 token / 6.3181 ms / 8")
+    many |= by_hand("64 token / 12.544 ms / 8")
+    ratio = (many / few).to("") | by_hand("637.755 / 79.138")
 
 
-class UtilizationOfPapers:
+class UtilizationOfPapers(Claims):
     """One run has two utilisations, and the faster device the lower one."""
 
     a100, h100 = (published.row(f"llm-foundry-{number}") for number in (78, 19))
-    parameters = quantity(int(a100["params"]), "param")
-    model_share = quantity(a100.measured["mfu"], "%")
-    hardware_share = quantity(a100.measured["hfu"], "%")
-    new_share = quantity(h100.measured["mfu"], "%")
-    devices = int(a100["num_devices"])
+    parameters = quantity(whole(a100["params"]), "param") | by_hand(
+        "64.862437e9 param", "@llm-foundry-benchmarks"
+    )
+    model_share = quantity(a100.measured["mfu"], "%") | by_hand(
+        "53.33 %", "@llm-foundry-benchmarks"
+    )
+    hardware_share = quantity(a100.measured["hfu"], "%") | by_hand(
+        "71.1 %", "@llm-foundry-benchmarks"
+    )
+    new_share = quantity(h100.measured["mfu"], "%") | by_hand("42.57 %", "@llm-foundry-benchmarks")
+    devices = whole(a100["num_devices"]) | by_hand("64", "@llm-foundry-benchmarks")
     gain = quantity(
         h100.measured["tokens_per_s_per_gpu"] / a100.measured["tokens_per_s_per_gpu"], ""
-    )
+    ) | by_hand("1039 / 410")
 
 
-class SoldAndUsable:
+class SoldAndUsable(Claims):
     """What an advertisement adds up is halved by the first program that uses it."""
 
-    sparse_peak = B200.sparse_peak("fp4")
-    dense_peak = B200.peak("fp4")
-    link = H100.link_bandwidth
+    sparse_peak = B200.sparse_peak("fp4") | by_hand("18 PFLOP/s", "its datasheet")
+    dense_peak = B200.peak("fp4") | by_hand("0.5 * 18 PFLOP/s")
+    link = H100.link_bandwidth | by_hand("18 * 25 GB/s")
     gradients = quantity("14 GB")
 
-    link_both_ways = 2 * link
-    time_one_way = (gradients / link).to("ms")
-    time_promised = (gradients / link_both_ways).to("ms")
-    offered = H100.sparse_peak("fp16")
-    bandwidth = H100.memory_bandwidth
-    ridge_point = H100.ridge_point("fp16")
+    link_both_ways = 2 * link | by_hand("2 * 450 GB/s")
+    time_one_way = (gradients / link).to("ms") | by_hand("14 GB / 450 GB/s")
+    time_promised = (gradients / link_both_ways).to("ms") | by_hand("14 GB / 900 GB/s")
+    offered = H100.sparse_peak("fp16") | by_hand("1979 TFLOP/s", "its datasheet, with sparsity")
+    bandwidth = H100.memory_bandwidth | by_hand("3.35 TB/s", "its datasheet")
+    ridge_point = H100.ridge_point("fp16") | by_hand("(989 / 3.35) FLOP/byte")
 
 
-class Gigabytes:
+class Gigabytes(Claims):
     """A disk's terabyte is smaller than a program's, an H100's gigabyte is larger."""
 
     disk = quantity("1 TB")
-    h100_memory = H100.memory_capacity
+    h100_memory = H100.memory_capacity | by_hand("5 * 16 GiB")
 
-    disk_in_binary = disk.to("GiB")
-    h100_memory_in_decimal = h100_memory.to("GB")
+    disk_in_binary = disk.to("GiB") | by_hand("(10**12 / 2**30) GiB")
+    h100_memory_in_decimal = h100_memory.to("GB") | by_hand("(80 * 2**30 / 10**9) GB")
 
 
-class CacheHit:
+class CacheHit(Claims):
     """On a GPU a hit in the cache costs more than a CPU's fetch from its second cache."""
 
     l1_cpu = constants.latency_l1_cpu
     l2_cpu = constants.latency_l2_cpu
     hit_rate = quantity(90, "%")
 
-    l1_gpu = AnchorLatencies.hopper_l1
+    l1_gpu = AnchorLatencies.hopper_l1 | by_hand("34.2 cycle / 1.755 GHz")
     # The L2 was measured from the start of the access, the look into L1 included.
-    average = memory.average_access_time(l1_gpu, 1 - hit_rate, AnchorLatencies.hopper_l2 - l1_gpu)
+    average = memory.average_access_time(
+        l1_gpu, 1 - hit_rate, AnchorLatencies.hopper_l2 - l1_gpu
+    ) | by_hand("(0.9 * 34.2 cycle + 0.1 * 258.0 cycle) / 1.755 GHz")
 
 
-class SinglePrecision:
+class SinglePrecision(Claims):
     """FP32 costs twice the bytes, and far more than twice the arithmetic."""
 
-    energy_ratio = constants.energy_fp32_multiply / constants.energy_fp16_multiply
-    energy_ratio_later = constants.energy_7nm_fp32_multiply / constants.energy_7nm_fp16_multiply
-    slowdown = B200.peak("fp16") / B200.vector_peak("fp32")
+    energy_ratio = constants.energy_fp32_multiply / constants.energy_fp16_multiply | by_hand(
+        "3.7 / 1.1"
+    )
+    energy_ratio_later = (
+        constants.energy_7nm_fp32_multiply / constants.energy_7nm_fp16_multiply
+        | by_hand("1.31 / 0.34")
+    )
+    slowdown = B200.peak("fp16") / B200.vector_peak("fp32") | by_hand("2250 / 75")
 
 
-class EasyDrafts:
+class EasyDrafts(Claims):
     """The same drafts are worth half as much again on a text that is easy to guess."""
 
     drafted = 3
     easy = 0.8
     hard = 0.5
-    easy_tokens = speculation.speculative_tokens(easy, drafted)
-    hard_tokens = speculation.speculative_tokens(hard, drafted)
-    ratio = (easy_tokens / hard_tokens).to("")
+    easy_tokens = speculation.speculative_tokens(easy, drafted) | by_hand("1 + 0.8 + 0.64 + 0.512")
+    hard_tokens = speculation.speculative_tokens(hard, drafted) | by_hand("1 + 0.5 + 0.25 + 0.125")
+    ratio = (easy_tokens / hard_tokens).to("") | by_hand("2.952 / 1.875")
 
 
-class IdleHours:
+class IdleHours(Claims):
     """An idle hour costs what a busy one does."""
 
     devices = 8
     price = constants.price_h200
     throughput = quantity("8000 token/s")
     used = quantity(30, "%")
-    full = cost.cost_per_token(devices, price, throughput).to("USD/Mtoken")
-    real = cost.cost_per_token(devices, price, throughput, used).to("USD/Mtoken")
+    full = cost.cost_per_token(devices, price, throughput).to("USD/Mtoken") | by_hand(
+        "8 * 3.5 USD / 3600 s / 8000 token/s"
+    )
+    real = cost.cost_per_token(devices, price, throughput, used).to("USD/Mtoken") | by_hand(
+        "(0.9722 / 0.3) USD/Mtoken"
+    )
 
 
-class SlowestCall:
+class SlowestCall(Claims):
     """Of a chain of calls the slowest sets the pace, and the slowest is in the tail."""
 
     promise = quantity(99, "%")
-    beyond = 1 - promise
+    beyond = 1 - promise | by_hand("(100 - 99) * 1 %")
     few = 5
     run = "6.0-0010-deepseek-r1-server"
     row = {row["id"]: row for row in closed_loops.mlperf_rows()}[run]
-    half = quantity(float(row["ttft_p50"]), "ms")
-    tail = quantity(float(row["ttft_p99"]), "ms")
+    half = quantity(number(row["ttft_p50"]), "ms") | by_hand(
+        "622.8 ms", "@mlperf-inference-v6-fork: 6.0-0010-deepseek-r1-server"
+    )
+    tail = quantity(number(row["ttft_p99"]), "ms") | by_hand(
+        "1198 ms", "@mlperf-inference-v6-fork: 6.0-0010-deepseek-r1-server"
+    )
     calls = 30
-    share = quantity(1 - promise.m_as("") ** calls, "").to("%")
+    share = quantity(1 - promise.m_as("") ** calls, "").to("%") | by_hand("1 - 0.99**30")
 
 
-class ItFits:
+class ItFits(Claims):
     """Weights that fit leave next to no room for requests."""
 
     used = quantity(90, "%")
     context = quantity("2048 token")
 
-    weights = GroupedCache.weights
-    left = (used * H100.memory_capacity.to("GB") - weights).to("GB")
-    requests = int((left / (GroupedCache.per_token * context)).m_as(""))
+    weights = GroupedCache.weights | by_hand("70553706496 param * 1 byte/param")
+    left = (used * H100.memory_capacity.to("GB") - weights).to("GB") | by_hand(
+        "(0.9 * 85.899 - 70.554) GB"
+    )
+    requests = whole((left / (GroupedCache.per_token * context)).m_as("")) | by_hand(
+        "floor(6.756e9 / (327680 * 2048))"
+    )
 
 
-class QuarterOfTheBits:
+class QuarterOfTheBits(Claims):
     """Weights in a quarter of the bits leave the caches as they were."""
 
     requests = 32
     context = quantity("8192 token")
-    wide_weights = inference.weights_read(examples.DENSE, 1, "2 byte").to("GB")
-    narrow_weights = inference.weights_read(examples.DENSE, 1, "4.5 bit").to("GB")
-    caches = (requests * GroupedCache.per_token * context).to("GB")
-    gain = ((wide_weights + caches) / (narrow_weights + caches)).to("")
+    wide_weights = inference.weights_read(examples.DENSE, 1, "2 byte").to("GB") | by_hand(
+        "2 * (70553706496 - 128256 * 8192 - 161 * 8192) * 1 byte"
+    )
+    narrow_weights = inference.weights_read(examples.DENSE, 1, "4.5 bit").to("GB") | by_hand(
+        "{wide_weights} / 16 bit * 4.5 bit"
+    )
+    caches = (requests * GroupedCache.per_token * context).to("GB") | by_hand(
+        "32 * 8192 * 327680 byte"
+    )
+    gain = ((wide_weights + caches) / (narrow_weights + caches)).to("") | by_hand(
+        "(139.006 + 85.899) / (39.096 + 85.899)"
+    )
 
 
-class MultipliedGains:
+class MultipliedGains(Claims):
     """Speedups of parts do not multiply."""
 
     first_share = quantity(40, "%")
     second_share = quantity(30, "%")
-    first, second = 3, 2
-    promised = first * second
-    whole = scaling.combined_speedup([(first_share, first), (second_share, second)])
+    first, second = 3 | by_hand("3"), 2
+    promised = first * second | by_hand("3 * 2")
+    whole = scaling.combined_speedup([(first_share, first), (second_share, second)]) | by_hand(
+        "1 / (0.3 + 0.4/3 + 0.3/2)"
+    )
 
 
-class HalfPruned:
+class HalfPruned(Claims):
     """Half of the weights set to zero save nothing, and then cost more."""
 
-    zeros = sparsity.csr_crossover("2 byte").to("%")
-    zeros_of_bytes = sparsity.csr_crossover("1 byte").to("%")
+    zeros = sparsity.csr_crossover("2 byte").to("%") | by_hand("2 / (2 + 2)")
+    zeros_of_bytes = sparsity.csr_crossover("1 byte").to("%") | by_hand("2 / (1 + 2)")
 
 
-class EightForOne:
+class EightForOne(Claims):
     """Eight devices write a token sooner than one, and each token costs more."""
 
     clients = 32
     devices = 8
-    alone = time_of_token(dense_loop("dgx-b200", clients, 1))
-    together = time_of_token(dense_loop("dgx-b200", clients, devices))
-    faster = (alone / together).to("")
-    dearer = (devices / faster).to("")
+    alone = time_of_token(dense_loop("dgx-b200", clients, 1)) | by_hand("19.565 ms")
+    together = time_of_token(dense_loop("dgx-b200", clients, devices)) | by_hand("9.2269 ms")
+    faster = (alone / together).to("") | by_hand("19.565 / 9.2269")
+    dearer = (devices / faster).to("") | by_hand("8 / 2.1204")
 
 
-class ReliableDevice:
+class ReliableDevice(Claims):
     """A device that fails once in years makes a cluster that fails within hours."""
 
     devices = Failures.devices
     interruptions = Failures.interruptions
     observed = Failures.observed_time
-    between = Failures.between
-    of_a_device = Failures.of_a_device
+    between = Failures.between | by_hand("54 days / 419")
+    of_a_device = Failures.of_a_device | by_hand("3.0931 h * 16384")
 
 
-class TokensPerParameter:
+class TokensPerParameter(Claims):
     """The best ratio depends on the data, and one lab's optimum was twice another's."""
 
     rule = ComputeOptimal.tokens_per_parameter
-    ratio = ComputeOptimal.llama3_tokens_per_parameter
+    ratio = ComputeOptimal.llama3_tokens_per_parameter | by_hand("(15.6e12 / 405e9) token/param")

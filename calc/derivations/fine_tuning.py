@@ -19,8 +19,11 @@ from calc import (
     training,
 )
 from calc.core.units import Quantity, quantity
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.examples import MIXTURE
 from calc.derivations.quoting import Row, Rows
+from calc.derivations.traces import whole
 from calc.laws.rollouts import Lengths
 from calc.planning.nouns import Prices, Training
 from calc.published import finetuning as measured_tuning, rollouts as measured_rollouts
@@ -62,7 +65,7 @@ def _whole(share: Quantity) -> Quantity:
     return quantity(round(share.m_as("%")), "%")
 
 
-class BytesByRecipe:
+class BytesByRecipe(Claims):
     """Recipes differ by a factor of three in what they keep of a parameter, adapters by more."""
 
     small = SMALL
@@ -79,9 +82,13 @@ class BytesByRecipe:
         ("BF16, 8-bit Adam", "adam-8bit"),
     )
 
-    mixed = _sum(finetuning.states(small, "adam-mixed"))
-    eight_bit = training.recipe("adam-8bit").bytes_per_parameter
-    muon = (_sum(finetuning.states(small, "muon-mixed")) / small.parameters).to("byte/param")
+    mixed = _sum(finetuning.states(small, "adam-mixed")) | by_hand("16 * 8030261248 * 1 byte")
+    eight_bit = training.recipe("adam-8bit").bytes_per_parameter | by_hand(
+        "(2 + 2 + 2 * (1 + 4/256)) byte/param"
+    )
+    muon = (_sum(finetuning.states(small, "muon-mixed")) / small.parameters).to(
+        "byte/param"
+    ) | by_hand("12 byte/param + 4 byte * (2 * 128256 * 4096 + 65 * 4096) / 8030261248 param")
 
     @classmethod
     def kept(cls, model: models.Transformer) -> list[tuple[str, dict[str, Quantity]]]:
@@ -94,6 +101,7 @@ class BytesByRecipe:
         return states
 
     @classmethod
+    @row_by_hand("BF16, Adam | 8 | 64.2 GB | 564 GB")
     def rows(cls) -> Rows:
         """A recipe: bytes for each parameter and in all, of the small and the large model."""
         rows = []
@@ -105,7 +113,7 @@ class BytesByRecipe:
         return rows
 
 
-class Adapters:
+class Adapters(Claims):
     """Adapters are half a percent of the parameters, and what they need besides is frozen."""
 
     small = SMALL
@@ -114,16 +122,27 @@ class Adapters:
     block = 64  # of NF4: codes with a scale, and scales with one of their own
     scales = 256
 
-    count = finetuning.adapters(small, rank)
-    share = (count / small.parameters).to("%")
-    peft = finetuning.adapters("llama-3-2-3b", peft_rank, ["query", "value"])
-    nf4 = finetuning.nf4_size().to("bit/param")
-    frozen = finetuning.memory(small, finetuning.Adapters("lora", rank)).weights.to("GB")
+    count = finetuning.adapters(small, rank) | by_hand(
+        "(16 * 32 * (2 * 8192 + 2 * 5120 + 3 * 18432)) param"
+    )
+    share = (count / small.parameters).to("%") | by_hand("41943040 / 8030261248")
+    peft = finetuning.adapters("llama-3-2-3b", peft_rank, ["query", "value"]) | by_hand(
+        "9175040 param"
+    )
+    nf4 = finetuning.nf4_size().to("bit/param") | by_hand(
+        "(4 + 8/64 + 32/(64 * 256)) bit/param",
+        "4 + 8/64 + 32/(64 · 256); Dettmers et al. 2023 have 0.127 bits of scales",
+    )
+    frozen = finetuning.memory(small, finetuning.Adapters("lora", rank)).weights.to("GB") | by_hand(
+        "2 * 8030261248 * 1 byte"
+    )
     codes = finetuning.Adapters("qlora", rank)
-    quantized = finetuning.memory(small, codes).weights.to("GB")
+    quantized = finetuning.memory(small, codes).weights.to("GB") | by_hand(
+        "6979321856 * 4.126953 bit + 1050939392 * 2 byte"
+    )
 
 
-class DoesItFit:
+class DoesItFit(Claims):
     """One card of 48 GB tunes 70B; one of 24 GB does when the host holds the weights."""
 
     rank = 16
@@ -143,17 +162,24 @@ class DoesItFit:
     adapters = finetuning.Adapters("qlora", rank)
     batch = Batch(context, recomputation="full")
     held = finetuning.memory(LARGE, adapters, batch)
-    total = held.total.to("GB")
-    logits = held.loss.to("GB")
-    entry = layers.loss_memory(1, 1)
-    fused = finetuning.memory(LARGE, adapters, batch, loss="fused").total.to("GB")
-    free = (1 - total / middle_card).to("%")
-    free_fused = (1 - fused / middle_card).to("%")
-    streamed = finetuning.layers_memory(LARGE, "qlora").to("GB")
-    stream = links.transfer_time(2 * streamed, link).to("s")
-    compute = finetuning.step(Job.of(LARGE, card, trained=adapters), batch).lower.to("s")
+    total = held.total.to("GB") | by_hand("(39.51711 + 16 * 0.20709376 + 2.684355 + 2.626683) GB")
+    logits = held.loss.to("GB") | by_hand("2048 * 128256 * 10 bytes")
+    entry = layers.loss_memory(1, 1) | by_hand("2 byte + 4 byte + 4 byte")
+    fused = finetuning.memory(LARGE, adapters, batch, loss="fused").total.to("GB") | by_hand(
+        "(39.51711 + 16 * 0.20709376 + 2.684355 + 0.562037) GB"
+    )
+    free = (1 - total / middle_card).to("%") | by_hand("1 - 48.1414 / 51.5396")
+    free_fused = (1 - fused / middle_card).to("%") | by_hand("1 - 46.077 / 51.5396")
+    streamed = finetuning.layers_memory(LARGE, "qlora").to("GB") | by_hand(
+        "68451041280 * 4.126953 bit"
+    )
+    stream = links.transfer_time(2 * streamed, link).to("s") | by_hand("2 * 35.31178 GB / 25 GB/s")
+    compute = finetuning.step(Job.of(LARGE, card, trained=adapters), batch).lower.to("s") | by_hand(
+        "2048 * (6 * 69.50171e9 + 6 * 0.20709e9 + 4 * 4 * 80 * 8192 * 1024.5) / 165.2e12 * 1 s"
+    )
 
     @classmethod
+    @row_by_hand("70B, QLoRA | – / – | 3.0k / 4.9k | 16k / 27k")
     def rows(cls) -> Rows:
         """A way, and the longest sequence on each card, with whole and with fused losses."""
         rows = []
@@ -172,13 +198,13 @@ class DoesItFit:
 
 def _thousands(length: Quantity) -> str:
     """Tokens in thousands, as lengths of contexts are said."""
-    tokens = int(length.magnitude)
+    tokens = whole(length.magnitude)
     if tokens == 0:
         return "–"
     return f"{tokens / 1000:.1f}k" if tokens < 10000 else f"{tokens / 1000:.0f}k"
 
 
-class TunedMixtures:
+class TunedMixtures(Claims):
     """A mixture is tuned with the memory of all its experts, and the work of those that are met."""
 
     keys = ("qwen-3-30b-a3b", "gpt-oss-120b", MIXTURE.key)
@@ -186,11 +212,20 @@ class TunedMixtures:
     card = hardware.get("h200").memory_capacity
     used = quantity(80, "%")  # of a card's memory, for state alone
 
-    total = _sum(finetuning.states(MIXTURE, "adam-mixed")).to("TB")
-    cards = math.ceil((total / (card * used)).m_as(""))
-    frozen = finetuning.memory(MIXTURE, finetuning.Adapters("lora", 16)).weights.to("GB")
+    total = _sum(finetuning.states(MIXTURE, "adam-mixed")).to("TB") | by_hand(
+        "671.0264e9 * 16 byte"
+    )
+    cards = math.ceil((total / (card * used)).m_as("")) | by_hand(
+        "ceil(10.736e12 / (0.8 * 151.4e9))"
+    )
+    frozen = finetuning.memory(MIXTURE, finetuning.Adapters("lora", 16)).weights.to("GB") | by_hand(
+        "671.0264e9 * 2 byte"
+    )
 
     @classmethod
+    @row_by_hand(
+        "gpt-oss-120b | 117 billion parameters | 34.3 GFLOP | 1870 GB | 705 GB | 254 GB | 82.6 GB"
+    )
     def rows(cls) -> Rows:
         """A mixture: parameters, work of a token, and bytes by recipe."""
         rows: list[Row] = []
@@ -209,25 +244,30 @@ class TunedMixtures:
         return rows
 
 
-class MeasuredTuning:
+class MeasuredTuning(Claims):
     """Peaks and rates of others, beside what the laws say."""
 
     runs = measured_tuning.runs()
     compiled = tuple(
         run for run in runs if run.software == "torchtune" and run.id != "torchtune-packed"
     )
-    context = runs[0].batch.length
-    sequences = runs[0].batch.sequences
-    peft_context = runs[-1].batch.length
-    peft_sequences = runs[-1].batch.sequences
+    context = runs[0].batch.length | by_hand("4096")
+    sequences = runs[0].batch.sequences | by_hand("2")
+    peft_context = runs[-1].batch.length | by_hand("768")
+    peft_sequences = runs[-1].batch.sequences | by_hand("4")
 
-    least = min(run.memory_error for run in runs).to("%")
-    most = max(run.memory_error for run in runs).to("%")
-    worst = -least
-    slowest = max(run.throughput_error for run in compiled if run.throughput_error is not None)
-    nearest = min(run.throughput_error for run in compiled if run.throughput_error is not None)
+    least = min(run.memory_error for run in runs).to("%") | by_hand("46.98782 / 60.0 - 1")
+    most = max(run.memory_error for run in runs).to("%") | by_hand("5.526362 / 4.6 - 1")
+    worst = -least | by_hand("1 - 46.98782 / 60.0")
+    slowest = max(
+        run.throughput_error for run in compiled if run.throughput_error is not None
+    ) | by_hand("8192 / 0.873776 / 8035 - 1")
+    nearest = min(
+        run.throughput_error for run in compiled if run.throughput_error is not None
+    ) | by_hand("7209.256 / 7309 - 1")
 
     @classmethod
+    @row_by_hand("PEFT: LoRA, rank 32 | 22.3 GB | 18.2 | −18% | – | – | –")
     def rows(cls) -> Rows:
         """A run: its peak measured and predicted, and its rate."""
         return [
@@ -244,7 +284,7 @@ class MeasuredTuning:
         ]
 
 
-class StepOfLora:
+class StepOfLora(Claims):
     """Frozen weights save a third of the work, or a quarter where layers are recomputed."""
 
     model = SMALL
@@ -254,15 +294,20 @@ class StepOfLora:
     batch = Batch(context, recomputation="full")
     lora = finetuning.step(Job.of(model, device, trained=finetuning.Adapters()), batch)
     full = finetuning.step(Job.of(model, device), batch)
-    saved = (1 - lora.lower / full.lower).to("%")
-    gain = (full.lower / lora.lower).to("")
+    saved = (1 - lora.lower / full.lower).to("%") | by_hand(
+        "1 - (6 * 7.504659e9 + 6 * 41.94304e6 + 4 * 4 * 4096 * 32 * 2048.5) / "
+        "(8 * 7.504659e9 + 4 * 4 * 4096 * 32 * 2048.5)"
+    )
+    gain = (full.lower / lora.lower).to("") | by_hand("1 / (1 - 0.2293938)")
 
 
-class ByMethod:
+class ByMethod(Claims):
     """What learning from preferences and rewards keeps beside the model that is trained."""
 
     small = SMALL
-    trained = training.recipe("adam-mixed").bytes_per_parameter
+    trained = training.recipe("adam-mixed").bytes_per_parameter | by_hand(
+        "(2 + 2 + 4 + 4 + 4) byte/param"
+    )
     frozen = quantity("2 byte/param")  # in BF16
     # A method, models that are trained, frozen ones beside them, and copies that engines hold.
     methods = (
@@ -276,9 +321,10 @@ class ByMethod:
 
     ppo = 2 * trained + 3 * frozen
     grpo = trained + frozen
-    ppo_over_grpo = (ppo / grpo).to("")
+    ppo_over_grpo = (ppo / grpo).to("") | by_hand("(2 * 16 + 3 * 2) / (16 + 2)")
 
     @classmethod
+    @row_by_hand("GRPO with a reference | 1 | 1 | 1 | 20 bytes/param | 161 GB")
     def rows(cls) -> Rows:
         """A method: its models, bytes for each parameter, and all of them for the small model."""
         rows: list[Row] = []
@@ -289,7 +335,7 @@ class ByMethod:
         return rows
 
 
-class Rollouts:
+class Rollouts(Claims):
     """The longest answer of a step takes several times as long as the average one."""
 
     model = "qwen-3-8b"
@@ -297,26 +343,33 @@ class Rollouts:
     lengths = Lengths(1500, 16384, prompt=200)
     answers = 512
     devices = 8
-    prompt = quantity(lengths.prompt, "token")
+    prompt = quantity(lengths.prompt, "token") | by_hand("200 token")
     mfu = quantity(40, "%")
-    average = quantity(lengths.average, "token")
-    limit = quantity(lengths.limit, "token")
+    average = quantity(lengths.average, "token") | by_hand("1500 token")
+    limit = quantity(lengths.limit, "token") | by_hand("16384 token")
 
-    engine_answers = answers // devices
-    longest = quantity(lengths.longest(answers), "token")
-    times_average = (longest / average).to("")
+    engine_answers = answers // devices | by_hand("512 / 8")
+    longest = quantity(lengths.longest(answers), "token") | by_hand(
+        "1500.027 * (ln(512) + 0.5772157 + 1 / 1024 - 512 * exp(-16384 / 1500.027)) * 1 token"
+    )
+    times_average = (longest / average).to("") | by_hand("10211.13 / 1500")
     job = Job.of(model, machine, Layout(data=devices))
     step = reinforcement.step(job, lengths, answers, mfu=mfu, measured=False)
-    generation = step.generation
-    even = step.even
-    tail = step.tail
-    trained = (step.scoring + step.training).to("s")
-    total = step.total
+    generation = step.generation | no_hand(
+        "54.30112 s", "the sum over passes of a batch that empties"
+    )
+    even = step.even | by_hand("1500 * (15.13619 GB + 64 * 950 * 147456 byte) / 3.35 TB/s")
+    tail = step.tail | by_hand("1 - 10.79173/54.30112")
+    trained = (step.scoring + step.training).to("s") | by_hand(
+        "5 * 15.63784e9 * 512 * 1700 FLOP / (8 * 0.4 * 989 TFLOP/s)"
+    )
+    total = step.total | by_hand("(54.30112 + 21.50401 + 0.273025) s")
     scoring = step.scoring
     update = step.update
-    with_reference = (step.total + step.scoring).to("s")
+    with_reference = (step.total + step.scoring).to("s") | by_hand("(76.076 + 4.301) s")
 
     @classmethod
+    @row_by_hand("Probabilities of the tokens under the policy | policy | 4.3 s")
     def rows(cls) -> Rows:
         """Who works in which part of the step, and for how long at the bounds of this loop."""
         return [
@@ -340,16 +393,17 @@ class Rollouts:
         return [float(time) for time in numpy.interp([*drawn, tokens[-1]], tokens, seconds)]
 
 
-class MeasuredSteps:
+class MeasuredSteps(Claims):
     """Kernels explain only part of a published step; engines and trainers do the rest."""
 
     mfu = quantity(30, "%")
     steps = measured_rollouts.steps()
 
-    nearest = max(step.error for step in steps).to("%")
-    farthest = min(step.error for step in steps).to("%")
+    nearest = max(step.error for step in steps).to("%") | by_hand("191.0647 / 286 - 1")
+    farthest = min(step.error for step in steps).to("%") | by_hand("71.11652 / 221 - 1")
 
     @classmethod
+    @row_by_hand("Qwen3 30B-A3B | 16 GB200 | 50.1 | 71.1 | 221 | −68%")
     def rows(cls) -> Rows:
         """A step: generation and all of it as expected, and as measured."""
         return [
@@ -365,7 +419,7 @@ class MeasuredSteps:
         ]
 
 
-class NewWeights:
+class NewWeights(Claims):
     """New weights take seconds by broadcast, and less point to point."""
 
     updates = measured_rollouts.updates()
@@ -373,11 +427,13 @@ class NewWeights:
     slices = 16
 
     kimi = updates[-1].weights
-    kimi_time = updates[-1].time
-    point_to_point = rollouts.weight_update_time(kimi, port, slices).to("s")
+    kimi_time = updates[-1].time | by_hand("16.04 s")
+    point_to_point = rollouts.weight_update_time(kimi, port, slices).to("s") | by_hand(
+        "1026 GB / (16 * 50 GB/s)"
+    )
 
 
-class Asynchronous:
+class Asynchronous(Claims):
     """Devices that split the work gain the tail, and pay with staler answers."""
 
     batch = 512
@@ -385,12 +441,16 @@ class Asynchronous:
     success = quantity(5, "%")
     group = 16
 
-    lag = rollouts.staleness(in_flight, batch)
-    share = rollouts.generating_share(Rollouts.even, Rollouts.trained).to("%")
-    hidden = (Rollouts.even + Rollouts.trained).to("s")
-    gain = (Rollouts.total / hidden).to("")
-    informative = rollouts.informative_share(success, group).to("%")
-    generated_for_trained = (1 / informative).to("")
+    lag = rollouts.staleness(in_flight, batch) | by_hand("2048 / 512")
+    share = rollouts.generating_share(Rollouts.even, Rollouts.trained).to("%") | by_hand(
+        "10.79173 / (10.79173 + 21.50401)"
+    )
+    hidden = (Rollouts.even + Rollouts.trained).to("s") | by_hand("(10.79173 + 21.50401) s")
+    gain = (Rollouts.total / hidden).to("") | by_hand("76.07815 / 32.29573")
+    informative = rollouts.informative_share(success, group).to("%") | by_hand(
+        "1 - 0.05**16 - 0.95**16"
+    )
+    generated_for_trained = (1 / informative).to("") | by_hand("1 / 0.5598733")
 
 
 def state(parameters: Quantity, recipe: str) -> Quantity:
@@ -398,26 +458,30 @@ def state(parameters: Quantity, recipe: str) -> Quantity:
     return training.model_memory(parameters, training.recipe(recipe).bytes_per_parameter).to("GB")
 
 
-class StateOfThirteen:
+class StateOfThirteen(Claims):
     """Problem 1: what trains on one card of 80 GB."""
 
     parameters = quantity("13B param")
     capacity = hardware.get("h100").memory_capacity
 
-    mixed_total = state(parameters, "adam-mixed")
-    pure_total = state(parameters, "adam-bf16")
-    eight_bit_total = state(parameters, "adam-8bit")
+    mixed_total = state(parameters, "adam-mixed") | by_hand("13 * 16 GB")
+    pure_total = state(parameters, "adam-bf16") | by_hand("13 * 8 GB")
+    eight_bit_total = state(parameters, "adam-8bit") | by_hand("13 * 6.03125 GB")
 
 
-class WhichCut:
+class WhichCut(Claims):
     """Problem 2: where a team's next hour goes."""
 
-    trained_share = (Rollouts.trained / Rollouts.total).to("%")
-    without_tail = (Rollouts.total / (Rollouts.total - Rollouts.generation + Rollouts.even)).to("")
-    twice_training = (Rollouts.total / (Rollouts.total - Rollouts.trained / 2)).to("")
+    trained_share = (Rollouts.trained / Rollouts.total).to("%") | by_hand("21.50401 / 76.07815")
+    without_tail = (Rollouts.total / (Rollouts.total - Rollouts.generation + Rollouts.even)).to(
+        ""
+    ) | by_hand("76.07815 / (76.07815 - 54.30112 + 10.79173)")
+    twice_training = (Rollouts.total / (Rollouts.total - Rollouts.trained / 2)).to("") | by_hand(
+        "76.07815 / (76.07815 - 10.75200)"
+    )
 
 
-class AllOrAdapters:
+class AllOrAdapters(Claims):
     """Problem 3: the same tokens for adapters on one server, or for all weights on two."""
 
     tokens = quantity("200M token")
@@ -438,6 +502,6 @@ class AllOrAdapters:
     assert adapters.cost
     assert whole.cost
 
-    adapters_time = adapters.duration.to("h")
-    adapters_cost = adapters.cost
-    whole_cost = whole.cost
+    adapters_time = adapters.duration.to("h") | by_hand("1526 * 7.1664 s")
+    adapters_cost = adapters.cost | by_hand("8 * 2 * 3.037759 USD")
+    whole_cost = whole.cost | by_hand("16 * 2 * 3.033911 USD")

@@ -9,8 +9,11 @@ from typing import Any
 
 from calc import constants, gemms, hardware, kernel_shares, machines, memory, models, roofline
 from calc.core.units import Quantity, quantity
+from calc.derivations.by_hand import by_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.examples import MIXTURE
 from calc.derivations.quoting import Quoted, Row, show
+from calc.derivations.traces import whole
 from calc.published import products
 from calc.published.products import Product
 
@@ -40,29 +43,29 @@ def tenth_worst(errors: Sequence[float]) -> float:
 def measured(machine: str, n: int = SIDE, k: int = SIDE) -> dict[int, Product]:
     """The measured products of a machine with these columns and sums, by rows."""
     rows = products.measured(machine)
-    return {int(product.m): product for product in rows if (product.n, product.k) == (n, k)}
+    return {whole(product.m): product for product in rows if (product.n, product.k) == (n, k)}
 
 
-class RowMore:
+class RowMore(Claims):
     """On an A100 one more row halves the rate, as tiles and waves say."""
 
     rows = 768
-    more = rows + 1
-    side = SIDE
-    units = A100.processors
-    tile_rows = TILE[0]
-    tile_columns = TILE[1]
+    more = rows + 1 | by_hand("768 + 1")
+    side = SIDE | by_hand("2**12")
+    units = A100.processors | by_hand("108")
+    tile_rows = TILE[0] | by_hand("256")
+    tile_columns = TILE[1] | by_hand("128")
 
-    before = measured("dgx-a100")[rows].rate
-    after = measured("dgx-a100")[more].rate
-    loss = before / after
-    tiles = gemms.tiles(rows, side, *TILE)
-    tiles_after = gemms.tiles(more, side, *TILE)
-    waves_after = math.ceil((tiles_after / units).m_as(""))
-    predicted = rows * waves_after / more
+    before = measured("dgx-a100")[rows].rate | by_hand("2 * 768 * 4096**2 FLOP / 112.1 us")
+    after = measured("dgx-a100")[more].rate | by_hand("2 * 769 * 4096**2 FLOP / 217.9 us")
+    loss = before / after | by_hand("229.88 / 118.42")
+    tiles = gemms.tiles(rows, side, *TILE) | by_hand("3 * 32")
+    tiles_after = gemms.tiles(more, side, *TILE) | by_hand("4 * 32")
+    waves_after = math.ceil((tiles_after / units).m_as("")) | by_hand("ceil(128 / 108)")
+    predicted = rows * waves_after / more | by_hand("768 / 1 / (769 / 2)")
 
 
-class TileOnSM:
+class TileOnSM(Claims):
     """What a tile takes of an SM, and how much of the output's shape it wastes."""
 
     warp = 32
@@ -70,23 +73,32 @@ class TileOnSM:
     registers_of_thread = 168
     stages = 4
     step = 64
-    side = SIDE
+    side = SIDE | by_hand("2**12")
     tiles = ((256, 128), (128, 128), (128, 64), (64, 64))
     header = (
         *("Tile", "Sums", "Slices", "Intensity"),
         *("Left of 4096 × 4096", "Left of 64 × 4096"),
     )
 
-    sums = gemms.accumulator_size(*TILE).to("KiB")
-    share_of_registers = (sums / constants.size_register_file_sm_h100).to("%")
-    staged = gemms.staged_memory(stages, step, ELEMENT, *TILE).to("KiB")
-    blocks = gemms.resident_blocks(threads, registers_of_thread, staged)
-    occupancy = gemms.occupancy(blocks, threads).to("%")
-    bytes_of_tiles = gemms.tile_traffic(side, side, side, ELEMENT, *TILE).to("GB")
+    sums = gemms.accumulator_size(*TILE).to("KiB") | by_hand("256 * 128 * 4 byte")
+    share_of_registers = (sums / constants.size_register_file_sm_h100).to("%") | by_hand(
+        "128 / 256"
+    )
+    staged = gemms.staged_memory(stages, step, ELEMENT, *TILE).to("KiB") | by_hand(
+        "4 * 64 * 384 * 2 byte"
+    )
+    blocks = gemms.resident_blocks(threads, registers_of_thread, staged) | by_hand(
+        "floor(65536 / (384 * 168))"
+    )
+    occupancy = gemms.occupancy(blocks, threads).to("%") | by_hand("384 / 32 / 64")
+    bytes_of_tiles = gemms.tile_traffic(side, side, side, ELEMENT, *TILE).to("GB") | by_hand(
+        "4096 / 256 * 4096 / 128 * 4096 * 384 * 2 byte"
+    )
     inputs = 2 * side * side * ELEMENT
-    fetched = (bytes_of_tiles / inputs).to("")
+    fetched = (bytes_of_tiles / inputs).to("") | by_hand("512 * 384 / (2 * 4096)")
 
     @classmethod
+    @row_by_hand("128 × 128 | 64 KiB | 128 KiB | 64 FLOP/byte | 97% | 12.1%")
     def rows(cls) -> Iterator[Row]:
         for rows, columns in cls.tiles:
             large, thin = (
@@ -104,7 +116,7 @@ class TileOnSM:
             )
 
 
-class OperandBytes:
+class OperandBytes(Claims):
     """Tensor cores doubled, shared memory did not: a pair of SMs halves what each must read."""
 
     h100 = hardware.get("h100")
@@ -116,16 +128,24 @@ class OperandBytes:
     width = constants.bytes_per_clock_shared_memory_sm
     header = ("Step", "A100", "H100", "B200")
 
-    rate_h100 = (h100.peak("bf16") / h100.units / h100.clock).to("FLOP/cycle")
-    rate_b200 = (b200.peak("bf16") / b200.units / b200.clock).to("FLOP/cycle")
-    tensor_memory = (lanes * cells * quantity("4 byte")).to("KiB")
-    sums = gemms.accumulator_size(rows, columns).to("KiB")
+    rate_h100 = (h100.peak("bf16") / h100.units / h100.clock).to("FLOP/cycle") | by_hand(
+        "989e12 FLOP/s / (132 * 1.83e9 cycle/s)"
+    )
+    rate_b200 = (b200.peak("bf16") / b200.units / b200.clock).to("FLOP/cycle") | by_hand(
+        "2250e12 FLOP/s / (148 * 1.965e9 cycle/s)"
+    )
+    tensor_memory = (lanes * cells * quantity("4 byte")).to("KiB") | by_hand("128 * 512 * 4 byte")
+    sums = gemms.accumulator_size(rows, columns).to("KiB") | by_hand("128 * 256 * 4 byte")
     pair = quantity("2 FLOP")
-    of_h100 = ((rows + columns) * ELEMENT * rate_h100 / (pair * rows * columns)).to("byte/cycle")
-    of_b200 = ((rows + columns) * ELEMENT * rate_b200 / (pair * rows * columns)).to("byte/cycle")
+    of_h100 = ((rows + columns) * ELEMENT * rate_h100 / (pair * rows * columns)).to(
+        "byte/cycle"
+    ) | by_hand("384 * 2 byte / 65536 FLOP * {rate_h100}")
+    of_b200 = ((rows + columns) * ELEMENT * rate_b200 / (pair * rows * columns)).to(
+        "byte/cycle"
+    ) | by_hand("384 * 2 byte / 65536 FLOP * {rate_b200}")
     of_pair = ((rows + columns / 2) * ELEMENT * rate_b200 / (pair * rows * columns)).to(
         "byte/cycle"
-    )
+    ) | by_hand("256 * 2 byte / 65536 FLOP * {rate_b200}")
     table = (
         (
             "Products",
@@ -142,10 +162,10 @@ class OperandBytes:
         ("Sums", "registers", "registers", "tensor memory (TMEM)"),
         ("Who shares inputs", "–", "blocks of a cluster", "a pair of SMs on one tile (2-CTA)"),
         ("Scales of blocks", "in software", "in software", "in the tensor core"),
-    )
+    ) | row_by_hand("Sums | registers | registers | tensor memory (TMEM)")
 
 
-class FormatsReached:
+class FormatsReached(Claims):
     """What large products reach by format, as three programs were measured."""
 
     side = 8192
@@ -183,6 +203,7 @@ class FormatsReached:
         )
 
     @classmethod
+    @row_by_hand("NVFP4 | B200 | 9000 TFLOP/s | 3900 TFLOP/s | 3800 TFLOP/s | 3500 TFLOP/s")
     def rows(cls) -> Iterator[Row]:
         for key, name in cls.names:
             for key_of_device in cls.devices:
@@ -194,16 +215,46 @@ class FormatsReached:
                     yield name, key_of_device.upper(), show(peak, "TFLOP/s"), *reached
 
 
-class FormatsGain:
+class FormatsGain(Claims):
     """Half the bits gain less than twice the rate."""
 
     fp8 = FormatsReached.over_bf16("fp8", "fp8-block")
     nvfp4 = FormatsReached.over_bf16("nvfp4")
-    fp8_least, fp8_most = fp8[0], fp8[-1]
-    nvfp4_least, nvfp4_most = nvfp4[0], nvfp4[-1]
+    fp8_least, fp8_most = (
+        fp8[0]
+        | by_hand(
+            "4500 * exp(-(2 * 109 + 134) / 300 - (2 * -8 - 18) / 900 * log2(2 * "
+            "8192**3 / 4500e6) + 6 * (2 * -8 - 18) / 900) / (2250 * exp(-(2 * 40 + "
+            "43) / 300 - (2 * -4 - 5) / 900 * log2(2 * 8192**3 / 2250e6) + 6 * (2 *"
+            " -4 - 5) / 900))"
+        ),
+        fp8[-1]
+        | by_hand(
+            "4500 * exp(-(2 * 59 + 75) / 300 - (2 * -16 - 28) / 900 * log2(2 * "
+            "8192**3 / 4500e6) + 6 * (2 * -16 - 28) / 900) / (2250 * exp(-(2 * 43 +"
+            " 46) / 300 - (2 * -4 - 9) / 900 * log2(2 * 8192**3 / 2250e6) + 6 * (2 "
+            "* -4 - 9) / 900))"
+        ),
+    )
+    nvfp4_least, nvfp4_most = (
+        nvfp4[0]
+        | by_hand(
+            "9000 * exp(-(2 * 91 + 110) / 300 - (2 * -9 - 19) / 900 * log2(2 * "
+            "8192**3 / 9000e6) + 6 * (2 * -9 - 19) / 900) / (2250 * exp(-(2 * 47 + "
+            "47) / 300 - (2 * -9 - 12) / 900 * log2(2 * 8192**3 / 2250e6) + 6 * (2 "
+            "* -9 - 12) / 900))"
+        ),
+        nvfp4[-1]
+        | by_hand(
+            "14000 * exp(-(2 * 113 + 133) / 300 - (2 * -10 + 0) / 900 * log2(2 * "
+            "8192**3 / 14000e6) + 6 * (2 * -10 + 0) / 900) / (2250 * exp(-(2 * 28 +"
+            " 36) / 300 - (2 * 2 + 0) / 900 * log2(2 * 8192**3 / 2250e6) + 6 * (2 *"
+            " 2 + 0) / 900))"
+        ),
+    )
 
 
-class ExpertsReached:
+class ExpertsReached(Claims):
     """A device's experts in one grouped kernel: few tokens each read weights, many compute."""
 
     held = 32
@@ -212,9 +263,12 @@ class ExpertsReached:
     header = ("Tokens of an expert", "Roof, H100", "Reached", "Roof, B200", "Reached")
     width: Any = MIXTURE.width
     hidden: Any = MIXTURE.expert_width
-    weights = (held * 3 * width * hidden * quantity("1 byte")).to("GB")
+    weights = (held * 3 * width * hidden * quantity("1 byte")).to("GB") | by_hand(
+        "32 * 3 * 7168 * 2048 bytes"
+    )
 
     @classmethod
+    @row_by_hand("1 | 420 µs | 92% | 180 µs | 81%")
     def rows(cls) -> Iterator[Row]:
         for count in cls.tokens:
             routed = cls.held * count
@@ -242,10 +296,10 @@ class ExpertsReached:
             yield count, *cells
 
 
-class Sawtooth:
+class Sawtooth(Claims):
     """One more row: what one tile predicts, and what was measured."""
 
-    side = SIDE
+    side = SIDE | by_hand("2**12")
 
     @staticmethod
     def steps(machine: str) -> list[tuple[float, float, float]]:
@@ -262,6 +316,7 @@ class Sawtooth:
         return steps
 
     @classmethod
+    @row_by_hand("H100 | 66 | 15% | 2% | 2%")
     def rows(cls) -> Iterator[Row]:
         for machine in products.names():
             steps = [step for step in cls.steps(machine) if step[0] > STEP]
@@ -269,19 +324,19 @@ class Sawtooth:
             yield products.chip(machine), len(steps), *map(percent, (one, best, real))
 
 
-class PaddedVocabulary:
+class PaddedVocabulary(Claims):
     """GPT-2's vocabulary, padded: as many tiles, but rows that begin where loads want them."""
 
     model: Any = models.get("gpt-2")
-    tokens = model.vocabulary
+    tokens = model.vocabulary | by_hand("50257", "GPT-2's configuration")
     multiple = 64
 
-    padded = gemms.padded(tokens, multiple)
-    wasted = (padded / tokens - 1).to("%")
-    least = gemms.aligned_elements(ELEMENT)
+    padded = gemms.padded(tokens, multiple) | by_hand("786 * 64")
+    wasted = (padded / tokens - 1).to("%") | by_hand("47 / 50257")
+    least = gemms.aligned_elements(ELEMENT) | by_hand("16 / 2")
 
 
-class FewTiles:
+class FewTiles(Claims):
     """A product with few tiles and long sums: what k in parts gains."""
 
     m = 64
@@ -290,38 +345,45 @@ class FewTiles:
     rows_of_tile = 64
     parts = 2
 
-    tiles = gemms.tiles(m, n, rows_of_tile, rows_of_tile)
-    busy = gemms.wave_efficiency(tiles, UNITS).to("%")
+    tiles = gemms.tiles(m, n, rows_of_tile, rows_of_tile) | by_hand("1 * 16")
+    busy = gemms.wave_efficiency(tiles, UNITS).to("%") | by_hand("16 / 132")
     whole = gemms.time_in_tiles(
         m, n, k, RATE, BANDWIDTH, UNITS, rows_of_tile, rows_of_tile, start=START
-    ).to("us")
-    split = gemms.fastest_time(m, n, k, RATE, BANDWIDTH, UNITS, start=START).to("us")
-    found = measured("dgx-h100", n, k)[m].time
-    sums = gemms.split_k_traffic(m, n, parts).to("MB")
+    ).to("us") | by_hand("132 * 2 * 64**2 * 16384 FLOP / 794.5 TFLOP/s + 2.558 us")
+    split = gemms.fastest_time(m, n, k, RATE, BANDWIDTH, UNITS, start=START).to("us") | by_hand(
+        "(2 * (16384 * 1088 + 65536) + 4 * 65536 * 4) * 1 byte / 3.18 TB/s + 2.558 us"
+    )
+    found = measured("dgx-h100", n, k)[m].time | by_hand("18.1 us")
+    sums = gemms.split_k_traffic(m, n, parts).to("MB") | by_hand("4 * 64 * 1024 * 4 byte")
 
 
-class GemmsHeld:
+class GemmsHeld(Claims):
     """Published products beside what tiles, waves and splits say."""
 
     header = ("Set", "Products", "Roofline", "and start", "One tile", "Best tile", "Fitted")
     ways = (ROOFLINE, STARTED, ONE_TILE, BEST, FITTED)
-    count = sum(len(products.measured(machine)) for machine in products.names())
-    begin = START
-    rate = RATE
-    rate_fp8 = H100.reached("gemm", "fp8")
-    bandwidth = BANDWIDTH
+    count = sum(len(products.measured(machine)) for machine in products.names()) | by_hand(
+        "3 * 9 * 60"
+    )
+    begin = START | by_hand("2.558 us")
+    rate = RATE | by_hand("794.5 TFLOP/s")
+    rate_fp8 = H100.reached("gemm", "fp8") | by_hand("1402.6 TFLOP/s")
+    bandwidth = BANDWIDTH | by_hand("3.18 TB/s")
 
     gains = tuple(
         median(products.errors(name, STARTED)) - median(products.errors(name, BEST))
         for name in products.sets()
     )
-    least_gain = round(100 * min(gains))
-    most_gain = round(100 * max(gains))
+    least_gain = round(100 * min(gains)) | by_hand("12 - 12")
+    most_gain = round(100 * max(gains)) | by_hand("26 - 22")
     h100_fixed = quantity(tenth_worst(products.errors("cuBLAS by NVIDIA, H100", ONE_TILE)), "").to(
         "%"
-    )
+    ) | by_hand("(1 * 132 * 2 * 256 * 128 * 16384 / 794.5e6 + 2.558) / 45.8 - 1")
 
     @classmethod
+    @row_by_hand(
+        "cuBLAS by NVIDIA, H100 | 540 | 31% · 67% | 13% · 30% | 23% · 295% | 11% · 25% | 12% · 36%"
+    )
     def rows(cls) -> Iterator[Row]:
         for name, of_set in products.sets().items():
             errors = [products.errors(name, way) for way in cls.ways]
@@ -333,12 +395,12 @@ class GemmsHeld:
             yield (name, len(of_set), *cells)
 
 
-class GroupedExperts:
+class GroupedExperts(Claims):
     """Experts of a mixture: a tile each, whatever few tokens they have, and one launch for all."""
 
     model: Any = models.get("deepseek-v3")
-    experts = model.experts
-    active = model.active_experts
+    experts = model.experts | by_hand("256", "DeepSeek-V3's configuration")
+    active = model.active_experts | by_hand("8", "DeepSeek-V3's configuration")
     tile = 64
     held = 32
     tokens_each = 20
@@ -346,42 +408,56 @@ class GroupedExperts:
     shape = (tokens_each, n, 7168, H100.reached("gemm", "fp8"), BANDWIDTH, UNITS)
     sizes = (quantity("1 byte"), ELEMENT)
 
-    batch = quantity(tile * experts / active, "")
-    apart = (held * gemms.fastest_time(*shape, *sizes, 1, START)).to("us")
-    together = gemms.fastest_time(*shape, *sizes, held, START).to("us")
+    batch = quantity(tile * experts / active, "") | by_hand("64 * 256 / 8")
+    apart = (held * gemms.fastest_time(*shape, *sizes, 1, START)).to("us") | by_hand(
+        "32 * ((7168 * 4116 + 2 * 81920) * 1 byte / 3.18 TB/s + 2.558 us)"
+    )
+    together = gemms.fastest_time(*shape, *sizes, held, START).to("us") | by_hand(
+        "32 * (7168 * 4116 + 2 * 81920) * 1 byte / 3.18 TB/s + 2.558 us"
+    )
 
 
-class GemmQuestions:
+class GemmQuestions(Claims):
     """The chapter's problems."""
 
     m = 2048
     n = 5120
     tiles = gemms.tiles(m, n, *TILE)
-    by_waves = (tiles / UNITS).to("")
-    efficiency = gemms.wave_efficiency(tiles, UNITS).to("%")
+    by_waves = (tiles / UNITS).to("") | by_hand("320 / 132")
+    efficiency = gemms.wave_efficiency(tiles, UNITS).to("%") | by_hand("320 / 396")
     wider = 5376
-    wider_tiles = gemms.tiles(m, wider, *TILE)
-    wider_efficiency = gemms.wave_efficiency(wider_tiles, UNITS).to("%")
+    wider_tiles = gemms.tiles(m, wider, *TILE) | by_hand("8 * 42")
+    wider_efficiency = gemms.wave_efficiency(wider_tiles, UNITS).to("%") | by_hand("336 / 396")
 
     experts_tokens = 512
-    tokens_each = experts_tokens * GroupedExperts.active / GroupedExperts.experts
-    filled = gemms.tile_efficiency(tokens_each, GroupedExperts.n, GroupedExperts.tile, 128).to("%")
+    tokens_each = experts_tokens * GroupedExperts.active / GroupedExperts.experts | by_hand(
+        "512 / 32"
+    )
+    filled = gemms.tile_efficiency(tokens_each, GroupedExperts.n, GroupedExperts.tile, 128).to(
+        "%"
+    ) | by_hand("16 / 64")
 
 
-class SparsePlan:
+class SparsePlan(Claims):
     """A plan that times a product by the sparse peak allows a fraction of what it takes."""
 
-    side = SIDE
-    advertised = hardware.H100.sparse_peak("bf16")
+    side = SIDE | by_hand("2**12")
+    advertised = hardware.H100.sparse_peak("bf16") | by_hand(
+        "1979 TFLOP/s", "NVIDIA's datasheet of the H100, with sparsity"
+    )
 
-    operations = roofline.gemm(side, side, side, ELEMENT).operations.to("GFLOP")
-    planned = (operations / advertised).to("us")
-    time = gemms.fastest_time(side, side, side, RATE, BANDWIDTH, UNITS, start=START).to("us")
-    found = measured("dgx-h100")[side].time.to("us")
-    late = (found / planned).to("")
+    operations = roofline.gemm(side, side, side, ELEMENT).operations.to("GFLOP") | by_hand(
+        "2 * 4096**3 FLOP"
+    )
+    planned = (operations / advertised).to("us") | by_hand("137.44 GFLOP / 1979 TFLOP/s")
+    time = gemms.fastest_time(side, side, side, RATE, BANDWIDTH, UNITS, start=START).to(
+        "us"
+    ) | by_hand("4 * 132 * 2 * 256 * 128 * 4096 FLOP / 794.5 TFLOP/s + 2.558 us")
+    found = measured("dgx-h100")[side].time.to("us") | by_hand("179 us")
+    late = (found / planned).to("") | by_hand("179 / 69.449")
 
 
-class GemmCurve:
+class GemmCurve(Claims):
     """The rate of an A100 and an H100 by rows of the output, predicted and measured."""
 
     machines = ("dgx-a100", "dgx-h100")

@@ -12,6 +12,8 @@ from calc.catalog import kernel_shares
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.core.units import Quantity, quantity
+from calc.derivations.by_hand import by_hand, counted, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.quoting import Cell, Quoted, Row, Rows, approximately, show
 
 # How the key of a device begins tells its table; whatever begins otherwise is a GPU.
@@ -133,11 +135,11 @@ def _of_registry() -> tuple[Accelerator, ...]:
     return tuple(sorted(devices, key=lambda device: (device.year, device.memory_bandwidth)))
 
 
-class AcceleratorTables:
+class AcceleratorTables(Claims):
     """Devices that readers meet: of data centres, of desks and the edge, and what is announced."""
 
     _devices = _of_registry()
-    devices = len(hardware.names())
+    devices = len(hardware.names()) | counted("devices")
 
     cloud = tuple(device for device in _devices if device.key.startswith(CLOUD))
     edge = tuple(device for device in _devices if device.key.startswith(EDGE))
@@ -157,16 +159,31 @@ class AcceleratorTables:
         *("Device", "Capacity", "Bandwidth", "Links", "BF16", "FP8", "FP4"),
         *("Read in", "Second-hand"),
     )
-    memory_rows: Rows = tuple(map(_memory_row, data_centre))
-    peak_rows: Rows = tuple(map(_peak_row, data_centre))
+    memory_rows: Rows = tuple(map(_memory_row, data_centre)) | row_by_hand(
+        "L4 | 2023 | 24 GiB | 300 GB/s | 48 MiB | – | 72 W | … | –"
+    )
+    peak_rows: Rows = tuple(map(_peak_row, data_centre)) | row_by_hand(
+        "H200 | 494.5 | 989 | 1979 | – | – | 1979 | 67 | 206 | 412 | –"
+    )
     _old = tuple(hardware.get(key) for key in (*OLD, "a100"))
-    old_rows: Rows = tuple(map(_memory_row, _old))
-    old_peak_rows: Rows = tuple(map(_peak_row, _old))
+    old_rows: Rows = tuple(map(_memory_row, _old)) | row_by_hand(
+        "T4 | 2018 | 16 GiB | 320 GB/s | 4 MiB | – | 70 W | … | –"
+    )
+    old_peak_rows: Rows = tuple(map(_peak_row, _old)) | row_by_hand(
+        "V100 | – | 125 | – | – | – | – | 15.7 | 139 | – | –"
+    )
     small_rows: Rows = tuple(
         _memory_row(device, ("memory_capacity", "memory_bandwidth", "tdp")) for device in small
+    ) | row_by_hand("Xeon 8480+ | 2023 | 4 TiB | 307.2 GB/s | 350 W | … | –")
+    small_peak_rows: Rows = tuple(
+        _peak_row(device) for device in small if device.dtypes
+    ) | row_by_hand("AGX Orin | – | 42.5 | – | – | – | 85 | 5.32 | 208 | – | –")
+    announced: Rows = tuple(
+        map(_announced_row, map(hardware.get, hardware.announced()))
+    ) | row_by_hand(
+        "AMD Instinct MI455X | 432 GB | 23.3 TB/s | 1800 GB/s | 5 PFLOP/s | 10 "
+        "PFLOP/s | 20 PFLOP/s | … | 12 of 12"
     )
-    small_peak_rows: Rows = tuple(_peak_row(device) for device in small if device.dtypes)
-    announced: Rows = tuple(map(_announced_row, map(hardware.get, hardware.announced())))
 
 
 def _generation_row(device: Accelerator) -> Row:
@@ -179,7 +196,7 @@ def _generation_row(device: Accelerator) -> Row:
     return (name, device.year, *peaks, narrow.upper(), *memory, device.link_bandwidth, *ridges)
 
 
-class Generations:
+class Generations(Claims):
     """Of one vendor's largest modules: what grew, and what hardly moved."""
 
     _devices = tuple(
@@ -191,15 +208,18 @@ class Generations:
         *("Device", "Year", "Two bytes", "Narrowest", "which is", "Bandwidth", "Capacity"),
         *("Links", "Ridge, two bytes", "Ridge, narrowest"),
     )
-    rows: Rows = tuple(map(_generation_row, _devices))
-    peak = _last.peak("fp16") / _first.peak("fp16")
-    bandwidth = (_last.memory_bandwidth / _first.memory_bandwidth).to("")
-    capacity = (_last.memory_capacity / _first.memory_capacity).to("")
-    links = (_last.link_bandwidth / _first.link_bandwidth).to("")
+    rows: Rows = tuple(map(_generation_row, _devices)) | row_by_hand(
+        "H200 | 2024 | 989 TFLOP/s | 1979 TFLOP/s | FP8 | 4.8 TB/s | 141 GiB | "
+        "450 GB/s | 210 FLOP/byte | 410 FLOP/byte"
+    )
+    peak = _last.peak("fp16") / _first.peak("fp16") | by_hand("2500 / 125")
+    bandwidth = (_last.memory_bandwidth / _first.memory_bandwidth).to("") | by_hand("8 / 0.9")
+    capacity = (_last.memory_capacity / _first.memory_capacity).to("") | by_hand("279 / 32")
+    links = (_last.link_bandwidth / _first.link_bandwidth).to("") | by_hand("900 / 150")
     _ridges = tuple(device.ridge_point("fp16") for device in _devices)
-    least_ridge = min(_ridges)
-    most_ridge = max(_ridges)
-    ridge_span = most_ridge / least_ridge
+    least_ridge = min(_ridges) | by_hand("(125 / 0.9) FLOP/byte")
+    most_ridge = max(_ridges) | by_hand("(2500 / 8) FLOP/byte")
+    ridge_span = most_ridge / least_ridge | by_hand("312.5 / 138.8889")
 
 
 def own(machine: Machine, kind: str, name: str) -> Quantity | None:
@@ -264,7 +284,7 @@ def _reached_row(key: str) -> Row:
     return (name, *cells, " ".join(f"[@{source}]" for source in sources))
 
 
-class ReachedRates:
+class ReachedRates(Claims):
     """What programs were measured to reach: products by format, and memory."""
 
     size = 8192
@@ -280,22 +300,24 @@ class ReachedRates:
     )
 
 
-class ReachedTable:
+class ReachedTable(Claims):
     """The rows of what is reached, and their ends."""
 
-    rows: Rows = tuple(map(_reached_row, ReachedRates.keys))
+    rows: Rows = tuple(map(_reached_row, ReachedRates.keys)) | row_by_hand(
+        "H100 | 794.5 TFLOP/s | 80% | 1403 TFLOP/s | 71% | – | – | 3.18 TB/s | 95% | …"
+    )
     _products = tuple(
         (own(machine, "gemm", "bf16"), machine.device.peak("bf16"))
         for machine in map(machines.get, ReachedRates.keys)
     )
     _shares = tuple((rate / peak).to("%") for rate, peak in _products if rate is not None)
 
-    devices = len(_shares)
-    least = min(_shares)
-    most = max(_shares)
+    devices = len(_shares) | by_hand("6 + 3 + 1 + 2")
+    least = min(_shares) | by_hand("668.4 / 1307.4")
+    most = max(_shares) | by_hand("827.5 / 918")
     _b200 = machines.get("dgx-b200")
-    b200_add = _b200.reached("memory", "add").to("TB/s")
-    b200_copy = _b200.reached("memory", "copy").to("TB/s")
+    b200_add = _b200.reached("memory", "add").to("TB/s") | by_hand("7245 GB/s")
+    b200_copy = _b200.reached("memory", "copy").to("TB/s") | by_hand("6 TB/s")
 
 
 def _inside_row(device: Accelerator) -> Row:
@@ -311,7 +333,7 @@ def _inside_row(device: Accelerator) -> Row:
     return (name, *fields[:5], per_clock and float(f"{per_clock:.3g}"), *fields[5:])
 
 
-class InsideDevices:
+class InsideDevices(Claims):
     """What a device is made of: its units, and what each of them holds and does."""
 
     header = (
@@ -324,7 +346,7 @@ class InsideDevices:
             *("a100", "h100", "h200", "b200", "gb200", "b300", "gb300"),
             *("mi300x", "mi325x", "mi355x"),
         )
-    )
+    ) | row_by_hand("MI355X | 256 | 2.4 GHz | 512 KiB | 160 KiB | – | 4100 | – | 256 MiB")
 
 
 JOINED_BY = ("bandwidth", "ports", "host_link")
@@ -348,7 +370,7 @@ def _joined_row(key: str) -> Row:
     return (machine.name, machine.domain, machine.fabric, *values, sums, read_in)
 
 
-class JoinedDevices:
+class JoinedDevices(Claims):
     """How devices are joined to each other, to the network and to their host."""
 
     header = (
@@ -362,23 +384,25 @@ class JoinedDevices:
             *("gb300-nvl72", "mi300x-8", "mi325x-8", "mi355x-8", "gaudi3-8", "trn2", "trn3"),
             *("tpu-v5p-pod", "tpu-v6e-pod", "tpu-v7-pod"),
         )
-    )
+    ) | row_by_hand("NVIDIA HGX B300 | 8 | switch | 900 GB/s | 100 GB/s | 128 GB/s | yes | …")
 
 
-class AdvertisedAgainstServed:
+class AdvertisedAgainstServed(Claims):
     """A sparse FP8 rate beside a dense FP16 rate promises a factor that no program sees."""
 
     a100 = hardware.get("a100")
     h100 = hardware.get("h100")
 
-    advertised = h100.sparse_peak("fp8")
+    advertised = h100.sparse_peak("fp8") | by_hand(
+        "3958 TFLOP/s", "printed in the datasheet of the H100, with sparsity"
+    )
     before = a100.peak("fp16")
-    promised = advertised / before
-    like_with_like = h100.peak("fp16") / before
-    memory_bound = h100.memory_bandwidth / a100.memory_bandwidth
+    promised = advertised / before | by_hand("3958 / 312")
+    like_with_like = h100.peak("fp16") / before | by_hand("989 / 312")
+    memory_bound = h100.memory_bandwidth / a100.memory_bandwidth | by_hand("3.35 / 2.039")
 
 
-class CheatSheet:
+class CheatSheet(Claims):
     """The TPU v5p against the H100: less than half the arithmetic, most of the bandwidth."""
 
     h100 = hardware.get("h100")
@@ -387,15 +411,17 @@ class CheatSheet:
 
     h100_link = h100.link_bandwidth
     tpu_link = tpu.link_bandwidth
-    bandwidth_ratio = tpu.memory_bandwidth / h100.memory_bandwidth
+    bandwidth_ratio = tpu.memory_bandwidth / h100.memory_bandwidth | by_hand("2.765 / 3.35")
     h100_ridge = h100.ridge_point("bf16")
     tpu_ridge = tpu.ridge_point("bf16")
     h100_both_ways = 2 * h100_link
     tpu_link_in_bits = tpu_link.to("Gbit/s")
-    link_ratio = tpu_link / h100_link
-    link_ratio_mixed = tpu_link / h100_both_ways
-    link_ratio_bits_as_bytes = quantity(tpu_link_in_bits.magnitude, "GB/s") / h100_both_ways
-    tpu_one_link = tpu_link / tpu_links
+    link_ratio = tpu_link / h100_link | by_hand("600 / 450")
+    link_ratio_mixed = tpu_link / h100_both_ways | by_hand("600 / 900")
+    link_ratio_bits_as_bytes = quantity(
+        tpu_link_in_bits.magnitude, "GB/s"
+    ) / h100_both_ways | by_hand("4800 / 900")
+    tpu_one_link = tpu_link / tpu_links | by_hand("600 GB/s / 6")
 
     rows = tuple(
         (title, first, second, show((second / first).m_as(""), digits=3))
@@ -409,10 +435,10 @@ class CheatSheet:
             ("To one neighbour, each way", h100_link, tpu_one_link),
             ("Ridge point, BF16", h100_ridge, tpu_ridge),
         )
-    )
+    ) | row_by_hand("To one neighbour, each way | 450 GB/s | 100 GB/s | 0.222")
 
 
-class OddCells:
+class OddCells(Claims):
     """Published rates on which pages differ, or that look like slips."""
 
     _b300 = hardware.get("b300")
@@ -420,52 +446,58 @@ class OddCells:
     _tpu_train = hardware.get("tpu-8t")
     _tpu_serve = hardware.get("tpu-8i")
 
-    b300_fp4 = _b300.peak("fp4").to("PFLOP/s")
+    b300_fp4 = _b300.peak("fp4").to("PFLOP/s") | by_hand(
+        "14 PFLOP/s", "the system file of AIConfigurator, from the datasheet"
+    )
     board_fp4 = quantity("105 PFLOP/s")
     gaudi_clock = quantity("1.75 GHz")
 
-    board_each = board_fp4 / 8
+    board_each = board_fp4 / 8 | by_hand("105 PFLOP/s / 8")
     gaudi_bf16 = _gaudi.peak("bf16")
     gaudi_reported = _gaudi.clock
-    gaudi_fp16 = (_gaudi.peak("fp16") / gaudi_bf16).to("%")
-    tpu_train = round((_tpu_train.peak("fp8") / _tpu_train.peak("bf16")).m_as(""))
-    tpu_serve = round((_tpu_serve.peak("fp8") / _tpu_serve.peak("bf16")).m_as(""))
+    gaudi_fp16 = (_gaudi.peak("fp16") / gaudi_bf16).to("%") | by_hand("459 / 1835")
+    tpu_train = round((_tpu_train.peak("fp8") / _tpu_train.peak("bf16")).m_as("")) | by_hand(
+        "5976.9 / 996.1"
+    )
+    tpu_serve = round((_tpu_serve.peak("fp8") / _tpu_serve.peak("bf16")).m_as("")) | by_hand(
+        "8808 / 1101"
+    )
 
 
-class OnePeer:
+class OnePeer(Claims):
     """Without a switch, each of the other GPUs has its share of the links and no more."""
 
     links = hardware.get("mi300x").link_bandwidth
 
-    to_one_peer = links / constants.count_peers_mi300x
+    to_one_peer = links / constants.count_peers_mi300x | by_hand("16 * 32 Gbit/s")
 
 
-class SoldCapacity:
+class SoldCapacity(Claims):
     """An "80 GB" H100 holds 80 GiB, of which a program can have nearly all."""
 
     capacity = hardware.get("h100").memory_capacity
     reported = constants.size_memory_h100_driver
 
-    decimal = capacity.to("GB")
-    kept_back = (capacity - reported).to("MiB")
+    decimal = capacity.to("GB") | by_hand("80 * 2**30 bytes")
+    kept_back = (capacity - reported).to("MiB") | by_hand("(81920 - 81559) MiB")
 
 
-class Spread:
+class Spread(Claims):
     """Bandwidth and peak grow together: ridge points in two bytes stay within one decade."""
 
     slow = hardware.get("jetson-orin-nano")
     fast = hardware.get("gb200")
 
-    bandwidth_span = fast.memory_bandwidth / slow.memory_bandwidth
-    peak_span = fast.peak("fp16") / slow.peak("fp16")
-    slow_ridge = slow.ridge_point("fp16")
-    fast_ridge = fast.ridge_point("fp16")
-    old_ridge = hardware.get("v100").ridge_point("fp16")
-    fast_ridge_fp4 = fast.ridge_point("fp4")
-    ridge_growth = fast_ridge / old_ridge
+    bandwidth_span = fast.memory_bandwidth / slow.memory_bandwidth | by_hand("8000 / 102")
+    peak_span = fast.peak("fp16") / slow.peak("fp16") | by_hand("2500 / 17")
+    slow_ridge = slow.ridge_point("fp16") | by_hand("(17000 / 102) FLOP/byte")
+    fast_ridge = fast.ridge_point("fp16") | by_hand("(2500 / 8) FLOP/byte")
+    old_ridge = hardware.get("v100").ridge_point("fp16") | by_hand("(125 / 0.9) FLOP/byte")
+    fast_ridge_fp4 = fast.ridge_point("fp4") | by_hand("(10000 / 8) FLOP/byte")
+    ridge_growth = fast_ridge / old_ridge | by_hand("312.5 / 138.9")
 
 
-class WholeRack:
+class WholeRack(Claims):
     """A rack is its GPUs, summed: all totals grow, the ridge point does not."""
 
     gpu = hardware.get("gb200")
@@ -473,36 +505,44 @@ class WholeRack:
     gpu_bandwidth = gpu.memory_bandwidth
     link = gpu.link_bandwidth
 
-    peak = (gpus * gpu.peak("fp4")).to("PFLOP/s")
-    bandwidth = (gpus * gpu.memory_bandwidth).to("TB/s")
+    peak = (gpus * gpu.peak("fp4")).to("PFLOP/s") | by_hand(
+        "0.5 * 1440 PFLOP/s", "half of the sparse 1 440 PFLOP/s that NVIDIA prints for the rack"
+    )
+    bandwidth = (gpus * gpu.memory_bandwidth).to("TB/s") | by_hand("72 * 8 TB/s")
 
 
-class AdvertisedL4:
+class AdvertisedL4(Claims):
     """With a sparse peak the ridge point of an L4 doubles on paper."""
 
     l4 = hardware.get("l4")
     bandwidth = l4.memory_bandwidth
 
-    advertised = l4.sparse_peak("fp16")
-    ridge_advertised = roofline.ridge_point(advertised, bandwidth)
-    ridge = l4.ridge_point("fp16")
-    by_hand = quantity(240 / 2 / 0.3, "FLOP/byte")
+    advertised = l4.sparse_peak("fp16") | by_hand(
+        "242 TFLOP/s", "printed in the datasheet of the L4, with sparsity"
+    )
+    ridge_advertised = roofline.ridge_point(advertised, bandwidth) | by_hand(
+        "(242 / 0.3) FLOP/byte"
+    )
+    ridge = l4.ridge_point("fp16") | by_hand("(121 / 0.3) FLOP/byte")
+    by_hand = quantity(240 / 2 / 0.3, "FLOP/byte") | by_hand("(120 / 0.3) FLOP/byte")
 
 
-class SparseUnlike:
+class SparseUnlike(Claims):
     """A sparse rate need not be twice the dense one, nor what stands beside it dense."""
 
     l40s = hardware.get("l40s")
     trainium2_sparse = quantity("2563 TFLOP/s")
-    l40s_printed = quantity("362.05 TFLOP/s")
+    l40s_printed = quantity("362.05 TFLOP/s") | by_hand(
+        "362.05 TFLOP/s", "the datasheet of the L40S"
+    )
     trainium2_dense = hardware.get("trainium2").peak("bf16")
     l40s_sparse = l40s.sparse_peak("fp16")
     l40s_dense = l40s.peak("fp16")
 
-    trainium2_ratio = trainium2_sparse / trainium2_dense
+    trainium2_ratio = trainium2_sparse / trainium2_dense | by_hand("2563 / 667")
 
 
-class AdvertisedOrin:
+class AdvertisedOrin(Claims):
     """Of the 275 TOPS of a Jetson AGX Orin, its GPU does 85 on dense matrices."""
 
     orin = hardware.get("jetson-agx-orin")
@@ -510,10 +550,12 @@ class AdvertisedOrin:
     dense = orin.peak("int8")
 
     sparse = orin.sparse_peak("int8")
-    of_other_units = advertised - sparse
+    of_other_units = advertised - sparse | by_hand(
+        "105 TOP/s", "printed in the data sheet for the two DLAs"
+    )
 
 
-class MoreMemory:
+class MoreMemory(Claims):
     """The H200 adds memory and no arithmetic: it speeds up decoding and not prefill."""
 
     h100 = hardware.get("h100")
@@ -521,16 +563,18 @@ class MoreMemory:
     parameters = quantity("70B param")
 
     weights = training.model_memory(parameters, quantity("2 byte/param"))
-    h200_capacity = h200.memory_capacity.to("GB")
-    left = (h200_capacity - weights).to("GB")
-    decode_gain = h200.memory_bandwidth / h100.memory_bandwidth
-    decode_gain_by_hand = 4.8 / 3.4
-    one_for_two = (h200.memory_bandwidth / (2 * h100.memory_bandwidth)).to("%")
-    h200_ridge = h200.ridge_point("fp16")
-    a100_ridge = hardware.get("a100").ridge_point("fp16")
+    h200_capacity = h200.memory_capacity.to("GB") | by_hand("141 * 2**30 bytes")
+    left = (h200_capacity - weights).to("GB") | by_hand("141 * 2**30 byte - 140 GB")
+    decode_gain = h200.memory_bandwidth / h100.memory_bandwidth | by_hand("4.8 / 3.35")
+    decode_gain_by_hand = 4.8 / 3.4 | by_hand("4.8 / 3.4")
+    one_for_two = (h200.memory_bandwidth / (2 * h100.memory_bandwidth)).to("%") | by_hand(
+        "4.8 / 6.7"
+    )
+    h200_ridge = h200.ridge_point("fp16") | by_hand("(989 / 4.8) FLOP/byte")
+    a100_ridge = hardware.get("a100").ridge_point("fp16") | by_hand("(312 / 2.039) FLOP/byte")
 
 
-class OneKilowatt:
+class OneKilowatt(Claims):
     """For a kilowatt many small cards give as much, but each token takes long."""
 
     budget = quantity("1 kW")
@@ -538,18 +582,20 @@ class OneKilowatt:
     l4 = hardware.get("l4")
     b200 = hardware.get("b200")
 
-    weights = training.model_memory(parameters, quantity("1 byte/param"))
-    l4_cards = math.floor((budget / l4.tdp).m_as(""))
-    l4_peak = (l4_cards * l4.peak("fp8")).to("TFLOP/s")
-    b200_peak = b200.peak("fp8").to("TFLOP/s")
-    l4_token = (weights / l4.memory_bandwidth).to("ms")
-    b200_token = (weights / b200.memory_bandwidth).to("ms")
+    weights = training.model_memory(parameters, quantity("1 byte/param")) | by_hand("8e9 * 1 byte")
+    l4_cards = math.floor((budget / l4.tdp).m_as("")) | by_hand("floor(1000 / 72)")
+    l4_peak = (l4_cards * l4.peak("fp8")).to("TFLOP/s") | by_hand("13 * 242.5 TFLOP/s")
+    b200_peak = b200.peak("fp8").to("TFLOP/s") | by_hand(
+        "9 PFLOP/s / 2", "half of the sparse 9 PFLOP/s that NVIDIA prints"
+    )
+    l4_token = (weights / l4.memory_bandwidth).to("ms") | by_hand("8 GB / 300 GB/s")
+    b200_token = (weights / b200.memory_bandwidth).to("ms") | by_hand("8 GB / 7700 GB/s")
 
 
-class PeakPerWatt:
+class PeakPerWatt(Claims):
     """A peak over a power says what a joule of arithmetic costs at best, and nothing of memory."""
 
     rows = tuple(
         _per_watt(hardware.get(key))
         for key in ("a100", "h100", "l4", "h200", "b200", "mi355x", "phone-npu")
-    )
+    ) | row_by_hand("NVIDIA L4 | 72 W | 1.68 TFLOP/J | 3.37 TOP/J | 4.17 GB/J")

@@ -6,6 +6,8 @@ from calc import collectives, constants, curves, machines
 from calc.catalog import engine_sums
 from calc.catalog.kernel_shares import number_of
 from calc.core.units import Quantity, quantity
+from calc.derivations.by_hand import by_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.hardware_tables import joined_by
 from calc.derivations.quoting import Cell, Row, Rows, show
 from calc.steps.curves import Curve
@@ -21,7 +23,7 @@ def _rented_row(key: str) -> Row:
     return (machine.name, machine.domain, *values, checked, read_in)
 
 
-class RentedMachines:
+class RentedMachines(Claims):
     """Machines by their names in clouds: the wire and the ports of one device."""
 
     header = (*("Machine", "Devices", "Wire", "Port", "Host link"), *("Checked", "Read in"))
@@ -34,7 +36,7 @@ class RentedMachines:
             *("azure-nd-gb200-v6", "mi300x-8", "mi325x-8", "mi355x-8", "gaudi3-8"),
             *("trn2", "trn3", "tpu-v5p-pod", "tpu-v6e-pod", "tpu-v7-pod"),
         )
-    )
+    ) | row_by_hand("AWS p5.48xlarge | 8 | 450 GB/s | 50 GB/s | 63 GB/s | 24 Nov 2026 | …")
 
 
 def _at(curve: Curve, size: Quantity) -> Cell:
@@ -65,7 +67,7 @@ SHORT = 128 * 1024
 """Bytes from which on a curve must begin for its start and its half to be told."""
 
 
-class MeasuredCurves:
+class MeasuredCurves(Claims):
     """Measured all-reduces, and what else was measured."""
 
     header = (
@@ -85,6 +87,9 @@ class MeasuredCurves:
                 *("allreduce-144xgb200-coreweave", "allreduce-1440xgb200-coreweave"),
             ),
         )
+    ) | row_by_hand(
+        "8 in DGX H200 | 30 µs | 3.72 GB/s | 53 GB/s | 240 GB/s | 432 GB/s | "
+        "477 GB/s | 480 GB/s | 17 MB | …"
     )
     others: Rows = tuple(
         (curves.get(name).operation.replace("_", "-"), *_curve_row(name))
@@ -94,18 +99,20 @@ class MeasuredCurves:
             *("allgather-16xb200-hgx-vultr", "reducescatter-8xh100-cnode3"),
             "reducescatter-8xb200-hgx-vultr",
         )
+    ) | row_by_hand(
+        "all-to-all | 8 in DGX H100 | – | – | – | – | 302 GB/s | 344 GB/s | 348 GB/s | – | …"
     )
 
 
-class ServerOfH100s:
+class ServerOfH100s(Claims):
     """The ends of what the tables of curves say of eight GPUs of a server."""
 
     _h100 = curves.get("allreduce-8xh100-dgxc")
     _slower = curves.get("allreduce-azure-nd-h100-v5")
 
     wire = machines.get("dgx-h100").bandwidth
-    start = quantity(_h100.times[0], "s").to("µs")
-    half = quantity(_h100.half_size, "byte").to("MB")
+    start = quantity(_h100.times[0], "s").to("µs") | by_hand("13.67 us")
+    half = quantity(_h100.half_size, "byte").to("MB") | by_hand("32 MiB")
     small = quantity("1 MiB")
     at_1_mib, slower_at_1_mib = (
         collectives.bus_bandwidth(
@@ -113,6 +120,8 @@ class ServerOfH100s:
         ).to("GB/s")
         for curve in (_h100, _slower)
     )
+    at_1_mib |= by_hand("7/4 * 1048576 byte / 27.37 us")
+    slower_at_1_mib |= by_hand("7/4 * 1048576 byte / 41.99 us")
 
 
 def _newest(device: str, program: str, devices: int) -> engine_sums.Sums | None:
@@ -141,7 +150,7 @@ def _engine_row(device: str, program: str) -> Row:
     )
 
 
-class SumsByEngine:
+class SumsByEngine(Claims):
     """Sums of short arrays by engines' own kernels, in a graph."""
 
     header = (*("GPUs", "Engine", "64 KiB, 2", "4", "8", "1 MiB, 2", "4", "8"),)
@@ -149,7 +158,7 @@ class SumsByEngine:
         _engine_row(device, program)
         for device in ("h100", "h200", "b200", "gb200")
         for program in ("vllm", "sglang", "tensorrt-llm")
-    )
+    ) | row_by_hand("H100 | vllm 0.24.0 | 4.5 µs | 5.2 µs | 6.4 µs | 8.3 µs | 13 µs | 15 µs")
 
 
 def _latency_row(title: str, latency: Quantity) -> Row:
@@ -159,7 +168,7 @@ def _latency_row(title: str, latency: Quantity) -> Row:
     return (title, latency.to("µs"), kind or "measured", f"[@{provenance.source}]")
 
 
-class BaseLatencies:
+class BaseLatencies(Claims):
     """One way or there and back, as the title says: what was measured or is sold."""
 
     header = ("From one to another", "Latency", "Kind", "Read in")
@@ -171,4 +180,4 @@ class BaseLatencies:
         _latency_row("InfiniBand HDR, adapter", constants.latency_infiniband_hdr),
         _latency_row("Quantum-2 switch, port to port", constants.latency_quantum2_port),
         _latency_row("Memory behind CXL", constants.latency_cxl_memory),
-    )
+    ) | row_by_hand("Quantum-2 switch, port to port | 0.15 µs | datasheet | …")

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from calc import constants, energy, hardware, machines, memory, roofline, training
 from calc.core.units import Quantity, quantity
+from calc.derivations.by_hand import by_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies, EnergyOfMovement
 from calc.derivations.quoting import Quoted, Row, Rows, approximately, between, show
 
@@ -21,7 +23,7 @@ class Level(NamedTuple):
     energy_per_word: Quantity | None
 
 
-class MemoryHierarchy:
+class MemoryHierarchy(Claims):
     """Away from the arithmetic, memory gets larger, and everything else about it gets worse."""
 
     sms = constants.count_sm_h100
@@ -34,7 +36,7 @@ class MemoryHierarchy:
     host_memory = constants.size_host_memory_dgx_h100
     drives = constants.size_nvme_dgx_h100
 
-    registers = (sms * registers_of_sm).to("MiB")
+    registers = (sms * registers_of_sm).to("MiB") | by_hand("132 * 256 KiB")
     l1 = (sms * l1_of_sm).to("MiB")
     l1_bandwidth = (l1_bytes_per_clock * sms * clock).to("TB/s")
     _wait, _word = AnchorLatencies, EnergyOfMovement
@@ -54,7 +56,7 @@ class MemoryHierarchy:
     energy_span = (constants.energy_ssd_word_estimate / EnergyOfMovement.a100_l1_word).to("")
 
 
-class HumanScale:
+class HumanScale(Claims):
     """If a register took a second, memory would take twenty minutes and a disk nearly two days."""
 
     clock = constants.frequency_reference_core
@@ -62,7 +64,7 @@ class HumanScale:
     one_step = quantity("1 s")
 
     round_trip = (2 * constants.length_pacific / constants.speed_light_fiber).to("ms")
-    scale = one_step / yardstick
+    scale = one_step / yardstick | by_hand("1 s / 0.3 ns")
     levels = (
         ("Register", yardstick),
         ("L1 of a CPU core", AnchorLatencies.l1_cpu),
@@ -77,6 +79,7 @@ class HumanScale:
     )
 
     @classmethod
+    @row_by_hand("NVMe SSD | 45 µs | 135 000 | 42 h")
     def row(cls, name: str, latency: Quantity) -> tuple[str, Quoted, Quantity, Quoted]:
         """A latency, in cycles of the stated clock, and as people feel it, to two digits."""
         unit = next((unit for unit in ("ms", "us") if latency >= quantity(f"1 {unit}")), "ns")
@@ -90,25 +93,29 @@ class HumanScale:
         )
 
 
-class PhysicalProperties:
+class PhysicalProperties(Claims):
     """From a register to another host, latency grows by five orders of magnitude."""
 
     register_latency = AnchorLatencies.register
     ssd_latency = AnchorLatencies.ssd
 
-    latency_orders = log10(ssd_latency / register_latency)
-    bandwidth_orders = log10(MemoryHierarchy.bandwidth_span)
+    latency_orders = log10(ssd_latency / register_latency) | by_hand("log10(45000 / 0.3)")
+    bandwidth_orders = log10(MemoryHierarchy.bandwidth_span) | by_hand(
+        "log10(128 * 132 * 1.83e9 / 7e9)"
+    )
 
 
-class TwoGenerations:
+class TwoGenerations(Claims):
     """From Hopper to Blackwell the levels grew; what is nearest to the arithmetic did not."""
 
     b200 = hardware.get("b200")
-    tensor_memory = (128 * 512 * quantity("4 byte")).to("KiB")
+    tensor_memory = (128 * 512 * quantity("4 byte")).to("KiB") | by_hand("128 * 512 * 4 byte")
     header = ("Level", "H100", "Latency", "Bandwidth", "B200", "Latency", "Bandwidth")
 
-    per_sm_h100 = (MemoryHierarchy.h100.on_chip_memory / MemoryHierarchy.sms).to("KiB")
-    per_sm_b200 = (b200.on_chip_memory / b200.units).to("KiB")
+    per_sm_h100 = (MemoryHierarchy.h100.on_chip_memory / MemoryHierarchy.sms).to("KiB") | by_hand(
+        "50 MiB / 132"
+    )
+    per_sm_b200 = (b200.on_chip_memory / b200.units).to("KiB") | by_hand("126.5 MiB / 148")
     _registers, _l1, _l2, _hbm = (level[:4] for level in MemoryHierarchy.levels[:4])
     _nvlink, _pcie = MemoryHierarchy.h100.link_bandwidth, AnchorBandwidths.pcie_raw
     rows = (
@@ -124,10 +131,10 @@ class TwoGenerations:
         (*_hbm, b200.memory_capacity, None, b200.memory_bandwidth),
         ("Another GPU, NVLink", None, None, _nvlink, None, None, b200.link_bandwidth),
         ("The host, PCIe Gen5", None, None, _pcie, None, None, _pcie),
-    )
+    ) | row_by_hand("L2 cache | 50 MiB | 147 ns | 6.65 TB/s | 126 MiB | ≈ 150 ns | –")
 
 
-class AverageAccess:
+class AverageAccess(Claims):
     """One miss in a hundred doubles the time of an access to a CPU's first cache."""
 
     l1 = constants.latency_l1_cpu
@@ -140,16 +147,23 @@ class AverageAccess:
     l2_hit_rate = quantity("80%")
     hit_rates = (quantity("100%"), hit_rate, low_hit_rate, quantity("90%"), quantity("50%"))
 
-    one_in = (1 / (1 - hit_rate)).to("")
+    one_in = (1 / (1 - hit_rate)).to("") | by_hand("1 / 1 %")
     gpu_penalty = gpu_memory - gpu_l1
-    average = memory.average_access_time(l1, 1 - hit_rate, dram)
-    low_average = memory.average_access_time(l1, 1 - low_hit_rate, dram)
-    behind_l1 = memory.average_access_time(constants.latency_l2_cpu, 1 - l2_hit_rate, dram)
-    low_average_with_l2 = memory.average_access_time(l1, 1 - low_hit_rate, behind_l1)
-    gpu_l2_per_l1 = gpu_l2 / gpu_l1
-    gpu_l2_per_memory = (gpu_l2 / gpu_memory).to("%")
+    average = memory.average_access_time(l1, 1 - hit_rate, dram) | by_hand("1 ns + 100 ns / 100")
+    low_average = memory.average_access_time(l1, 1 - low_hit_rate, dram) | by_hand(
+        "1 ns + 5 / 100 * 100 ns"
+    )
+    behind_l1 = memory.average_access_time(
+        constants.latency_l2_cpu, 1 - l2_hit_rate, dram
+    ) | by_hand("4 ns + 100 ns / 5")
+    low_average_with_l2 = memory.average_access_time(l1, 1 - low_hit_rate, behind_l1) | by_hand(
+        "1 ns + 5 / 100 * 24 ns"
+    )
+    gpu_l2_per_l1 = gpu_l2 / gpu_l1 | by_hand("258.0 cycles / 34.2 cycles")
+    gpu_l2_per_memory = (gpu_l2 / gpu_memory).to("%") | by_hand("258.0 cycles / 656 cycles")
 
     @classmethod
+    @row_by_hand("95% | 6 ns | 6 | 37.2 ns | 1.91")
     def row(cls, hit_rate: Quantity) -> tuple[Quantity, Quantity, Quantity, Quantity, Quantity]:
         """Average access at that hit rate and how many hits it is worth: of a CPU, of a GPU."""
         cpu = memory.average_access_time(cls.l1, 1 - hit_rate, cls.dram)
@@ -157,7 +171,7 @@ class AverageAccess:
         return hit_rate.to("%"), cpu, cpu / cls.l1, gpu, gpu / cls.gpu_l1
 
 
-class Tiles:
+class Tiles(Claims):
     """A tile that is b elements wide uses each loaded element b times."""
 
     h100 = hardware.get("h100")
@@ -173,17 +187,23 @@ class Tiles:
     neighbours = 2
 
     ridge_point = h100.ridge_point("fp16")
-    ridge_side = memory.tile_for_intensity(ridge_point, element_size)
-    accumulators = (rows_of_sm * columns_of_sm * accumulator_size).to("KiB")
+    ridge_side = memory.tile_for_intensity(ridge_point, element_size) | by_hand("295.22 * 2")
+    accumulators = (rows_of_sm * columns_of_sm * accumulator_size).to("KiB") | by_hand(
+        "128 * 256 * 4 byte"
+    )
     intensity = memory.result_tile_intensity(rows_of_sm, columns_of_sm, element_size)
-    from_l2 = roofline.attainable(peak, l2_bandwidth, intensity)
+    from_l2 = roofline.attainable(peak, l2_bandwidth, intensity) | by_hand("6.65 * 85.333 TFLOP/s")
     fastest_l2 = quantity("9.7 TB/s")  # read on another Hopper card, by the note of the constant
-    from_fastest_l2 = roofline.attainable(peak, fastest_l2, intensity)
-    best_product = machines.get("dgx-h100").reached("gemm", "bf16")
+    from_fastest_l2 = roofline.attainable(peak, fastest_l2, intensity) | by_hand(
+        "9.7 * 85.333 TFLOP/s"
+    )
+    best_product = machines.get("dgx-h100").reached("gemm", "bf16") | by_hand("794.5 TFLOP/s")
     # What all SMs work on at a time is a tile of the result, too: the square of the same area.
     device_side = (sms * rows_of_sm * columns_of_sm) ** 0.5
-    single_intensity = memory.tile_intensity(1, element_size)
-    single_attainable = roofline.attainable(peak, bandwidth, single_intensity)
+    single_intensity = memory.tile_intensity(1, element_size) | by_hand("(2 / (2 * 2)) FLOP/byte")
+    single_attainable = roofline.attainable(peak, bandwidth, single_intensity) | by_hand(
+        "3.35 TFLOP/s * 0.5"
+    )
 
     @classmethod
     def row(cls, place: str, rows: Quantity | int, columns: Quantity | int) -> Row:
@@ -201,6 +221,7 @@ class Tiles:
         )
 
     @classmethod
+    @row_by_hand("one SM | 128 × 256 | 128 KiB | 85.3 FLOP/byte | 567 TFLOP/s | 286 TFLOP/s")
     def rows(cls) -> Rows:
         """From no reuse to the tile of the whole device."""
         wide = cls.neighbours * cls.rows_of_sm
@@ -213,7 +234,7 @@ class Tiles:
         ]
 
 
-class MemoriesOfToday:
+class MemoriesOfToday(Claims):
     """Where the wires are short a bit is cheap, and no memory answers in less than 100 ns."""
 
     lpddr5x_idle = constants.latency_dram_gb10_idle
@@ -223,7 +244,7 @@ class MemoriesOfToday:
     hbm3e_stack = constants.bandwidth_hbm3e_stack
 
     gddr7 = (gddr7_pins * constants.bandwidth_gddr7_pin).to("GB/s")
-    hbm3e_power = (hbm3e_stack * hbm3e_bit).to("W")
+    hbm3e_power = (hbm3e_stack * hbm3e_bit).to("W") | by_hand("1.2e12 * 8 * 3.44 pJ / 1 s")
     rows = (
         (
             "DDR5-6400, a channel",
@@ -262,13 +283,13 @@ class MemoriesOfToday:
         ),
         ("SSD on PCIe Gen4", AnchorBandwidths.nvme_gen4, AnchorLatencies.ssd, None),
         ("SSD on PCIe Gen5", constants.bandwidth_nvme_gen5, None, None),
-    )
+    ) | row_by_hand("HBM2e, a stack | 410 GB/s | 373–405 ns | 4.3 pJ/bit")
 
 
-class EnergyBudget:
+class EnergyBudget(Claims):
     """What the parts of a matrix product take, at the rate that an A100 reached, is its power."""
 
-    rate = machines.get("dgx-a100").reached("gemm", "bf16")
+    rate = machines.get("dgx-a100").reached("gemm", "bf16") | by_hand("271.2 TFLOP/s")
     rows_of_product = 1024  # Bekman's best shape
     columns_of_product = 10240
     depth = 5120
@@ -296,38 +317,47 @@ class EnergyBudget:
         )
         * element_size
     ).to("MB")
-    arithmetic = (energy.arithmetic_energy(operations, operation) / time).to("W")
-    near = (energy.movement_energy(l1_traffic, l1_bit) / time).to("W")
-    across = (energy.movement_energy(l2_traffic, l2_bit) / time).to("W")
-    far = (energy.movement_energy(hbm_traffic, hbm_bit) / time).to("W")
-    counted = arithmetic + near + across + far
+    arithmetic = (energy.arithmetic_energy(operations, operation) / time).to("W") | by_hand(
+        "271.2e12 * 0.295 pJ / 1 s"
+    )
+    near = (energy.movement_energy(l1_traffic, l1_bit) / time).to("W") | by_hand(
+        "271.2e12 / 32 * 8 * 1.59 pJ / 1 s"
+    )
+    across = (energy.movement_energy(l2_traffic, l2_bit) / time).to("W") | by_hand(
+        "271.2e12 / (256/3) * 8 * 4.71 pJ / 1 s"
+    )
+    far = (energy.movement_energy(hbm_traffic, hbm_bit) / time).to("W") | by_hand(
+        "(1024 * 5120 + 5120 * 10240 + 1024 * 10240) * 2 * 8 * 13.11 pJ / (2 * "
+        "1024 * 10240 * 5120 / 271.2e12) / 1 s"
+    )
+    counted = arithmetic + near + across + far | by_hand("{arithmetic} + {near} + {across} + {far}")
 
 
-class StalledWarp:
+class StalledWarp(Claims):
     """A measured wait in cycles is a time only at the clock of the card that was measured."""
 
     cycles = constants.cycles_global_memory_hopper_revised
     clock = constants.frequency_h800_pcie
     yardstick = HumanScale.yardstick
 
-    time = (cycles / clock).to("ns")
-    felt = memory.human_time(time, yardstick)
-    cycles_at_reference = memory.clock_cycles(time, HumanScale.clock)
+    time = (cycles / clock).to("ns") | by_hand("656 / 1.755 GHz")
+    felt = memory.human_time(time, yardstick) | by_hand("656 / 1.755 / 0.3 * 1 s")
+    cycles_at_reference = memory.clock_cycles(time, HumanScale.clock) | by_hand("373.79 * 3")
 
 
-class HitRateWanted:
+class HitRateWanted(Claims):
     """A second cache lets the first one miss four times as often."""
 
     target = quantity("1.5 ns")
 
     slack = target - AverageAccess.l1
     miss_rate = (slack / AverageAccess.dram).to("%")
-    hit_rate = 1 - miss_rate
+    hit_rate = 1 - miss_rate | by_hand("1 - 0.5 / 100")
     miss_rate_with_l2 = (slack / AverageAccess.behind_l1).to("%")
-    hit_rate_with_l2 = 1 - miss_rate_with_l2
+    hit_rate_with_l2 = 1 - miss_rate_with_l2 | by_hand("1 - 0.5/24")
 
 
-class Overflow:
+class Overflow(Claims):
     """What does not fit into HBM sets the pace, however little it is."""
 
     h100 = hardware.get("h100")
@@ -335,23 +365,27 @@ class Overflow:
     bandwidth = h100.memory_bandwidth
     nvlink = h100.link_bandwidth
 
-    capacity = h100.memory_capacity.to("GB")
+    capacity = h100.memory_capacity.to("GB") | by_hand("80 * 2**30 bytes")
     weights = training.model_memory(
         parameters, training.recipe("inference-fp16").bytes_per_parameter
-    )
+    ) | by_hand("50e9 * 2 byte")
     small_weights = training.model_memory(
         parameters, training.recipe("inference-int8").bytes_per_parameter
     )
-    spilled = weights - capacity
-    spilled_share = (spilled / weights).to("%")
-    local_time = (capacity / bandwidth).to("ms")
-    host_time = (spilled / AnchorBandwidths.pcie_coded).to("ms")
-    nvlink_time = (spilled / nvlink).to("ms")
-    ssd_time = (spilled / constants.bandwidth_nvme_gen4).to("s")
-    small_time = (small_weights / bandwidth).to("ms")
-    half_time = (weights / 2 / bandwidth).to("ms")
-    host_per_small = host_time / small_time
+    spilled = weights - capacity | by_hand("(100 - 85.899) GB")
+    spilled_share = (spilled / weights).to("%") | by_hand("14.10 / 100")
+    local_time = (capacity / bandwidth).to("ms") | by_hand("85.899 GB / 3.35 TB/s")
+    host_time = (spilled / AnchorBandwidths.pcie_coded).to("ms") | by_hand(
+        "14.10065 GB / 63.01538 GB/s"
+    )
+    nvlink_time = (spilled / nvlink).to("ms") | by_hand("14.10065 GB / 450 GB/s")
+    ssd_time = (spilled / constants.bandwidth_nvme_gen4).to("s") | by_hand("14.10065 GB / 7 GB/s")
+    small_time = (small_weights / bandwidth).to("ms") | by_hand("50 GB / 3.35 TB/s")
+    half_time = (weights / 2 / bandwidth).to("ms") | by_hand("0.5 * 100 GB / 3.35 TB/s")
+    host_per_small = host_time / small_time | by_hand("223.77 / 14.925")
     layers = 64
-    sum_time = constants.latency_nccl_base_ring + 2 * constants.latency_nccl_step_nvlink
-    sums_time = (2 * layers * sum_time).to("ms")
-    two_time = half_time + sums_time
+    sum_time = constants.latency_nccl_base_ring + 2 * constants.latency_nccl_step_nvlink | by_hand(
+        "6.6 us + 2 * 0.6 us"
+    )
+    sums_time = (2 * layers * sum_time).to("ms") | by_hand("128 * 7.8 us")
+    two_time = half_time + sums_time | by_hand("50 GB / 3.35 TB/s + 0.9984 ms")

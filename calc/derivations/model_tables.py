@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from calc import formats, models, transformer
 from calc.core.units import quantity
+from calc.derivations.by_hand import by_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.quoting import Row, Rows, show
 
 LONG = 32_768
@@ -44,7 +46,7 @@ def _token_row(key: str) -> Row:
     )
 
 
-class ModelTables:
+class ModelTables(Claims):
     """Published models, the newest first."""
 
     keys = (
@@ -58,7 +60,7 @@ class ModelTables:
         *("mistral-small-3", "deepseek-v3", "llama-3-1-70b", "llama-3-1-8b", "llama-3-405b"),
         *("qwen-2-5-72b", "qwen-2-5-7b", "mixtral-8x22b"),
     )
-    long = LONG
+    long = LONG | by_hand("2**15")
 
     size_header = (
         *("Model", "Year", "Parameters (10⁹)", "Active (10⁹)", "Layers"),
@@ -68,5 +70,10 @@ class ModelTables:
         *("Model", "Work", "at 32k", "Cache, BF16", "of 32k, BF16", "of 32k, FP8"),
         *("States", "Context (2¹⁰)"),
     )
-    size_rows: Rows = tuple(map(_size_row, keys))
-    token_rows: Rows = tuple(map(_token_row, keys))
+    size_rows: Rows = tuple(map(_size_row, keys)) | row_by_hand(
+        "DeepSeek-V3 | 2024 | 671 | 37.6 | 61 | 1340 GB | 671 GB | 377 GB"
+    )
+    token_rows: Rows = tuple(map(_token_row, keys)) | row_by_hand(
+        "Llama 3.1 70B | 139 GFLOP/token | 225 GFLOP/token | 328 kB/token | 11 "
+        "GB | 5.4 GB | – | 128"
+    )

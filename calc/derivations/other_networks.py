@@ -25,6 +25,8 @@ from calc.catalog.models import (
     network,
 )
 from calc.core.units import Quantity, quantity
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.quoting import Rows
 from calc.steps.throughput import Throughput
 
@@ -50,7 +52,7 @@ def work_of_reading(model: Transformer, tokens: int) -> Quantity:
     return sum((product.operations for product in products), quantity("0 FLOP"))
 
 
-class OneImage:
+class OneImage(Claims):
     """A vision transformer reads an image as a short prompt, and writes nothing: compute binds."""
 
     model = models.transformer("vit-l-16")
@@ -59,20 +61,27 @@ class OneImage:
     patch = 16
     pixels = 224
 
-    patches = (pixels // patch) ** 2
+    patches = (pixels // patch) ** 2 | by_hand("(224 / 16)**2")
     tokens = model.context
     parameters = model.parameters
-    work = work_of_reading(model, tokens)
-    rule = quantity((2 * parameters * tokens).m_as("param"), "FLOP").to("GFLOP")
+    work = work_of_reading(model, tokens) | by_hand(
+        "(2 * 197 * 24 * 12 * 1024**2 + 4 * 197**2 * 1024 * 24 + 2 * 197 * 768 "
+        "* 1024 + 2 * 1000 * 1024) * 1 FLOP"
+    )
+    rule = quantity((2 * parameters * tokens).m_as("param"), "FLOP").to("GFLOP") | by_hand(
+        "2 * 304326632 * 197 * 1 FLOP"
+    )
     answer = throughput.of(model, device, batch)
-    bound = answer.bound
-    rate = answer.rate
-    intensity = intensity(answer)
-    measured = constants.frequency_images_vit_l_rtx_4090
-    reached = share(measured, rate)
+    bound = answer.bound | no_hand("compute", "the intensity is beyond the ridge")
+    rate = answer.rate | no_hand("1314.83 / 1 s", "the sum over each of the network's products")
+    intensity = intensity(answer) | no_hand(
+        "569.6727 FLOP/byte", "over bytes of each of the network's products"
+    )
+    measured = constants.frequency_images_vit_l_rtx_4090 | by_hand("1041.62 / 1 s")
+    reached = share(measured, rate) | by_hand("1041.62 / 1314.83")
 
 
-class MeasuredImages:
+class MeasuredImages(Claims):
     """What others measured, beside the bound, for networks of one pass."""
 
     cases = (
@@ -85,6 +94,7 @@ class MeasuredImages:
     )
 
     @classmethod
+    @row_by_hand("MobileNetV2 | 5090 | 22.4 | memory | 65 600 | 27 600 | 42.1%")
     def rows(cls) -> Rows:
         """Model, device, intensity, bound by, at most, measured, share."""
         rows = []
@@ -104,7 +114,7 @@ class MeasuredImages:
         return rows
 
 
-class Depthwise:
+class Depthwise(Claims):
     """A depthwise convolution saves operations, and hardly any bytes: a few FLOP for each."""
 
     model = network("mobilenet-v2", Convolutional)
@@ -115,58 +125,74 @@ class Depthwise:
     wide = 144
     narrow = 24
 
-    intensity = convolution.depthwise_intensity(kernel)
-    pointwise = convolution.pointwise_intensity(wide, narrow)
-    ridge_point = device.ridge_point("fp16")
+    intensity = convolution.depthwise_intensity(kernel) | by_hand("2 * 9 FLOP / (2 * 2 byte)")
+    pointwise = convolution.pointwise_intensity(wide, narrow) | by_hand(
+        "2 * 144 * 24 FLOP / (2 * 168 byte)"
+    )
+    ridge_point = device.ridge_point("fp16") | by_hand("(209.5e12 / 1.792e12) FLOP/byte")
     work = convolution.forward_flops(model)
     large_work = convolution.forward_flops(large)
-    fewer = large_work / work
+    fewer = large_work / work | by_hand("8.178 / 0.60153")
     layers = tuple(layer for layer in model.convolutions if layer.kind == "depthwise")
     depthwise_work = sum(
         (convolution.workload(layer).operations for layer in layers), quantity("0 FLOP")
     )
-    work_share = share(depthwise_work, work)
+    work_share = share(depthwise_work, work) | by_hand("41.43 / 601.5")
     answer = throughput.of(model, device, 1024)
-    time_share = share(answer.times["depthwise"], answer.time)
+    time_share = share(answer.times["depthwise"], answer.time) | no_hand(
+        "44.22362 %", "over bytes of each of the network's layers"
+    )
     faster = (
         constants.frequency_images_mobilenet_v2_rtx_5090
         / constants.frequency_images_resnet_50_rtx_5090
+        | by_hand("27591.89 / 12400.78")
     )
 
 
-class DiffusedImage:
+class DiffusedImage(Claims):
     """A diffusion transformer reads its prompt anew at each step: compute times steps."""
 
     model = network("flux-1-dev", DiffusionTransformer)
     machine = machines.get("dgx-h100")
     pixels = 1024
 
-    image_tokens = diffusion.image_tokens(pixels, pixels, model.patch_pixels)
+    image_tokens = diffusion.image_tokens(pixels, pixels, model.patch_pixels) | by_hand("64**2")
     tokens = diffusion.tokens(model)
-    text_tokens = model.text_tokens
+    text_tokens = model.text_tokens | by_hand("512")
     steps = model.steps
-    passes = diffusion.passes_of_an_image(steps, model.passes)
-    parameters = model.parameters
-    modulation_share = share(model.parts["modulation"], parameters)
-    met_share = share(quantity(model.blocks * model.stream_weights, "param"), parameters)
-    pass_work = diffusion.pass_flops(model)
+    passes = diffusion.passes_of_an_image(steps, model.passes) | by_hand("28")
+    parameters = model.parameters | by_hand("11901408320 param")
+    modulation_share = share(model.parts["modulation"], parameters) | by_hand(
+        "(19 * 2 * 6 + 38 * 3 + 2) * 3072 * 3073 / 11901408320"
+    )
+    met_share = share(quantity(model.blocks * model.stream_weights, "param"), parameters) | by_hand(
+        "57 * 12 * 3072**2 / 11.90141e9"
+    )
+    pass_work = diffusion.pass_flops(model) | by_hand(
+        "2 * 6.455e9 * 4608 FLOP + 4 * 57 * 4608**2 * 3072 FLOP"
+    )
     attention = diffusion.joint_attention_flops(
         tokens, model.blocks, model.heads * model.head_width
     )
-    attention_share = share(attention, pass_work)
+    attention_share = share(attention, pass_work) | by_hand("14.8724 / 74.362")
     answer = throughput.of(model, machine)
-    time = answer.time
-    intensity = intensity(answer)
+    time = answer.time | by_hand("(2.082e15 / 989e12) s")
+    intensity = intensity(answer) | no_hand(
+        "1502.609 FLOP/byte", "over bytes of each of the network's products"
+    )
     expected = answer.expected
     assert expected is not None
     measured = constants.latency_image_flux_h100
     eager = constants.latency_image_flux_h100_eager
-    short = ((measured - expected) / measured).to("%")
-    reached = share(time, measured)
+    short = ((measured - expected) / measured).to("%") | no_hand(
+        "20.29267 %", "the sum over each of the network's products"
+    )
+    reached = share(time, measured) | by_hand("2.105294 / 4.209")
     eager_reached = share(time, eager)
     each_of_batch = constants.latency_eight_images_flux_h100 / 8
 
     @classmethod
+    @row_by_hand("measured, not compiled | 6.57 s | 32%")
     def rows(cls) -> Rows:
         """Time of an image, and the share of the peak that it makes use of."""
         assert cls.expected is not None
@@ -179,7 +205,7 @@ class DiffusedImage:
         ]
 
 
-class PictureAndText:
+class PictureAndText(Claims):
     """A picture is a prompt of thousands of tokens, and its encoder a small part of the work."""
 
     encoder = models.transformer("vit-h-14")
@@ -192,24 +218,35 @@ class PictureAndText:
     frames = 60
     frame_pixels = 448
 
-    patches = (pixels // patch) ** 2
-    tokens = patches // merged**2
-    encoding = work_of_reading(encoder.with_context(patches), patches).to("TFLOP")
+    patches = (pixels // patch) ** 2 | by_hand("96**2")
+    tokens = patches // merged**2 | by_hand("9216 / 4")
+    encoding = work_of_reading(encoder.with_context(patches), patches).to("TFLOP") | by_hand(
+        "2 * (32 * 12 * 1280**2 + 3 * 14**2 * 1280) * 9216 * 1 FLOP + 4 * 32 * "
+        "1280 * 9216**2 * 1 FLOP"
+    )
     reading = (
         transformer.forward_flops(model, attention.causal_context(tokens))
         * quantity(tokens, "token")
-    ).to("TFLOP")
-    encoder_share = share(encoding, encoding + reading)
+    ).to("TFLOP") | by_hand("2 * 31.984e9 * 2304 FLOP + 4 * 64 * 8192 * 1152.5 * 2304 FLOP")
+    encoder_share = share(encoding, encoding + reading) | by_hand(
+        "25.52598 / (25.52598 + 152.9488)"
+    )
     encoder_attention = share(
         diffusion.joint_attention_flops(patches, encoder.layers, encoder.width), encoding
+    ) | by_hand("4 * 32 * 1280 * 9216**2 / 25.526e12")
+    time = ((encoding + reading) / (device.peak("bf16") * mfu)).to("s") | by_hand(
+        "({encoding} + {reading}) / 395.6 TFLOP/s"
     )
-    time = ((encoding + reading) / (device.peak("bf16") * mfu)).to("s")
-    cache = transformer.kv_cache(model, tokens).to("MB")
-    video_tokens = frames * (frame_pixels // patch // merged) ** 2
-    video_cache = transformer.kv_cache(model, video_tokens).to("GB")
+    cache = transformer.kv_cache(model, tokens).to("MB") | by_hand(
+        "2304 * 64 * 2 * 8 * 128 * 2 bytes"
+    )
+    video_tokens = frames * (frame_pixels // patch // merged) ** 2 | by_hand("60 * 16**2")
+    video_cache = transformer.kv_cache(model, video_tokens).to("GB") | by_hand(
+        "15360 * 262144 bytes"
+    )
 
 
-class Video:
+class Video(Claims):
     """A few seconds of video are so many tokens that attention is most of the work."""
 
     device = hardware.get("h100")
@@ -223,27 +260,37 @@ class Video:
     steps = 50
     mfu = quantity(40, "%")
     # The autoencoder keeps one frame in four, and a token is sixteen pixels wide and high.
-    kept = (frames - 1) // 4 + 1
+    kept = (frames - 1) // 4 + 1 | by_hand("80 / 4 + 1")
     short = 41
 
-    tokens = kept * diffusion.image_tokens(height, across, 16)
+    tokens = kept * diffusion.image_tokens(height, across, 16) | by_hand("21 * 45 * 80")
     image_tokens = diffusion.image_tokens(height, across, 16)
-    products = quantity((2 * parameters.m_as("param") * tokens).m_as(""), "FLOP").to("PFLOP")
-    attention = diffusion.joint_attention_flops(tokens, blocks, width).to("PFLOP")
+    products = quantity((2 * parameters.m_as("param") * tokens).m_as(""), "FLOP").to(
+        "PFLOP"
+    ) | by_hand("2 * 14e9 * 75600 FLOP")
+    attention = diffusion.joint_attention_flops(tokens, blocks, width).to("PFLOP") | by_hand(
+        "4 * 40 * 5120 * 75600**2 * 1 FLOP"
+    )
     one_pass = products + attention
-    attention_share = share(attention, one_pass)
-    passes = diffusion.passes_of_an_image(steps, 2)
-    work = (passes * one_pass).to("PFLOP")
-    time = (diffusion.image_time(one_pass, passes, device.peak("bf16")) / mfu).to("minute")
-    time_newer = (diffusion.image_time(one_pass, passes, newer.peak("bf16")) / mfu).to("minute")
+    attention_share = share(attention, one_pass) | by_hand("4.6819 / 6.7987")
+    passes = diffusion.passes_of_an_image(steps, 2) | by_hand("50 * 2")
+    work = (passes * one_pass).to("PFLOP") | by_hand("100 * 6.7987 PFLOP")
+    time = (diffusion.image_time(one_pass, passes, device.peak("bf16")) / mfu).to(
+        "minute"
+    ) | by_hand("679.8823e15 FLOP / (0.4 * 989e12 FLOP/s)")
+    time_newer = (diffusion.image_time(one_pass, passes, newer.peak("bf16")) / mfu).to(
+        "minute"
+    ) | by_hand("679.8823e15 FLOP / (0.4 * 2.25e15 FLOP/s)")
     # Half of the frames: half of the products, a quarter of the attention.
     short_tokens = ((short - 1) // 4 + 1) * image_tokens
     short_attention = diffusion.joint_attention_flops(short_tokens, blocks, width)
     short_products = quantity((2 * parameters.m_as("param") * short_tokens).m_as(""), "FLOP")
-    shorter = (one_pass / (short_products + short_attention)).to("")
+    shorter = (one_pass / (short_products + short_attention)).to("") | by_hand(
+        "(2.1168 + 4.682023) / (2.1168 * 11/21 + 4.682023 * (11/21)**2)"
+    )
 
 
-class RecommenderSample:
+class RecommenderSample(Claims):
     """A sample reads rows at random, and its networks do more than that for each byte."""
 
     model = network("dlrm-dcnv2", Recommender)
@@ -253,51 +300,71 @@ class RecommenderSample:
     domain = machine.domain
     pairs = constants.count_pairs_of_a_dlrm_sample
 
-    tables = len(model.rows)
-    lookups = sum(model.lookups)
+    tables = len(model.rows) | by_hand("26")
+    lookups = sum(model.lookups) | by_hand("214")
     largest = max(model.lookups)
-    memory = recommenders.table_memory(model, "fp32").to("GB")
-    memory_16 = recommenders.table_memory(model, "fp16").to("GB")
+    memory = recommenders.table_memory(model, "fp32").to("GB") | by_hand("204184588 * 512 byte")
+    memory_16 = recommenders.table_memory(model, "fp16").to("GB") | by_hand("{memory} / 2")
     capacity = device.memory_capacity.to("GiB")
-    devices = throughput.of(model, machine, batch, table="fp32").devices
-    devices_16 = throughput.of(model, machine, batch).devices
-    table_share = (model.parts["tables"] / model.parameters).to("%")
-    row = recommenders.row_traffic(model.embedding_width, TWO_BYTES)
+    devices = throughput.of(model, machine, batch, table="fp32").devices | by_hand(
+        "ceil(104.5 / 85.9)"
+    )
+    devices_16 = throughput.of(model, machine, batch).devices | by_hand("ceil(52.3 / 85.9)")
+    table_share = (model.parts["tables"] / model.parameters).to("%") | by_hand(
+        "204184588 * 128 / (204184588 * 128 + 16.05e6)"
+    )
+    row = recommenders.row_traffic(model.embedding_width, TWO_BYTES) | by_hand("128 * 2 byte")
     traffic = recommenders.sample_traffic(model)
-    work = recommenders.sample_flops(model)
-    intensity = roofline.arithmetic_intensity(work, traffic)
-    ridge_point = device.ridge_point("fp16")
-    in_flight = recommenders.rows_in_flight(device.memory_bandwidth, constants.latency_hbm3, row)
-    lookup_time = (traffic / device.memory_bandwidth).to("ns")
-    compute_time = (work / device.peak("fp16")).to("ns")
+    work = recommenders.sample_flops(model) | by_hand("2 * 16030464 * 1 FLOP")
+    intensity = roofline.arithmetic_intensity(work, traffic) | by_hand(
+        "(32.06e6 / 54784) FLOP/byte"
+    )
+    ridge_point = device.ridge_point("fp16") | by_hand("(989e12 / 3.35e12) FLOP/byte")
+    in_flight = recommenders.rows_in_flight(
+        device.memory_bandwidth, constants.latency_hbm3, row
+    ) | by_hand("3.35e12 * 350e-9 / 256")
+    lookup_time = (traffic / device.memory_bandwidth).to("ns") | by_hand(
+        "214 * 256 byte / 3.35 TB/s"
+    )
+    compute_time = (work / device.peak("fp16")).to("ns") | by_hand("{work} / 989 TFLOP/s")
     answer = throughput.of(model, machine, batch)
-    rate = answer.rate
-    expected = answer.expected_rate
+    rate = answer.rate | no_hand("20089500.0 / 1 s", "the sum over each of the network's layers")
+    expected = answer.expected_rate | no_hand(
+        "13902250.0 / 1 s", "the sum over each of the network's layers at measured rates"
+    )
     assert expected is not None
-    measured = (constants.frequency_samples_dlrm_dgx_h100 * pairs / machine.domain).to("1/s")
+    measured = (constants.frequency_samples_dlrm_dgx_h100 * pairs / machine.domain).to(
+        "1/s"
+    ) | by_hand("(361613 * 270 / 8) / 1 s")
     reached = share(measured, rate)
-    error = ((expected - measured) / measured).to("%")
+    error = ((expected - measured) / measured).to("%") | no_hand(
+        "13.91139 %", "plain arithmetic, on times that the library expects"
+    )
     rate_8 = throughput.of(model, machine, batch, "int8").rate
-    measured_8 = (constants.frequency_samples_dlrm_dgx_h100_99 * pairs / machine.domain).to("1/s")
-    reached_8 = share(measured_8, rate_8)
+    measured_8 = (constants.frequency_samples_dlrm_dgx_h100_99 * pairs / machine.domain).to(
+        "1/s"
+    ) | by_hand("(595658 * 270 / 8) / 1 s")
+    reached_8 = share(measured_8, rate_8) | no_hand(
+        "53.5232 %", "against the sum over each of the network's layers"
+    )
 
 
-class TablesOfTheHost:
+class TablesOfTheHost(Claims):
     """Tables in the host's memory put the link between device and host in front of everything."""
 
     sample = RecommenderSample
-    link = sample.machine.host_link
+    link = sample.machine.host_link | by_hand("63 GB/s")
 
-    time = (sample.traffic / link).to("ns")
+    time = (sample.traffic / link).to("ns") | by_hand("54784 byte / 63 GB/s")
     rate = (link / sample.traffic).to("1/s")
-    slower = sample.rate / rate
+    slower = sample.rate / rate | by_hand("{time} * 20089500 / 1 s")
     pooled = recommenders.pooled_traffic(
         sample.tables, sample.model.embedding_width, sample.machine.domain
-    )
-    exchange = (pooled / sample.machine.bandwidth).to("ns")
+    ) | by_hand("(26 * 256 * 7 / 8) byte")
+    exchange = (pooled / sample.machine.bandwidth).to("ns") | by_hand("5824 byte / 450 GB/s")
 
 
-class CrossAttention:
+class CrossAttention(Claims):
     """An encoder reads once; the decoder looks at all of it again for each token that it writes."""
 
     model = network("whisper-large-v3", EncoderDecoder)
@@ -306,20 +373,26 @@ class CrossAttention:
     written = 200
     seconds = quantity("30 s")
 
-    encoder = encoder_decoder.encoder_flops(model, source)
-    projections = encoder_decoder.cross_projection_flops(model, source).to("TFLOP")
+    encoder = encoder_decoder.encoder_flops(model, source) | by_hand(
+        "2 * 1500 * 32 * 12 * 1280**2 * 1 FLOP + 4 * 1500**2 * 32 * 1280 FLOP"
+    )
+    projections = encoder_decoder.cross_projection_flops(model, source).to("TFLOP") | by_hand(
+        "2 * 1500 * 32 * 2 * 1280**2 * 1 FLOP"
+    )
     token = encoder_decoder.decoder_flops(model, source, written / 2)
-    decoder = (token * quantity(written, "token")).to("TFLOP")
+    decoder = (token * quantity(written, "token")).to("TFLOP") | by_hand(
+        "200 * (2 * (32 * 14 * 1280**2 + 51866 * 1280) + 4 * 1600 * 32 * 1280) * 1 FLOP"
+    )
     cross_cache = encoder_decoder.cross_cache(
         source, model.decoder_layers, model.heads, model.head_width
-    ).to("MB")
+    ).to("MB") | by_hand("2 * 1500 * 32 * 1280 * 2 byte")
     self_cache = encoder_decoder.self_cache(
         written, model.decoder_layers, model.heads, model.head_width
     ).to("MB")
-    cache_ratio = cross_cache / self_cache
+    cache_ratio = cross_cache / self_cache | by_hand("1500 / 200")
 
 
-class SmallerPatches:
+class SmallerPatches(Claims):
     """Patches of half the side make four times the tokens, and more than four times the work."""
 
     model = OneImage.model
@@ -327,51 +400,64 @@ class SmallerPatches:
     side = 8
 
     tokens = (OneImage.pixels // side) ** 2 + 1
-    more = tokens / OneImage.tokens
+    more = tokens / OneImage.tokens | by_hand("785 / 197")
     longer = model.with_context(tokens)
-    work = work_of_reading(longer, tokens)
-    more_work = work / OneImage.work
+    work = work_of_reading(longer, tokens) | by_hand(
+        "(2 * 785 * 24 * 12 * 1024**2 + 4 * 785**2 * 1024 * 24 + 2 * 785 * 768 "
+        "* 1024 + 2 * 1000 * 1024) * 1 FLOP"
+    )
+    more_work = work / OneImage.work | by_hand("535.9 / 123.1")
     hand_parameters = quantity("300M param")
     hand_tokens = 800
-    rate = throughput.of(longer, device, OneImage.batch).rate
+    rate = throughput.of(longer, device, OneImage.batch).rate | no_hand(
+        "308.2445 / 1 s", "the sum over each of the network's products"
+    )
 
 
-class GuidedImage:
+class GuidedImage(Claims):
     """Guidance by a second pass doubles the work of each step."""
 
     model = network("sd3-medium", DiffusionTransformer)
     machine = DiffusedImage.machine
 
-    passes = diffusion.passes_of_an_image(model.steps, model.passes)
+    passes = diffusion.passes_of_an_image(model.steps, model.passes) | by_hand("28 * 2")
     answer = throughput.of(model, machine)
-    time = answer.time
-    per_hour = answer.rate.to("1/hour")
+    time = answer.time | no_hand("508.2437 ms", "the sum over each of the network's products")
+    per_hour = answer.rate.to("1/hour") | by_hand("(3600 / 0.5082437) / 1 hour")
     pass_work = diffusion.pass_flops(model)
-    blocks = model.blocks
-    width = model.width
+    blocks = model.blocks | by_hand("24", "the model's configuration")
+    width = model.width | by_hand("1536", "the model's configuration")
     hand_met = quantity("0.7B param")
     hand_tokens = 4400
-    work = (passes * pass_work).to("PFLOP")
+    work = (passes * pass_work).to("PFLOP") | by_hand(
+        "56 * (2 * 24 * 12 * 1536**2 * 4429 + 4 * 24 * 4429**2 * 1536) * 1 FLOP"
+    )
     few = 8
     few_time = throughput.of(model, machine, steps=few).time
-    faster = time / few_time
+    faster = time / few_time | by_hand("28 / 8")
 
 
-class SmallServer:
+class SmallServer(Claims):
     """Cards of 24 GiB hold the tables between them, and are faster than the link to a host."""
 
     model = RecommenderSample.model
     device = hardware.get("l4")
 
-    capacity = device.memory_capacity.to("GiB")
+    capacity = device.memory_capacity.to("GiB") | by_hand("24 GiB")
     devices = recommenders.devices_for_tables(
         sum(model.rows), model.embedding_width, device.memory_capacity, TWO_BYTES
-    )
+    ) | by_hand("ceil(52.27 / 25.77)")
     devices_8 = recommenders.devices_for_tables(
         sum(model.rows), model.embedding_width, device.memory_capacity, "1 byte"
+    ) | by_hand("ceil(26.14 / 25.77)")
+    lookup_time = (RecommenderSample.traffic / device.memory_bandwidth).to("ns") | by_hand(
+        "54784 byte / 300 GB/s"
     )
-    lookup_time = (RecommenderSample.traffic / device.memory_bandwidth).to("ns")
-    host_link = device.host_link
-    host_time = (RecommenderSample.traffic / host_link).to("us")
-    compute_time = (RecommenderSample.work / device.peak("fp16")).to("ns")
-    rate = (1 / (lookup_time + compute_time)).to("1/s")
+    host_link = device.host_link | by_hand("31.5 GB/s")
+    host_time = (RecommenderSample.traffic / host_link).to("us") | by_hand("54784 byte / 31.5 GB/s")
+    compute_time = (RecommenderSample.work / device.peak("fp16")).to("ns") | by_hand(
+        "{RecommenderSample.work} / 121 TFLOP/s"
+    )
+    rate = (1 / (lookup_time + compute_time)).to("1/s") | by_hand(
+        "1 / ({lookup_time} + {compute_time})"
+    )

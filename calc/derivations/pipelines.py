@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from calc import collectives
+from calc.derivations.by_hand import by_hand
+from calc.derivations.claims import Claims
 
 
 class Slot(NamedTuple):
@@ -18,12 +20,12 @@ class Slot(NamedTuple):
     length: float
 
 
-class PipelineSchedule:
+class PipelineSchedule(Claims):
     """Two thin stages on each device instead of a thick one leave half of the bubble."""
 
-    devices = 4
-    microbatches = 8
-    slices = 2
+    devices = 4 | by_hand("4")
+    microbatches = 8 | by_hand("8")
+    slices = 2 | by_hand("2")
 
     bubble = collectives.bubble_fraction(devices, microbatches).to("%")
     bubble_interleaved = collectives.bubble_fraction(devices, microbatches, slices).to("%")

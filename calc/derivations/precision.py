@@ -1,10 +1,10 @@
 """How many digits a quoted result carries: no more than the worst of what it was computed from.
 
-Data know their kind and the digits that were published; what a result was computed from, its lines
-know. An input counts by what hangs on it: where another value of it would change the result by a
+Data know their kind and the digits that were published; what a result was computed from, it
+carries. An input counts by what hangs on it: where another value of it would change the result by a
 tenth as much, as a latency does beside a long transfer, the result may have a digit more than it.
 
-What no line leads to the data, such as the rows that a loop makes, is left as it is.
+What stands in no line of its own, such as the rows that a loop makes, is left as it is.
 
     >>> from calc.derivations.numbers_to_know import AnchorLatencies
     >>> precision(AnchorLatencies.dram_per_l1)
@@ -13,17 +13,14 @@ What no line leads to the data, such as the rows that a loop makes, is left as i
 
 from __future__ import annotations
 
-import ast
-import copy
 from dataclasses import dataclass
 from math import floor, log, log10
 from typing import Any
 
-from calc.catalog.hardware import Accelerator
-from calc.catalog.machines import Machine
+from calc.core.errors import InputError
 from calc.core.records import Count, Datum
 from calc.core.units import Quantity
-from calc.derivations.lines import Line, is_datum, line_that_made, meaning, parts
+from calc.derivations.traces import Traced, bare, made_of, remade
 
 OF_AN_ESTIMATE = 2
 OF_A_MEASUREMENT = 2  # or more, where more were published
@@ -31,8 +28,6 @@ OF_A_DATASHEET = 3  # or more: 80 GB, 700 W and 2 TB/s are meant as they stand
 EXACT = 17
 COUNTS = ("count_", "channels_", "lanes_")
 CHANGE = 1.001  # of an input, to see what becomes of a result
-
-Inputs = dict[str, Datum | None]  # data by their keys; None for a device as a whole
 
 
 @dataclass(frozen=True)
@@ -45,14 +40,19 @@ class Precision:
 
 def precision(value: object) -> Precision:
     """That of a result which stands in a derivation; a number of the data is printed as it is."""
-    if is_datum(value) and value.provenance:
-        return Precision(estimated=value.provenance.kind == "estimate")
+    made = made_of(value)
+    if made is None:
+        return Precision()
+    if made.kind == "datum":
+        return Precision(estimated=_kind(value) == "estimate")
     worst = Precision()
-    if line := line_that_made(value):
-        for key, datum in _inputs(line).items():
+    row = value.row_name if isinstance(value, Traced) else ""
+    counted = isinstance(value, int) and " " in row  # in a table, as a year is
+    if row and not counted:
+        for key, datum in made.data.items():
             digits = OF_A_DATASHEET if datum is None else digits_of_data(datum)
             if datum is not None and digits < EXACT:
-                digits += _further_digits(value, line, key)
+                digits += _further_digits(value, key)
             if digits < worst.digits:
                 worst = Precision(digits, datum is not None and _kind(datum) == "estimate")
     return worst
@@ -91,7 +91,7 @@ def rounded(value: Quantity, digits: int) -> Quantity:
     return Quantity(float(f"{value.magnitude:.{digits}g}"), value.units)
 
 
-def _kind(datum: Datum) -> str:
+def _kind(datum: Any) -> str:
     return datum.provenance.kind if datum.provenance else ""
 
 
@@ -99,66 +99,13 @@ def _key(datum: Datum) -> str:
     return datum.provenance.key if datum.provenance else ""
 
 
-def _further_digits(value: object, line: Line, key: str) -> int:
+def _further_digits(value: Any, key: str) -> int:
     """How many digits more than an input a result may have, for how little of it hangs on that."""
-    again = _recomputed(line, key)
     try:
-        share = abs(log((again / value).m_as("") if isinstance(value, Quantity) else again / value))
-    except (AttributeError, ArithmeticError, TypeError, ValueError):  # no number, or below zero
+        again = remade(value, key, CHANGE)
+        share = abs(
+            log((again / bare(value)).m_as("") if isinstance(value, Quantity) else again / value)
+        )
+    except (AttributeError, ArithmeticError, InputError, TypeError, ValueError):  # below zero
         return 0
     return max(0, floor(-log10(share / log(CHANGE)) + 0.05)) if share else 0
-
-
-_inputs_of_lines: dict[Line, Inputs] = {}
-
-
-def _inputs(line: Line) -> Inputs:
-    """The data that a line leads to; one that leads to itself adds nothing meanwhile."""
-    if line not in _inputs_of_lines:
-        _inputs_of_lines[line] = {}
-        inputs: Inputs = {}
-        one_name = not isinstance(line.code, ast.stmt) or isinstance(line.code, ast.FunctionDef)
-        for _, known in parts(line) if one_name else ():  # else which hangs on what is not known
-            match known:
-                case Line():
-                    inputs |= _inputs(known)
-                case Quantity() | Count():
-                    inputs[_key(known)] = known
-                case Accelerator() | Machine():
-                    inputs[known.key] = None
-        _inputs_of_lines[line] = inputs
-    return _inputs_of_lines[line]
-
-
-_values: dict[tuple[Line, str], Any] = {}
-
-
-def _recomputed(line: Line, key: str) -> Any:
-    """What a line gives, had this number of the data been a little larger; None if unknown."""
-    if (line, key) not in _values:
-        _values[line, key] = None  # for one that is made of itself
-        changed = _WithInput(line, key)
-        _values[line, key] = line.evaluated(changed.visit(copy.deepcopy(line.code)), changed.names)
-    return _values[line, key]
-
-
-class _WithInput(ast.NodeTransformer):
-    """Puts a changed value in the place of each part of a line that hangs on an input."""
-
-    def __init__(self, line: Line, key: str) -> None:
-        self.line, self.key, self.names = line, key, dict(line.names)
-
-    def visit(self, node: ast.AST) -> Any:
-        value: object = None
-        match meaning(node, self.line):
-            case None:
-                return self.generic_visit(node)
-            case Quantity() as datum if _key(datum) == self.key:
-                value = Quantity(CHANGE * datum.magnitude, datum.units)
-            case Line() as line if self.key in _inputs(line):
-                value = _recomputed(line, self.key)
-        if value is None:
-            return node
-        name = f"_{len(self.names)}"
-        self.names[name] = value
-        return ast.Name(id=name, ctx=ast.Load())

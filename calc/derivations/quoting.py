@@ -8,18 +8,17 @@ the number comes from: a page can tell a reader who points at it. As text there 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from types import FrameType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from calc.core import formatting
 from calc.core.errors import InputError
 from calc.core.units import Quantity
-from calc.derivations.origins import Origins, cell_origins, name_of, name_of_rows, origins
+from calc.derivations.cards import Cards, cards, cell_cards
 from calc.derivations.precision import precision, rounded
+from calc.derivations.traces import Traced, bare
 
 WORDS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 LONGEST_UNBROKEN = 14  # characters: a name of a format or a run, not a phrase
@@ -37,6 +36,7 @@ class Quoted:
     markdown: str
     name: str = ""  # of the derivation's attribute, as in "DecodeStep.peak"
     value: str = ""  # which `calc.quantity` reads
+    of: Any = None  # what is quoted, which knows how it was made
 
     def _repr_markdown_(self) -> str:
         if not self.name:
@@ -44,8 +44,8 @@ class Quoted:
         value = f' value="{self.value}"' if self.value else ""
         return f'[{self.markdown}]{{.q key="{self.name}"{value}}}'
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Origins]:
-        return {CARDS: origins(self.name)} if self.name else {}
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Cards]:
+        return {CARDS: cards(self.of)} if self.name else {}
 
     def __str__(self) -> str:
         return self.markdown
@@ -58,16 +58,18 @@ Rows: TypeAlias = Sequence[Row]
 
 @dataclass(frozen=True)
 class QuotedTable(Quoted):
-    """A table of rows that have a name: its first cell carries the mark for all of it."""
+    """A table: where its rows have a name its first cell carries the mark for all of it."""
 
     header: Sequence[str] = ()
     rows: Sequence[Sequence[Cell]] = ()
 
     def _repr_markdown_(self) -> str:
+        if not self.name:
+            return self.markdown
         return self.markdown.replace("| ", f'| []{{.q key="{self.name}"}}', 1)
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Origins]:
-        return {CARDS: cell_origins(self.name, self.header, self.rows)}
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Cards]:
+        return {CARDS: cell_cards(self.name, self.header, self.rows)} if self.name else {}
 
 
 def show(
@@ -82,7 +84,7 @@ def show(
     >>> str(show(quantity("961538 s"), "s", digits=6)).split()
     ['961', '538', 's']
     """
-    return _named(_prose(value, unit, digits), value, sys._getframe(1))
+    return _named(_prose(value, unit, digits), value)
 
 
 def words(count: Quantity | float) -> Quoted:
@@ -91,19 +93,20 @@ def words(count: Quantity | float) -> Quoted:
     >>> print(words(0), words(8), words(64), words(10**6))
     none eight 64 a million
     """
-    number = count.m_as("") if isinstance(count, Quantity) else count
+    number = bare(count).m_as("") if isinstance(count, Quantity) else count
     if number == 10**6:
         text = "a million"
     else:
         text = WORDS[int(number)] if number in range(11) else _prose(count)
-    return _named(text, count, sys._getframe(1))
+    return _named(text, count)
 
 
-def _named(markdown: str, value: Quantity | float | str, caller: FrameType) -> Quoted:
-    """With the name that the calling code has for the value."""
-    name = name_of(value, caller)
+def _named(markdown: str, value: Quantity | float | str) -> Quoted:
+    """With the name of the row that the value is."""
+    row = value.row_name if isinstance(value, Traced) else ""
+    name = "" if " " in row else row  # of a part of a row
     exact = f"{value:.6g}" if name and not isinstance(value, str) else ""
-    return Quoted(markdown, name, exact)
+    return Quoted(markdown, name, exact, value)
 
 
 def _prose(
@@ -111,7 +114,7 @@ def _prose(
 ) -> str:
     if isinstance(value, str):
         return _escaped(value)
-    quantity = value if isinstance(value, Quantity) else Quantity(float(value), "")
+    quantity = bare(value) if isinstance(value, Quantity) else Quantity(float(value), "")
     quantity = quantity.to(unit) if unit else quantity
     return formatting.prose(quantity, _carried(value, digits), rescaled=not unit)
 
@@ -119,7 +122,7 @@ def _prose(
 def approximately(value: Quantity | float, digits: int | None = None) -> Quoted:
     """An estimate, or what follows from one, marked as such."""
     marked = f"≈\N{NO-BREAK SPACE}{_prose(value, digits=digits)}"
-    return _named(marked, value, sys._getframe(1))
+    return _named(marked, value)
 
 
 def within(
@@ -136,6 +139,7 @@ def within(
     >>> print(within(4 / 3, 4 / 3, digits=2))
     within a factor of 1.1
     """
+    estimate, answer = bare(estimate), bare(answer)
     seen = Quantity(1, "") * estimate
     if digits is not None:
         seen = rounded(seen, digits)
@@ -155,7 +159,7 @@ def math(value: Quantity | float, unit: str | None = None, digits: int | None = 
     >>> print(math(quantity("312 TFLOP/s")))
     312\\,\\text{TFLOP/s}
     """
-    quantity = value if isinstance(value, Quantity) else Quantity(float(value), "")
+    quantity = bare(value) if isinstance(value, Quantity) else Quantity(float(value), "")
     quantity = quantity.to(unit) if unit else quantity
     return Quoted(formatting.tex(quantity, _carried(value, digits), rescaled=not unit))
 
@@ -168,8 +172,8 @@ def _carried(value: object, digits: int | None) -> int | None:
 
 def between(low: Quantity, high: Quantity, digits: int | None = None) -> Quoted:
     """A range of two values that read in the same unit: 125–225 pJ."""
-    first, _, unit = _prose(low, digits=digits).rpartition("\N{NO-BREAK SPACE}")
-    last = _prose(high, digits=digits)
+    first, _, unit = _prose(bare(low), digits=digits).rpartition("\N{NO-BREAK SPACE}")
+    last = _prose(bare(high), digits=digits)
     if not last.endswith("\N{NO-BREAK SPACE}" + unit):
         raise InputError(f"between() needs values that read in one unit; got {low} and {high}")
     return Quoted(f"{first}–{last}")
@@ -177,7 +181,7 @@ def between(low: Quantity, high: Quantity, digits: int | None = None) -> Quoted:
 
 def table(
     header: Sequence[str], rows: Sequence[Sequence[Cell]], digits: int | None = None
-) -> Quoted:
+) -> QuotedTable:
     """A Markdown table: quantities are shown and stand to the right, text stands to the left.
 
     A unit that all numbers of a column share stands in its head. A cell of None is a dash, and an
@@ -204,8 +208,8 @@ def table(
     ]
     lines = [titles, rule, *cells]
     markdown = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    name = name_of_rows(rows, sys._getframe(1))
-    return QuotedTable(markdown, name, "", header, rows) if name else Quoted(markdown)
+    name = rows.row_name if isinstance(rows, Traced) else ""
+    return QuotedTable(markdown, name, "", None, header, rows)
 
 
 def _unit_in_head(title: str, rows: Sequence[list[str]], column: int) -> str:

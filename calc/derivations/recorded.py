@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from calc.core.records import DATA, read_rows, read_toml
+from calc.derivations.traces import Made, Seen, text, traced
 
 FOLDERS = ("measured", "computed", "published", ".")
 MEASURED = DATA / "measured"
@@ -17,21 +18,34 @@ Named: TypeAlias = dict[str, Any]
 """What a file of TOML or a row of a table says, by name."""
 
 
-def file(name: str) -> Path | None:
-    """Where a file of that name lies; None where there is none."""
-    places = (DATA / folder / name for folder in FOLDERS)
-    return next((place for place in places if place.is_file()), None)
+class File:
+    """A file that is stored beside the library."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.relative_to(DATA.parent.parent).as_posix()
+        self.kind = "measured" if path.parent.name == "measured" else "data file"
 
 
 def settings(name: str) -> Named:
     """What a file of TOML holds."""
-    return read_toml(_place(name))
+    found: Named = known(read_toml(_place(name)), name)
+    return found
 
 
 def rows(name: str) -> tuple[dict[str, str], ...]:
     """The rows of a table, by the names of its columns."""
-    return tuple(read_rows(_place(name)))
+    return tuple(
+        {column: known(text, name) for column, text in row.items()}
+        for row in read_rows(_place(name))
+    )
+
+
+def known(values: Any, name: str) -> Any:
+    """Values that were read from a file of that name, which know it."""
+    made = Made("call", "recorded", (Seen(File(_place(name)), None),))
+    return text(values, made) if isinstance(values, str) else traced(values, made)
 
 
 def _place(name: str) -> Path:
-    return file(name) or MEASURED / name
+    places = (DATA / folder / name for folder in FOLDERS)
+    return next((place for place in places if place.is_file()), MEASURED / name)

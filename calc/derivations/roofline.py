@@ -9,12 +9,15 @@ from calc import constants, formats, hardware, machines, roofline, training, tra
 from calc.catalog.machines import Machine
 from calc.core.arrays import Number
 from calc.core.units import Quantity, quantity
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.examples import DENSE, HAND, MACHINES
 from calc.derivations.quoting import Cell, Quoted, Row, Rows, show
+from calc.derivations.traces import whole
 from calc.published import products
 
 
-class A100Roofline:
+class A100Roofline(Claims):
     """On an A100 a large matrix product is bound by arithmetic, a ReLU by memory."""
 
     a100 = hardware.get("a100")
@@ -24,22 +27,28 @@ class A100Roofline:
     n = 4096
     element_size = quantity("2 byte")
 
-    ridge_point = roofline.ridge_point(peak, bandwidth)
+    ridge_point = roofline.ridge_point(peak, bandwidth) | by_hand("(312 / 2.039) FLOP/byte")
     gemm = roofline.gemm(n, n, n, element_size)
-    gemm_intensity = gemm.intensity
-    gemm_bound = gemm.on(a100, "fp16").bound
-    gemm_time = gemm.on(a100, "fp16").lower
+    gemm_intensity = gemm.intensity | by_hand("(4096 / 3) FLOP/byte")
+    gemm_bound = gemm.on(a100, "fp16").bound | no_hand("compute", "1 365 is right of 153")
+    gemm_time = gemm.on(a100, "fp16").lower | by_hand("2 * 4096**3 FLOP / 312e12 FLOP/s")
     relu = roofline.elementwise(n**2, element_size=element_size)
-    relu_intensity = relu.intensity
-    relu_bound = relu.on(a100, "fp16").bound
-    relu_attainable = roofline.attainable(peak, bandwidth, relu_intensity)
-    relu_share_of_vector_peak = roofline.utilization(vector_peak, bandwidth, relu_intensity)
+    relu_intensity = relu.intensity | by_hand("(1 / 4) FLOP/byte")
+    relu_bound = relu.on(a100, "fp16").bound | no_hand("memory", "0.25 is left of 153")
+    relu_attainable = roofline.attainable(peak, bandwidth, relu_intensity) | by_hand(
+        "(2039 / 4) GFLOP/s"
+    )
+    relu_share_of_vector_peak = roofline.utilization(
+        vector_peak, bandwidth, relu_intensity
+    ) | by_hand("0.50975 / 78")
     relu_time = relu.between(vector_peak, bandwidth).lower
-    relu_share_of_operations = (relu.operations / gemm.operations).to("%")
-    relu_share_of_time = (relu_time / (relu_time + gemm_time)).to("%")
+    relu_share_of_operations = (relu.operations / gemm.operations).to("%") | by_hand("1 / 8192")
+    relu_share_of_time = (relu_time / (relu_time + gemm_time)).to("%") | by_hand(
+        "{FusedMatmulRelu.relu_time} / ({FusedMatmulRelu.relu_time} + {gemm_time})"
+    )
 
 
-class FusedMatmulRelu:
+class FusedMatmulRelu(Claims):
     """Fusing the ReLU into the product saves all of its time, which matters to a thin product."""
 
     a100 = hardware.get("a100")
@@ -48,8 +57,10 @@ class FusedMatmulRelu:
     element_size = A100Roofline.element_size
     l2 = a100.on_chip_memory
 
-    matrix_size = roofline.elementwise_traffic(n**2, 1, element_size).to("MiB")
-    relu_time = A100Roofline.relu_time
+    matrix_size = roofline.elementwise_traffic(n**2, 1, element_size).to("MiB") | by_hand(
+        "2**24 * 2 byte"
+    )
+    relu_time = A100Roofline.relu_time | by_hand("4 * 4096**2 byte / 2.039e12 B/s")
     wide_separate = A100Roofline.gemm_time + relu_time
     wide_gain = wide_separate / A100Roofline.gemm_time
     thin = roofline.gemm(n, n, inner, element_size)
@@ -61,10 +72,10 @@ class FusedMatmulRelu:
     rows = (
         (n, A100Roofline.gemm_intensity, A100Roofline.gemm_time, wide_separate, wide_gain),
         (inner, thin_intensity, thin_time, thin_separate, thin_gain),
-    )
+    ) | row_by_hand("4096 | 1365 FLOP/byte | 441 µs | 473 µs | 1.07")
 
 
-class BatchSize:
+class BatchSize(Claims):
     """The batch lifts a layer's intensity, until inputs and outputs outweigh the weights."""
 
     h200 = hardware.get("h200")
@@ -74,11 +85,16 @@ class BatchSize:
     element_size = A100Roofline.element_size
     batches = (1, 16, 64, 256, 1024, 4096)
 
-    ridge_point = h200.ridge_point("bf16")
-    critical_batch_by_weights = roofline.critical_batch_by_weights(ridge_point, element_size)
-    critical_batch = roofline.critical_batch(ridge_point, width, width, element_size)
+    ridge_point = h200.ridge_point("bf16") | by_hand("(989 / 4.8) FLOP/byte")
+    critical_batch_by_weights = roofline.critical_batch_by_weights(
+        ridge_point, element_size
+    ) | by_hand("989 / 4.8")
+    critical_batch = roofline.critical_batch(ridge_point, width, width, element_size) | by_hand(
+        "4096 * 989 / 4.8 / (4096 - 2 * 989 / 4.8)"
+    )
 
     @classmethod
+    @row_by_hand("64 | 64 FLOP/byte | 62.06 FLOP/byte | 30.1% | memory")
     def row(cls, batch: int) -> tuple[int, Quantity, Quantity, Quoted, str]:
         """Intensity by weights and in full, attainable share of the peak, and what binds."""
         by_weights = roofline.weights_only_intensity(batch, cls.element_size)
@@ -88,7 +104,7 @@ class BatchSize:
         return batch, by_weights, layer.intensity, show(share, digits=3), binding
 
 
-class DecodeStep:
+class DecodeStep(Claims):
     """At batch 1 every weight is read for two operations, so that decoding is memory-bound."""
 
     h100 = hardware.get("h100")
@@ -98,26 +114,36 @@ class DecodeStep:
     bytes_per_parameter = training.recipe("inference-fp16").bytes_per_parameter
     large_batch = 64
 
-    weights = training.model_memory(parameters, bytes_per_parameter)
-    operations = training.inference_flops(parameters)
+    weights = training.model_memory(parameters, bytes_per_parameter) | by_hand("8e9 * 2 byte")
+    operations = training.inference_flops(parameters) | by_hand("8e9 * 2 FLOP")
     step = roofline.Workload(operations, weights)
-    intensity = step.intensity
-    ridge_point = h100.ridge_point("fp16")
-    attainable = roofline.attainable(peak, bandwidth, intensity)
-    share_of_peak = roofline.utilization(peak, bandwidth, intensity)
-    step_time = step.on(h100, "fp16").lower
-    tokens_per_second = (quantity("1 token") / step_time).to("token/s")
+    intensity = step.intensity | by_hand("2 FLOP / 2 bytes")
+    ridge_point = h100.ridge_point("fp16") | by_hand("(989 / 3.35) FLOP/byte")
+    attainable = roofline.attainable(peak, bandwidth, intensity) | by_hand(
+        "3.35 TB/s * 1 FLOP/byte"
+    )
+    share_of_peak = roofline.utilization(peak, bandwidth, intensity) | by_hand("3.35 / 989")
+    step_time = step.on(h100, "fp16").lower | by_hand("16 GB / 3.35 TB/s")
+    tokens_per_second = (quantity("1 token") / step_time).to("token/s") | by_hand(
+        "(3350 / 16) token/s"
+    )
     context = 4096
-    cache_per_token = transformer.kv_cache_per_token(HAND).to("kB/token")
-    cache = (large_batch * context * quantity("1 token") * cache_per_token).to("GB")
+    cache_per_token = transformer.kv_cache_per_token(HAND).to("kB/token") | by_hand(
+        "32 * 2 * 1024 * 2 byte/token"
+    )
+    cache = (large_batch * context * quantity("1 token") * cache_per_token).to("GB") | by_hand(
+        "64 * 4096 * 131072 byte"
+    )
     large_step = roofline.Workload(operations * large_batch, weights + cache)
     large_intensity = large_step.intensity
-    large_step_time = large_step.on(h100, "fp16").lower
+    large_step_time = large_step.on(h100, "fp16").lower | by_hand(
+        "({weights} + {cache}) / 3.35 TB/s"
+    )
     large_tokens_per_second = (quantity(large_batch, "token") / large_step_time).to("token/s")
-    large_gain = large_tokens_per_second / tokens_per_second
+    large_gain = large_tokens_per_second / tokens_per_second | by_hand("64 * 16 / 50.35974")
 
 
-class BatchOfRequests:
+class BatchOfRequests(Claims):
     """Keys and values, which no request shares, end the gain of a batch before the ridge does."""
 
     h200 = BatchSize.h200
@@ -131,9 +157,13 @@ class BatchOfRequests:
 
     weights_time = (weights / bandwidth).to("ms")
     short_cache = (short_context * quantity("1 token") * cache_per_token).to("GB")
-    short_most = int(((h200.memory_capacity - weights) / short_cache).m_as(""))
+    short_most = whole(((h200.memory_capacity - weights) / short_cache).m_as("")) | by_hand(
+        "floor((141 * 2**30 - 16e9) / 1000 / 131072)"
+    )
     short_step = roofline.Workload(operations * short_most, weights + short_most * short_cache)
-    short_slowdown = (short_step.between(peak, bandwidth).lower / weights_time).to("")
+    short_slowdown = (short_step.between(peak, bandwidth).lower / weights_time).to("") | by_hand(
+        "(16e9 + 1033 * 1000 * 131072) / 16e9"
+    )
 
     @classmethod
     def step(cls, batch: Quantity | Number, context: int) -> roofline.Workload:
@@ -154,7 +184,7 @@ class BatchOfRequests:
     def most(cls, context: int) -> int:
         """The requests whose keys and values the memory holds beside the weights."""
         room = cls.h200.memory_capacity - cls.weights
-        return int((room / (quantity(context, "token") * cls.cache_per_token)).m_as(""))
+        return whole((room / (quantity(context, "token") * cls.cache_per_token)).m_as(""))
 
 
 def median_share(
@@ -174,7 +204,7 @@ def median_share(
     return quantity(median(shares), "").to("%")
 
 
-class MeasuredRoofline:
+class MeasuredRoofline(Claims):
     """Large products that others measured follow the roof of the rates that kernels reached."""
 
     machine = machines.get("dgx-h100")
@@ -185,11 +215,16 @@ class MeasuredRoofline:
 
     dots = products.large(machine.key, side)
     ridge_point = roofline.ridge_point(peak, bandwidth)
-    thin_share = median_share(dots, peak, bandwidth, ridge_point, left=True)
-    wide_share = median_share(dots, peak, bandwidth, ridge_point, left=False)
+    thin_share = median_share(dots, peak, bandwidth, ridge_point, left=True) | by_hand(
+        "mean(2 / 56.32e6 / 3.18 * (225 * 16384 + 225 * 4096 + 16384 * 4096), 2"
+        " / 53.9e6 / 3.18 * (128 * 16384 + 128 * 4096 + 16384 * 4096))"
+    )
+    wide_share = median_share(dots, peak, bandwidth, ridge_point, left=False) | by_hand(
+        "mean(2 * 3841 * 16384 * 4096 / 688.5, 2 * 3840 * 16384 * 4096 / 687.3) / 794.5e6"
+    )
 
 
-class ComputeDoubled:
+class ComputeDoubled(Claims):
     """Twice the arithmetic helps only what arithmetic binds."""
 
     peak = A100Roofline.peak
@@ -198,27 +233,39 @@ class ComputeDoubled:
 
     relu_gain = roofline.attainable(
         doubled, bandwidth, A100Roofline.relu_intensity
-    ) / roofline.attainable(peak, bandwidth, A100Roofline.relu_intensity)
+    ) / roofline.attainable(peak, bandwidth, A100Roofline.relu_intensity) | by_hand(
+        "least(2 * 312 TFLOP/s, 0.25 FLOP/byte * 2.039 TB/s) / least(312 "
+        "TFLOP/s, 0.25 FLOP/byte * 2.039 TB/s)"
+    )
     gemm_gain = roofline.attainable(
         doubled, bandwidth, A100Roofline.gemm_intensity
-    ) / roofline.attainable(peak, bandwidth, A100Roofline.gemm_intensity)
-    ridge_point = roofline.ridge_point(doubled, bandwidth)
-    by_hand = quantity(2 * 150, "FLOP/byte")
+    ) / roofline.attainable(peak, bandwidth, A100Roofline.gemm_intensity) | by_hand(
+        "least(2 * 312 TFLOP/s, 4096 / 3 * 2.039 TFLOP/s) / least(312 TFLOP/s, "
+        "4096 / 3 * 2.039 TFLOP/s)"
+    )
+    ridge_point = roofline.ridge_point(doubled, bandwidth) | by_hand("(624 / 2.039) FLOP/byte")
+    by_hand = quantity(2 * 150, "FLOP/byte") | by_hand("2 * 150 FLOP/byte")
 
 
-class UnsharedCaches:
+class UnsharedCaches(Claims):
     """A plan that reads the weights once for all requests, and forgets what each brings along."""
 
     batch = 256
     context = 2000
 
-    planned = batch * DecodeStep.tokens_per_second
-    cache = (batch * context * quantity("1 token") * DecodeStep.cache_per_token).to("GB")
+    planned = batch * DecodeStep.tokens_per_second | by_hand("(256 * 3.35e12 / 16e9) token/s")
+    cache = (batch * context * quantity("1 token") * DecodeStep.cache_per_token).to("GB") | by_hand(
+        "256 * 2000 * 131072 bytes"
+    )
     step = roofline.Workload(DecodeStep.operations * batch, DecodeStep.weights + cache)
-    step_time = step.on(DecodeStep.h100, "fp16").lower
-    tokens_per_second = (quantity(batch, "token") / step_time).to("token/s")
-    overstated = planned / tokens_per_second
-    by_hand = quantity(256 / ((16 + 67) / 3.35e3), "token/s")
+    step_time = step.on(DecodeStep.h100, "fp16").lower | by_hand("83.10886 GB / 3.35 TB/s")
+    tokens_per_second = (quantity(batch, "token") / step_time).to("token/s") | by_hand(
+        "256 token / {step_time}"
+    )
+    overstated = planned / tokens_per_second | by_hand("83.10886 / 16")
+    by_hand = quantity(256 / ((16 + 67) / 3.35e3), "token/s") | by_hand(
+        "256 token / (83 GB / 3.35 TB/s)"
+    )
 
 
 def _network_row(machine: Machine) -> Row:
@@ -238,7 +285,7 @@ def _network_row(machine: Machine) -> Row:
     return (machine.name, show(memory, "FLOP/byte", 2), *cells, *slower)
 
 
-class NetworkRoof:
+class NetworkRoof(Claims):
     """A link is a memory farther away: the same division, with the bytes that are sent."""
 
     cut = 8
@@ -246,21 +293,29 @@ class NetworkRoof:
     element_size = quantity("2 byte")
 
     # Three products of width × inner for each token, shared by the devices, and one all-reduce.
-    intensity = (quantity(3, "FLOP") * inner / ((cut - 1) * element_size)).to("FLOP/byte")
+    intensity = (quantity(3, "FLOP") * inner / ((cut - 1) * element_size)).to(
+        "FLOP/byte"
+    ) | by_hand("(3 * 28672 / (2 * 7)) FLOP/byte")
     header = (
         *("Machine", "Ridge of memory", "of the wire", "of a port"),
         *("Slower over the wire", "over a port"),
     )
 
 
-class NetworkTable:
+class NetworkTable(Claims):
     """A row a machine of the running examples."""
 
-    rows: Rows = tuple(map(_network_row, MACHINES))
+    rows: Rows = tuple(map(_network_row, MACHINES)) | row_by_hand(
+        "NVIDIA DGX H200 | 210 FLOP/byte | 2200 FLOP/byte | 20 000 FLOP/byte | 1 | 3.2"
+    )
     _b200 = machines.get("dgx-b200")
 
-    wire = (_b200.device.peak("bf16") / _b200.bandwidth).to("FLOP/byte")
-    port = (_b200.device.peak("bf16") / _b200.ports).to("FLOP/byte")
+    wire = (_b200.device.peak("bf16") / _b200.bandwidth).to("FLOP/byte") | by_hand(
+        "(2250e12 / 900e9) FLOP/byte"
+    )
+    port = (_b200.device.peak("bf16") / _b200.ports).to("FLOP/byte") | by_hand(
+        "(2250e12 / 50e9) FLOP/byte"
+    )
 
 
 def _format_row(title: str, stored: str, computed: str) -> Row:
@@ -277,7 +332,7 @@ def _format_row(title: str, stored: str, computed: str) -> Row:
     return (title, show(read, "GB", 2), show(token, "ms", 2), *batches)
 
 
-class QuantizedRoof:
+class QuantizedRoof(Claims):
     """Smaller weights move work right; smaller products move the ridge right as well."""
 
     devices = ("h200", "b200", "mi355x")
@@ -287,7 +342,7 @@ class QuantizedRoof:
     )
 
 
-class QuantizedTable:
+class QuantizedTable(Claims):
     """A row a pair of formats."""
 
     rows: Rows = (
@@ -296,11 +351,13 @@ class QuantizedTable:
         _format_row("NVFP4 or MXFP4, BF16", "nvfp4", "bf16"),
         _format_row("FP8, FP8", "fp8-e4m3", "fp8"),
         _format_row("NVFP4 or MXFP4, the same", "nvfp4", "fp4"),
-    )
-    narrow = roofline.critical_batch_by_weights(BatchSize.ridge_point, formats.get("nvfp4").size)
+    ) | row_by_hand("FP8, BF16 | 8 GB | 1.7 ms | 100 | 150 | 160")
+    narrow = roofline.critical_batch_by_weights(
+        BatchSize.ridge_point, formats.get("nvfp4").size
+    ) | by_hand("206.0417 * 4.5 / 16")
 
 
-class EagerDecode:
+class EagerDecode(Claims):
     """A published decode step in eager PyTorch and as a graph, beside its bound."""
 
     eager = constants.latency_decode_8b_h100_eager
@@ -309,15 +366,15 @@ class EagerDecode:
     operator_most = constants.latency_eager_operator_most
 
     bound = DecodeStep.step_time
-    eager_over_bound = (eager / bound).to("")
-    graph_over_bound = (graph / bound).to("")
+    eager_over_bound = (eager / bound).to("") | by_hand("8.4 / 4.776119")
+    graph_over_bound = (graph / bound).to("") | by_hand("5.1 / 4.776119")
 
 
 GRAPH_NODE = machines.get("dgx-h100").reached("launch", "a graph")
 """Time of a short kernel in a graph."""
 
 
-class IronLaw:
+class IronLaw(Claims):
     """The sum and the larger of the terms bound the truth, at most a factor of two apart."""
 
     peak = DecodeStep.peak
@@ -326,15 +383,15 @@ class IronLaw:
     batch = 256
 
     operations = DecodeStep.operations * batch
-    memory_time = (weights / bandwidth).to("ms")
-    arithmetic_time = (operations / peak).to("ms")
+    memory_time = (weights / bandwidth).to("ms") | by_hand("16 GB / 3.35 TB/s")
+    arithmetic_time = (operations / peak).to("ms") | by_hand("256 * 16 GFLOP / 989 TFLOP/s")
     step = roofline.Workload(operations, weights).between(peak, bandwidth)
-    added = step.upper
-    overlapped = step.lower
-    added_per_overlapped = added / overlapped
+    added = step.upper | by_hand("(4.776 + 4.142) ms")
+    overlapped = step.lower | by_hand("most({memory_time}, {arithmetic_time})")
+    added_per_overlapped = added / overlapped | by_hand("8.918 / 4.776")
 
 
-class SmallLayer:
+class SmallLayer(Claims):
     """A narrow layer takes less time to run than to start."""
 
     h100 = hardware.get("h100")
@@ -346,31 +403,35 @@ class SmallLayer:
     layers = 100
 
     layer = roofline.gemm(1, width, width, element_size)
-    memory_time = (layer.traffic / bandwidth).to("µs")
-    network_time = roofline.launched_time(layers, memory_time, launch).to("µs")
-    node = GRAPH_NODE
+    memory_time = (layer.traffic / bandwidth).to("µs") | by_hand(
+        "(1024**2 + 2 * 1024) * 2 byte / 3.35 TB/s"
+    )
+    network_time = roofline.launched_time(layers, memory_time, launch).to("µs") | by_hand(
+        "100 * 5 µs"
+    )
+    node = GRAPH_NODE | by_hand("1.26 us")
     network_time_launched_once = (
         launch + roofline.launched_time(layers, memory_time, "0 s", node)
-    ).to("µs")
-    gain = network_time / network_time_launched_once
+    ).to("µs") | by_hand("5 us + 100 * ({memory_time} + 1.26 us)")
+    gain = network_time / network_time_launched_once | by_hand("500 / 193.7239")
 
 
-class Regimes:
+class Regimes(Claims):
     """Which term of the iron law is the largest, for a layer of any width and batch."""
 
     peak = SmallLayer.peak
     bandwidth = SmallLayer.bandwidth
     element_size = SmallLayer.element_size
     launch = SmallLayer.launch
-    decode_width = 4096
-    decode_batch = 1
-    prefill_batch = 2048
+    decode_width = 4096 | by_hand("4096")
+    decode_batch = 1 | by_hand("1")
+    prefill_batch = 2048 | by_hand("2048")
     small_width = SmallLayer.width
-    small_batch = 32
+    small_batch = 32 | by_hand("32")
 
     ridge_point = roofline.ridge_point(peak, bandwidth)
-    bytes_in_a_launch = (launch * bandwidth).to("MB")
-    operations_in_a_launch = (launch * peak).to("GFLOP")
+    bytes_in_a_launch = (launch * bandwidth).to("MB") | by_hand("5 µs * 3.35 TB/s")
+    operations_in_a_launch = (launch * peak).to("GFLOP") | by_hand("5 µs * 989 TFLOP/s")
     # The square layer whose weights take a launch to read; and one that takes it to compute.
     width_of_memory = ((bytes_in_a_launch / element_size).to("") ** 0.5).to("")
     # What changes move: one graph leaves the gap alone, and smaller weights are read faster.
@@ -380,7 +441,7 @@ class Regimes:
     small_ridge = ridge_point * (small_element / element_size).to("")
 
 
-class ThreeRepairs:
+class ThreeRepairs(Claims):
     """Where the host cannot launch fast enough, only the repair of the launches has an effect."""
 
     bandwidth = SmallLayer.bandwidth
@@ -392,14 +453,18 @@ class ThreeRepairs:
 
     node = GRAPH_NODE
 
-    launches = (kernels * launch).to("µs")
-    memory_time = (traffic / bandwidth).to("µs")
-    arithmetic_time = (operations / peak).to("µs")
-    nodes = (kernels * node).to("µs")
+    launches = (kernels * launch).to("µs") | by_hand("200 * 5 us")
+    memory_time = (traffic / bandwidth).to("µs") | by_hand("1 GB / 3.35 TB/s")
+    arithmetic_time = (operations / peak).to("µs") | by_hand("100 GFLOP / 989 TFLOP/s")
+    nodes = (kernels * node).to("µs") | by_hand("200 * 1.26 us")
     device = memory_time + arithmetic_time + nodes
     now = roofline.launched_time(kernels, (device - nodes) / kernels, launch, node)
     one_graph = launch + device
-    gain_of_one_graph = now / one_graph
-    then_smaller_numbers = one_graph / (one_graph - memory_time / 2)
-    then_faster_arithmetic = one_graph / (one_graph - arithmetic_time / 2)
-    gain_by_hand = 1000 / (300 + 100 + 250)
+    gain_of_one_graph = now / one_graph | by_hand("1000 / (5 + 1000 / 3.35 + 1e5 / 989 + 252)")
+    then_smaller_numbers = one_graph / (one_graph - memory_time / 2) | by_hand(
+        "(5 + 1000 / 3.35 + 1e5 / 989 + 252) / (5 + 500 / 3.35 + 1e5 / 989 + 252)"
+    )
+    then_faster_arithmetic = one_graph / (one_graph - arithmetic_time / 2) | by_hand(
+        "(5 + 1000 / 3.35 + 1e5 / 989 + 252) / (5 + 1000 / 3.35 + 5e4 / 989 + 252)"
+    )
+    gain_by_hand = 1000 / (300 + 100 + 250) | by_hand("1000 / (300 + 100 + 250)")

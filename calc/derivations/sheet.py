@@ -6,6 +6,8 @@ from calc import communication, constants, formats, hardware, links, machines, t
 from calc.catalog.hardware import Accelerator
 from calc.core.units import quantity
 from calc.derivations import examples
+from calc.derivations.by_hand import row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.decisions import (
     NAMES,
     Buckets,
@@ -24,7 +26,7 @@ from calc.derivations.numbers_to_know import (
 from calc.derivations.quoting import Quoted, Row, Rows, show
 
 
-class OnePage:
+class OnePage(Claims):
     """The numbers to have on the desk."""
 
     devices = tuple(
@@ -42,7 +44,7 @@ class OnePage:
         ("InfiniBand XDR, a port", constants.bandwidth_infiniband_xdr.to("GB/s")),
         ("DRAM of a DGX H100", AnchorBandwidths.server_dram),
         ("NVMe SSD, Gen5, reading", constants.bandwidth_nvme_gen5),
-    )
+    ) | row_by_hand("InfiniBand XDR, a port | 100 GB/s")
     latencies = (
         ("L1 of a GPU", AnchorLatencies.hopper_l1),
         ("L2 of a GPU, near", AnchorLatencies.hopper_l2),
@@ -52,7 +54,7 @@ class OnePage:
         ("Host to host, RDMA, there and back", constants.latency_rdma_round_trip),
         ("NVMe SSD", AnchorLatencies.ssd.to("µs")),
         ("Kernel of a CUDA graph", machines.get("dgx-h100").gap.to("µs")),
-    )
+    ) | row_by_hand("HBM, from a GPU | 370 ns")
     four_bits = quantity("4.5 bit/param")  # of NVFP4, with a scale for each sixteen
     _held = MemoryPerParameter
     _in_four_bits = training.model_memory(MemoryPerParameter.parameters, four_bits)
@@ -62,19 +64,19 @@ class OnePage:
         ("Serve in BF16", _held.fp16_per_parameter, _held.fp16_serving),
         ("Train with Adam, mixed", _held.mixed_per_parameter, _held.mixed_training),
         ("with gradients in FP32", _held.wide_per_parameter, _held.wide_training),
-    )
+    ) | row_by_hand("with gradients in FP32 | 18 bytes/param | 130 GB")
     kilometre = quantity("1 km")
     light = (
         ("A kilometre", kilometre, links.round_trip_time(kilometre)),
         ("US coast to coast", LightInFibre.coast_to_coast, LightInFibre.coast_to_coast_round_trip),
         ("Atlantic", LightInFibre.atlantic, LightInFibre.atlantic_round_trip),
         ("Pacific", LightInFibre.pacific, LightInFibre.pacific_round_trip),
-    )
+    ) | row_by_hand("A kilometre | 1 km | 10 µs")
     prices = (
         ("H100", constants.price_h100),
         ("H200", constants.price_h200),
         ("B200", constants.price_b200),
-    )
+    ) | row_by_hand("H200 | ≈ 3.5 USD/h")
     runs = (
         ("dense, BF16, H100", "h100", False, "bf16"),
         ("dense, FP8, GB200", "gb200", False, "fp8"),
@@ -88,6 +90,7 @@ class OnePage:
         return short_names([device])[device.key].removesuffix(" NVL72")
 
     @classmethod
+    @row_by_hand("B200 | 2250 | 4500 | 9000 | 1745")
     def device_rows(cls) -> list[tuple[Quoted | str | float | None, ...]]:
         """Dense peaks in TFLOP/s, and what the best GEMM in BF16 was measured to reach."""
         rows = []
@@ -104,6 +107,7 @@ class OnePage:
         return rows
 
     @classmethod
+    @row_by_hand("H200 | 141 GiB | 4.8 | 206 | 450")
     def memory_rows(cls) -> list[tuple[Quoted | str | float | None, ...]]:
         """Memory, its bandwidth in TB/s, the ridge point at 16 bits, and the links each way."""
         return [
@@ -118,6 +122,7 @@ class OnePage:
         ]
 
     @staticmethod
+    @row_by_hand("DGX B200, 8 | 53 µs | 47 MB | 2100 tokens")
     def collective_rows() -> Rows:
         """All-reduces by machine and devices: the shortest, and what moves at half bandwidth."""
         rows: list[Row] = []
@@ -134,6 +139,7 @@ class OnePage:
         return rows
 
     @staticmethod
+    @row_by_hand("DeepSeek-V3 | 670 Gparam | 38 Gparam | 70.3 kB/token")
     def cache_rows() -> Rows:
         """The running examples: parameters, those of a token, and the cache of a token."""
         named = (examples.HAND, examples.DENSE, examples.MIXTURE, examples.HYBRID)
@@ -148,6 +154,7 @@ class OnePage:
         ]
 
     @staticmethod
+    @row_by_hand("DGX H200 | 25 / 3 | 0.44 / 4")
     def cut_rows() -> Rows:
         """By machine: devices up to which TP hides, and how long experts' messages take."""
         return [
@@ -156,6 +163,7 @@ class OnePage:
         ]
 
     @staticmethod
+    @row_by_hand("Llama 3 8B | 0.082 Mtoken | 0.12 Mtoken")
     def flight_rows() -> Rows:
         """By model: tokens in flight from which FP8 caches gain, and outweigh weights."""
         return [
@@ -164,6 +172,7 @@ class OnePage:
         ]
 
     @classmethod
+    @row_by_hand("dense, BF16, H100 | 36–53%")
     def plan_rows(cls) -> Rows:
         """Shares of the bound that published training reached."""
         return [
@@ -172,6 +181,7 @@ class OnePage:
         ]
 
     @staticmethod
+    @row_by_hand("FP16 | 65 504 | 0.0009766")
     def format_rows() -> Rows:
         """Largest value, and the step at one, by format."""
         names = ("fp32", "bf16", "fp16", "fp8-e5m2", "fp8-e4m3", "fp4-e2m1")

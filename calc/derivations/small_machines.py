@@ -11,7 +11,10 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.models import Convolutional, network
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
+from calc.derivations.by_hand import by_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.quoting import Row, show
+from calc.derivations.traces import number, whole
 from calc.simulation import (
     PRECISIONS,
     LayerSizes,
@@ -45,35 +48,35 @@ def _mobilenet_v2(widths: tuple[int, ...], side: int) -> Convolutional:
     return Convolutional(name=name, height=side, width=side, channels=3, blocks=blocks)  # type: ignore[arg-type]
 
 
-class Microcontroller:
+class Microcontroller(Claims):
     """A Cortex-M4 with its flash and SRAM, as a roofline: its ridge is at one operation a byte."""
 
-    flash = constants.size_flash_stm32l4r5
-    sram = constants.size_sram_stm32l4r5
-    clock = constants.frequency_stm32l4r5
-    products = constants.count_macs_per_cycle_cortex_m4
-    word = constants.size_word_cortex_m4
+    flash = constants.size_flash_stm32l4r5 | by_hand("2 MiB")
+    sram = constants.size_sram_stm32l4r5 | by_hand("640 KiB")
+    clock = constants.frequency_stm32l4r5 | by_hand("120 MHz")
+    products = constants.count_macs_per_cycle_cortex_m4 | by_hand("2")
+    word = constants.size_word_cortex_m4 | by_hand("32 bits")
 
-    peak = (quantity("2 OP") * products * clock).to("MOP/s")
+    peak = (quantity("2 OP") * products * clock).to("MOP/s") | by_hand("2 * 2 OP * 120e6 / 1 s")
     bandwidth = (word * clock).to("MB/s")
-    ridge_point = (peak / bandwidth).to("OP/byte")
+    ridge_point = (peak / bandwidth).to("OP/byte") | by_hand("4 OP / 4 byte")
     jetson = hardware.get("jetson-orin-nano")
-    jetson_ridge = jetson.ridge_point("int8")
+    jetson_ridge = jetson.ridge_point("int8") | by_hand("33.5 TOP/s / 102 GB/s")
 
 
-class Scaled:
+class Scaled(Claims):
     """MobileNetV2 at 0.35 of its width: most of its memory is one pair of layers near the start."""
 
     # 0.35 of 32, 16, 24, 32, 64, 96, 160 and 320 channels, to multiples of eight.
     model = _mobilenet_v2((16, 8, 8, 16, 24, 32, 56, 112), 144)
-    limit = quantity("512 kB")
-    published_parameters = quantity("0.75M param")
+    limit = quantity("512 kB") | by_hand("512 kB")
+    published_parameters = quantity("0.75M param") | by_hand("0.75e6 param")
 
-    plain = convolution.peak_memory(model)
-    peak = convolution.peak_memory(model, in_place=True)
+    plain = convolution.peak_memory(model) | by_hand("(72 * 72 * 48 + 36 * 36 * 48) byte")
+    peak = convolution.peak_memory(model, in_place=True) | by_hand("(72 * 72 * (8 + 48)) byte")
 
 
-class Schedules:
+class Schedules(Claims):
     """The peak of a schedule is what a compiler lays out, and the sum of all layers is not."""
 
     visual = network("mobilenet-v1-0-25", Convolutional)
@@ -83,7 +86,7 @@ class Schedules:
 
     native = constants.size_workspace_vww_native
     compiled = constants.size_workspace_vww
-    native_over_compiled = native / compiled
+    native_over_compiled = native / compiled | by_hand("353288 / 64800")
     cases = (
         (keyword, "TVM", constants.size_workspace_kws),
         (visual, "TVM", constants.size_workspace_vww),
@@ -100,6 +103,7 @@ class Schedules:
         return quantity(sum(layer.written for layer in model.convolutions), "byte").to("kB")
 
     @classmethod
+    @row_by_hand("ResNet-8 | 86 kB | 49.2 kB | TVM | 66.1 kB | −25.7%")
     def row(
         cls, model: Convolutional, program: str, published: Quantity
     ) -> tuple[str, Quantity, Quantity, str, Quantity, Quantity]:
@@ -109,14 +113,20 @@ class Schedules:
         return model.name, cls.all_outputs(model), peak, program, published.to("kB"), error
 
 
-class VisualWakeWords:
+class VisualWakeWords(Claims):
     """MobileNetV1 at a quarter of its width fits with an order of magnitude to spare."""
 
     model = Schedules.visual
-    all_outputs = Schedules.all_outputs(model)
-    peak = convolution.peak_memory(model).to("kB")
-    least_error = -max(Schedules.row(*case)[-1] for case in Schedules.cases)
-    largest_error = -min(Schedules.row(*case)[-1] for case in Schedules.cases)
+    all_outputs = Schedules.all_outputs(model) | by_hand(
+        "(5 * 18432 + 36864 + 4 * 9216 + 12 * 4608 + 4 * 2304 + 1152 + 2) byte"
+    )
+    peak = convolution.peak_memory(model).to("kB") | by_hand("(48 * 48 * (8 + 16)) byte")
+    least_error = -max(Schedules.row(*case)[-1] for case in Schedules.cases) | by_hand(
+        "1 - 290304 / 295000"
+    )
+    largest_error = -min(Schedules.row(*case)[-1] for case in Schedules.cases) | by_hand(
+        "1 - (640 + 128) / 1160"
+    )
 
 
 def bound_time(model: Convolutional) -> Quantity:
@@ -137,7 +147,7 @@ def layer_times(model: Convolutional) -> list[tuple[str, Quantity]]:
     ]
 
 
-class MeasuredLayers:
+class MeasuredLayers(Claims):
     """The library of the vendor stays far below the roofline; its rate on one network says more."""
 
     cases = (
@@ -149,16 +159,20 @@ class MeasuredLayers:
     # What the library reached on the first network predicts the others.
     rate = (convolution.forward_flops(cases[0][0]) * cases[0][1]).to("MFLOP/s")
 
-    networks = len(cases)
+    networks = len(cases) | by_hand("4")
     visual_bound = bound_time(Schedules.visual)
     visual_measured = (1 / constants.frequency_vww_stm32l4r5).to("ms")
     visual_reached = (
         convolution.forward_flops(Schedules.visual)
         * constants.frequency_vww_stm32l4r5
         / Microcontroller.peak
-    ).to("%")
-    visual_elsewhere = (1 / constants.frequency_vww_stm32l4r5_plumerai).to("ms")
-    visual_reached_elsewhere = (visual_reached * visual_measured / visual_elsewhere).to("%")
+    ).to("%") | by_hand("14.979328e6 * 8.425 / 480e6")
+    visual_elsewhere = (1 / constants.frequency_vww_stm32l4r5_plumerai).to("ms") | by_hand(
+        "1 s / 10.126"
+    )
+    visual_reached_elsewhere = (visual_reached * visual_measured / visual_elsewhere).to(
+        "%"
+    ) | by_hand("14.979328e6 * 10.126 / 480e6")
     depthwise_time = sum(
         (time for kind, time in layer_times(Schedules.visual) if kind == "depthwise"),
         quantity("0 s"),
@@ -166,12 +180,13 @@ class MeasuredLayers:
     depthwise_share = (depthwise_time / visual_bound).to("%")
 
     @classmethod
+    @row_by_hand("MobileNetV1 0.25 | 15 | 31.2 ms | 119 ms | 3.8 | 128 ms | 8.01%")
     def row(cls, model: Convolutional, frequency: Quantity) -> Row:
         """Network, operations, bound, measured, their ratio, by the first one's rate, error."""
         work = convolution.forward_flops(model).to("MFLOP")
         bound, measured = bound_time(model), (1 / frequency).to("ms")
         expected = (work / cls.rate).to("ms")
-        calibrates = model is cls.cases[0][0]
+        calibrates = model == cls.cases[0][0]
         return (
             model.name,
             work.m_as("MOP"),
@@ -183,14 +198,14 @@ class MeasuredLayers:
         )
 
 
-class EnergyOfAnInference:
+class EnergyOfAnInference(Claims):
     """A whole chip's energy is thousands of times that of the products that it is there for."""
 
-    measured = constants.energy_kws_stm32l4r5.to("mJ")
+    measured = constants.energy_kws_stm32l4r5.to("mJ") | by_hand("2.833138 mJ")
     _products = convolution.forward_flops(Schedules.keyword) / 2
     _each = constants.energy_7nm_int8_multiply + constants.energy_7nm_int32_add
     arithmetic = energy.arithmetic_energy(_products, _each / quantity("1 FLOP")).to("uJ")
-    over_arithmetic = measured / arithmetic
+    over_arithmetic = measured / arithmetic | by_hand("2833.138 / 0.2656768")
 
 
 LLAMA = models.transformer("llama-3-2-1b")
@@ -201,7 +216,7 @@ def _embedding(model: Any) -> Quantity:
     return quantity(model.vocabulary * model.width * INT8).to("MB")
 
 
-class PhoneDecode:
+class PhoneDecode(Claims):
     """A token reads every weight once, so bandwidth over bytes is the bound on tokens a second."""
 
     bf16_read = inference.weights_read(LLAMA, 1)
@@ -240,6 +255,7 @@ class PhoneDecode:
     )
 
     @classmethod
+    @row_by_hand("Snapdragon 8 Elite, NPU | Q4, llama.cpp | 0.765 GB | 110 | 51.5 | 47%")
     def row(
         cls, machine: str, weights: str, device: Accelerator, read: Quantity, measured: Quantity
     ) -> Row:
@@ -256,29 +272,31 @@ class PhoneDecode:
         )
 
 
-class SumForAPeak:
+class SumForAPeak(Claims):
     """Problem: a plan that buys memory for the sum of all layers."""
 
     model = Schedules.classifier
-    sram = quantity("80 kB")
-    all_outputs = Schedules.all_outputs(model)
-    peak = convolution.peak_memory(model).to("kB")
-    published = constants.size_workspace_ic.to("kB")
+    sram = quantity("80 kB") | by_hand("80 kB")
+    all_outputs = Schedules.all_outputs(model) | by_hand(
+        "(3 * 16384 + 3 * 8192 + 3 * 4096 + 10) byte"
+    )
+    peak = convolution.peak_memory(model).to("kB") | by_hand("3 * 32 * 32 * 16 byte")
+    published = constants.size_workspace_ic.to("kB") | by_hand("66112 byte")
 
 
-class ReferenceNetwork:
+class ReferenceNetwork(Claims):
     """A batch of 32 through 784-64-10 in FP32 is estimated at less than a third of a mebibyte."""
 
-    batch = 32
+    batch = 32 | by_hand("32")
 
     model = LayerSizes.dense(784, 64, 10)
-    parameters = sum(model.parameter_counts)
-    elements = batch * elements_per_sample(model)
-    total = estimate_total_memory(model, batch)
-    overhead = int8_overhead(model)
+    parameters = sum(model.parameter_counts) | by_hand("784 * 64 + 64 + 64 * 10 + 10")
+    elements = batch * elements_per_sample(model) | by_hand("32 * (784 + 64 + 10)")
+    total = estimate_total_memory(model, batch) | by_hand("(203560 + 109824) byte")
+    overhead = int8_overhead(model) | by_hand("74 * (4 + 3) * 1 byte")
 
 
-class MemoryByMode:
+class MemoryByMode(Claims):
     """Training with Adam takes more than three times what the usual estimate says."""
 
     model = ReferenceNetwork.model
@@ -287,7 +305,7 @@ class MemoryByMode:
 
     usual = estimate_total_memory(model, batch)
     training = estimate_total_memory(model, batch, mode="training", optimizer=optimizer)
-    training_per_usual = training / usual
+    training_per_usual = training / usual | by_hand("(4 * 203560 + 2 * 109824) / 313384")
     names = (
         ("all_outputs", "the usual estimate: parameters, input, every layer's output"),
         ("inference", "parameters, the largest pair of neighbours"),
@@ -295,6 +313,10 @@ class MemoryByMode:
     )
 
     @classmethod
+    @row_by_hand(
+        "training | the usual estimate with gradients, and Adam's two states | "
+        "1 033 888 | 516 944 | –"
+    )
     def row(cls, mode: str, what: str) -> list[object]:
         """The bytes of a mode in FP32, FP16 and INT8."""
         totals = [
@@ -318,59 +340,68 @@ def _largest(budget: Quantity, precision: str = "fp32", mode: str = "all_outputs
     ).batch
 
 
-class LargestBatch:
+class LargestBatch(Claims):
     """Halving the bytes of a number more than doubles the batch, as the parameters shrink too."""
 
-    budget = quantity("1 MiB")
+    budget = quantity("1 MiB") | by_hand("1 MiB")
 
-    fp32 = _largest(budget)
-    fp16 = _largest(budget, "fp16")
-    in_mebibytes = ReferenceNetwork.total.to("MiB")
-    in_megabytes = ReferenceNetwork.total.to("MB")
-    unit_error = (quantity("1 MiB") / quantity("1 MB") - 1).to("%")
+    fp32 = _largest(budget) | by_hand("floor((1048576 - 203560) / 3432)")
+    fp16 = _largest(budget, "fp16") | by_hand("floor((1048576 - 101780) / 1716)")
+    in_mebibytes = ReferenceNetwork.total.to("MiB") | by_hand("(313384 / 1048576) MiB")
+    in_megabytes = ReferenceNetwork.total.to("MB") | by_hand("313384 byte")
+    unit_error = (quantity("1 MiB") / quantity("1 MB") - 1).to("%") | by_hand(
+        "1048576 / 1000000 - 1"
+    )
 
 
-class SlowerDevice:
+class SlowerDevice(Claims):
     """A device that takes half as long again loses a third of its speed, not half."""
 
-    factor = 1.5
+    factor = 1.5 | by_hand("1.5")
 
-    lost = lost_speed(factor).to("%")
+    lost = lost_speed(factor).to("%") | by_hand("1 - 1/1.5")
 
 
-class ConstrainedExample:
+class ConstrainedExample(Claims):
     """The device of the run in the chapter: sixteen kibibytes, FP16, four times as slow."""
 
-    memory = quantity("16 KiB")
-    factor = 4
+    memory = quantity("16 KiB") | by_hand("16 KiB")
+    factor = 4 | by_hand("4")
 
 
 def _by_precision(rows: Sequence[dict[str, str]], column: str) -> dict[str, tuple[float, ...]]:
     """The numbers of a column, one for each seed, by their precision."""
     return {
-        name: tuple(float(row[column]) for row in rows if row["precision"] == name)
+        name: tuple(number(row[column]) for row in rows if row["precision"] == name)
         for name in PRECISIONS
     }
 
 
-class PrecisionCost:
+class PrecisionCost(Claims):
     """On the digits no precision costs more accuracy than another seed does."""
 
     measured = recorded.settings("digits_precision.toml")
     rows = recorded.rows("digits_precision.csv")
-    seeds = len(measured["seeds"])
-    test_samples = measured["test_samples"]
+    seeds = len(measured["seeds"]) | by_hand("20", "digits_precision.toml lists 0 to 19")
+    test_samples = measured["test_samples"] | by_hand("ceil(1797 / 5)")
 
     accuracy = _by_precision(rows, "accuracy")
     changed = _by_precision(rows, "changed")
-    mean_changed_by_seed = statistics.mean(changed["fp32"])
-    most_changed_int8 = max(changed["int8"])
+    mean_changed_by_seed = statistics.mean(changed["fp32"]) | by_hand(
+        "mean(6, 6, 5, 7, 6, 6, 5, 4, 5, 8, 9, 8, 7, 7, 5, 7, 3, 7, 4, 2)",
+        "awk, over the rows of fp32 in digits_precision.csv",
+    )
+    most_changed_int8 = max(changed["int8"]) | by_hand(
+        "most(0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 0, 0, 0, 1, 1, 0)",
+        "sort, over the rows of int8 in digits_precision.csv",
+    )
 
     @classmethod
+    @row_by_hand("the next seed, FP32 | – | – | 5.85 | 9")
     def row(cls, name: str) -> list[object]:
         """A precision: mean and spread of the accuracy, mean and most of the changed answers."""
         accuracy, changed = cls.accuracy[name], cls.changed[name]
-        cast = [None, None] if name == "fp32" else [statistics.mean(changed), int(max(changed))]
+        cast = [None, None] if name == "fp32" else [statistics.mean(changed), whole(max(changed))]
         return [
             formats.get(name).name,
             quantity(statistics.mean(accuracy)).to("%"),
@@ -382,4 +413,4 @@ class PrecisionCost:
     def row_of_seeds(cls) -> list[object]:
         """What the next seed changes, in FP32."""
         changed = cls.changed["fp32"]
-        return ["the next seed, FP32", None, None, statistics.mean(changed), int(max(changed))]
+        return ["the next seed, FP32", None, None, statistics.mean(changed), whole(max(changed))]

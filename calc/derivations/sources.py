@@ -13,6 +13,8 @@ from calc.catalog.runs import Run
 from calc.core.provenance import Provenance
 from calc.core.records import DATA, KINDS, Record
 from calc.core.units import Quantity
+from calc.derivations.by_hand import row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.places import anchor
 from calc.derivations.quoting import Row, Rows, show
 from calc.formats import QuantizedModel, TrainingFormat
@@ -154,17 +156,41 @@ def _kind_rows(*records: Iterable[Record]) -> Rows:
     return tuple((kind, MEANINGS[kind], *(count[kind] for count in counts)) for kind in KINDS)
 
 
-class ConstantSources:
+class ConstantSources(Claims):
     """Every constant, under the headings of its data file."""
 
     header = ("Constant", "Value", "Source")
     groups = _constant_groups()
     records = tuple(chain.from_iterable(groups.values()))
-    rows = _constant_rows(groups)
-    estimates = _told_why("estimate", records)
+    rows = (
+        _constant_rows(groups)
+        | row_by_hand("Speed of light in vacuum]{#speed-light-vacuum} | 299 792.458 km/s | …")
+        | row_by_hand("FP16 multiply]{#energy-fp16-multiply} | 1.1 pJ | …")
+        | row_by_hand("Read of 64 bits from 1 MB of SRAM]{#energy-sram-1mb} | 100 pJ | …")
+        | row_by_hand("INT8 add at 7 nm]{#energy-7nm-int8-add} | ≈ 0.007 pJ | …")
+        | row_by_hand("GDDR7, one bit]{#energy-gddr7-bit} | 4.5 pJ/bit | …")
+        | row_by_hand("Memory (HBM2e) of an A100 80 GB]{#latency-memory-a100} | 405 ns | …")
+        | row_by_hand("One hop of the interconnect of TPUs]{#latency-ici-hop} | ≈ 1 µs | …")
+        | row_by_hand("L1 cache of a CPU core]{#latency-l1-cpu} | ≈ 1 ns | …")
+        | row_by_hand("… | 34.2 | …")
+        | row_by_hand("PCIe 5.0, one lane, raw, each way]{#bandwidth-pcie5-lane} | 32 Gbit/s | …")
+        | row_by_hand("… | 81 559 MiB | …")
+        | row_by_hand("DDR5-4400, one channel]{#bandwidth-ddr5-4400-channel} | 35.2 GB/s | …")
+        | row_by_hand("… | ≈ 200 ms | …")
+        | row_by_hand("FP32 master copy of a weight]{#size-master-weight-fp32} | 4 bytes/param | …")
+        | row_by_hand("… | 397.77/s | …")
+        | row_by_hand("STM32L4R5, SRAM]{#size-sram-stm32l4r5} | 640 KiB | …")
+        | row_by_hand(
+            "Training, for each parameter and token]{#work-training} | 6 FLOP/(param·token) | …"
+        )
+        | row_by_hand("… | 1.58 | …")
+        | row_by_hand("… | 0.0806 USD/kWh | …")
+        | row_by_hand("Scaled speedup, surface wave]{#speedup-sandia-wave} | 1020 | …")
+    )
+    estimates = _told_why("estimate", records) | row_by_hand("… | …")
 
 
-class DeviceSources:
+class DeviceSources(Claims):
     """Every field of every device, which has a page of its own."""
 
     devices = tuple(hardware.get(key) for key in (*hardware.names(), *hardware.announced()))
@@ -172,24 +198,24 @@ class DeviceSources:
     unpublished = _told_why("unpublished", records)
 
 
-class RunSources:
+class RunSources(Claims):
     """Every number of every training run."""
 
     header = ("Run", "Source")
     runs = tuple(runs.get(key) for key in runs.names())
     records = tuple(chain.from_iterable(run.records.values() for run in runs))
-    rows = tuple(chain.from_iterable(_run_rows(run) for run in runs))
+    rows = tuple(chain.from_iterable(_run_rows(run) for run in runs)) | row_by_hand("MFU 21.3% | …")
     unpublished = _told_why("unpublished", records)
 
 
-class ModelSources:
+class ModelSources(Claims):
     """Every number of every model, which has a page of its own."""
 
     keys = models.names()
     records = tuple(chain.from_iterable(model_records(key).values() for key in keys))
 
 
-class ComparisonSources:
+class ComparisonSources(Claims):
     """Every number of every published comparison of few bits with more."""
 
     header = ("Comparison", "Source")
@@ -198,11 +224,13 @@ class ComparisonSources:
         *formats.quantized_models(),
     )
     records = tuple(chain.from_iterable(comparison.records.values() for comparison in comparisons))
-    rows = tuple(chain.from_iterable(_comparison_rows(comparison) for comparison in comparisons))
+    rows = tuple(
+        chain.from_iterable(_comparison_rows(comparison) for comparison in comparisons)
+    ) | row_by_hand("… | …")
     unpublished = _told_why("unpublished", records)
 
 
-class KindsOfSource:
+class KindsOfSource(Claims):
     """Most values are stated by vendors; few are measured."""
 
     header = ("Kind", "What it means", "Constants", "Devices", "Models", "Runs", "Comparisons")
@@ -212,5 +240,8 @@ class KindsOfSource:
         ModelSources.records,
         RunSources.records,
         ComparisonSources.records,
+    ) | row_by_hand("definition | Exact, by a standard or by counting. | 36 | 0 | 0 | 0 | 0")
+    unpublished = (
+        DeviceSources.unpublished + RunSources.unpublished + ComparisonSources.unpublished
+        | row_by_hand("Thermal design power of Google TPU v5p | …")
     )
-    unpublished = DeviceSources.unpublished + RunSources.unpublished + ComparisonSources.unpublished

@@ -8,10 +8,13 @@ from calc import constants, failures, hardware, layouts, machines, models, runs,
 from calc.catalog.machines import Machine
 from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.decisions import NAMES, TokensThatHide
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.precision import rounded, with_digits_of
 from calc.derivations.quoting import Row, Rows, show
+from calc.derivations.traces import whole
 from calc.steps.job import Layout
 from calc.steps.layouts import DeviceMemory
 
@@ -32,7 +35,7 @@ def _held(way: tuple[str, Layout, str], model: Transformer, length: int) -> Devi
     return layouts.memory_per_device(model, layout, length, 1, recomputation)
 
 
-class ShardedStates:
+class ShardedStates(Claims):
     """State is divided by ZeRO, TP, PP and EP; activations by TP and CP alone."""
 
     model = LLAMA
@@ -72,23 +75,33 @@ class ShardedStates:
 
     held = tuple(map(_held, ways, repeat(model), repeat(length)))
     held_of_mixture = tuple(map(_held, ways_of_mixture, repeat(mixture), repeat(length)))
-    bytes_per_parameter = training.recipe("adam-mixed").bytes_per_parameter
-    state = training.model_memory(model.parameters, bytes_per_parameter)
-    sharded = held[3].total
-    sliced = held[7].total
+    bytes_per_parameter = training.recipe("adam-mixed").bytes_per_parameter | by_hand(
+        "(2 + 2 + 4 + 4 + 4) byte/param", "2 + 2 + 4 + 4 + 4; Rajbhandari et al. 2020"
+    )
+    state = training.model_memory(model.parameters, bytes_per_parameter) | by_hand(
+        "16 * 70553706496 * 1 byte"
+    )
+    sharded = held[3].total | by_hand("(17.63843 + 184.0545) GB")
+    sliced = held[7].total | by_hand("70553706496 / 8 * (2 + 2 + 12/8) * 1 byte + 184.0545 GB / 8")
 
 
-class CutThresholds:
+class CutThresholds(Claims):
     """Where cuts become communication-bound: the decision table's values, a row for each cut."""
 
     machines = tuple(map(machines.get, ("dgx-h200", "dgx-b200", "gb300-nvl72")))
-    names = tuple(NAMES[machine.key] for machine in machines)
+    names = tuple(NAMES[machine.key] for machine in machines) | row_by_hand(
+        "TP of Llama 3.1 70B, inside: devices above | 25 | 23 | 22"
+    )
     idle = quantity(10, "%")
 
     # f = (p - 1) / (m + p - 1), solved for the microbatches m of each stage after the first.
-    microbatches = 1 / idle.m_as("") - 1
-    across = int(max(TokensThatHide.slices(machine, machine.ports) for machine in machines))
-    sharded = TokensThatHide.tokens(machines[0], TokensThatHide.devices)
+    microbatches = 1 / idle.m_as("") - 1 | by_hand("0.9 / 0.1")
+    across = whole(
+        max(TokensThatHide.slices(machine, machine.ports) for machine in machines)
+    ) | by_hand("3")
+    sharded = TokensThatHide.tokens(machines[0], TokensThatHide.devices) | no_hand(
+        "2594.658 token", "a threshold by measured curves"
+    )
 
     @classmethod
     def row(cls, machine: Machine) -> Row:
@@ -100,8 +113,8 @@ class CutThresholds:
             TokensThatHide.tokens(machine, 8),
             outside,
             outside * TokensThatHide.total_per_active,
-            int(TokensThatHide.slices(machine, inside)),
-            int(TokensThatHide.slices(machine, across)),
+            whole(TokensThatHide.slices(machine, inside)),
+            whole(TokensThatHide.slices(machine, across)),
             TokensThatHide.exchange(machine, inside),
             TokensThatHide.exchange(machine, across),
             TokensThatHide.ring(machine, across),
@@ -130,7 +143,7 @@ def steady_mfu(run: runs.Run) -> Quantity:
     return training.mfu(run.parameters, tokens, run.devices, run.device_peak, "1 s")
 
 
-class TrainingRuns:
+class TrainingRuns(Claims):
     """Hours by the equation and as reported: from nothing lost to half as much again."""
 
     share_of_hfu = quantity("75%")  # three passes of four, with all layers recomputed
@@ -141,7 +154,7 @@ class TrainingRuns:
     large = runs.get("llama-3-1-405b")
     deepseek = runs.get("deepseek-v3")
     about = (runs.get("falcon-180b"),)  # whose hours are published in a single digit
-    count = len(all)
+    count = len(all) | by_hand("13")
     large_mfu = large.mfu
     large_effective_time = large.effective_time
 
@@ -180,6 +193,7 @@ class TrainingRuns:
         return run.device_time / computed
 
     @classmethod
+    @row_by_hand("… | 0.366 | 384 A100 | 38% | 0.92 | 1.08 | 1.2 | 31.8%")
     def row(cls, run: runs.Run) -> Row:
         """A run: what it reports, what the equation gives, and their ratio."""
         device = run.device.split(" ", 1)[1].removesuffix(" 80 GB").removesuffix(" 40 GB")
@@ -204,7 +218,7 @@ class TrainingRuns:
         )
 
 
-class Outliers:
+class Outliers(Claims):
     """What explains the ratios of the table, and what does not."""
 
     palm_steady = training.mfu(
@@ -214,19 +228,25 @@ class Outliers:
         TrainingRuns.palm.device_peak,
         "1 s",
     ).to("%")
-    deepseek_steady = steady_mfu(TrainingRuns.deepseek).to("%")
+    deepseek_steady = steady_mfu(TrainingRuns.deepseek).to("%") | by_hand(
+        "272.8e9 / 86400 * 6 * 37.5525e9 / (2048 * 989e12)"
+    )
     deepseek_of_fp8 = deepseek_steady * (
         hardware.get("h100").peak("bf16") / hardware.get("h100").peak("fp8")
+    ) | by_hand("(35.12089 * 989/1979) * 1 %")
+    small_overall = TrainingRuns.overall(TrainingRuns.small) | by_hand(
+        "6 * 8.030261248e9 * 15e12 / (1.46e6 * 3600 * 989e12)"
     )
-    small_overall = TrainingRuns.overall(TrainingRuns.small)
-    middle_overall = TrainingRuns.overall(TrainingRuns.middle)
+    middle_overall = TrainingRuns.overall(TrainingRuns.middle) | by_hand(
+        "6 * 70.553706496e9 * 15e12 / (7.0e6 * 3600 * 989e12)"
+    )
     large_overall: Quantity = TrainingRuns.overall(TrainingRuns.large)  # type: ignore[assignment]
-    large_lost = (1 - large_overall / TrainingRuns.large_mfu).to("%")
+    large_lost = (1 - large_overall / TrainingRuns.large_mfu).to("%") | by_hand("1 - 34.52373 / 41")
     palm_overall: Quantity = TrainingRuns.overall(TrainingRuns.palm)  # type: ignore[assignment]
-    palm_lost = (1 - palm_overall / palm_steady).to("%")
+    palm_lost = (1 - palm_overall / palm_steady).to("%") | by_hand("1 - 30.39125 / 45.72635")
 
 
-class Failures:
+class Failures(Claims):
     """A machine fails as often as all its devices together, and restarts are what that costs."""
 
     run = runs.get("llama-3-1-405b")
@@ -239,22 +259,36 @@ class Failures:
     quick_restart = quantity("1 min")
     slow_checkpoint = quantity("5 min")
     fixed = quantity("4 h")
-    fewest = 1000
-    most = 250000
+    fewest = 1000 | by_hand("1000")
+    most = 250000 | by_hand("250000")
     many = 131072
 
     parts = training.recipe("adam-mixed").parts
-    checkpointed = parts["master weight"] + parts["momentum"] + parts["variance"]
-    between = (observed_time / interruptions).to("h")
-    of_a_device = (between * devices).to("year")
-    checkpoint_size = training.model_memory(run.parameters, checkpointed)
-    checkpoint = (checkpoint_size / storage).to("s")
-    interval = training.checkpoint_interval(checkpoint, between).to("min")
-    goodput = training.goodput(interval, checkpoint, restart, between).to("%")
-    lost = (1 - training.goodput(interval, checkpoint, "0 s", between)).to("%")
+    checkpointed = parts["master weight"] + parts["momentum"] + parts["variance"] | by_hand(
+        "3 * 4 byte/param"
+    )
+    between = (observed_time / interruptions).to("h") | by_hand("54 days / 419")
+    of_a_device = (between * devices).to("year") | by_hand("54 days * 16384 / 419")
+    checkpoint_size = training.model_memory(run.parameters, checkpointed) | by_hand(
+        "405e9 * 12 byte"
+    )
+    checkpoint = (checkpoint_size / storage).to("s") | by_hand("(4.86 / 2) s")
+    interval = training.checkpoint_interval(checkpoint, between).to("min") | by_hand(
+        "232.6295 s * (1 + 0.0034819 + 1.21e-05) - 2.43 s"
+    )
+    goodput = training.goodput(interval, checkpoint, restart, between).to("%") | by_hand(
+        "exp(0 - 600 / 11135.08) * 0.0207464 / (exp(0.0209646) - 1)"
+    )
+    lost = (1 - training.goodput(interval, checkpoint, "0 s", between)).to("%") | by_hand(
+        "1 - 0.0207464 / (exp(0.0209646) - 1)"
+    )
     slow_interval = training.checkpoint_interval(slow_checkpoint, between).to("min")
-    slow_goodput = training.goodput(slow_interval, slow_checkpoint, restart, between).to("%")
-    fixed_goodput = training.goodput(fixed, checkpoint, restart, between).to("%")
+    slow_goodput = training.goodput(slow_interval, slow_checkpoint, restart, between).to(
+        "%"
+    ) | by_hand("0.214515 * 0.947542 / (exp(0.241457) - 1)")
+    fixed_goodput = training.goodput(fixed, checkpoint, restart, between).to("%") | by_hand(
+        "1.293210 * 0.947542 / (exp(1.293428) - 1)"
+    )
 
     @classmethod
     def useful(cls, devices: QuantityLike, checkpoint: Quantity, restart: Quantity) -> Quantity:
@@ -265,27 +299,38 @@ class Failures:
 
     many_between = of_a_device / many
     many_interval = training.checkpoint_interval(checkpoint, many_between)
-    many_goodput = training.goodput(many_interval, checkpoint, restart, many_between).to("%")
-    many_quick = training.goodput(many_interval, checkpoint, quick_restart, many_between).to("%")
+    many_goodput = training.goodput(many_interval, checkpoint, restart, many_between).to(
+        "%"
+    ) | by_hand(
+        "80.635 * 419 * 8 / 54 / 86400 / (exp(83.065 * 419 * 8 / 54 / 86400) - "
+        "1) * exp(-600 * 419 * 8 / 54 / 86400)"
+    )
+    many_quick = training.goodput(many_interval, checkpoint, quick_restart, many_between).to(
+        "%"
+    ) | by_hand("61.21683 % * exp(540 / 1391.89)")
 
 
-class OtherFailures:
+class OtherFailures(Claims):
     """Spares, stragglers and silent corruption each take a share that can be counted."""
 
     devices = 16384
     repair = quantity("3 day")
     deviation = quantity(2, "%")
 
-    spares = failures.spares_needed(devices, Failures.of_a_device, repair)
-    spare_share = (1 - failures.goodput_of_spares(devices, spares, 1)).to("%")
+    spares = failures.spares_needed(devices, Failures.of_a_device, repair) | no_hand(
+        "35", "a quantile of a Poisson number, summed term by term"
+    )
+    spare_share = (1 - failures.goodput_of_spares(devices, spares, 1)).to("%") | by_hand(
+        "35 / 16419"
+    )
 
     # Four deviations from the mean, and all wait for it.
     of_all = (
         failures.slowest("1 s", deviation.m_as("") * quantity("1 s"), devices) / quantity("1 s") - 1
-    ).to("%")
+    ).to("%") | by_hand("3.9714 * 2 %")
 
 
-class LeastWork:
+class LeastWork(Claims):
     """The model that reaches the loss of a small one with the least operations, by one fit."""
 
     def __init__(self, small: Quantity, tokens: Quantity, fit: str = "") -> None:
@@ -311,36 +356,50 @@ class LeastWork:
         self.repaid = (more / self.saved).to("token")
 
 
-class PastTheOptimum:
+class PastTheOptimum(Claims):
     """A small model on many tokens costs more to train, and less ever after."""
 
     small = models.get("llama-3-8b").parameters
     small_tokens = quantity("15T token")
 
-    tokens_per_parameter = small_tokens / small
+    tokens_per_parameter = small_tokens / small | by_hand("(15e12 / 8030261248) token/param")
     first = LeastWork(small, small_tokens)
     second = LeastWork(small, small_tokens, "_refit")
-    first_ratio = first.ratio
-    second_ratio = second.ratio
-    first_tokens_per_parameter = (first.tokens / first.parameters).to("token/param")
-    second_tokens_per_parameter = (second.tokens / second.parameters).to("token/param")
-    first_repaid = first.repaid
-    second_repaid = second.repaid
+    first_ratio = first.ratio | by_hand("8030261248 * 15e12 / (26.16941e9 * 2.319303e12)")
+    second_ratio = second.ratio | by_hand("8030261248 * 15e12 / (33.87369e9 * 0.6466379e12)")
+    first_tokens_per_parameter = (first.tokens / first.parameters).to("token/param") | by_hand(
+        "(2.319303e12 / 26.16941e9) token/param"
+    )
+    second_tokens_per_parameter = (second.tokens / second.parameters).to("token/param") | by_hand(
+        "(0.6466379e12 / 33.87369e9) token/param"
+    )
+    first_repaid = first.repaid | by_hand(
+        "3 * (1.204539e23 - 6.069479e22) / (26.16941e9 - 8.030261e9) * 1 token"
+    )
+    second_repaid = second.repaid | by_hand(
+        "3 * (1.204539e23 - 2.190401e22) / (33.87369e9 - 8.030261e9) * 1 token"
+    )
 
 
-class StateOfMixture:
+class StateOfMixture(Claims):
     """Problem 1: how many devices hold a mixture's state."""
 
     device = machines.get("gb300-nvl72").device
     capacity = device.memory_capacity
-    per_parameter = training.recipe("adam-mixed-fp32-gradients").bytes_per_parameter
+    per_parameter = training.recipe("adam-mixed-fp32-gradients").bytes_per_parameter | by_hand(
+        "2 byte/param + 4 byte/param + 3 * 4 byte/param"
+    )
     usable = quantity(90, "%")
 
-    state = training.model_memory(MIXTURE.parameters, per_parameter).to("TB")
-    devices = (state / (usable * capacity)).to("")
+    state = training.model_memory(MIXTURE.parameters, per_parameter).to("TB") | by_hand(
+        "671.03e9 * 18 bytes"
+    )
+    devices = (state / (usable * capacity)).to("") | by_hand(
+        "12.0785e12 byte / (0.9 * 279 * 2**30 byte)"
+    )
 
 
-class OwnCheckpoints:
+class OwnCheckpoints(Claims):
     """Problem 2: how often a smaller cluster saves, and to what."""
 
     parameters = quantity("70B param")
@@ -350,12 +409,19 @@ class OwnCheckpoints:
     faster = 10
     restart = Failures.restart
 
-    size = training.model_memory(parameters, Failures.checkpointed)
-    between = training.time_between_failures(of_a_device, devices).to("h")
-    checkpoint = (size / storage).to("s")
-    interval = training.checkpoint_interval(checkpoint, between).to("min")
-    goodput = training.goodput(interval, checkpoint, restart, between).to("%")
+    size = training.model_memory(parameters, Failures.checkpointed) | by_hand("70e9 * 12 byte")
+    between = training.time_between_failures(of_a_device, devices).to("h") | by_hand(
+        "5 * 8766 h / 2048"
+    )
+    checkpoint = (size / storage).to("s") | by_hand("(840 / 20) s")
+    interval = training.checkpoint_interval(checkpoint, between).to("min") | by_hand(
+        "(sqrt(2 * 42 * 5 * 8766 * 3600 / 2048) * (1 + sqrt(42 * 2048 / 2 / 5 /"
+        " 8766 / 3600) / 3 + 42 * 2048 / 18 / 5 / 8766 / 3600) - 42) * 1 s"
+    )
+    goodput = training.goodput(interval, checkpoint, restart, between).to("%") | by_hand(
+        "0.0326569 * 0.9922426 / (exp(0.0332020) - 1)"
+    )
     fast = (size / (faster * storage)).to("s")
     fast_interval = training.checkpoint_interval(fast, between).to("min")
     fast_goodput = training.goodput(fast_interval, fast, restart, between).to("%")
-    gained = fast_goodput - goodput
+    gained = fast_goodput - goodput | by_hand("(98.1918 - 95.98391) * 1 %")

@@ -19,6 +19,8 @@ from calc import (
     transformer,
 )
 from calc.core.units import Quantity, quantity
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.numbers_to_know import AnchorBandwidths
 from calc.derivations.quoting import Row
 from calc.derivations.recorded import MEASURED, settings
@@ -50,22 +52,24 @@ def shares_of_step(width: int) -> dict[str, float]:
     return {part: share / sum(stored.values()) for part, share in stored.items()}
 
 
-class MachineOfLevers:
+class MachineOfLevers(Claims):
     """Where the training loop was measured."""
 
-    processor = SETTINGS["processor"]
-    measured = f"{SETTINGS['measured']:%d %B %Y}"
-    load = SETTINGS["load_before"]
+    processor = SETTINGS["processor"] | no_hand("AMD EPYC", "the settings stored with the rows")
+    measured = f"{SETTINGS['measured']:%d %B %Y}" | no_hand(
+        "23 November 2026", "the settings stored with the rows"
+    )
+    load = SETTINGS["load_before"] | by_hand("0.7")
 
 
-class PromisedFactors:
+class PromisedFactors(Claims):
     """Four levers of 3, 2, 2 and 1.5 are 18 times by their product, and 2.3 on these fractions."""
 
     first = 3
     second = 2
     third = 2
     fourth = 1.5
-    product = first * second * third * fourth
+    product = first * second * third * fourth | by_hand("3 × 2 × 2 × 1.5")
     first_share = quantity("60%")
     second_share = quantity("20%")
     third_share = quantity("10%")
@@ -76,12 +80,14 @@ class PromisedFactors:
         (third_share, third),
         (fourth_share, fourth),
     )
-    combined = scaling.combined_speedup(levers)
-    rest = 1 - first_share - second_share - third_share - fourth_share
-    all_free = scaling.amdahl_limit(rest)
+    combined = scaling.combined_speedup(levers) | by_hand("1 / 0.433333")
+    rest = 1 - first_share - second_share - third_share - fourth_share | by_hand(
+        "100 % - 60 % - 20 % - 10 % - 5 %"
+    )
+    all_free = scaling.amdahl_limit(rest) | by_hand("1 / 0.05")
 
 
-class MeasuredStep:
+class MeasuredStep(Claims):
     """Products of matrices take three quarters of a measured step, and the optimizer most else."""
 
     width = 1024
@@ -91,28 +97,39 @@ class MeasuredStep:
     clearing_factor = 1.5
 
     shares = shares_of_step(width)
-    products = quantity(100 * (shares["forward"] + shares["backward"]), "%")
-    optimizer = quantity(100 * shares["optimizer"], "%")
-    data = quantity(100 * shares["data"], "%")
-    products_ceiling = scaling.amdahl_limit(1 - products.m_as(""))
-    optimizer_ceiling = scaling.amdahl_limit(1 - optimizer.m_as(""))
-    data_ceiling = scaling.amdahl_limit(1 - data.m_as(""))
+    products = quantity(100 * (shares["forward"] + shares["backward"]), "%") | by_hand(
+        "0.3135 + 0.4466"
+    )
+    optimizer = quantity(100 * shares["optimizer"], "%") | by_hand(
+        "0.2313 / (0.004654 + 0.004015 + 0.3135 + 0.4466 + 0.2313)"
+    )
+    data = quantity(100 * shares["data"], "%") | by_hand(
+        "0.004654 / (0.004654 + 0.004015 + 0.3135 + 0.4466 + 0.2313)"
+    )
+    products_ceiling = scaling.amdahl_limit(1 - products.m_as("")) | by_hand("1 / (1 - 0.7600475)")
+    optimizer_ceiling = scaling.amdahl_limit(1 - optimizer.m_as("")) | by_hand("1 / (1 - 0.231284)")
+    data_ceiling = scaling.amdahl_limit(1 - data.m_as("")) | by_hand("1 / (1 - 0.0046537)")
     factors = (products_factor, products_factor, optimizer_factor, clearing_factor, data_factor)
-    product = products_factor * optimizer_factor * data_factor * clearing_factor
-    combined = scaling.combined_speedup(zip(shares.values(), factors, strict=True))
+    product = products_factor * optimizer_factor * data_factor * clearing_factor | by_hand(
+        "3 * 2 * 2 * 1.5"
+    )
+    combined = scaling.combined_speedup(zip(shares.values(), factors, strict=True)) | by_hand(
+        "1 / (0.7600476 / 3 + 0.231284 / 2 + 0.004014723 / 1.5 + 0.004653679 / 2)"
+    )
 
 
-class SixteenBitSteps:
+class SixteenBitSteps(Claims):
     """What a 16-bit format gains in time depends on whether the CPU has instructions for it."""
 
     widths = tuple(SETTINGS["widths"])
-    best = max(all_of("precision", "bf16_speedup", rows=WITH_BF16))
-    worst = min(all_of("precision", "bf16_speedup", rows=WITH_BF16))
+    best = max(all_of("precision", "bf16_speedup", rows=WITH_BF16)) | by_hand("2.15")
+    worst = min(all_of("precision", "bf16_speedup", rows=WITH_BF16)) | by_hand("0.8841")
     _without = all_of("precision", "bf16_speedup") + all_of("precision", "fp16_speedup")
-    best_without = max(_without)
-    worst_without = min(_without)
+    best_without = max(_without) | by_hand("0.6587")
+    worst_without = min(_without) | by_hand("0.0294", "the stored rows, FP16 at 2048")
 
     @classmethod
+    @row_by_hand("256 | 2.15 | 0.135 | 0.116 | 66.9% | 3.02")
     def row(cls, width: int) -> Row:
         """Width; speed in BF16 with and without instructions, and in FP16; share of products."""
         case = f"width {width}"
@@ -132,27 +149,35 @@ def _kept(model: models.Transformer, sequences: int, element_size: str) -> Quant
     return transformer.activation_memory(model, model.context, sequences, "selective", element_size)
 
 
-class SevenBillion:
+class SevenBillion(Claims):
     """A 7 B model fits a device of 80 GB only when levers on all kinds of memory are pulled."""
 
     _model = models.get("llama-2-7b")
     sequences = 8
-    context = _model.context
+    context = _model.context | by_hand("4096")
     parameters = _model.parameters
-    device = hardware.H100.memory_capacity
-    per_parameter = training.recipe("adam-mixed").bytes_per_parameter
+    device = hardware.H100.memory_capacity | by_hand(
+        "5 * 16 GiB", "the device's data sheet, five stacks of 16 GiB"
+    )
+    per_parameter = training.recipe("adam-mixed").bytes_per_parameter | by_hand(
+        "(2 + 2 + 4 + 4 + 4) byte/param"
+    )
     per_parameter_offloaded = quantity(
         measured("offload", "bf16", "offloaded_bytes_per_parameter"), "byte/param"
-    )
+    ) | by_hand("2 byte/param + 2 byte/param")
     state = training.model_memory(parameters, per_parameter)
     state_offloaded = training.model_memory(parameters, per_parameter_offloaded)
     activations_fp32 = _kept(_model, sequences, "4 byte")
-    activations = _kept(_model, sequences, "2 byte")
-    activations_of_part = _kept(_model, 1, "2 byte")
-    before = state + activations_fp32
-    mixed = state + activations
-    in_parts = state + activations_of_part
-    offloaded = state_offloaded + activations_of_part
+    activations = _kept(_model, sequences, "2 byte") | by_hand(
+        "2 × (4 × 4096 + 4 × 4096 + 3 × 11008) × 32 × 32768 byte"
+    )
+    activations_of_part = _kept(_model, 1, "2 byte") | by_hand("137975824384 byte / 8")
+    before = state + activations_fp32 | by_hand("6738415616 * 16 byte + 2 * 137975824384 byte")
+    mixed = state + activations | by_hand("(107814649856 + 137975824384) byte")
+    in_parts = state + activations_of_part | by_hand("(107814649856 + 17246978048) byte")
+    offloaded = state_offloaded + activations_of_part | by_hand(
+        "(6738415616 × 4 + 17246978048) byte"
+    )
     bars = (
         ("FP32", state, activations_fp32),
         ("mixed precision", state, activations),
@@ -161,85 +186,98 @@ class SevenBillion:
     )
 
 
-class MeasuredMemory:
+class MeasuredMemory(Claims):
     """Mixed precision takes between half of the memory and a little more than before."""
 
     cases = tuple(LEVERS.filter(lever="memory")["case"].unique(maintain_order=True))
-    count = len(cases)
+    count = len(cases) | by_hand("20 / 4")
     ratios = tuple(all_of("memory", "ratio"))
-    least = min(ratios)
-    most = max(ratios)
+    least = min(ratios) | by_hand("0.5247")
+    most = max(ratios) | by_hand("1.05")
 
 
-class PartsOfABatch:
+class PartsOfABatch(Claims):
     """Gradients of unequal parts are weighted by their samples; divided by K they are wrong."""
 
     first = 64
     last = 1
     middle = 32
-    worst_relative = max(all_of("accumulation", "relative_error", "fp64"))
-    worst_ulp = max(all_of("accumulation", "largest_error_ulp", "fp32"))
+    worst_relative = max(all_of("accumulation", "relative_error", "fp64")) | by_hand(
+        "most(3.311e-17, 1.415e-16, 1.924e-16, 2.594e-16)"
+    )
+    worst_ulp = max(all_of("accumulation", "largest_error_ulp", "fp32")) | by_hand("2.25")
     wrong = quantity(
         100
         * measured(
             "accumulation", f"fp64, parts of {first} and {middle}", "error_divided_by_parts"
         ),
         "%",
-    )
+    ) | by_hand("43.46 %")
     wrong_most = quantity(
         100
         * measured("accumulation", f"fp64, parts of {first} and {last}", "error_divided_by_parts"),
         "%",
-    )
+    ) | by_hand("468.9 %")
 
 
-class OffloadingTime:
+class OffloadingTime(Claims):
     """The link, and the host's memory even more, take a third of the step of the whole batch."""
 
     link = AnchorBandwidths.pcie_coded
     utilization = quantity("40%")
     _weights = training.model_memory(SevenBillion.parameters, "2 byte/param")
     moved = 2 * _weights
-    link_time = links.transfer_time(moved, link, "0 s").to("ms")
+    link_time = links.transfer_time(moved, link, "0 s").to("ms") | by_hand(
+        "26.953662 GB / 63.01538 GB/s"
+    )
     host = (constants.count_channels_dgx_h100_socket * constants.bandwidth_ddr5_4400_channel).to(
         "GB/s"
     )
     touched = training.model_memory(SevenBillion.parameters, "28 byte/param")
-    time = training.offloading_time(SevenBillion.parameters, link, host)
-    host_time = (time - link_time).to("ms")
+    time = training.offloading_time(SevenBillion.parameters, link, host) | by_hand(
+        "427.7315 ms + 670.0129 ms"
+    )
+    host_time = (time - link_time).to("ms") | by_hand("188.6756 GB / 281.6 GB/s")
     tokens = SevenBillion.sequences * SevenBillion.context
     _flops = training.training_flops(SevenBillion.parameters, quantity(tokens, "token"))
-    step = (_flops / (hardware.H100.peak("bf16") * utilization)).to("s")
-    share = (time / step).to("%")
+    step = (_flops / (hardware.H100.peak("bf16") * utilization)).to("s") | by_hand(
+        "6 * 6.738415616e9 * 32768 FLOP / (0.4 * 989e12 FLOP/s)"
+    )
+    share = (time / step).to("%") | by_hand("1.097744 / 3.348904")
     wanted = quantity("5%")
     sequences = (time / wanted / (step / SevenBillion.sequences)).to("")
-    whole = ceil(sequences.m_as(""))
+    whole = ceil(sequences.m_as("")) | by_hand("ceil(52.45)")
     rows = (
         ("link, gradients out and weights back", moved, link, link_time),
         ("memory of the host, the update", touched, host, host_time),
-    )
-    float32_plain = quantity(measured("offload", "fp32", "plain_bytes_per_parameter"), "byte/param")
+    ) | row_by_hand("memory of the host, the update | 190 GB | 280 GB/s | 670 ms")
+    float32_plain = quantity(
+        measured("offload", "fp32", "plain_bytes_per_parameter"), "byte/param"
+    ) | by_hand("4 * 4 byte/param")
     float32_offloaded = quantity(
         measured("offload", "fp32", "offloaded_bytes_per_parameter"), "byte/param"
-    )
+    ) | by_hand("2 * 4 byte/param")
 
 
-class PaddedShape:
+class PaddedShape(Claims):
     """Padding to a multiple that matrix units like costs operations for certain."""
 
     outputs = 10
     padded = 16
     _case = f"{outputs} to {padded} outputs"
-    extra = quantity(100 * (measured("padding", _case, "flop_ratio") - 1), "%")
-    difference = measured("padding", _case, "largest_difference")
+    extra = quantity(100 * (measured("padding", _case, "flop_ratio") - 1), "%") | by_hand(
+        "16 / 10 - 1"
+    )
+    difference = measured("padding", _case, "largest_difference") | by_hand("1.192e-6")
 
 
-class TwoProcesses:
+class TwoProcesses(Claims):
     """Two processes on two cores were slower than one, where Amdahl's law allows 1.3 to 1.6."""
 
     widths = (256, 1024, 2048)
 
     @classmethod
+    @row_by_hand("1024 | 1.62 | 1.06 | 0.564")
     def row(cls, width: int) -> Row:
         """Width; Amdahl's bound, the prediction with the ring, and what was measured."""
         return (
@@ -256,27 +294,52 @@ def happened(event: str) -> int:
     return sum(step.events.count(event) for step in RUN.steps)
 
 
-class StoredRun:
+class StoredRun(Claims):
     """A run on the digits in FP16, within a budget that its batch exceeds."""
 
-    overflows = happened("overflow")
-    out_of_memory = happened("out of memory")
-    steps = len(RUN.steps)
-    mfu = RUN.mfu.to("%")
-    intensity = RUN.intensity
-    ridge = roofline.ridge_point(RUN.peak, RUN.bandwidth).to("FLOP/byte")
+    overflows = happened("overflow") | by_hand("1 + 1")
+    out_of_memory = happened("out of memory") | by_hand("1 + 1 + 1")
+    steps = len(RUN.steps) | by_hand("73 - 1")
+    mfu = RUN.mfu.to("%") | by_hand(
+        "(595066880 + 57 * 444071936 + 10 * 272340992 + 2 * 595066880 + 2 * "
+        "272340992) / 89.54e9 / (0.208437 + 0.171675 + 0.161359 + 0.157952 + "
+        "0.156186 + 0.0947419 + 0.15516 + 0.158704 + 0.203664 + 0.146489 + "
+        "0.180657 + 0.108188 + 0.170634 + 0.152394 + 0.158126 + 0.160682 + "
+        "0.152429 + 0.099936 + 0.148143 + 0.154334 + 0.148598 + 0.150609 + "
+        "0.153951 + 0.0952389 + 0.155237 + 0.156075 + 0.149368 + 0.14925 + "
+        "0.148124 + 0.0956477 + 0.15255 + 0.148185 + 0.148053 + 0.151213 + "
+        "0.149105 + 0.0922673 + 0.165851 + 0.153632 + 0.148735 + 0.15092 + "
+        "0.147397 + 0.0936321 + 0.148684 + 0.150008 + 0.148836 + 0.145961 + "
+        "0.147714 + 0.0921725 + 0.147053 + 0.148282 + 0.158142 + 0.157575 + "
+        "0.160409 + 0.09473 + 0.152107 + 0.149619 + 0.149161 + 0.148292 + "
+        "0.14813 + 0.0935451 + 0.153069 + 0.151527 + 0.154539 + 0.17108 + "
+        "0.160273 + 0.09494 + 0.150394 + 0.171658 + 0.175051 + 0.174257 + "
+        "0.165811 + 0.0953725)"
+    )
+    intensity = RUN.intensity | by_hand(
+        "((595066880 + 57 * 444071936 + 10 * 272340992 + 2 * 595066880 + 2 * "
+        "272340992) / (53882602 + 57 * 44731970 + 10 * 42283898 + 2 * 49065538 "
+        "+ 2 * 19402810)) FLOP/byte"
+    )
+    ridge = roofline.ridge_point(RUN.peak, RUN.bandwidth).to("FLOP/byte") | by_hand(
+        "(89.54 / 19.07) FLOP/byte"
+    )
 
 
-class WhichFirst:
+class WhichFirst(Claims):
     """Problem: products three times as fast, or the optimizer four times."""
 
     optimizer_factor = 4
     _products = MeasuredStep.products.m_as("")
     _optimizer = MeasuredStep.optimizer.m_as("")
-    products = scaling.combined_speedup([(_products, MeasuredStep.products_factor)])
-    optimizer = scaling.combined_speedup([(_optimizer, optimizer_factor)])
+    products = scaling.combined_speedup([(_products, MeasuredStep.products_factor)]) | by_hand(
+        "1 / (1 - 0.7600475 * 2/3)"
+    )
+    optimizer = scaling.combined_speedup([(_optimizer, optimizer_factor)]) | by_hand(
+        "1 / (1 - 0.231284 * 3/4)"
+    )
     both = scaling.combined_speedup(
         [(_products, MeasuredStep.products_factor), (_optimizer, optimizer_factor)]
     )
-    second = both / products
-    share_after = (MeasuredStep.optimizer * products).to("%")
+    second = both / products | by_hand("3.126577 / 2.027157")
+    share_after = (MeasuredStep.optimizer * products).to("%") | by_hand("0.231284 / 0.493302")

@@ -14,14 +14,17 @@ from calc import (
     training,
 )
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.by_hand import by_hand, row_by_hand
+from calc.derivations.claims import Claims
 from calc.derivations.collectives import Overlap, TwoNetworks
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.precision import with_digits_of
 from calc.derivations.quoting import Row, Rows
+from calc.derivations.traces import whole
 from calc.published import conditions
 
 
-class FirstEstimate:
+class FirstEstimate(Claims):
     """A model of a billion parameters takes one A100 eleven days."""
 
     a100 = hardware.get("a100")
@@ -33,12 +36,16 @@ class FirstEstimate:
     mfu = quantity(40, "%")
     work_per_token = constants.work_training
 
-    time = training.training_time(parameters, tokens, devices, peak, mfu)
-    sparse_mfu = training.mfu(parameters, tokens, devices, a100.sparse_peak("bf16"), time).to("%")
-    energy = energy.energy_of_run(tdp, time).to("kWh")
+    time = training.training_time(parameters, tokens, devices, peak, mfu) | by_hand(
+        "1.2e20 s / (0.4 * 312e12)"
+    )
+    sparse_mfu = training.mfu(parameters, tokens, devices, a100.sparse_peak("bf16"), time).to(
+        "%"
+    ) | by_hand("0.5 * 40 %")
+    energy = energy.energy_of_run(tdp, time).to("kWh") | by_hand("400 W * {time}")
 
 
-class PublishedRuns:
+class PublishedRuns(Claims):
     """The equation gives the work that reports print, and for PaLM two thirds of the time."""
 
     palm = runs.get("palm-540b")
@@ -49,12 +56,13 @@ class PublishedRuns:
 
     palm_overall = training.mfu(
         palm.parameters, palm.tokens, 1, palm.device_peak, palm.device_time
-    ).to("%")
+    ).to("%") | by_hand("6 * 540.35e9 * 780e9 / (8404992 * 3600 * 275e12)")
     palm_ratio = palm.device_time / training.training_time(
         palm.parameters, palm.tokens, 1, palm.device_peak, palm.mfu
-    )
+    ) | by_hand("45.7 % / 30.3912 %")
 
     @staticmethod
+    @row_by_hand("PaLM 540B | 540 | 780 | 2530 ZFLOP | 2560 ZFLOP | 0.988")
     def work_row(run: runs.Run) -> Row:
         """Operations by the equation, and as reported."""
         computed = training.training_flops(run.parameters, run.tokens).to("ZFLOP")
@@ -64,18 +72,18 @@ class PublishedRuns:
         return run.name, parameters, tokens, computed, reported, ratio
 
 
-class Attention:
+class Attention(Claims):
     """Six operations for each parameter and token forget attention, until contexts are long."""
 
     width = 4096
     context = 4096
     long_context = 131072
 
-    overhead = training.attention_overhead(context, width).to("%")
-    long_overhead = training.attention_overhead(long_context, width).to("%")
+    overhead = training.attention_overhead(context, width).to("%") | by_hand("4096 / (12 * 4096)")
+    long_overhead = training.attention_overhead(long_context, width).to("%") | by_hand("32 / 12")
 
 
-class ComputeOptimal:
+class ComputeOptimal(Claims):
     """About twenty tokens for each parameter make the best of a budget of operations."""
 
     tokens_per_parameter = constants.tokens_per_parameter_optimal
@@ -83,20 +91,22 @@ class ComputeOptimal:
     llama3 = runs.get("llama-3-1-405b")
     parameters = quantity("7B param")
 
-    tokens = training.compute_optimal_tokens(parameters)
-    gpt3_tokens_per_parameter = gpt3.tokens / gpt3.parameters
-    llama3_tokens_per_parameter = llama3.tokens / llama3.parameters
+    tokens = training.compute_optimal_tokens(parameters) | by_hand("20 * 7e9 token")
+    gpt3_tokens_per_parameter = gpt3.tokens / gpt3.parameters | by_hand("(300 / 174.6) token/param")
+    llama3_tokens_per_parameter = llama3.tokens / llama3.parameters | by_hand(
+        "(15600 / 405) token/param"
+    )
 
 
-class Cluster:
+class Cluster(Claims):
     """Gradients cross the network at every step, however short the arithmetic has become."""
 
     machine = machines.get("dgx-h100")
     peak = machine.device.peak("bf16")
     node = machine.domain
-    port = TwoNetworks.port
-    leaving = TwoNetworks.leaving
-    network = TwoNetworks.reached
+    port = TwoNetworks.port | by_hand("400 Gbit/s")
+    leaving = TwoNetworks.leaving | by_hand("8 * 50 GB/s")
+    network = TwoNetworks.reached | by_hand("126/64 * 2**33 byte / 52.754 ms")
     behind = Overlap.backward
     parameters = quantity("7B param")
     mfu = FirstEstimate.mfu
@@ -105,19 +115,23 @@ class Cluster:
     before = 512
     after = 1024
 
-    tokens = training.compute_optimal_tokens(parameters)
+    tokens = training.compute_optimal_tokens(parameters) | by_hand("20 * 7e9 token")
     batch = quantity(sequences * context, "token")
     steps = tokens / batch
-    gradients = (parameters * constants.size_gradient_fp16).to("GB")
+    gradients = (parameters * constants.size_gradient_fp16).to("GB") | by_hand("7e9 * 2 byte")
     one_device = training.training_time(parameters, batch, 1, peak, mfu)
-    one_device_run = training.training_time(parameters, tokens, 1, peak, mfu)
-    measured_devices = (
-        communication.time("all_reduce", gradients, after, machine).measured[0].devices
+    one_device_run = training.training_time(parameters, tokens, 1, peak, mfu) | by_hand(
+        "5.88e21 s / 395.6e12"
     )
-    most_exchange = (2 * gradients / network).to("ms")
+    measured_devices = communication.time("all_reduce", gradients, after, machine).measured[
+        0
+    ].devices | by_hand("10 * 8")
+    most_exchange = (2 * gradients / network).to("ms") | by_hand("28 GB / 320.5716 GB/s")
     knee = behind * one_device / most_exchange
-    tokens_per_device = batch / knee
-    tokens_at_best = batch * (2 * gradients / leaving) / (behind * one_device)
+    tokens_per_device = batch / knee | by_hand("(395.6e12 / 320.5716e9) token")
+    tokens_at_best = batch * (2 * gradients / leaving) / (behind * one_device) | by_hand(
+        "(395.6e12 / 400e9) token"
+    )
 
     @classmethod
     def arithmetic(cls, devices: QuantityLike) -> Quantity:
@@ -133,33 +147,45 @@ class Cluster:
     @classmethod
     def run_time(cls, devices: int, overlap: float) -> Quantity:
         """Time of the whole run, with this fraction hidden of what the backward pass can hide."""
-        step = collectives.step_time(
+        step: Quantity = collectives.step_time(
             cls.arithmetic(devices), cls.all_reduce(devices), overlap, cls.behind
         )
-        return cls.steps * step
+        times: Quantity = cls.steps * step
+        return times
 
 
-class LastDoubling:
+class LastDoubling(Claims):
     """The last doubling before the batch is used up costs little more than it saves."""
 
     before = Cluster.before
     after = Cluster.after
 
-    time_before = Cluster.run_time(before, 0).to("h")
-    time = Cluster.run_time(after, 0).to("h")
-    gain = time_before / time
-    cost = 2 / gain
-    overlapped_before = Cluster.run_time(before, 1).to("h")
-    overlap_saves = (1 - overlapped_before / time_before).to("%")
-    arithmetic = Cluster.arithmetic(before).to("ms")
-    exchange = Cluster.all_reduce(before).to("ms")
+    time_before = Cluster.run_time(before, 0).to("h") | by_hand(
+        "140e9 / 4194304 * ({arithmetic} + {exchange})"
+    )
+    time = Cluster.run_time(after, 0).to("h") | by_hand(
+        "140e9 / 4194304 * ({arithmetic} / 2 + 0.6572 ms * 10 / log2(80) + "
+        "85.94185 ms * 127/128 / (9/10))"
+    )
+    gain = time_before / time | by_hand("8.944181 / 4.920080")
+    cost = 2 / gain | by_hand("2 / 1.817893")
+    overlapped_before = Cluster.run_time(before, 1).to("h") | by_hand(
+        "5.88e21 s / (512 * 395.6e12)"
+    )
+    overlap_saves = (1 - overlapped_before / time_before).to("%") | by_hand("0.880217 / 8.944181")
+    arithmetic = Cluster.arithmetic(before).to("ms") | by_hand(
+        "6 * 7e9 * 4194304 / (512 * 395.6e12) * 1 s"
+    )
+    exchange = Cluster.all_reduce(before).to("ms") | by_hand(
+        "0.6572 ms * 9 / log2(80) + 85.94185 ms * 63/64 / (9/10)"
+    )
 
 
-class PublishedSteps:
+class PublishedSteps(Claims):
     """Steps as vendors publish them: the larger the peak of a format, the less of it is reached."""
 
     bf16, fp8 = map(published.row, ("dgxc-25.02-llama3.1-70b-4", "dgxc-25.02-llama3.1-70b-10"))
-    devices = int(bf16.number("num_devices") or 0)
+    devices = whole(bf16.number("num_devices") or 0) | by_hand("512")
     mixture_bf16, mixture_fp8 = map(published.row, ("mbridge-25.11-12", "mbridge-25.11-13"))
     shown = (
         (bf16, "BF16"),
@@ -174,14 +200,16 @@ class PublishedSteps:
         (published.row("tpu7x-deepseek-v3-4"), "FP8"),
     )
 
-    rate = quantity(bf16.measured["tokens_per_s"], "token/s")
-    reported = quantity(bf16.measured["mfu"], "%")
-    faster = quantity(bf16.measured["step_time"] / fp8.measured["step_time"], "")
+    rate = quantity(bf16.measured["tokens_per_s"], "token/s") | by_hand("566797 token/s")
+    reported = quantity(bf16.measured["mfu"], "%") | by_hand("53.84 %")
+    faster = quantity(bf16.measured["step_time"] / fp8.measured["step_time"], "") | by_hand(
+        "14.80 s / 10.76 s"
+    )
     faster_mixture = quantity(
         mixture_fp8.measured["tokens_per_s_per_gpu"]
         / mixture_bf16.measured["tokens_per_s_per_gpu"],
         "",
-    )
+    ) | by_hand("4018 / 3139")
 
     @staticmethod
     def of_a_device(row: published.Row) -> Quantity:
@@ -204,13 +232,14 @@ class PublishedSteps:
         return (cls.reached(row) / peak).to("%")
 
     @classmethod
+    @row_by_hand("Llama 3.1 70B | BF16 | 512 H100 | 1110 tokens/s | 469 TFLOP/s | 47.4%")
     def rows(cls) -> Rows:
         """Each step: model, format, devices, tokens, operations, and their part of the peak."""
         return [
             (
                 conditions.model(row).name,
                 written,
-                f"{int(row.number('num_devices') or 0)} "
+                f"{whole(row.number('num_devices') or 0)} "
                 + row.device.removeprefix("NVIDIA ").removeprefix("DGX-").split(" (")[0],
                 cls.of_a_device(row),
                 cls.reached(row),
@@ -220,21 +249,23 @@ class PublishedSteps:
         ]
 
 
-class OnGb200:
+class OnGb200(Claims):
     """Eight bits on the same device: a dense model's part of the peak, and a mixture's."""
 
     dense_step = published.row("mbridge-26.06-4")
     mixture_step = published.row("mbridge-26.08-2")
-    dense = PublishedSteps.share(dense_step)
-    mixture = PublishedSteps.share(mixture_step)
+    dense = PublishedSteps.share(dense_step) | by_hand("843 * 6 * 405.85e9 / 5e15")
+    mixture = PublishedSteps.share(mixture_step) | by_hand("4912 * 6 * 37.552297e9 / 5e15")
 
 
-class OfMixtures:
+class OfMixtures(Claims):
     """A mixture computes with its active parameters, and stores and exchanges all of them."""
 
     model = MIXTURE
-    total = model.parameters
-    active = model.active_parameters
+    total = model.parameters | by_hand("{TrainingAMixture.total}")
+    active = model.active_parameters | by_hand(
+        "{TrainingAMixture.total} - 58 * 248 * 3 * 7168 * 2048 param"
+    )
     run = runs.get("deepseek-v3")
     tokens = run.tokens
     hours = run.device_time
@@ -242,15 +273,21 @@ class OfMixtures:
     width = 64  # devices that share the experts, as the run did
     node = machines.get("dgx-h100").domain
 
-    work = training.training_flops(active, tokens)
-    overall = training.mfu(active, tokens, 1, run.device_peak, hours).to("%")
-    overall_fp8 = (overall / 2).to("%")
-    if_dense = (total / active).to("")
-    state = training.model_memory(total, training.recipe("adam-mixed").bytes_per_parameter).to("TB")
-    exchanged = ((total - experts + experts * node / width) / active).to("")
+    work = training.training_flops(active, tokens) | by_hand("6 * 37.55e9 * 14.8e12 FLOP")
+    overall = training.mfu(active, tokens, 1, run.device_peak, hours).to("%") | by_hand(
+        "6 * 37.552297e9 * 14.8e12 / (2.664e6 * 3600 * 989e12)"
+    )
+    overall_fp8 = (overall / 2).to("%") | by_hand("(0.5 * 35.156) * 1 %")
+    if_dense = (total / active).to("") | by_hand("671.0e9 / 37.55e9")
+    state = training.model_memory(total, training.recipe("adam-mixed").bytes_per_parameter).to(
+        "TB"
+    ) | by_hand("{TrainingAMixture.total} * 16 byte/param")
+    exchanged = ((total - experts + experts * node / width) / active).to("") | by_hand(
+        "(671.03 - 653.91 + 653.91/8) / 37.55"
+    )
 
 
-class TokensToHide:
+class TokensToHide(Claims):
     """Tokens of a device that hide the sum of gradients: more with each generation."""
 
     parameters = DENSE.parameters
@@ -268,7 +305,8 @@ class TokensToHide:
         one_token = training.training_time(
             cls.parameters, "1 token", 1, machine.device.peak(dtype), mfu
         )
-        return (exchange / (Cluster.behind * one_token) * quantity("1 token")).to("token")
+        hidden: Quantity = exchange / (Cluster.behind * one_token) * quantity("1 token")
+        return hidden.to("token")
 
     @classmethod
     def of_experts(cls, key: str, dtype: str) -> Quantity:
@@ -295,6 +333,7 @@ class TokensToHide:
         )
 
     @classmethod
+    @row_by_hand("NVIDIA GB300 NVL72 | BF16 | 560 tokens | 9900 tokens | 2700 tokens")
     def rows(cls) -> Rows:
         """The machines of the examples."""
         return [
@@ -304,19 +343,27 @@ class TokensToHide:
         ]
 
 
-class OpenRuns:
+class OpenRuns(Claims):
     """Of the peak over all hours that were paid for, open runs since 2025 reach a quarter or so."""
 
     peak = hardware.get("h100").peak("bf16")  # a GH200 has the same
     # Parameters, tokens and hours as accounts of the three reports state them.
-    apertus = training.mfu("70.6B param", "15T token", 1, peak, "6e6 h").to("%")
-    olmo = training.mfu("32.2B param", "6T token", 1024, peak, "56 day").to("%")
-    smollm = training.mfu("3.08B param", "11.2T token", 384, peak, "24 day").to("%")
+    apertus = training.mfu("70.6B param", "15T token", 1, peak, "6e6 h").to("%") | by_hand(
+        "6 * 70.6e9 * 15e12 / (6e6 * 3600 * 989e12)"
+    )
+    olmo = training.mfu("32.2B param", "6T token", 1024, peak, "56 day").to("%") | by_hand(
+        "6 * 32.2e9 * 6e12 / (1024 * 56 * 86400 * 989e12)"
+    )
+    smollm = training.mfu("3.08B param", "11.2T token", 384, peak, "24 day").to("%") | by_hand(
+        "6 * 3.08e9 * 11.2e12 / (384 * 24 * 86400 * 989e12)"
+    )
     olmo_rate = quantity("1900 token/s")
-    olmo_steady = training.mfu("32.2B param", "1900 token", 1, peak, "1 s").to("%")
+    olmo_steady = training.mfu("32.2B param", "1900 token", 1, peak, "1 s").to("%") | by_hand(
+        "6 * 32.2e9 * 1900 / 989e12"
+    )
 
 
-class ImpossibleReport:
+class ImpossibleReport(Claims):
     """A utilisation above one says that an input is wrong."""
 
     a100 = hardware.get("a100")
@@ -325,31 +372,39 @@ class ImpossibleReport:
     devices = 64
     time = quantity("3 week")
 
-    mfu = training.mfu(parameters, tokens, devices, a100.peak("bf16"), time).to("%")
+    mfu = training.mfu(parameters, tokens, devices, a100.peak("bf16"), time).to("%") | by_hand(
+        "4.2e22 / (64 * 312e12 * 1814400)"
+    )
 
 
-class FromTheLog:
+class FromTheLog(Claims):
     """Tokens per second are all that a log must print for its utilisation to be known."""
 
     h100 = hardware.get("h100")
     parameters = DENSE.parameters
-    devices = PublishedSteps.devices
+    devices = PublishedSteps.devices | by_hand("512")
     throughput = quantity("400000 token/s")
 
     mfu = training.mfu(
         parameters, (throughput * quantity("1 s")).to("token"), devices, h100.peak("bf16"), "1 s"
-    ).to("%")
-    published = PublishedSteps.share(PublishedSteps.bf16)
-    of_published = (throughput / PublishedSteps.rate).to("%")
+    ).to("%") | by_hand("6 * 70.553706e9 * 400e3 / (512 * 989e12)")
+    published = PublishedSteps.share(PublishedSteps.bf16) | by_hand(
+        "6 * 70.553706e9 * 566797 / (512 * 989e12)"
+    )
+    of_published = (throughput / PublishedSteps.rate).to("%") | by_hand("400000 / 566797")
 
 
-class BudgetOfAMonth:
+class BudgetOfAMonth(Claims):
     """What a month of a cluster can train best."""
 
     devices = 1024
     time = quantity("30 day")
     mfu = FirstEstimate.mfu
 
-    work = (devices * hardware.get("h100").peak("bf16") * mfu * time).to("FLOP")
-    parameters = training.compute_optimal_parameters(work)
-    tokens = training.compute_optimal_tokens(parameters)
+    work = (devices * hardware.get("h100").peak("bf16") * mfu * time).to("FLOP") | by_hand(
+        "1024 * 395.6e12 * 2592000 FLOP"
+    )
+    parameters = training.compute_optimal_parameters(work) | by_hand(
+        "(sqrt(1.050005e24 / 120)) param"
+    )
+    tokens = training.compute_optimal_tokens(parameters) | by_hand("20 * 93.5416e9 token")

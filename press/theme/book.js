@@ -404,6 +404,7 @@
     const parts = [element("p", { className: "card-head" }, element("strong", {}, value.textContent), " ",
       element("span", { className: "card-kind" }, kindOf(origin) + (guessed ? ", from an estimate" : "")))];
     if (origin.sum) parts.push(element("p", { className: "card-sum" }, `= ${origin.sum}`));
+    if (found.by_hand || origin.by_hand) parts.push(element("p", { className: "card-hand" }, `by hand: ${found.by_hand || origin.by_hand}`));
     if (origin.equation) parts.push(element("p", { className: "card-equation" }, origin.equation));
     if (origin.source) parts.push(sourceOf(origin));
     else if (origin.note) parts.push(element("p", { className: "card-quiet" }, origin.note));

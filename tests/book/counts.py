@@ -1,6 +1,6 @@
-"""Counts of entries of tests/published.toml that grow with the data, counted here again.
+"""What rows of derivations count in the data and what grows with these, counted here again.
 
-An entry names one of these as `counted`. Another device changes them, and nobody copies a number
+A row names one of these as `counted`. Another device changes them, and nobody copies a number
 for it.
 """
 

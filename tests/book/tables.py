@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from calc import quantity
 from calc.core.errors import InputError
+from calc.derivations.quoting import QuotedTable
 from tests.book.rendered import chapters
 
 HEADING_OR_CELL = re.compile(
@@ -60,13 +62,37 @@ def rows() -> dict[str, list[str]]:
 def printed() -> dict[str, list[list[str]]]:
     """The cells of each computed table as they are printed, its heads first."""
     found: dict[str, list[list[str]]] = {}
+    for name, table in computed().items():
+        heads, _, *lines = table.shown.markdown.split("\n")
+        found[name] = [line.split("|") for line in (heads, *lines)]
+    return found
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A table, and the code of the cell that shows it."""
+
+    code: str
+    shown: QuotedTable
+
+    @property
+    def made_of(self) -> list[str]:
+        """The rows and the methods that give it: ["OneServer.rows"]."""
+        names = re.findall(r"\b[A-Z]\w*\.[a-z]\w*", self.code)
+        return [name for name in names if not name.endswith("header")]
+
+
+@cache
+def computed() -> dict[str, Computed]:
+    """Each computed table by its name."""
+    found: dict[str, Computed] = {}
     for chapter in chapters():
         for name, cell in cells(chapter):
             if name:
                 told = f"<a cell of {chapter.name}>"  # in the traceback of one that fails
-                code = compile(without_figures(cell), told, "eval")
-                heads, _, *lines = str(eval(code, known(chapter))).split("\n")
-                found[name] = [line.split("|") for line in (heads, *lines)]
+                code = without_figures(cell)
+                shown = eval(compile(code, told, "eval"), known(chapter))
+                found[name] = Computed(code, shown)
     return found
 
 
@@ -98,4 +124,10 @@ def is_unit(text: str) -> bool:
 
 def plain(row: str) -> str:
     """The words of a row, from cell to cell."""
-    return " ".join(re.sub(r"\]\([^)]*\)|[\[\\*`_]", "", row).replace("|", " ").split())
+    return " ".join(words(row))
+
+
+def words(row: str) -> list[str]:
+    """The words of each cell of a row, in place of citations and links their text."""
+    text = re.sub(r"\]\([^)]*\)|[\[\\*`_]", "", row)
+    return [" ".join(cell.split()) for cell in text.split("|")[1:-1]]

@@ -81,7 +81,7 @@ TAKEAWAYS: list[Takeaway] = [
      lambda loss: loss > 1.5),
     ("gemms", "take {GemmsHeld.least_gain} to {GemmsHeld.most_gain} points off the median error",
      lambda low, high: 0 <= low < high < 10),
-    ("gemms", "FP8 reached {FormatsGain.fp8_least} to {FormatsGain.fp8_most} times the rate of BF16, activations rounded, and NVFP4 {FormatsGain.nvfp4_least} to {FormatsGain.nvfp4_most} times",
+    ("gemms", "FP8 reached {FormatsGain.fp8_least} to {FormatsGain.fp8_most} times the rate of BF16, activations rounded, and NVFP4 about {FormatsGain.nvfp4_least} to {FormatsGain.nvfp4_most} times",
      lambda a, b, c, d: a < b < c < d),
     ("hardware-aware", "take {SameFlop.least} to {SameFlop.most} times as long on one core",
      lambda low, high: 1 < low < high),

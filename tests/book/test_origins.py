@@ -9,10 +9,11 @@ import pytest
 
 from calc import constants
 from calc.core.units import Quantity
-from calc.derivations import origins, show, table, words
+from calc.derivations import show, table, words
+from calc.derivations.cards import cards, cell_cards, told
 from calc.derivations.quoting import CARDS
+from tests.book.ledger import derived, value_of
 from tests.book.rendered import quotes
-from tests.book.test_published import derived, value_of
 from tests.rows import each_row
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
@@ -46,14 +47,14 @@ def test_every_quoted_number_has_a_tree_down_to_what_was_given() -> None:
 
     with each_row() as row:
         for name in quoted_names():
-            found = origins.origins(name)
+            found = cards(value_of(name))
             with row(name):
                 for key, origin in found.items():
                     assert set(origin.get("inputs", {}).values()) <= found.keys(), key
                     if not origin.get("inputs"):
                         missing = {each for each in ENDS[origin["kind"]] if not origin.get(each)}
                         assert missing == set(), key
-                assert found[name]["value"] == origins.told(value_of(name))
+                assert found[name]["value"] == told(value_of(name))
 
 
 def test_an_inline_value_knows_its_name() -> None:
@@ -91,19 +92,19 @@ def test_cells_of_a_table_know_their_expression_or_their_datum() -> None:
     from calc.derivations.roofline import FusedMatmulRelu
 
     found = card(table(["a", "b", "c", "d", "e"], FusedMatmulRelu.rows))
-    cells = {key: each["same"] for key, each in found.items() if "same" in each}
+    cells = {key: each.get("same") for key, each in found.items() if "[" in key}
     assert len(cells) == 10
     assert cells["FusedMatmulRelu.rows[1][2]"] == "FusedMatmulRelu.thin_time"
     rows = [["SSD", constants.get("energy_ssd_word_estimate")]]
-    told = origins.cell_origins("FusedMatmulRelu.rows", ["", ""], rows)
-    assert told["energy_ssd_word_estimate"]["note"]
+    of_data = cell_cards("FusedMatmulRelu.rows", ["", ""], rows)
+    assert of_data["energy_ssd_word_estimate"]["note"]
 
 
 def test_cells_that_a_loop_made_know_their_data_and_their_sum() -> None:
     from calc.derivations.sheet import OnePage
 
     found = card(table([""] * 5, OnePage.memory_rows()))
-    cells = {key: found[each["same"]] for key, each in found.items() if "same" in each}
+    cells = {key: found[each.get("same", key)] for key, each in found.items()}
     assert (
         cells["OnePage.memory_rows[0][1]"]["title"] == "memory capacity of NVIDIA H100 SXM5 80 GB"
     )
@@ -123,7 +124,9 @@ def test_a_name_means_what_its_class_has_said_so_far() -> None:
     from calc.derivations.training_time import FirstEstimate
 
     found = card(show(Clipping.decibels_per_bit))
-    assert found["Clipping.decibels_per_bit"]["call"].endswith('print(-quantity("-6.02059991"))\n')
+    assert found["Clipping.decibels_per_bit"]["call"].endswith(
+        "print(-(quantization.expected_sqnr(2, 1) - quantization.expected_sqnr(3, 1)))\n"
+    )
     assert (
         "energy.energy_of_run(" in card(show(FirstEstimate.energy))["FirstEstimate.energy"]["call"]
     )
@@ -135,7 +138,7 @@ def test_copied_calls_give_the_printed_value() -> None:
     calls = {
         name: call
         for name in quoted_names()
-        if "calc.derivations" not in (call := origins.origins(name)[name].get("call", "")) and call
+        if "calc.derivations" not in (call := cards(value_of(name))[name].get("call", "")) and call
     }
     assert len(calls) > 1000
 
@@ -162,7 +165,7 @@ def test_a_branch_without_parts_names_no_derivation() -> None:
     unexplained = {
         key: origin["code"]
         for name in quoted_names()
-        for key, origin in origins.origins(name).items()
+        for key, origin in cards(value_of(name)).items()
         if "code" in origin and not origin.get("inputs") and not origin.get("source")
         if set(re.findall(r"\b([A-Z]\w+)\.[a-z]", origin["code"])) & derived().keys()
     }

@@ -1,0 +1,296 @@
+"""Witnesses of rows: what a number is without `calc`, and how it is held to that.
+
+Arithmetic by hand is what a person would type into a pocket calculator that knows units, on numbers
+of sources: `15.01e9 B / 3.35e12 B/s`. A unit belongs to the number or the bracket before it;
+`{weights}` stands for the arithmetic of another row of the class, `{DecodeStep.weights}` for that
+of another class. No law of `calc` has a part in it.
+
+    >>> read("2 * 7.50465e9 byte / 3.35 TB/s").to("ms")
+    Quantity(4.480388059701492, 'ms')
+    >>> read("sum(ceil(4096 / 132), 1) * 2")
+    Quantity(66.0, '')
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pint import PintError
+
+from calc.core import formatting
+from calc.core.errors import InputError
+from calc.core.units import Quantity
+from calc.derivations.traces import bare, kept
+
+FOUR_DIGITS = 1e-4
+OF_NUMBERS: Mapping[str, Callable[..., float]] = {
+    "ceil": lambda value: math.ceil(value - 1e-9),
+    "floor": lambda value: math.floor(value + 1e-9),
+    "ln": math.log,
+    "log2": math.log2,
+    "log10": math.log10,
+    "exp": math.exp,
+    "erfc": math.erfc,
+    "comb": lambda of, chosen: math.comb(round(of), round(chosen)),
+    "power": pow,
+}
+OF_QUANTITIES: Mapping[str, Callable[..., Any]] = {
+    "sqrt": lambda value: value**0.5,
+    "least": min,
+    "most": max,
+    "sum": lambda first, *more: sum(more, first),
+    "mean": lambda first, *more: sum(more, first) / (1 + len(more)),
+    "median": lambda *values: statistics.median(values),
+}
+NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
+UNIT = re.compile(r" ?(?![eE]\d)(?:%|[^\W\d_](?:[^\s(),{}*/]|/(?=[^\W\d])|/?\([^\s()]*\))*)")
+NAME = re.compile(r"([a-z]+\d*)\(")
+ROW = re.compile(r"\{([^{}]+)\}")
+SIGNS = str.maketrans("×÷−", "*/-")
+PRINTED = {"*": "×", "/": "÷", "-": "−"}
+ROWS: dict[str, Any] = {}
+"""Every row that has a witness, by its name."""
+
+
+def read(written: str, row: Callable[[str], Quantity] | None = None) -> Quantity:
+    """What arithmetic gives; `row` has that of other rows, by their names."""
+    reader = _Reader(written, row)
+    found = reader.sum()
+    if reader.next("") or reader.place < len(written):
+        raise reader.refused("an operator")
+    return found
+
+
+class _Reader:
+    """Reads arithmetic from left to right."""
+
+    def __init__(self, written: str, row: Callable[[str], Quantity] | None) -> None:
+        self.written, self.row, self.place = written.translate(SIGNS), row, 0
+
+    def refused(self, wanted: str) -> InputError:
+        rest = self.written[self.place :] or "the end"
+        return InputError(f"{self.written!r} needs {wanted} where it has {rest!r}")
+
+    def next(self, signs: str) -> str:
+        """The sign that stands next, past it; "" where it is none of these."""
+        while self.written[self.place : self.place + 1].isspace():
+            self.place += 1
+        found = self.written[self.place : self.place + 2]
+        sign = found if found == "**" else found[:1]
+        if sign not in (signs.split(",") if signs != "," else ","):
+            return ""
+        self.place += len(sign)
+        return sign
+
+    def sum(self) -> Quantity:
+        total = self.product()
+        while sign := self.next("+,-"):
+            part = self.product()
+            total = total + part if sign == "+" else total - part
+        return total
+
+    def product(self) -> Quantity:
+        total = self.power()
+        while sign := self.next("*,/"):
+            factor = self.power()
+            total = total * factor if sign == "*" else total / factor
+        return total
+
+    def power(self) -> Quantity:
+        if self.next("-"):
+            return -self.power()
+        base = self.part()
+        if not self.next("**"):
+            return base
+        exponent = -self.part(unit=False) if self.next("-") else self.part(unit=False)
+        return base ** float(exponent.m_as("")) * self.unit()
+
+    def part(self, unit: bool = True) -> Quantity:
+        if self.next("("):
+            found = self.sum()
+            self.closed()
+            return found * self.unit() if unit else found
+        if found_row := ROW.match(self.written, self.place):
+            if self.row is None:
+                raise self.refused("numbers alone")
+            self.place = found_row.end()
+            return self.row(found_row[1])
+        if name := NAME.match(self.written, self.place):
+            self.place = name.end()
+            return self.call(name[1])
+        number = NUMBER.match(self.written, self.place)
+        if number is None:
+            raise self.refused("a number")
+        self.place = number.end()
+        found = Quantity(float(number[0]), "")
+        return found * self.unit() if unit else found
+
+    def unit(self) -> Quantity:
+        if not (unit := UNIT.match(self.written, self.place)):
+            return Quantity(1.0, "")
+        self.place = unit.end()
+        return Quantity(1.0, unit[0].strip())
+
+    def closed(self) -> None:
+        if not self.next(")"):
+            raise self.refused("a closing bracket")
+
+    def call(self, name: str) -> Quantity:
+        values = [self.sum()]
+        while self.next(","):
+            values.append(self.sum())
+        self.closed()
+        if function := OF_NUMBERS.get(name):
+            return (
+                Quantity(float(function(*(value.m_as("") for value in values))), "") * self.unit()
+            )
+        if function := OF_QUANTITIES.get(name):
+            found: Quantity = function(*values)
+            return found
+        known = ", ".join([*OF_NUMBERS, *OF_QUANTITIES])
+        raise InputError(f"{self.written!r} calls {name}(); known are {known}")
+
+
+class Witness:
+    """What stands after `|` beside the value of a row, and agrees with it."""
+
+    def __ror__(self, value: Any) -> Any:
+        return kept(value, witness=self)
+
+    def fault(self, value: Any) -> str:
+        """What is wrong with the witness or with the value, in a sentence; "" where they agree."""
+        raise NotImplementedError
+
+    def told(self, value: Any) -> str:
+        """The witness as a card prints it."""
+        return ""
+
+
+@dataclass(frozen=True)
+class by_hand(Witness):  # noqa: N801  # reads as what stands beside a number
+    """Arithmetic that gives the value to four digits."""
+
+    written: str
+    source: str = ""
+
+    def gives(self, owner: str) -> Quantity:
+        """What it gives, in a row of this class."""
+        return read(self.written, lambda name: witnessed(name, owner).gives(owner_of(name, owner)))
+
+    def fault(self, value: Any) -> str:
+        owner = value.row_name.partition(".")[0]
+        try:
+            found = self.gives(owner)
+        except (InputError, ArithmeticError, LookupError, PintError) as error:
+            return f"its arithmetic by hand cannot be read: {error}"
+        plain = bare(value)
+        if not isinstance(plain, Quantity):
+            plain = Quantity(float(plain), "")
+        if not found.is_compatible_with(plain):
+            return f"by hand it is {found}, and {plain} has another unit"
+        number = found.m_as(plain.units)
+        close = math.isclose(number, plain.magnitude, rel_tol=FOUR_DIGITS, abs_tol=1e-12)
+        return "" if close else f"by hand it is {found.to(plain.units)}, and by calc {plain}"
+
+    def told(self, value: Any) -> str:
+        owner = value.row_name.partition(".")[0]
+
+        def number(found: re.Match[str]) -> str:
+            other = witnessed(found[1], owner).gives(owner_of(found[1], owner))
+            return formatting.prose(other)
+
+        text = ROW.sub(number, self.written)
+        text = re.sub(r"(?<=[\d\w)%]) ([*/-]) ", lambda sign: f" {PRINTED[sign[1]]} ", text)
+        unit = value.units if isinstance(value, Quantity) else ""
+        return f"{text} = {formatting.prose(self.gives(owner).to(unit))}"
+
+
+@dataclass(frozen=True)
+class no_hand(Witness):  # noqa: N801
+    """A value that was recorded, because none can be had by hand, and why."""
+
+    recorded: str
+    why: str
+
+    def fault(self, value: Any) -> str:
+        plain = bare(value)
+        if isinstance(plain, str):
+            return (
+                "" if plain == self.recorded else f"it is {plain!r}, recorded was {self.recorded!r}"
+            )
+        return by_hand(self.recorded).fault(value).replace("by hand it is", "recorded was")
+
+
+@dataclass(frozen=True)
+class counted(Witness):  # noqa: N801
+    """A number that grows with the data and is counted again by a test, under this name."""
+
+    name: str
+
+    def fault(self, value: Any) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class row_by_hand(Witness):  # noqa: N801
+    """A row of a table: `HBM | 80 GB | = 80 GB / 3.35 TB/s | …`.
+
+    A cell is as it is printed, or arithmetic that gives it to four digits; `…` stands for any.
+    Methods have it as a decorator.
+    """
+
+    cells: str
+
+    def __ror__(self, rows: Any) -> Any:
+        return kept(rows, witness=(*(getattr(rows, "witness", None) or ()), self))
+
+    def __call__(self, method: Any) -> Any:
+        method.witnesses = (*getattr(method, "witnesses", ()), self)
+        return method
+
+    def fault(self, value: Any) -> str:
+        return ""  # a test holds it to what is printed
+
+    def agrees(self, owner: str, printed: Sequence[str], values: Sequence[Any]) -> bool:
+        """Whether a row of a table is this one."""
+        wanted = self.cells.split(" | ")
+        return len(wanted) == len(printed) and all(
+            self._holds(owner, *cell) for cell in zip(wanted, printed, values, strict=True)
+        )
+
+    def _holds(self, owner: str, wanted: str, printed: str, value: Any) -> bool:
+        if not wanted.startswith("= "):
+            return wanted in ("…", printed)
+        number = bare(getattr(value, "of", value))
+        if number is None or isinstance(number, str):
+            return False
+        return not by_hand(wanted[2:]).fault(kept(number, f"{owner}."))
+
+
+def owner_of(name: str, owner: str) -> str:
+    return name.partition(".")[0] if "." in name else owner
+
+
+def _import(owner: str) -> None:
+    """Imports the module of a class of claims, which another names without a need of it."""
+    for file in Path(__file__).parent.glob("*.py"):
+        if f"class {owner}(Claims)" in file.read_text(encoding="utf-8"):
+            import_module(f"calc.derivations.{file.stem}")
+
+
+def witnessed(name: str, owner: str) -> by_hand:
+    """The arithmetic of another row; without one it cannot be a part of arithmetic."""
+    full = name if "." in name else f"{owner}.{name}"
+    if full not in ROWS:
+        _import(full.partition(".")[0])
+    witness = getattr(ROWS.get(full), "witness", None)
+    if not isinstance(witness, by_hand):
+        raise InputError(f"{{{name}}} is no row that has arithmetic by hand")
+    return witness
