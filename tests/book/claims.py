@@ -61,10 +61,7 @@ def number(cell: str) -> float:
 
 
 def table(name: str) -> Table:
-    heads, *rows = (
-        tuple(" ".join(tables.plain(cell).split()) for cell in line[1:-1])
-        for line in tables.printed()[name]
-    )
+    heads, *rows = (tuple(tables.words("|".join(line))) for line in tables.printed()[name])
     return Table(heads, tuple(rows))
 
 
