@@ -1,4 +1,4 @@
-"""What rows of derivations count in the data and what grows with these, counted here again.
+"""Second counts, by another route, of the rows of derivations that grow with the data.
 
 A row names one of these as `counted`. Another device changes them, and nobody copies a number
 for it.

@@ -35,7 +35,7 @@ def numbers() -> dict[str, Any]:
 
 
 def witnesses_of_rows(name: str) -> tuple[row_by_hand, ...]:
-    """What stands beside the rows of a table, or above the method that makes them."""
+    """Return the witnesses beside the rows of a table, or above the method that makes them."""
     rows = value_of(name)
     return getattr(rows, "witnesses", ()) or getattr(rows, "witness", None) or ()
 
