@@ -96,7 +96,7 @@ def test_each_row_by_hand_is_in_a_table() -> None:
 
 
 def held(witness: row_by_hand, name: str) -> bool:
-    """Whether a row of the table of that name is as the witness has it."""
+    """Return whether a row of the table of that name is as the witness has it."""
     table = tables.computed()[name]
     owners = {rows.partition(".")[0] for rows in table.made_of}
     pairs = list(zip(map(tables.words, tables.rows()[name]), table.shown.rows, strict=True))
