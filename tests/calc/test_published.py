@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import tomllib
 from collections import Counter
@@ -481,12 +482,27 @@ def test_a_network_of_half_the_bandwidth_takes_twice_as_long() -> None:
 def test_classes_say_signed_errors_and_how_many_rows_lie_inside() -> None:
     compared = published.compare(published.rows("serving")[:40])
     kinds = reporting.classes(compared)
-    known = [row for row in compared if row.error is not None]
     [dense] = [kind for kind in kinds["kind of model"] if kind.of == "serving · dense models"]
-    errors = [row.error for row in known if not row.mixture and row.error is not None]
-    assert dense.expected == len(errors)
-    assert dense.signed_error == pytest.approx(median(errors))
-    assert dense.inside == pytest.approx(mean(bool(row.inside) for row in known if not row.mixture))
+    longer = {  # than expected, and between which factors most rows lie
+        row.measured / row.prediction.expected: row.interval
+        for row in compared
+        if row.prediction and row.prediction.expected and not row.mixture
+    }
+    assert dense.expected == len(longer)
+    assert dense.signed_error == pytest.approx(median(longer) - 1)
+    held = [of.low <= factor <= of.high for factor, of in longer.items() if of]
+    assert dense.inside == pytest.approx(mean(held))
+    assert 0 < sum(held) < len(held), "some lie outside, so that the other sign would show"
+
+
+def test_a_rate_below_what_is_expected_is_a_positive_error() -> None:
+    row = published.rows("serving")[0]
+    [compared] = published.compare([row])
+    name, rate = next((name, value) for name, value in row.measured.items() if "per_s" in name)
+    slower = dataclasses.replace(row, measured={**row.measured, name: rate / 2})
+    [halved] = published.compare([slower])
+    assert compared.error is not None
+    assert halved.error == pytest.approx(2 * (1 + compared.error) - 1)
 
 
 def test_small_classes_say_that_they_are_and_signs_what_they_mean() -> None:
