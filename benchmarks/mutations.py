@@ -246,6 +246,17 @@ def chosen(kinds: dict[str, list[Mutant]], number: int, seed: int) -> list[Mutan
     return [mutant for turn in zip_longest(*shuffled) for mutant in turn if mutant][:number]
 
 
+def copied(folder: Path) -> Path:
+    """Return the folder, with a copy of every file of the checkout that Git knows."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes((REPOSITORY / name).read_bytes())
+    return folder
+
+
 def in_child(folder: Path, task: Callable[[], object]) -> bool:
     """Return whether a task fails in a copy of this process that imports from `folder`."""
     child = os.fork()
@@ -360,14 +371,7 @@ def main() -> None:
     for name in COMMON:
         importlib.import_module(name)
     with tempfile.TemporaryDirectory() as scratch:
-        copy = Path(scratch) / "copy"
-        listed = subprocess.run(
-            ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True, check=True
-        )
-        for name in filter(None, listed.stdout.split("\0")):
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            (copy / name).write_bytes((REPOSITORY / name).read_bytes())
-        unnoticed = list(survivors(mutants, copy, asked.quick))
+        unnoticed = list(survivors(mutants, copied(Path(scratch) / "copy"), asked.quick))
     print(f"{len(unnoticed)} of {len(mutants)} faults are noticed by nothing")
     for mutant in unnoticed:
         print(f"  {mutant}")

@@ -1,4 +1,4 @@
-"""What devices share out adds up to the whole, and a limit lies where it is said to lie."""
+"""Tests that what devices share out adds up to the whole, and that limits lie where they should."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_slices_beyond_the_heads_of_keys_hold_their_matrices_again(key: str, sli
 
 
 def sizes(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
-    """How many collectives of each part are added from now on, and the bytes of each."""
+    """Return what is noted from now on: collectives of each part, their number and their bytes."""
     found: dict[str, tuple[float, float]] = {}
     add = Account.add_messages
 

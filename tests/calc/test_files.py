@@ -61,10 +61,15 @@ def test_no_file_that_is_read_is_written_over(
     assert own.read_bytes() == before
 
 
-def test_two_outputs_are_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["plan.csv", "other/../plan.csv", "link/plan.csv"])
+def test_two_outputs_are_two_files(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "plan.csv"
-    command = f"plan llama-3-8b h100 --prompt 1 --generated 1 --csv {file} --write-config {file}"
-    assert main(command.split()) == 1
+    (tmp_path / "other").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
+    outputs = f"--csv {tmp_path / name} --write-config {file}"
+    assert main(f"plan llama-3-8b h100 --prompt 1 --generated 1 {outputs}".split()) == 1
     assert "--csv would overwrite" in capsys.readouterr().err
     assert not file.exists()
 

@@ -5,6 +5,7 @@ stays behind, and what is printed is what Quarto would print. Faults of one line
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
 import re
@@ -697,6 +698,52 @@ def test_a_chapter_leaves_no_child(write_book: Write, marked: dict[str, str]) ->
         output, errors = process.communicate(timeout=300)
     assert output.startswith("Rendered"), errors
     wait_for(lambda: not processes(marked["TMPDIR"]))
+
+
+CHANGING = """
+import json, os, sys
+from press.__main__ import main
+
+book, changed = sys.argv[1] + "/_book", []
+
+def note(event, given):
+    if event == "open" and not (isinstance(given[2], int) and given[2] & ~os.O_CLOEXEC):
+        return
+    reading = event in ("os.listdir", "os.scandir", "os.walk")
+    if event.startswith(("os.", "open", "shutil.")) and not reading:
+        paths = [os.fsdecode(path) for path in given if isinstance(path, str | bytes | os.PathLike)]
+        if any(path == book or path.startswith(book + "/") for path in paths):
+            changed.append([event, *(os.path.basename(path) for path in paths)])
+
+sys.addaudithook(note)
+code = main(["render", sys.argv[1]])
+json.dump(changed, sys.stdout)
+sys.stdout.flush()
+os._exit(code)
+"""
+
+
+def test_a_book_is_replaced_by_two_renames(write_book: Write) -> None:
+    """Nothing else changes what is in it, as Python calls that, so a kill can tear no more."""
+    root = write_book("# A\n")
+    render(root)
+    write_book("# B\n")
+    command = [sys.executable, "-c", CHANGING, str(root)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [
+        ["os.rename", "_book", "._book.old"],
+        ["os.rename", "._book.new", "_book"],
+    ]
+
+
+def test_a_book_that_a_kill_left_between_them_is_put_back(write_book: Write) -> None:
+    root = write_book("# A\n")
+    render(root)
+    book = contents(root / "_book")
+    (root / "_book").rename(root / "._book.old")
+    write_book("# B\n\n```{python}\n1 / 0\n```\n")
+    refusals(root)
+    assert contents(root / "_book") == book
 
 
 @pytest.mark.slow
