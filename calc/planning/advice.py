@@ -1,4 +1,4 @@
-"""What would make a plan another one: a sentence each, planned as the plan itself was."""
+"""Sentences on what would make a plan another one, each planned as the plan itself was."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def changes(plan: Estimate) -> Iterator[str]:
 
 
 def ways_to_fit(setup: Setup) -> Iterator[str]:
-    """Of a point that does not fit: devices, batch, weights."""
+    """Yield what would make a point fit: devices, batch, weights."""
     yield _enough_devices(setup)
     if fewer := most_sequences(setup).magnitude:
         yield f"Batch {fewer:.0f} fits."
@@ -146,7 +146,7 @@ def checked_to_fit(plan: E) -> E:
 
 
 def _where_another_roof_binds(plan: Estimate) -> str:
-    """From which batch on, or up to which, another roof sets the time of a token."""
+    """Return from which batch on, or up to which, another roof sets the time of a token."""
 
     def bound(batch: int) -> str:
         return str(passes.decode(with_batch(plan, batch)).bound)
@@ -173,7 +173,7 @@ def _binds(roof: str) -> str:
 
 
 def _times(other: Estimate, plan: Estimate, name: str) -> str:
-    """How many times a quantity is that of a plan, by bounds; in brackets as expected of both."""
+    """Return how many times a plan's quantity another's is by bounds, in brackets as expected."""
     bound, expected = (
         _ratio(*(value_of(each, name, basis) for each in (other, plan)))
         for basis in (UPPER, EXPECTED)

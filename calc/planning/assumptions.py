@@ -1,4 +1,4 @@
-"""What a plan stands on, and what may make it another: sentences."""
+"""Sentences on what a plan stands on, and on what may make it another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calc.steps import held_memory
 
 
 def _place(plan: Estimate) -> str:
-    """On what the devices add up their results."""
+    """Return on what the devices add up their results."""
     if plan.link is not None:
         return f"in rings of {plan.link} each way"
     machine, most = plan.machine.hosted, largest(plan.one_copy.devices)
@@ -41,7 +41,7 @@ def not_to_be_had(device: Accelerator) -> Iterator[str]:
 
 
 def caveats(plan: Estimate) -> Iterator[str]:
-    """What may make it another answer for this model on these devices."""
+    """Yield what may make it another answer for this model on these devices."""
     model, device = plan.model, plan.device
     yield from not_to_be_had(device)
     yield from filter(None, (memory.doubt for memory in plan.capacity.memories))
@@ -75,7 +75,7 @@ def caveats(plan: Estimate) -> Iterator[str]:
 
 
 def assumptions(plan: Estimate) -> Iterator[str]:
-    """What the numbers stand on, a sentence each."""
+    """Yield what the numbers stand on, a sentence each."""
     model, device = plan.model, plan.device
     rates = (device.memory_bandwidth, device.peak(plan.dtype))
     origins = [rate.provenance for rate in rates if rate.provenance is not None]
@@ -156,7 +156,7 @@ def assumptions(plan: Estimate) -> Iterator[str]:
 
 
 def drawn(plan: Estimate) -> str:
-    """What its devices themselves draw while they write tokens, as measured, or as others do."""
+    """Return what its devices themselves draw while they write tokens, measured or as others."""
     measured = watts(plan.machine)
     loads = [draw.power for draw in measured.measured if draw.of == "devices"]
     if not loads:
@@ -169,7 +169,7 @@ def drawn(plan: Estimate) -> str:
 
 
 def _not_full(model: Transformer) -> Iterator[str]:
-    """What layers do that do not attend to the whole context, or that attend to latents."""
+    """Yield what layers do that do not attend to the whole context, or attend to latents."""
     layers = f"of its {model.layers} layers"
     if model.kv_latent is not None:
         yield (

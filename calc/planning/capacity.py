@@ -1,4 +1,4 @@
-"""What fits: the sequences that devices hold, and the devices that a batch needs."""
+"""The author of what fits: sequences that devices hold, and devices that a batch needs."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _at(places: Places, context: Number, found: Sequence[Number]) -> Number:
 
 
 def linked_counts(setup: Setup) -> tuple[int, ...]:
-    """Those of them that the devices' links allow: all, or parts of a domain and whole ones."""
+    """Return the slices that the devices' links allow: all, or parts of a domain and whole ones."""
     if setup.link is not None:
         return Layout.slices_of(setup.model)
     setup.machine.check_joins(setup.stages)

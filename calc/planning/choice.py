@@ -1,4 +1,4 @@
-"""Which devices share a model, how, and for how many sequences: the author of what is not stated.
+"""The author of what is not stated: which devices share a model, how, for how many sequences.
 
 Candidates are the groups of devices that a model and a machine's links allow, and copies of them.
 One rule says which is taken: the fewest devices that hold a batch, or the best by cost, energy,

@@ -96,7 +96,7 @@ def bars(
 
 
 def front(curves: Sequence[Curve], best: Sequence[Point], paid: str) -> Figure:
-    """What is paid against the time per token, curves over batches, and their front as a band."""
+    """Draw what is paid against the time per token over batches, and the front as a band."""
     with _figure(7, 4) as figure:
         axes = figure.subplots()
         if best:
@@ -197,7 +197,7 @@ def _figure(width: float, height: float) -> Iterator[Figure]:
 
 
 def _seen(name: str, parts: Sequence[Mapping[str, float]]) -> bool:
-    """Whether a part is wide enough to be seen in some bar."""
+    """Return whether a part is wide enough to be seen in some bar."""
     return any(step.get(name, 0.0) > sum(step.values()) / 200 for step in parts)
 
 

@@ -1,4 +1,4 @@
-"""What serving takes at published rates, with perfect overlap and with none, and as expected."""
+"""The answers of a plan: what serving takes at published rates, and as expected."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Estimate(Setup, Results[Bounds]):
 
     @cached_property
     def fits(self) -> Any:  # a truth, or an array of them
-        """Whether the devices hold the weights and the caches of the batch at full length.
+        """Return whether the devices hold weights and the caches of the batch at full length.
 
         Of users some wait where memory has no room for all: it fits where it has for one.
         """
@@ -109,23 +109,23 @@ class Estimate(Setup, Results[Bounds]):
 
     @property
     def expected(self) -> Expectation | None:
-        """What measured rates say of what fits; None where one was not measured."""
+        """Return what measured rates say of what fits; None where one was not measured."""
         expectation = self._expectation
         return expectation if isinstance(expectation, Expectation) else None
 
     @property
     def not_expected(self) -> str:
-        """Why nothing is expected: which rate was not measured, or that nothing fits."""
+        """Return why nothing is expected: a rate was not measured, or nothing fits."""
         return self._expectation.reason if isinstance(self._expectation, Missing) else ""
 
     @property
     def basis(self) -> str:
-        """What the answer stands on: measured rates, rates of kin, published peaks alone."""
+        """Return what it stands on: measured rates, rates of kin, published peaks alone."""
         return intervals.PEAKS if self.expected is None else self.expected.main.basis
 
     @property
     def binds(self) -> Any:  # a word, or an array of them
-        """What limits writing each point: memory bandwidth, compute, links, memory capacity."""
+        """Return what limits writing each point: memory bandwidth, compute, links, capacity."""
         words = (*self.writing.parts, TOO_SMALL)
         return choose(words, where(self.fits, self.writing.longest, len(words) - 1))
 
@@ -157,7 +157,7 @@ class Estimate(Setup, Results[Bounds]):
         }
 
     def _at(self, value: Any, index: tuple[int, ...]) -> Any:
-        """What an array, or each array of a record, holds of one point."""
+        """Return what an array, or each array of a record, holds of one point."""
         if isinstance(value, tuple):
             ends = (self._at(end, index) for end in value)
             return Bounds(*ends) if isinstance(value, Bounds) else tuple(ends)
@@ -172,7 +172,7 @@ class Estimate(Setup, Results[Bounds]):
         return numpy.broadcast_to(value, self.fits.shape)[index].item()
 
     def likely(self, name: str) -> Quantity | None:
-        """What is expected of a quantity by its name; None where nothing is."""
+        """Return what is expected of a quantity by its name; None where nothing is."""
         return None if self.expected is None else self.expected.results.get(name)
 
     def around(self, name: str) -> Around | None:
@@ -188,7 +188,6 @@ class Estimate(Setup, Results[Bounds]):
         return None if alike is None else alike.around(value, bound, rate)
 
     def interval(self, name: str) -> tuple[Quantity, Quantity] | None:
-        """Both ends of the range around it."""
         found = self.around(name)
         return None if found is None else found.ends
 
@@ -203,7 +202,7 @@ class Estimate(Setup, Results[Bounds]):
 
     @cached_property
     def _bounds(self) -> dict[str, Bounds | None]:
-        """All that lies between bounds, NaN where it does not fit: a rate falls as times grow."""
+        """Return all that lies between bounds, NaN where it does not fit."""
         one = self.writing if self.users is None else passes.decode(passes.alone(self))
         first, token = self.reading.lower, one.lower
         answer = serving.answer_time(first, self.generated, token)

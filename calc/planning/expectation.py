@@ -1,4 +1,4 @@
-"""What a setup is expected to take: its kernels at measured rates, and its messages as measured.
+"""The expectation of a setup: its kernels at measured rates, its messages as measured.
 
 Where a rate was not measured there is no expectation, and the sentence that says which rate is
 missing stands in its place.
@@ -60,7 +60,7 @@ class Expectation(Results[Quantity]):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """All of it by names that stay; None of what stands on what was not measured."""
+        """Return all of it by names that stay; None of what was not measured."""
         results = {name: self.results.get(name) for name in RANGES}
         parts = {name: self.parts.get(name) for name in ("reading", "writing")}
         return {**results, **self.percentiles, **parts}
@@ -88,7 +88,7 @@ class Expectation(Results[Quantity]):
 
 
 def of(setup: Setup, fits: Any) -> Expectation | Missing:
-    """What is expected where it fits, or the sentence that says which measured rate is missing."""
+    """Return what is expected where it fits, or the sentence on the rate that is missing."""
     if not largest(fits):
         return UNFIT
     if setup.link is not None and largest(setup.devices) > 1:
@@ -101,7 +101,7 @@ def of(setup: Setup, fits: Any) -> Expectation | Missing:
 
 
 def _of_batch(setup: Setup) -> Expectation | Missing:
-    """What is expected of batches of one length on so many devices, all of which fit."""
+    """Return what is expected of batches of one length on so many devices, all of which fit."""
     asked = {"reading": passes.expected_prefill, "writing": passes.expected_decode}
     made = {name: if_measured(partial(expect, setup)) for name, expect in asked.items()}
     missing = [parts for parts in made.values() if isinstance(parts, Missing)]
@@ -120,7 +120,7 @@ def _of_batch(setup: Setup) -> Expectation | Missing:
 
 
 def _of_batches(setup: Setup, fits: Any) -> Expectation | Missing:
-    """The same of arrays: batches of the same lengths on the same devices are one calculation."""
+    """Return that of arrays: batches of the same lengths on the same devices are asked once."""
     made: Expectation | Missing = UNFIT
     spread: dict[str, dict[str, Any]] = {}
     for here, alike in _alike(setup, fits):
@@ -181,7 +181,7 @@ def _of_users(setup: Setup, fits: Any) -> Expectation | Missing:
 
 
 def _masked(fits: Any, found: Mapping[str, Quantity | None]) -> dict[str, Any]:
-    """What was found, NaN where it does not fit."""
+    """Return what was found, NaN where it does not fit."""
     return {
         name: None if value is None else where_it_fits(fits, value) for name, value in found.items()
     }

@@ -38,7 +38,7 @@ def option_names(called: Callable[..., object]) -> tuple[str, ...]:
 
 
 def read_options(path: Path | str, called: Callable[..., object]) -> dict[str, Any]:
-    """What a file asks of `plan`, `plan_training` or another, as arguments of it.
+    """Return what a file asks of `plan`, `plan_training` or another, as its arguments.
 
     >>> from tempfile import TemporaryDirectory
     >>> from calc import plan
@@ -124,7 +124,7 @@ def _plain(value: Any) -> Any:
 
 
 def _of_the_data(value: Transformer | Machine) -> bool:
-    """Whether its key alone makes it again, but for the context that a caller may have changed."""
+    """Return whether its key makes it again, but for a context that a caller has changed."""
     try:
         known = models.get(value.key) if isinstance(value, Transformer) else machines.get(value.key)
     except InputError:

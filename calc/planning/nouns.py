@@ -1,4 +1,4 @@
-"""What planners are asked in: frozen records of what belongs together, each field with its meaning.
+"""Frozen records that planners are asked in, each field with its meaning.
 
 In a shell and in a file each field is an option by itself (`calc.core.nouns`); whoever plans reads
 and checks them.
@@ -161,7 +161,7 @@ class Training(Noun):
 
 @dataclass(frozen=True)
 class Search(Noun):
-    """Which layouts of a training run are looked at.
+    """Layouts of a training run that are looked at.
 
     - `layout`: degrees that are fixed, "TP=8,PP=1" or in Python {"TP": 8}, of DP, TP, PP, CP, EP,
       VP and ZeRO; or "published", which leaves out what no published row has done

@@ -1,4 +1,4 @@
-"""How long the passes of a setup take: of a batch that is read at once, and of users.
+"""The passes of a setup, and how long they take: of a batch read at once, and of users.
 
 Users ask again as soon as an answer is whole: the closed loop that published servers are held to.
 No program beats a prompt that is read alone, a token of a sequence alone, nor for a whole request

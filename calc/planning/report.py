@@ -48,14 +48,14 @@ def _users(plan: Estimate) -> str:
 
 
 def _load(plan: Estimate) -> str:
-    """Who asks how: users one by one, or a batch that is read at once."""
+    """Return who asks how: users one by one, or a batch that is read at once."""
     if plan.users is not None:
         return _users(plan)
     return "one sequence" if plan.batch == 1 else f"a batch of {plan.batch} read at once"
 
 
 def answer(plan: Estimate) -> str:
-    """Whether one point fits, and what is expected of it, or at least of it, in a line."""
+    """Return whether one point fits, and what is expected of it, or at least, in a line."""
     what, asked = title(plan)
     if not plan.fits:
         lacking = memory_text(plan.memory - plan.room, plan.device.memory_capacity)
@@ -72,7 +72,7 @@ def answer(plan: Estimate) -> str:
 
 
 def cell(point: Mapping[str, Any], name: str, around: bool = True, unit: str = "") -> str:
-    """What is expected of a point with its interval, or else the bound as one: "≥ 21.2"."""
+    """Return what is expected of a point with its interval, or else the bound: "≥ 21.2"."""
     unit, bounds = unit or RANGES[name][1], point[name]
     if bounds is None or not point["fits"]:
         return "–"
@@ -86,7 +86,7 @@ def cell(point: Mapping[str, Any], name: str, around: bool = True, unit: str = "
 
 
 def _rows(plan: Estimate) -> str:
-    """Whose rates it stands on, and how far off rows like it were; or that it is a bound.
+    """Return whose rates it stands on, and how far off rows like it were; or that it is a bound.
 
     Rows of first tokens stand apart, where others are like them.
     """
@@ -108,7 +108,7 @@ def _cuts(plans: Sequence[Estimate]) -> str:
 
 
 def bases(plans: Sequence[tuple[str, Estimate]]) -> tuple[str, list[str]]:
-    """What several stand on, in a line, and a sentence for each that is not of the first kind."""
+    """Return what several stand on in a line, and a sentence for each that is not measured."""
     several = [plan for _, plan in plans]
     told = dict.fromkeys(map(_rows, several))
     if len(told) == 1:
@@ -126,7 +126,7 @@ def bases(plans: Sequence[tuple[str, Estimate]]) -> tuple[str, list[str]]:
 
 
 def counted(plans: Sequence[Any]) -> str:
-    """How many plans stand on what, the nearest first."""
+    """Return how many plans stand on what, the nearest first."""
     stand = [plan.basis for plan in plans]
     return ", ".join(f"{stand.count(word)} on {word}" for word in intervals.BASES if word in stand)
 
@@ -139,7 +139,7 @@ def indistinct(around: Sequence[tuple[Quantity, Quantity] | None]) -> Iterator[s
 
 
 def chosen(plan: Estimate, alone: bool = True) -> Iterator[str]:
-    """What was chosen for who asked: what was left out, and formats."""
+    """Yield what was chosen for who asked: what was left out, and formats."""
     if plan.chosen_by:
         best = f"best by {RULES[plan.chosen_by]}"
         yield f"{devices_text(plan.devices)} as {layout_text(plan.layout)}, {best}"
@@ -167,7 +167,7 @@ def chosen_formats(setup: Setup) -> Iterator[str]:
 
 
 def parts_table(plan: Estimate) -> list[Table]:
-    """What one point takes: its bound, what is expected, and between what rows like it would lie.
+    """Return the tables of one point: its bound, what is expected, the range of rows like it.
 
     Beside it, for who asks, what no overlap makes of the bounds.
     """

@@ -1,4 +1,4 @@
-"""What serving takes, by one name each: the bounds of a plan, and what is expected of it."""
+"""The results of serving by a name each: the bounds of a plan, and what is expected of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 class Bounds(NamedTuple):
-    """What a quantity is at least and at most, while each part runs at its full rate."""
+    """A quantity at least and at most, while each part runs at its full rate."""
 
     lower: Quantity
     """At least; converted as any quantity, `plan.throughput.lower.m_as("token/s")`."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Told(Answer):
-    """What is said of a plan, or of plans of one model on several kinds of device."""
+    """The words on a plan, or on plans of one model on several kinds of device."""
 
     _SENTENCES = (
         ("assumptions", "Assumed"),
@@ -51,7 +51,7 @@ class Told(Answer):
 
     @property
     def of_one_point(self) -> bool:
-        """Whether this is one plan of one point."""
+        """Return whether this is one plan of one point."""
         several = len(self._plans) + len(self.refused) > 1
         return not several and not is_array(self._plans[0].fits)
 
@@ -75,29 +75,25 @@ class Told(Answer):
 
     @property
     def drawn(self) -> list[str]:
-        """What such devices themselves were measured to draw, beside the box's power."""
+        """Return what such devices were measured to draw themselves, beside the box's power."""
         return [assumptions.drawn(plan) for plan in self._plans]
 
     @property
     def answer(self) -> str:
-        """What one point takes, or what is the same for all."""
         if self.of_one_point:
             return report.answer(self._plans[0])
         return report.points_answer(self._plans)
 
     @property
     def stands_on(self) -> str:
-        """Whose rates it stands on, and how far off rows like it were."""
         return report.bases(self._named)[0]
 
     @property
     def chosen(self) -> list[str]:
-        """What was left out and chosen, and the formats, of all or of some."""
         return self._common(lambda plan: report.chosen(plan, self.of_one_point))
 
     @property
     def caveats(self) -> list[str]:
-        """What may make it another answer, what is a bound, and devices without a plan."""
         return [
             *report.bases(self._named)[1],
             *self._common(assumptions.caveats),
@@ -113,7 +109,6 @@ class Told(Answer):
 
     @cached_property
     def tables(self) -> Sequence[Table]:
-        """What one point takes, with its parts where they are asked for, or a line for each."""
         if not self.of_one_point:
             return report.points_tables(self._plans)
         return [*report.parts_table(self._plans[0]), *self._passes]
@@ -132,7 +127,6 @@ class Told(Answer):
 
     @cached_property
     def facts(self) -> Mapping[str, object]:
-        """The points, and what is said of them, by names that stay."""
         model = self._plans[0].model.key
         points = [point for plan in self._plans for point in plan.points]
         unfit = [{"model": model, "fits": False, "device": key} for key in self.refused]
@@ -155,7 +149,7 @@ class Told(Answer):
 
 
 class Plan(Estimate, Told):
-    """What serving takes: memory, times, rates and costs, each a quantity or an array of them.
+    """A plan of serving: memory, times, rates and costs, each a quantity or an array of them.
 
     `time_to_first_token`, `time_per_token`, `answer_time`, `throughput`, `cost_per_token` and
     `energy_per_token` are `Bounds`, with `.lower` and `.upper`, at published rates: in those of a
@@ -263,7 +257,7 @@ def plan(
     pue: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     grid: QuantityLike | None = None,
 ) -> Plan:
-    """Whether a model fits, on how many devices, how fast it answers, and at what cost.
+    """Return whether a model fits, on how many devices, how fast it answers, and at what cost.
 
     Devices cut every matrix into slices. They are those of a machine of `calc.machines`, or of the
     machine in which a device of `calc.hardware` usually stands; a file that `calc.hardware.load`

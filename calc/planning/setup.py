@@ -1,4 +1,4 @@
-"""What a plan is asked for, read and checked once: model, device, counts, formats and prices."""
+"""The question to a plan, read and checked once: model, device, counts, formats and prices."""
 
 from __future__ import annotations
 
@@ -136,12 +136,11 @@ class Setup:
 
     @property
     def device(self) -> Accelerator:
-        """The device of which the machine has several."""
         return self.machine.device
 
     @property
     def other_dtype(self) -> str:
-        """What the device computes in that the weights are given in, where dtype was left out.
+        """Return the format of weights that the device computes in, where dtype was left out.
 
         "" where products are in that, or the weights are as released.
         """
@@ -181,7 +180,7 @@ class Setup:
 
     @property
     def in_machine(self) -> bool:
-        """Whether the machine's links are used, and the power of the whole of it is published."""
+        """Return whether the machine's links are used, and the whole of its power is known."""
         return self.link is None and self.machine.publishes("power")
 
     @property
@@ -191,7 +190,7 @@ class Setup:
 
     @property
     def weights_told(self) -> str:
-        """What the weights are kept in, as a sentence says it."""
+        """Return what the weights are kept in, as a sentence says it."""
         return f"weights {'as released, ' if self.kept.as_released else ''}in {self.kept}"
 
     @property
@@ -203,7 +202,6 @@ class Setup:
 
     @property
     def model_memory(self) -> Quantity:
-        """The weights, once."""
         return self.kept.memory
 
 
@@ -280,7 +278,7 @@ def _link(machine: Machine, bandwidth: QuantityLike | None) -> Quantity | None:
 
 
 def price_of_device(given: QuantityLike | Mapping[str, QuantityLike]) -> Quantity:
-    """What one device costs for a time; more than anyone pays is refused."""
+    """Return what one device costs for a time; more than anyone pays is refused."""
     if isinstance(given, Mapping):
         raise InputError(f'price is one here, "3 USD/hour"; got {abbreviated(given)}')
     price = amount("USD/s", "price", given, "3 USD/hour")
@@ -330,7 +328,7 @@ def layout_text(cut: Layout) -> str:
 
 
 def devices_text(count: Quantity | float) -> str:
-    """How many devices there are, in words."""
+    """Return how many devices there are, in words."""
     return "1 device" if count == 1 else f"{count:.0f} devices"
 
 

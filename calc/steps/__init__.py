@@ -1,1 +1,1 @@
-"""How long a step takes: its kernels and its messages, by laws and by measured rates."""
+"""The time of a step: its kernels and its messages, by laws and by measured rates."""

@@ -116,7 +116,7 @@ def _stretches(
 
 
 def _copies_fit(job: Job, batch: Any, context: float, end: float) -> Any:
-    """Whether devices have room for copies of caches so long, which they else share out."""
+    """Return whether devices have room for copies of caches so long, or share them out."""
     if job.copies_of_caches == 1:
         return True
     fit = holds_copies(job.with_context(end), batch, context)
@@ -133,7 +133,7 @@ def _last_that_fits(job: Job, batch: float, low: float, high: float) -> float:
 
 
 def _with_one(made: Parts, place: int, alone: Parts, shape: tuple[int, ...]) -> Parts:
-    """What is expected of several batches, with that of one in its place."""
+    """Return what is expected of several batches, with that of one in its place."""
     times = {}
     for name in dict.fromkeys((*made, *alone)):
         seconds = numpy.array(numpy.broadcast_to(made.get(name, NO_TIME).m_as("s"), shape))

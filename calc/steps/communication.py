@@ -75,12 +75,11 @@ class CollectiveTime(Answer):
 
     @property
     def interval(self) -> tuple[Quantity, Quantity] | None:
-        """Both ends of what is around it."""
         return None if self.around is None else self.around.ends
 
     @property
     def needed(self) -> Quantity:
-        """What is expected, for what cannot go on without; the missing curve is an error."""
+        """Return what is expected, for what cannot go on without, or raise what is missing."""
         if self.expected is None:
             raise NotMeasured(self.missing)
         return self.expected
@@ -125,7 +124,7 @@ class CollectiveTime(Answer):
 
     @property
     def basis(self) -> str:
-        """What it stands on: measured rates, rates of kin, published peaks alone."""
+        """Return what it stands on: measured rates, rates of kin, published peaks alone."""
         if self.expected is None:
             return intervals.PEAKS
         own = self.measured or self.devices == 1
@@ -133,14 +132,12 @@ class CollectiveTime(Answer):
 
     @property
     def answer(self) -> str:
-        """The collective, and what it takes, or takes at least."""
         time = f"at least {self.lower}" if self.expected is None else str(self.expected)
         what = self.operation.replace("_", "-")
         return f"{what} of {self.size} over {self.devices} devices of {self.machine.name}: {time}"
 
     @property
     def stands_on(self) -> str:
-        """Return whose curves it stands on, and how far off such curves were that were left out."""
         if self.expected is None:
             return f"BOUND ONLY, {intervals.PEAKS}: {self.missing.partition(': ')[0]}"
         software = " and ".join(dict.fromkeys(curve.software for curve in self.measured))
@@ -156,7 +153,6 @@ class CollectiveTime(Answer):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The algorithm of the bound."""
         return (f"the bound is that of {self.algorithm}",)
 
     @property
@@ -177,7 +173,6 @@ class CollectiveTime(Answer):
 
     @cached_property
     def tables(self) -> list[Table]:
-        """Its bound, what is expected and between what that lies, and the bus bandwidth."""
         rows = [("", "time", "80% of curves", "bus bandwidth")]
         for title, time in (("at least", self.lower), ("expected", self.expected)):
             if time is not None:
@@ -210,7 +205,6 @@ class CollectiveTime(Answer):
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """The answer, by names that stay."""
         return {
             **self.headline,
             **values(self, "operation size devices lower expected interval upper algorithm"),
@@ -386,7 +380,7 @@ def copies_of_a_token(machine: Machine, chosen: int, devices: Number, slices: Nu
 
 
 def crossings(chosen: Number, devices: int, domains: int, each: bool, most: int = 0) -> Number:
-    """How often a token's vector crosses the slowest fabric, links or else ports, on average.
+    """Return how often a token's vector crosses the slowest fabric, links or ports, on average.
 
     It goes to so many chosen experts at random: `each` copy by itself, or once to a device, or to a
     domain where there are several. Routing may be limited to experts of so many domains at `most`.

@@ -87,7 +87,7 @@ class Curve:
 
     @property
     def domains(self) -> int:
-        """How many domains of its machine the devices fill."""
+        """Return how many domains of its machine the devices fill."""
         return domains_of(self.devices, self.place)
 
     @property
@@ -101,7 +101,7 @@ class Curve:
         return min(first, max(0.0, first - low * (second - first) / (high - low)))
 
     def reaches(self, size: float) -> bool:
-        """Whether it was measured down to that size, or to a short one from which it is flat."""
+        """Return whether it was measured down to that size, or is flat from a short one on."""
         flat = len(self.sizes) >= SIZES and self.times[1] <= FLAT * self.times[0]
         return size >= self.sizes[0] or (flat and self.sizes[0] < COMPARED_FROM)
 
@@ -129,7 +129,7 @@ Predicted = tuple[float, tuple[Curve, ...]]
 
 
 def traffic(operation: str, devices: int) -> float:
-    """What each device sends of an array, over its size: bus bandwidth over algorithm bandwidth.
+    """Return what each device sends of an array over its size: bus over algorithm bandwidth.
 
     >>> traffic("all_reduce", 8), traffic("all_to_all", 8)
     (1.75, 0.875)
@@ -258,7 +258,7 @@ def times(
 def predicted(
     operation: str, size: float, devices: int, machine: Machine, without: str = ""
 ) -> list[Predicted]:
-    """What `times` says, each time with the curves that it was made of.
+    """Return what `times` says, each time with the curves that it was made of.
 
     >>> from calc import machines
     >>> [(_, [curve])] = predicted("all_reduce", 2**30, 64, machines.get("dgx-h200"))
@@ -410,7 +410,7 @@ def domains_of(devices: int, machine: Machine) -> int:
 
 
 def _summed_in_switch(curve: Curve) -> bool:
-    """Whether a switch made the sums of a curve, which tells nothing of what moves without them."""
+    """Return whether a switch made a curve's sums, which tells nothing of moves without."""
     return curve.operation == "all_reduce" and curve.place.sums_in_switch
 
 
@@ -546,7 +546,7 @@ def _kind(operation: str) -> str:
 
 
 def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> tuple[float, ...]:
-    """How far a curve is from what is asked for: an earlier difference counts before all later.
+    """Return how far a curve is from what is asked for: an earlier difference counts first.
 
     All-to-alls are like each other alone. A machine's own sum consists of two gathers, but gathers
     tell nothing of a sum whose array is short: their latency grows with the length of a ring. Last,

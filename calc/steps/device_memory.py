@@ -1,4 +1,4 @@
-"""What a device's memory holds of a job that serves, and what would make it fit: `fit`.
+"""The memory of a device that serves: what a job takes of it, and what would make it fit.
 
 `engine_start` has what each part takes, and `held_memory` the record that is made of them. Of what
 does not fit, changes are tried, the cheapest first.
@@ -266,7 +266,7 @@ def _shorter(memory: Memory, sequences: int) -> dict[str, Any]:
 
 
 def _joined(job: Job, count: int) -> bool:
-    """Whether so many of the machine's devices are joined, and the model can be cut for them."""
+    """Return whether so many of the machine's devices are joined, and can share the model."""
     return isinstance(job.machine, Machine) and count in Layout.slices_of(job.model, job.machine)
 
 

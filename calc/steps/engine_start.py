@@ -1,4 +1,4 @@
-"""How an engine is started with a model, and what that takes of each device's memory, by its rules.
+"""The start of an engine with a model, and what it takes of each device's memory, by its rules.
 
 An engine takes a share of what it finds, loads its weights, runs a step of its largest size, and
 gives to keys and values what is left, in blocks. What that step takes at its peak follows from the
@@ -120,12 +120,10 @@ class Start:
 
     @property
     def model(self) -> Transformer:
-        """The model that is served."""
         return self.job.model
 
     @property
     def layout(self) -> Layout:
-        """Return how it is cut."""
         return self.job.layout
 
     @property
@@ -137,12 +135,11 @@ class Start:
 
     @property
     def weights(self) -> Weights:
-        """The formats of the weights."""
         return self.job.weights
 
     @property
     def bare(self) -> bool:
-        """Whether bytes alone are counted, since no software is meant."""
+        """Return whether bytes alone are counted, since no software is meant."""
         return not self.job.software.key
 
     @property
@@ -153,7 +150,7 @@ class Start:
 
     @cached_property
     def visible(self) -> Quantity:
-        """What programs find of the device's memory."""
+        """Return what programs find of the device's memory."""
         if self.memory is not None:
             found = self.memory
         elif self.rules is not None:
@@ -198,7 +195,7 @@ class Start:
 
     @property
     def error(self) -> Quantity:
-        """What the memory left for caches is off by at most, in nine logs of ten.
+        """Return what the memory left for caches is off by at most, in nine logs of ten.
 
         Of a device whose logs were not read, what programs find of its memory may be off too, and
         of several without a switch what their links' buffers take; of models with states what
@@ -237,13 +234,13 @@ class Start:
 
     @property
     def links_unknown(self) -> bool:
-        """Whether several devices are joined otherwise than those whose buffers logs tell of."""
+        """Return whether several devices are joined unlike those whose buffers logs tell of."""
         several = bool(self.layout.tensor > 1) and "together" in self.engine
         return several and getattr(self.job.machine, "fabric", "") != "switch"
 
     @cached_property
     def divided(self) -> bool:
-        """Whether it is known how its caches are divided into blocks, among layers of all kinds."""
+        """Return whether it is known how all kinds of layers divide caches into blocks."""
         if self.rules is None:
             return False
         return self.engine.rule == "profiled" or not self.model.layers_with("window", *RECURRENT)
@@ -271,7 +268,7 @@ class Start:
 
     @property
     def prints_groups(self) -> bool:
-        """Whether the engine's log divides its tokens by groups, in place of what they hold."""
+        """Return whether the engine's log divides its tokens by groups, not by what they hold."""
         if self.rules is None or "groups_printed" not in self.rules or not self.divided:
             return False
         return bool(self.rules["groups_printed"].magnitude) and self.groups[1] > 1
@@ -315,7 +312,7 @@ class Start:
 
     @cached_property
     def pages(self) -> tuple[Pages, ...]:
-        """What each kind of layer keeps of a token, or of a sequence, on a device."""
+        """Return what each kind of layer keeps of a token, or of a sequence, on a device."""
         model, size = self.model, self.job.formats.kv
         tensor = int(self.layout.tensor)
         copies = int(self.job.copies_of_caches) if self.shared else 1
@@ -398,7 +395,7 @@ class Start:
         return memory + positions * float(rotary) * TWO_BYTES
 
     def _padded(self, group: str) -> bool:
-        """Whether matrices are as wide as kernels for four bits need them, not as in files."""
+        """Return whether matrices are as wide as kernels for four bits need, not as in files."""
         files = bool(self.job.software.mxfp4)
         return not files and group == "experts" and self._bits(group) < BYTE
 
@@ -476,7 +473,7 @@ class Start:
         return TWO_BYTES * chosen * (max(narrow, width) + max(between, width))
 
     def _outside(self) -> tuple[Quantity, str]:
-        """What lies outside of torch: the kernels' own memory and buffers of links."""
+        """Return what lies outside of torch: the kernels' own memory and buffers of links."""
         if self.layout.tensor == 1 == self.layout.pipeline:
             return self.engine["alone"].to("GiB"), _source(self.engine, "alone")
         if self.links_unknown or self.layout.tensor == 1:
@@ -495,7 +492,7 @@ def in_gib(amount: float) -> Quantity:
 
 
 def _padding(width: int) -> float:
-    """How much wider a matrix is made, so that its columns are a multiple."""
+    """Return how much wider a matrix is made, so that its columns are a multiple."""
     return math.ceil(width / PADDED_EXPERTS) * PADDED_EXPERTS / width
 
 

@@ -1,4 +1,4 @@
-"""What a pass or a step is expected to take on a machine, in parts whose times have sources.
+"""The expectation of a pass or a step on a machine, in parts whose times have sources.
 
 Kernels follow one another, each at the rate that was measured of its kind; messages take what was
 measured of them, less what the software hides; and the software adds its own time. A rate that was
@@ -50,7 +50,7 @@ STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights r
 
 @dataclass(frozen=True)
 class Origin:
-    """What a part's time is made of: a rate, or a time, and the sources that have it."""
+    """The origin of a part's time: a rate, or a time, and the sources that have it."""
 
     rate: str
     sources: tuple[str, ...]
@@ -73,7 +73,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Made:
-    """What the times of a pass are made of."""
+    """The rates and messages that the times of a pass are made of."""
 
     machine: Machine
     program: Software
@@ -126,7 +126,7 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
 
     @property
     def origins(self) -> dict[str, tuple[Origin, ...]]:
-        """What the time of each part is made of, as far as it is measured."""
+        """Return what the time of each part is made of, as far as it is measured."""
         return {
             kind: tuple(map(_rate, rates)) for kind, rates in self._rates.items()
         } | self.made.told
@@ -147,14 +147,14 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
 
     @property
     def kin(self) -> str:
-        """Of what other devices some rates are, as a clause; "" where all are its own."""
+        """Return what other devices some rates are of, as a clause; "" where all are its own."""
         return ", ".join(
             [*self.borrowed, *(f"messages as on {name}" for name in self.made.elsewhere)]
         )
 
     @property
     def basis(self) -> str:
-        """What the rates are: measured on this device, or of its kin."""
+        """Return what the rates are: measured on this device, or of its kin."""
         return intervals.KIN if self.kin else intervals.MEASURED
 
     @property
@@ -172,14 +172,14 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
 
     @property
     def filled(self) -> tuple[str, ...]:
-        """What was taken where rates were not measured, in a clause each."""
+        """Return what was taken where rates were not measured, in a clause each."""
         program = self.made.program
         others = f"{program.name} keeps of its rates what others usually do"
         return (*self.borrowed, *((others,) if program.fitted_on == OTHERS else ()))
 
     @cached_property
     def alike(self) -> Interval | None:
-        """How far published rows like it are off."""
+        """Return how far published rows like it are off."""
         if self.made.like is None:
             return None
         work, mixture = self.made.like
@@ -215,7 +215,6 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
 
     @cached_property
     def tables(self) -> list[Table]:
-        """The one table, without a title."""
         return [Table(self.rows(""))]
 
 
@@ -276,7 +275,7 @@ class Account:
         devices: Any,
         beyond: bool = False,
     ) -> None:
-        """So many collectives of so many bytes; one device alone sends nothing.
+        """Add so many collectives of so many bytes; one device alone sends nothing.
 
         An array of sizes makes an array of times, and the last of them is what is told. Of an array
         of devices each is told of when it is asked for, and what was not measured of some is NaN.
@@ -385,7 +384,7 @@ class Account:
     def add_rates_not_sustained(
         self, time: Quantity, model: Transformer, reads: Any = False
     ) -> None:
-        """What the program takes beyond this time of kernels and messages at their best."""
+        """Add what the program takes beyond this time of kernels and messages at best."""
         name = "sustained" if model.experts is None else "sustained_experts"
         if reads and "sustained_prompts" in self.made.program.records:
             name = "sustained_prompts"
@@ -413,7 +412,7 @@ def _sum(times: Mapping[str, Quantity]) -> Quantity:
 
 
 def _among(machine: Machine, message: Message) -> int:
-    """Its devices, or of those beyond what measurements reach as many full domains as these do."""
+    """Return its devices, or of those beyond measurements as many full domains as these reach."""
     devices, reach = message.devices, max(curves.farthest(message.operation), machine.domain)
     far = message.beyond and devices > reach
     return reach // machine.domain * machine.domain if far else devices
@@ -441,7 +440,7 @@ def _rate(rate: Quantity | Surface) -> Origin:
 
 @dataclass(frozen=True)
 class Missing:
-    """Why nothing is expected, in place of what is."""
+    """The reason why nothing is expected, in place of what is."""
 
     reason: str
 
@@ -482,7 +481,7 @@ class Step(StepTime):
 
     @property
     def expected(self) -> Quantity | None:
-        """What it is expected to take on its machine; None where a rate was not measured."""
+        """Return what it is expected to take on its machine; None without a measured rate."""
         return None if self.expected_parts is None else self.expected_parts.total
 
     @property
@@ -497,12 +496,11 @@ class Step(StepTime):
 
     @property
     def interval(self) -> tuple[Quantity, Quantity] | None:
-        """Between what 80 % of what is measured should lie; None where nothing is expected."""
         return None if self.around is None else self.around.ends
 
     @property
     def not_expected(self) -> str:
-        """Why nothing is expected."""
+        """Return why nothing is expected."""
         return self.expectation.reason if isinstance(self.expectation, Missing) else ""
 
     @property
@@ -587,7 +585,7 @@ def serving_pass(job: Job, tokens: Tokens, piece: float = 0.0) -> Parts:
 
 
 def _no_sooner(found: Parts, job: Job, tokens: Tokens, piece: float) -> Parts:
-    """The same, of which no part takes less than for a shorter prompt.
+    """Return the pass of which no part takes less than for a shorter prompt.
 
     Engines call other kernels for few rows, and some were measured to be slower than those for
     more.
@@ -720,7 +718,7 @@ def hides_tensor(job: Job) -> float:
 
 
 def is_unfused(model: Transformer) -> bool:
-    """Whether it is a mixture whose attention has sinks or states, for which few kernels exist.
+    """Return whether it is a mixture with sinks or states, for which few kernels exist.
 
     >>> from calc import models
     >>> is_unfused(models.get("qwen-3-next-80b-a3b"))

@@ -48,7 +48,7 @@ HELD_LAYERS = 2  # of streamed weights: one that computes, and one that arrives
 
 
 def nf4_size() -> Quantity:
-    """What a weight takes in NF4 with scales that are quantised too, as in QLoRA.
+    """Return what a weight takes in NF4 with scales that are quantised too, as in QLoRA.
 
     A scale of 8 bits for each block of 64 codes, and one of 32 bits for each 256 of these scales.
 
@@ -95,7 +95,7 @@ def adapters(
 
 @dataclass(frozen=True)
 class Adapters(Training):
-    """What is trained beside frozen weights: `rank` and `targets` are those of `adapters`.
+    """Adapters that are trained beside frozen weights, with `rank` and `targets` of `adapters`.
 
     With "qlora" the matrices of the layers are kept in NF4, with "lora" all weights in two bytes.
     """
@@ -114,7 +114,7 @@ class Adapters(Training):
         return adapters(model, self.rank, self.targets)
 
     def share(self, model: Transformer) -> float:
-        """These over the parameters of the model."""
+        """Return the trained parameters over those of the model."""
         return float((self.parameters(model) / model.parameters).m_as(""))
 
     def work(self, model: Transformer, length: QuantityLike) -> Quantity:
@@ -130,7 +130,7 @@ class Adapters(Training):
         return parts["weight"] + parts["adapter"]
 
     def recipe(self, model: Transformer, states: str = "adam-fp32") -> training.Recipe:
-        """What is kept for each parameter of the model, on average: its own, and its adapters'.
+        """Return what is kept for each parameter of the model on average, adapters' included.
 
         >>> from calc import models
         >>> print(Adapters("qlora").recipe(models.get("llama-3-8b")).bytes_per_parameter)
@@ -150,7 +150,7 @@ ONE_SEQUENCE = Batch(2048, recomputation="full")
 
 
 def states(model: Transformer | str, recipe: str = "adam-mixed") -> dict[str, Quantity]:
-    """What training all of a model keeps besides activations, part by part.
+    """Return what training all of a model keeps besides activations, part by part.
 
     Equation: M = P · b
 
@@ -213,7 +213,7 @@ def memory(
     gradients: str = "accumulated",
     host: Iterable[str] = (),
 ) -> DeviceMemory:
-    """What a device holds that fine-tunes all of a model, or adapters beside frozen weights.
+    """Return what a device holds that fine-tunes all of a model, or adapters beside frozen weights.
 
     Equation: M = P · w + A · b + n · m
 
@@ -335,7 +335,7 @@ def _on_the_host(host: Iterable[str]) -> list[str]:
 
 
 def layers_memory(model: Transformer | str, method: str = "lora") -> Quantity:
-    """What the matrices of the layers take as they are kept: in NF4 with "qlora".
+    """Return what the matrices of the layers take as they are kept: in NF4 with "qlora".
 
     >>> print(layers_memory("llama-3-70b", "qlora"))
     35.31 GB

@@ -1,4 +1,4 @@
-"""What each device's memory holds of a job that serves, as a frozen record: `Memory`."""
+"""The memory of each device of a job that serves, as a frozen record: `Memory`."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Memory(Answer):
 
     @property
     def fits(self) -> bool:
-        """Whether a sequence of the wanted length is held."""
+        """Return whether a sequence of the wanted length is held."""
         return self.lacks is None
 
     @cached_property
@@ -147,7 +147,7 @@ class Memory(Answer):
 
     @property
     def verdict(self) -> str:
-        """Whether a sequence is held, as far as is known."""
+        """Return whether a sequence is held, as far as is known."""
         return "does not fit" if not self.fits else MAY_NOT_FIT if self.doubt else "fits"
 
     def sequences_of(self, context: Number) -> Number:
@@ -180,7 +180,6 @@ class Memory(Answer):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What the ± leaves open, and what no log of this device or version says."""
         return (*filter(None, [self.doubt]), *caveats(self.start))
 
     @property
@@ -191,7 +190,6 @@ class Memory(Answer):
 
     @property
     def answer(self) -> str:
-        """Whether it fits, and the tokens that its caches hold; or by how much it does not."""
         job = self.start.job
         result = f"{self.tokens} tokens of cache"
         if self.lacks is not None:
@@ -203,7 +201,6 @@ class Memory(Answer):
 
     @property
     def stands_on(self) -> str:
-        """How far off its parts are."""
         if self.error is None:
             return "weights and caches counted, and nothing else"
         off = f"; tokens ± {self.tokens_off:.1%}" if self.fits else ""
@@ -211,7 +208,6 @@ class Memory(Answer):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The engine's settings."""
         start = self.start
         if start.bare:
             return ()
@@ -229,7 +225,6 @@ class Memory(Answer):
 
     @cached_property
     def tables(self) -> Sequence[Table]:
-        """The parts of a device's memory, and what its caches hold."""
         off = f"± {self.tokens_off:.1%}" if self.fits and self.error is not None else ""
         rows = [
             ("", "each device", ""),
@@ -261,7 +256,6 @@ class Memory(Answer):
 
     @cached_property
     def facts(self) -> Mapping[str, object]:
-        """All of it for programs, by names that stay."""
         job = self.start.job
         return {
             "model": job.model.key or job.model.name,

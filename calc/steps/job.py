@@ -61,13 +61,13 @@ class Held:
 
     @property
     def groups(self) -> Number:
-        """Those of the message by which groups of hybrid sharding add up what each has reduced."""
+        """Devices of the message by which groups of hybrid sharding add up what each reduced."""
         return where(self.sharing < self.alike, self.alike * self.slices, 1)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a model and its batch are cut, in whole numbers or arrays of them.
+    """A cut of a model and its batch, in whole numbers or arrays of them.
 
     - `data`: copies of the model (DP)
     - `tensor`: slices of each matrix (TP), with norms cut along the sequence
@@ -121,7 +121,7 @@ class Layout:
         return self.data * self.tensor * self.pipeline * self.context
 
     def hops(self, domain: int) -> tuple[Number, Number]:
-        """How often stages pass a token on within a domain of so many devices, and between two.
+        """Return how often stages pass a token on within a domain of so many devices, and between.
 
         Stages are neighbours, each with its slices, and with all copies that share out experts.
 
@@ -153,18 +153,18 @@ class Layout:
         return self.copies if self.sharing is None else self.sharing
 
     def shards(self, part: str) -> Truth:
-        """Whether the weights, the gradients or the optimizer are divided among devices."""
+        """Return whether the weights, the gradients or the optimizer are divided among devices."""
         sharded = self.sharding >= 3 - PARTS.index(part)
         return sharded & (not (part == "gradient" and self.hold_gradients))
 
     @property
     def gathers(self) -> Number:
-        """How often a step gathers weights: for each pass of a microbatch where they are shared."""
+        """Return how often a step gathers weights: for each pass where they are shared."""
         return where(self.shards("weight"), 2 * self.microbatches, 1)
 
     @property
     def reductions(self) -> Number:
-        """How often a step reduces gradients: in each microbatch, where they are shared."""
+        """Return how often a step reduces gradients: in each microbatch where they are shared."""
         return where(self.shards("gradient"), self.microbatches, 1)
 
     @staticmethod
@@ -191,7 +191,7 @@ class Layout:
         return self.stages_per_device * layers
 
     def rules(self, model: Transformer) -> Iterator[tuple[Truth, str]]:
-        """Whether a model can be cut like this, and the sentence for where it cannot."""
+        """Yield whether a model can be cut like this, and the sentence for where it cannot."""
         layers = model.layers
         experts = model.experts or 1
         stages = self.pipeline * self.stages_per_device
@@ -258,7 +258,7 @@ class Layout:
         )
 
     def legal(self, model: Transformer) -> Any:
-        """Whether a model can be cut like this, for each of these layouts."""
+        """Return whether a model can be cut like this, for each of these layouts."""
         legal: Truth = True
         for fits, _ in self.rules(model):
             legal = legal & fits
@@ -304,7 +304,7 @@ class Layout:
         return self.dense_parameters(model) + self.expert_parameters(model)
 
     def dense_parameters(self, model: Transformer) -> Quantity:
-        """Those of them that are in no expert, of a model that was checked."""
+        """Return a device's parameters that are in no expert, of a model that was checked."""
         parts, none = model.parts, quantity(0, "param")
         embedding, output = parts.get("embedding", none), parts.get("output", none)
         inner = model.parameters - embedding - output - model.expert_parameters
@@ -316,12 +316,12 @@ class Layout:
         return (inner * share + quantity(parameters, "param")) / self.tensor
 
     def expert_parameters(self, model: Transformer) -> Quantity:
-        """Those in experts, of which a device has its share, of a model that was checked."""
+        """Return a device's share of those in experts, of a model that was checked."""
         share = quantity(self.layers_of_a_stage(model) / model.layers, "")
         return model.expert_parameters * share / (self.expert_slices * self.experts)
 
     def held(self, model: Transformer) -> tuple[Held, ...]:
-        """What devices hold alike of a model that was checked; its experts are shared out."""
+        """Return what devices hold alike of a model that was checked, its experts shared out."""
         inside, tensor = model.expert_parameters, self.tensor
         dense = self.dense_parameters(model)
         held = Held(model.parameters - inside, dense, self.copies, self.sharers, tensor)
@@ -357,7 +357,7 @@ class Layout:
 
 
 def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
-    """Whether it is a whole number in that range, or an array of them."""
+    """Return whether it is a whole number in that range, or an array of them."""
     if type(given) is int:
         return least <= given <= most
     if isinstance(given, PlainQuantity):
@@ -368,7 +368,7 @@ def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
 
 
 def input_size(dtype: str) -> Quantity:
-    """What an element of a product's inputs takes in a format in which a device computes.
+    """Return what an element of a product's inputs takes in a format that is computed in.
 
     >>> print(input_size("bf16"), input_size("fp8"), input_size("tf32"))
     2 byte 1 byte 4 byte
@@ -380,7 +380,7 @@ def input_size(dtype: str) -> Quantity:
 
 @dataclass(frozen=True)
 class Formats:
-    """In what a job computes, keeps weights and caches, and sends the tokens of experts.
+    """The formats of a job: of products, weights, caches, and tokens on the way to experts.
 
     - `dtype`: of the inputs of products
     - `weights`: as they are kept, by a name, a size, or by group of matrices
@@ -407,14 +407,14 @@ class Formats:
 
     @property
     def sent(self) -> tuple[Quantity, Quantity]:
-        """What an element takes on the way to its experts, and on the way back."""
+        """Return what an element takes on the way to its experts, and on the way back."""
         assert self.dispatch is not None  # since it was read
         return quantity(self.dispatch), quantity(self.combine)
 
 
 @dataclass(frozen=True)
 class Training:
-    """What is trained: here all of the model."""
+    """The training of all of a model."""
 
     method = "full"
     frozen = False
@@ -510,12 +510,12 @@ class Job:
 
     @property
     def memory_bandwidth(self) -> Quantity:
-        """That of the memory of all devices together."""
+        """Bandwidth of the memory of all devices together."""
         return self.device.memory_bandwidth * self.layout.devices
 
     @property
     def sends(self) -> bool:
-        """Whether any two devices are there that send each other something."""
+        """Return whether any two devices are there that send each other something."""
         return max(self.measured_on.domain, largest(self.layout.devices)) > 1
 
     @property
@@ -605,7 +605,7 @@ class Job:
 
     @property
     def copies_of_caches(self) -> Number:
-        """How many slices have the same heads of keys and values: those beyond their number do.
+        """Return how many slices have the same heads of keys and values, beyond their number.
 
         Latent attention has no heads to divide its cache by, so that all slices have the same.
         """
@@ -624,7 +624,7 @@ class Job:
         return other
 
     def with_context(self, tokens: float) -> Job:
-        """The same with a model made to read so many tokens, whatever it was made for."""
+        """Return it with a model made to read so many tokens, whatever it was made for."""
         enough = tokens <= self.model.context
         return self if enough else replace(self, model=self.model.with_context(LONGEST))
 
@@ -645,7 +645,7 @@ def reaching(model: Transformer, tokens: float) -> Transformer:
 
 @dataclass(frozen=True)
 class Tokens:
-    """What a pass of serving does: sequences that write a token each, and prompts that are read.
+    """A pass of serving: sequences that write a token each, and prompts that are read.
 
     Each may be a number, or an array for as many passes.
     """
@@ -675,12 +675,12 @@ class Tokens:
 
     @property
     def writes(self) -> bool:
-        """Whether any sequence writes."""
+        """Return whether any sequence writes."""
         return largest(self.writing) > 0
 
     @property
     def reads(self) -> bool:
-        """Whether any prompt is read."""
+        """Return whether any prompt is read."""
         return largest(self.reading) > 0
 
     @property
@@ -705,7 +705,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Batch:
-    """What a step of training does: microbatches of sequences of one length, and what runs twice.
+    """A step of training: microbatches of sequences of one length, and what runs twice.
 
     - `length`: tokens of a sequence
     - `sequences`: of a microbatch of a copy; how many of these there are, the layout says

@@ -177,7 +177,7 @@ def _backward(kernel: Kernel, frozen: bool) -> Iterator[Kernel]:
 
 
 class Slice:
-    """What one of the devices that share a model's matrices launches, layer by layer."""
+    """One of the devices that share a model's matrices, and what it launches layer by layer."""
 
     def __init__(self, job: Job, weights: Weights) -> None:
         self.model, self.weights = job.model, weights

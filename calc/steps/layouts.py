@@ -59,7 +59,7 @@ GRADIENTS = ("accumulated", "anew", "fused")
 
 @dataclass(frozen=True)
 class Link:
-    """What joins devices: its bandwidth each way, and the latency of a message."""
+    """A link that joins devices: its bandwidth each way, and the latency of a message."""
 
     bandwidth: QuantityLike
     latency: QuantityLike = "0 s"
@@ -102,13 +102,12 @@ class DeviceMemory(Reported):
 
     @property
     def parts(self) -> dict[str, Quantity]:
-        """Those that hold anything."""
+        """Return the parts that hold anything."""
         parts = {name: getattr(self, name) for name in ORDER}
         return {name: part for name, part in parts.items() if largest(part) > 0}
 
     @cached_property
     def tables(self) -> list[Table]:
-        """Its parts and its peak."""
         rows = [(name, str(part)) for name, part in self.parts.items()]
         return [Table([*rows, ("peak", str(self.total))], head=("", "memory"))]
 
@@ -143,7 +142,7 @@ def memory_per_device(
     lifetime: str = "accumulated",
     dtype: str = "bf16",
 ) -> DeviceMemory:
-    """What the fullest device holds while it trains: its states and its activations.
+    """Return what the fullest device holds while it trains: its states and its activations.
 
     Equation: M = P / (t · p) · (w / n_w + g / n_g + o / n_o) + max(A_first, A_last + V)
 
@@ -224,7 +223,7 @@ def _activations(
     recomputation: str,
     of_input: Quantity,
 ) -> tuple[Quantity, Quantity]:
-    """Those that the first stage has under way, and those of the last."""
+    """Return the activations that the first stage has under way, and those of the last."""
     whole = transformer.activation_memory(
         model, length, sequences, recomputation, input_size=of_input
     )
@@ -377,7 +376,7 @@ def training_bounds(
 
 
 def _messages_of(job: Job, inner: Link | None, outer: Link | None) -> Messages:
-    """What a layout's messages take, on a machine or over the two links of a device."""
+    """Return what times a layout's messages, on a machine or over the two links of a device."""
     if isinstance(job.machine, Machine):
         if inner is not None or outer is not None:
             raise InputError(f"{job.machine.name} has links of its own: leave inner and outer out")
@@ -468,7 +467,7 @@ class _OverLinks:
 
 @dataclass(frozen=True)
 class _OnMachine:
-    """The same on a machine: slices are neighbours, then parts of sequences, copies and stages."""
+    """Messages on a machine: slices are neighbours, then parts of sequences, copies and stages."""
 
     machine: Machine
     layout: Layout

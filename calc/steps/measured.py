@@ -111,7 +111,7 @@ def formats_of_choosing(kv: float, heads: float, index: float) -> tuple[str, ...
 def surface(
     kernel: str, formats: tuple[str, ...], device: Accelerator, software: Software
 ) -> Surface | None:
-    """What was measured that is nearest; None for a program none of whose kind were measured.
+    """Return the nearest measured rows; None of a program none of whose kind were measured.
 
     >>> from calc import hardware, software
     >>> rows = surface("product", ("nvfp4",), hardware.get("b200"), software.get("vllm"))
@@ -319,11 +319,11 @@ class Kernel:
         return machine.memory_reached, machine.gap
 
     def surface(self, machine: Machine, software: Software) -> Surface | None:
-        """What measured rows say of it; None where no rows are of such a program or device."""
+        """Return what measured rows say of it; None without rows of such a program or device."""
         return None if self.measured is None else self._rows(self.measured, machine, software)
 
     def as_if_dense(self, machine: Machine, software: Software) -> bool:
-        """Whether it chooses, and stands on rates of kernels that attend to all."""
+        """Return whether it chooses, and stands on rates of kernels that attend to all."""
         if not self.chooses:
             return False
         surface = self.surface(machine, software)

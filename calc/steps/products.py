@@ -43,7 +43,7 @@ class Gemm(Answer):
 
     @property
     def bound(self) -> StepTime:
-        """Its operations and bytes at published rates."""
+        """Operations and bytes at published rates."""
         kernel = self.kernel
         return Workload(kernel.operations, kernel.traffic).on(self.machine.device, self.dtype)
 
@@ -54,12 +54,12 @@ class Gemm(Answer):
 
     @property
     def tiles(self) -> int:
-        """How many of them cover the output."""
+        """Return how many tiles cover the output."""
         return int(gemms.tiles(self.m, self.n, *self.tile).magnitude)
 
     @property
     def waves(self) -> int:
-        """How often the processors compute a tile each."""
+        """Return how often the processors compute a tile each."""
         return math.ceil(self.tiles / self.machine.processors)
 
     @property
@@ -74,17 +74,17 @@ class Gemm(Answer):
 
     @cached_property
     def expectation(self) -> Parts | Missing:
-        """Its time at the rates that the machine was measured to reach, or which one was not."""
+        """Return its time at the machine's measured rates, or which one was not measured."""
         return if_measured(lambda: of_kernels([self.kernel], self.machine))
 
     @property
     def expected(self) -> Quantity | None:
-        """That time; None without one."""
+        """Return that time; None without one."""
         return self.expectation.total if isinstance(self.expectation, Parts) else None
 
     @property
     def not_expected(self) -> str:
-        """Which rate was not measured."""
+        """Return which rate was not measured."""
         return self.expectation.reason if isinstance(self.expectation, Missing) else ""
 
     def _kept(self, tile: tuple[int, int]) -> float:
@@ -96,7 +96,6 @@ class Gemm(Answer):
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """The answer, by names that stay; tiles and waves where a device's processors are known."""
         bound, expected = self.bound, self.expected
         facts: dict[str, object] = {
             **self.headline,
@@ -124,7 +123,6 @@ class Gemm(Answer):
 
     @property
     def answer(self) -> str:
-        """Its shape, its device, and how long it takes."""
         shape = f"{self.m} × {self.n} × {self.k} in {self.dtype.upper()}"
         bound = self.bound
         time = f"at least {bound.lower}" if self.expected is None else f"{self.expected}"
@@ -132,14 +130,12 @@ class Gemm(Answer):
 
     @property
     def stands_on(self) -> str:
-        """Which measured rates it stands on, or that it is a bound."""
         if isinstance(self.expectation, Missing):
             return f"BOUND ONLY, {intervals.PEAKS}: {self.not_expected.partition(': ')[0]}"
         return f"{self.expectation.basis} of {self.machine.name}"
 
     @cached_property
     def tables(self) -> list[Table]:
-        """The answer for people, a line for each of its parts."""
         facts, bound = self.facts, self.bound
         rows = {
             "operations": str(bound.operations),

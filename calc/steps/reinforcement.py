@@ -41,7 +41,6 @@ class RolloutStep(Reported):
 
     @cached_property
     def tables(self) -> list[Table]:
-        """Its parts, and what they make."""
         names = "generation", "scoring", "training", "update", "total", "tail", "throughput"
         return [Table([(name, str(getattr(self, name))) for name in names], head=("", "step"))]
 
@@ -69,7 +68,7 @@ class RolloutStep(Reported):
 def writing_times(
     job: Job, lengths: Lengths, answers: int, measured: bool = True, among: int = 1
 ) -> tuple[list[float], list[float]]:
-    """How many tokens long an engine's answers are, and the seconds after which they are.
+    """Return how long an engine's answers are in tokens, and the seconds after which they are.
 
     Equation: T(n) = Σ T_step(B(t), c + t), t < n
 

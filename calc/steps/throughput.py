@@ -47,7 +47,7 @@ HEADERS = ("", "time", "bound by", "operations", "bytes")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Throughput(Answer):
-    """What devices make of a network: items a second at the most, and what is expected."""
+    """A network on devices: items a second at the most, and what is expected."""
 
     _SENTENCES = (("assumptions", "Assumed"),)
 
@@ -97,7 +97,7 @@ class Throughput(Answer):
 
     @property
     def bound(self) -> str:
-        """What bounds most of the time: compute, memory or links."""
+        """Return what bounds most of the time: compute, memory or links."""
         return max(self.parts, key=lambda part: self.parts[part].m_as("s"))
 
     @property
@@ -119,7 +119,7 @@ class Throughput(Answer):
 
     @property
     def not_expected(self) -> str:
-        """Why nothing is expected: which rate was not measured."""
+        """Return why nothing is expected: which rate was not measured."""
         return self.expectation.reason if isinstance(self.expectation, Missing) else ""
 
     @cached_property
@@ -143,12 +143,11 @@ class Throughput(Answer):
 
     @property
     def fits(self) -> bool:
-        """Whether weights and tables are within a device's memory; activations are not counted."""
+        """Return whether weights and tables are within a device's memory, without activations."""
         return bool(self.memory <= device_memory.room(self.machine.device))
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """The answer, by names that stay."""
         expected: dict[str, object] = {"not_expected": self.not_expected}
         if self.expected_rate is not None:
             expected = {
@@ -213,7 +212,6 @@ class Throughput(Answer):
 
     @property
     def answer(self) -> str:
-        """Items a second that are expected, or the most that there can be, in a line."""
         rate = self._rates(self.rate, self.time, "at the most ")
         if self.expected_rate is not None:
             rate = self._rates(self.expected_rate, self.expected)
@@ -221,7 +219,6 @@ class Throughput(Answer):
 
     @property
     def stands_on(self) -> str:
-        """Whose rates it stands on, or that it is a bound; and the bound."""
         if isinstance(self.expectation, Missing):
             return f"BOUND ONLY, {PEAKS}, by {self.bound}: {self.not_expected.partition(': ')[0]}"
         most = self._rates(self.rate, self.time, "at the most ")
@@ -231,7 +228,6 @@ class Throughput(Answer):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The format, the batch and the passes, and whether the weights fit."""
         fits = "fits" if self.fits else "does not fit"
         each = " of each device" if self.devices > 1 else ""
         return (
@@ -244,7 +240,6 @@ class Throughput(Answer):
 
     @cached_property
     def tables(self) -> list[Table]:
-        """The kernels that it is made of."""
         links = ("exchange", str(self.parts["links"]), "links", "", str(self.exchanged))
         return [Table([HEADERS, *self.rows(), *([links] if self.sharers > 1 else [])])]
 
@@ -253,7 +248,7 @@ class Throughput(Answer):
         return f"{most}{each_second} {self.items} a second, {hourly} an hour: {time} a batch"
 
     def _least(self, kernel: Kernel) -> tuple[str, Quantity]:
-        """What bounds a kernel, and its least time, all launches together."""
+        """Return what bounds a kernel, and its least time, all launches together."""
         device = self.machine.device
         step = roofline.Workload(kernel.operations, kernel.traffic).on(device, self.dtype)
         return step.bound, step.lower * kernel.launches
@@ -311,7 +306,7 @@ def of(
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """What a caller wants to know, read and checked."""
+    """A caller's question, read and checked."""
 
     machine: Machine
     batch: int

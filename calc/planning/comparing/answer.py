@@ -87,7 +87,7 @@ class Comparison(Answer):
         return min(entry.curve, key=lambda plan: place(plan, self.by, self.basis))
 
     def value(self, plan: Plan, name: str) -> Any:
-        """What is compared of a plan: an expected quantity or a bound; None without a price."""
+        """Return what is compared of a plan, expected or a bound; None without a price."""
         return value_of(plan, name, self.basis)
 
     def has(self, name: str) -> tuple[Entry, ...]:
@@ -118,11 +118,11 @@ class Comparison(Answer):
         return self._number(plan, "time_per_token")
 
     def price(self, plan: Plan) -> float:
-        """What a token costs, or takes of energy, in the unit of the table."""
+        """Return what a token costs, or takes of energy, in the unit of the table."""
         return self._number(plan, self.paid)
 
     def _number(self, plan: Plan, name: str) -> float:
-        """What is compared in the unit of its column; of what is not known, infinity."""
+        """Return what is compared in the unit of its column; infinity where it is not known."""
         value = self.value(plan, name)
         return math.inf if value is None else float(value.m_as(RANGES[name][1]))
 
@@ -147,7 +147,6 @@ class Comparison(Answer):
 
     @property
     def answer(self) -> str:
-        """Which is first, by what, and what was asked."""
         asked = [f"{name} at most {limit}" for name, limit in self.limits.items()]
         if not self.planned:
             return "; ".join(["none of them is planned", *asked])
@@ -160,7 +159,6 @@ class Comparison(Answer):
 
     @property
     def stands_on(self) -> str:
-        """How many stand on what, and by what they are ranked."""
         if not self.planned:
             return ""
         basis, _ = bases(self._plans)
@@ -168,14 +166,12 @@ class Comparison(Answer):
 
     @property
     def chosen(self) -> list[str]:
-        """Devices and batch of each, and what all have in common."""
         told = [(name, tuple(chosen_formats(plan))) for name, plan in self._plans]
         best = f"of each the layout and the batch that are best by {RULES[self.by]}"
         return [best, *common_first(told)]
 
     @property
     def caveats(self) -> list[str]:
-        """What each stands on where that differs, ranks that may be others, and who has no plan."""
         caveats = [*bases(self._plans)[1]] if self.planned else []
         caveats += indistinct([plan.interval(QUANTITIES[self.by]) for _, plan in self._plans])
         if len({plan.in_machine for _, plan in self._plans if plan.power is not None}) > 1:
@@ -202,7 +198,6 @@ class Comparison(Answer):
 
     @cached_property
     def tables(self) -> list[Table]:
-        """What is compared of each with its interval, and the bounds."""
         by = QUANTITIES[self.by]
         shown = dict.fromkeys((SHOWN[0], by, *SHOWN))
         names = [name for name in shown if self.has(name)]
@@ -229,7 +224,6 @@ class Comparison(Answer):
         return "batch" if self.given["users"] is None else "users"
 
     def rows(self) -> list[dict[str, Any]]:
-        """An entry each, by its rank, with what its plan says, or the reason for none."""
         rows: list[dict[str, Any]] = []
         for rank, entry in enumerate(self.entries, 1):
             row: dict[str, Any] = {"rank": None}
@@ -243,7 +237,6 @@ class Comparison(Answer):
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """The ranks, and what is said of them, by names that stay."""
         return {
             "rows": self.rows(),
             "ranked_by": self.by,
@@ -328,11 +321,9 @@ class Comparison(Answer):
         return drawing.front(curves, best, f"{PAID[self.paid]} ({RANGES[self.paid][1]})")
 
     def _place(self, plan: Plan) -> tuple[float, float]:
-        """Where a plan stands in the drawing."""
         return self.latency(plan), self.price(plan)
 
     def to_toml(self) -> str:
-        """The options that make this comparison again, as the text of a file."""
         return files.options_text(self.given)
 
     def __repr__(self) -> str:

@@ -238,7 +238,7 @@ def _entry(start: Plan, sizes: list[Plan], by: str, limits: Mapping[str, Quantit
 
 
 def _lack(plan: Plan) -> str:
-    """By how much a model does not fit in the layout that lacks least."""
+    """Return by how much a model does not fit in the layout that lacks least."""
     lacking, room = (
         memory_text(amount, plan.device.memory_capacity)
         for amount in (plan.memory - plan.room, plan.room)
@@ -251,7 +251,7 @@ def _lack(plan: Plan) -> str:
 
 
 def _unkept(fitting: list[Plan], limits: Mapping[str, Quantity]) -> str:
-    """Which limit no number of devices keeps, and the best that can be had."""
+    """Return which limit no number of devices keeps, and the best that can be had."""
     reasons = []
     for name, limit in limits.items():
         times = [known(size, QUANTITIES[name]).to("ms") for size in fitting]

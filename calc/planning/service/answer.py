@@ -43,7 +43,6 @@ class ServicePlan(Planned):
 
     @property
     def answer(self) -> str:
-        """How many devices, between what they lie, and what a token costs."""
         setup = self.service.setup
         ends = self.around.get("devices")
         around = f" ({ends.told(str(self.devices))} at 80%)" if ends else " at least"
@@ -54,7 +53,6 @@ class ServicePlan(Planned):
 
     @property
     def stands_on(self) -> str:
-        """Whose rates its steps have, and how far off rows like it were."""
         answers = self.design.pools[-1].answers
         if answers.parts is None:
             why = str(answers.expected).partition(": ")[0]
@@ -66,7 +64,6 @@ class ServicePlan(Planned):
 
     @property
     def chosen(self) -> list[str]:
-        """The groups, the steps, and what was left out."""
         service, setup = self.service, self.service.setup
         chunk = self.design.pools[-1].replica.chunk
         clauses = [f"steps of {chunk} tokens at most"] if service.chunk is None else []
@@ -76,7 +73,6 @@ class ServicePlan(Planned):
 
     @property
     def caveats(self) -> list[str]:
-        """What may make it another answer: what is announced, tight, or that no number may do."""
         told = list(not_to_be_had(self.service.setup.device))
         length = math.ceil(self.service.setup.context.magnitude)
         jobs = dict.fromkeys(pool.answers.asked for pool in self.design.pools)
@@ -87,16 +83,13 @@ class ServicePlan(Planned):
 
     @cached_property
     def tables(self) -> list[Table]:
-        """What the service makes of its requests, and a line for each design."""
         return tables.of(self)
 
     def rows(self) -> list[dict[str, object]]:
-        """The designs, a row each, with plain keys."""
         return list(map(tables.row, self.designs))
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """The design, what requests meet and cost, and what is said of it, by names that stay."""
         return {
             "rows": self.rows(),
             "design": str(self.design),
@@ -114,12 +107,12 @@ class ServicePlan(Planned):
 
     @cached_property
     def why_not_others(self) -> tuple[str, ...]:
-        """Why the other groups and pools lose, a sentence each."""
+        """Return why the other groups and pools lose, a sentence each."""
         return tuple(reasons.why_not_others(self))
 
     @cached_property
     def what_would_change(self) -> tuple[str, ...]:
-        """What would make this another answer, a sentence each, by the closed form."""
+        """Return what would make it another answer, a sentence each, by the closed form."""
         return tuple(reasons.what_would_change(self))
 
     def _assumptions(self) -> Iterator[str]:
@@ -159,7 +152,6 @@ class ServicePlan(Planned):
         return Deployment(self.design, self.answer, self.given, own)
 
     def to_toml(self) -> str:
-        """The options that make this plan again, as the text of a file."""
         setup = self.service.setup
         return files.options_text({**self.given, "model": setup.model, "hardware": setup.machine})
 

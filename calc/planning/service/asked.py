@@ -1,4 +1,4 @@
-"""What is asked of a service, read and checked once: requests, limits, and who serves."""
+"""The question to a service, read and checked once: requests, limits, and who serves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RAREST = 1e-9  # requests a second: less is no load, and a chain of its states d
 
 @dataclass(frozen=True, eq=False)
 class Service:
-    """What is asked of a service: read and checked once."""
+    """A service as it is asked for, read and checked once."""
 
     setup: Setup
     rate: float
@@ -60,7 +60,7 @@ class Service:
 
     @cached_property
     def demand(self) -> Demand:
-        """What its requests ask for on average."""
+        """Return what its requests ask for on average."""
         return Demand.of(self.trace)
 
     @property
@@ -168,7 +168,7 @@ def draft_of(
     lengths: Mapping[str, QuantityLike],
     server: Server,
 ) -> tuple[float, Setup | None]:
-    """What a pass writes on average, and the draft model with its formats."""
+    """Return what a pass writes on average, and the draft model with its formats."""
     if draft is None:
         return 1.0, None
     check_is(Draft, "draft", draft, 'calc.Draft("llama-3-2-1b", acceptance=0.7)')

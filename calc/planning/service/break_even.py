@@ -46,7 +46,7 @@ class BreakEven(Answer):
 
     @cached_property
     def factors(self) -> tuple[float, float, float]:
-        """What is expected of the load of a copy, and the factors of its interval, low and high."""
+        """Return one, for the load that a copy should take, and the ends of its interval."""
         if not self.plan.paces:
             return (1.0, 1.0, 1.0)
         fast, slow = self.plan.paces
@@ -61,7 +61,7 @@ class BreakEven(Answer):
         return full / expected, full / high, full / low
 
     def bill(self, offer: Api) -> Quantity:
-        """What a request costs behind an API."""
+        """Return what a request costs behind an API."""
         demand = self.plan.service.demand
         found = demand.prompt - demand.computed
         tokens = offer.read * demand.computed + offer.cached * found + offer.written * demand.answer
@@ -87,7 +87,6 @@ class BreakEven(Answer):
 
     @property
     def answer(self) -> str:
-        """From which load on it costs less than the cheapest API."""
         setup, least = self.plan.service.setup, min(self.offers, key=self.bill)
         here = f"{setup.model.name} on {setup.device.name} at {self.plan.price}"
         if self.load(least) is None:
@@ -96,17 +95,14 @@ class BreakEven(Answer):
 
     @property
     def stands_on(self) -> str:
-        """As the plan of the service."""
         return self.plan.stands_on
 
     @property
     def chosen(self) -> list[str]:
-        """As in the plan of the service."""
         return [clause for clause in self.plan.chosen if not clause.startswith("steps of")]
 
     @cached_property
     def tables(self) -> list[Table]:
-        """A line for each API, and one for devices of one's own."""
         return [Table(list(self._lines()))]
 
     def _lines(self) -> Iterator[tuple[str, ...]]:
@@ -129,7 +125,6 @@ class BreakEven(Answer):
         return told if slow == usual == fast else f"{told} ({fast} to {slow})"
 
     def rows(self) -> list[dict[str, object]]:
-        """The APIs, a row each, with plain keys."""
         rows = []
         for offer in self.offers:
             expected, least, most = self.loads(offer)
@@ -149,7 +144,6 @@ class BreakEven(Answer):
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """The rows, and what a request costs on full devices."""
         expected, low, high = self.cheapest
         return {
             **self.headline,
@@ -192,7 +186,7 @@ def break_even(
     kv: Annotated[QuantityLike, "byte"] = "bf16",
     software: str | None = "vllm",
 ) -> BreakEven:
-    """From which load on a model costs less on devices of one's own than behind an API.
+    """Return the load from which a model costs less on devices of one's own than behind an API.
 
     - `price`: of a device, "3 USD/hour"
     - `prompt`: tokens that a request reads, on average

@@ -42,7 +42,6 @@ class Deployment(Reported):
 
     @property
     def service(self) -> Service:
-        """Return what the servers are asked for."""
         return self.design.pools[0].service
 
     @cached_property
@@ -59,12 +58,10 @@ class Deployment(Reported):
 
     @property
     def title(self) -> list[str]:
-        """The script."""
         return self.lines
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """The engine, where its options were read, and the script."""
         engine = self.engine
         return {
             "engine": engine.name,
@@ -160,7 +157,7 @@ def _in_16_bits(setup: Setup) -> Quantity:
 
 
 def hub_name(key: str, given: object) -> str:
-    """What a model is called on the hub of Hugging Face: as it was asked for, or as the data have.
+    """Return what a model is called on the hub of Hugging Face: as asked for, or by the data.
 
     >>> hub_name("llama-3-1-8b", None), hub_name("mpt-7b", None)
     ('meta-llama/Llama-3.1-8B-Instruct', 'MODEL')

@@ -46,7 +46,7 @@ class Pool:
 
     @property
     def group(self) -> Layout:
-        """How the devices of a copy share the model."""
+        """Return how the devices of a copy share the model."""
         return self.answers.group
 
     @property
@@ -56,7 +56,6 @@ class Pool:
 
     @property
     def devices(self) -> int:
-        """Devices of all copies."""
         return self.count * self.size
 
     @property
@@ -65,18 +64,18 @@ class Pool:
         return self.count * int(self.group.data)
 
     def with_steps(self, steps: Steps) -> Pool:
-        """The same pool with other steps, which nothing has simulated."""
+        """Return the pool with other steps, which nothing has simulated."""
         replica, limits = replace(self.replica, steps=steps), limits_of(self.service, self.does)
         most = replica.most(self.demand, self.service.percentile, *limits)
         return replace(self, replica=replica, most=most * int(self.group.data), run=None)
 
     def at_pace(self, factor: float) -> Pool:
-        """The same pool, whose steps take so many times as long."""
+        """Return the pool with steps that take so many times as long."""
         return self.with_steps(self.replica.steps.scaled(factor))
 
     @cached_property
     def at_peaks(self) -> list[Pool]:
-        """The same pool for each part of a step alone at its published rate: the least."""
+        """Return the pool for each part of a step alone at its published rate: the least."""
         return [self.with_steps(steps) for steps in self.answers.published.values()]
 
     def copies(self, most: float) -> int | None:
@@ -92,7 +91,7 @@ class Pool:
 
     @property
     def load(self) -> UnderLoad:
-        """What requests meet by the closed form."""
+        """Return what requests meet by the closed form."""
         service = self.service
         return self.replica.under(service.rate / self.queues, self.demand, service.percentile)
 
@@ -109,7 +108,7 @@ class Pool:
 
     @property
     def keeps(self) -> bool:
-        """Whether the simulation kept the limits that are this pool's to keep."""
+        """Return whether the simulation kept the limits that are this pool's to keep."""
         if self.run is None:
             return False
         ttft, tpot = limits_of(self.service, self.does)
@@ -130,12 +129,11 @@ class Design:
 
     @property
     def devices(self) -> int:
-        """Devices of all pools."""
         return sum(pool.devices for pool in self.pools)
 
     @property
     def load(self) -> UnderLoad:
-        """What requests meet by the closed form: their first token in one pool, the rest in one."""
+        """Return what requests meet by the closed form: first tokens in one pool, others in one."""
         first, rest = self.pools[0].load, self.pools[-1].load
         busy, batch = max(first.busy, rest.busy), rest.batch * int(self.pools[-1].group.data)
         return replace(rest, ttft=first.ttft, mean_ttft=first.mean_ttft, busy=busy, batch=batch)
@@ -147,22 +145,22 @@ class Design:
 
     @cached_property
     def run(self) -> Run | None:
-        """What the simulation made of the requests; None where it was not asked."""
+        """Return what the simulation made of the requests; None where it was not asked."""
         first, rest = self.pools[0].run, self.pools[-1].run
         if first is None or rest is None or first is rest:
             return first
         return _joined(first, rest)
 
     def at_rate(self, rate: float) -> Design:
-        """The same pools under another load, which nothing has simulated."""
+        """Return the pools under another load, which nothing has simulated."""
         return self.for_service(replace(self.pools[0].service, rate=rate))
 
     def for_service(self, service: Service) -> Design:
-        """The same pools, of which something else is asked, which nothing has simulated."""
+        """Return the pools, of which something else is asked, which nothing has simulated."""
         return Design(tuple(replace(pool, service=service, run=None) for pool in self.pools))
 
     def at_pace(self, factor: float) -> Design:
-        """The same pools, whose steps take so many times as long."""
+        """Return the pools with steps that take so many times as long."""
         return Design(tuple(pool.at_pace(factor) for pool in self.pools))
 
     def devices_at_pace(self, factor: float) -> int | None:
@@ -182,7 +180,7 @@ class Design:
 
     @property
     def simulated_goodput(self) -> float | None:
-        """The same by the simulation; None where it was not asked."""
+        """Return the goodput by the simulation; None where it was not asked."""
         service = self.pools[0].service
         return (
             None if self.run is None else service.rate * self.run.kept(service.ttft, service.tpot)
@@ -190,7 +188,7 @@ class Design:
 
     @property
     def keeps(self) -> bool:
-        """Whether the simulation kept both limits."""
+        """Return whether the simulation kept both limits."""
         return all(pool.keeps for pool in self.pools)
 
     @property
@@ -209,7 +207,7 @@ def limits_of(service: Service, job: str) -> tuple[float, float]:
 
 
 def made_for(trace: Trace, job: str) -> Trace:
-    """What requests ask of a pool with this job.
+    """Return what requests ask of a pool with this job.
 
     The first token comes of prefill. A pool for decode gets the keys and values of a prompt, and
     makes those of the first token; a request that wants no more never gets there.

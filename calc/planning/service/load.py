@@ -1,4 +1,4 @@
-"""What a service is asked for: requests with their times, prompts and answers, drawn or recorded.
+"""The requests of a service with their times, prompts and answers, drawn or recorded.
 
 Lengths are drawn from a gamma distribution, which two numbers settle, the mean and the spread: with
 a spread of 0 all are alike, with 1 they are exponential, as in the closed forms of `queueing`.
@@ -59,15 +59,15 @@ class Trace:
 
     @property
     def lengths_differ(self) -> bool:
-        """Whether requests read or write more than others."""
+        """Return whether requests read or write more than others."""
         return bool(numpy.ptp(self.prompts) or numpy.ptp(self.answers))
 
     def at_rate(self, rate: float) -> Trace:
-        """The same requests, with their times stretched or compressed to another rate."""
+        """Return the requests with their times stretched or compressed to another rate."""
         return replace(self, arrivals=self.arrivals * (self.rate / rate))
 
     def with_hits(self, share: float) -> Trace:
-        """The same, where this share of each prompt is found in a prefix cache.
+        """Return the requests with this share of each prompt found in a prefix cache.
 
         The last token is read in any case: the first of the answer comes of it.
         """
@@ -75,11 +75,11 @@ class Trace:
         return replace(self, cached=cached.astype(numpy.int64))
 
     def first(self, count: int) -> Trace:
-        """Its first requests."""
+        """Return the first of its requests."""
         return self.at(slice(count))
 
     def turns(self, count: int) -> list[Trace]:
-        """What each of so many replicas gets, which take turns."""
+        """Return what each of so many replicas gets, which take turns."""
         return [self.at(slice(place, None, count)) for place in range(count)]
 
     def at(self, chosen: slice | Sequence[int] | Counts) -> Trace:
@@ -98,7 +98,7 @@ def poisson(
     generated_spread: float = 1.0,
     seed: int = 0,
 ) -> Trace:
-    """So many requests that come at random at this rate, a second, with lengths of these means.
+    """Draw so many requests at random at this rate, a second, with lengths of these means.
 
     A spread is the standard deviation of lengths over their mean. The same seed draws the same
     requests at every rate, but for the time between them.
@@ -118,7 +118,7 @@ def poisson(
 def lengths(
     random: numpy.random.Generator, name: str, mean: float, spread: float, count: int
 ) -> Counts:
-    """So many lengths in whole tokens, at least one, with this mean and spread."""
+    """Draw so many lengths in whole tokens, at least one, with this mean and spread."""
     middle, spread = number(name, mean, 1.0), number(f"{name}_spread", spread)
     if middle > LONGEST:
         raise InputError(
@@ -210,7 +210,7 @@ def _parquet(path: Path | str) -> Iterator[Line]:
 
 
 def _places(path: Path | str, titles: Sequence[str]) -> list[int]:
-    """Where the three columns stand."""
+    """Return where the three columns stand."""
     plain = [title.strip().lower() for title in titles]
     places = []
     for name, known in WORDS["traces"].items():
@@ -225,7 +225,7 @@ def _places(path: Path | str, titles: Sequence[str]) -> list[int]:
 
 
 def _checked(path: Path | str, lines: Iterator[Line]) -> Iterator[tuple[float, int, int]]:
-    """What each line has in the three columns, as numbers."""
+    """Yield what each line has in the three columns, as numbers."""
     last, known, places = -math.inf, None, []
     for line, titles, cells in lines:
         if titles is not known:
@@ -259,7 +259,7 @@ def _seconds(where: str, given: object) -> float:
 
 
 def _number(given: object) -> float:
-    """What a text or a number says; a TypeError or a ValueError for all else."""
+    """Return what a text or a number says; a TypeError or a ValueError for all else."""
     return float(given)  # type: ignore[arg-type]
 
 

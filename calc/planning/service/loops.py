@@ -115,7 +115,7 @@ def closed_loop(
 def uniform(
     count: int, prompt: float, answer: float, shortest: float = 1.0, seed: int = 0
 ) -> Trace:
-    """So many requests, all at the start, with lengths drawn from a share of these on.
+    """Draw so many requests, all at the start, with lengths from a share of these on.
 
     >>> uniform(20, 100, 10).prompts.tolist() == [100] * 20
     True
@@ -129,7 +129,7 @@ def uniform(
 
 
 def under_way(requests: Trace, count: int, seed: int) -> Trace:
-    """The same, the first so many of which have been read, and some of their answers written."""
+    """Return requests of which so many have been read, with some of their answers written."""
     written = numpy.random.default_rng(seed).integers(0, requests.answers)
     written[count:] = 0
     prompts = requests.prompts + written

@@ -115,14 +115,12 @@ class Observed(Reported):
 
     @cached_property
     def title(self) -> Sequence[str]:
-        """The server and how many points there were."""
         count = f"{self.asked.layout.tensor} {self.asked.device.name}"
         program = self.asked.software.name
         return (f"{self.asked.model.name} on {count} by {program}, {len(self.points)} points", "")
 
     @cached_property
     def tables(self) -> Sequence[Table]:
-        """What was fitted, and each point beside what it makes of it."""
         fitted = [("", "fitted", "what it holds back")]
         for name, value in self.numbers.items():
             unit, told = CONSTRAINTS[name]
@@ -137,7 +135,6 @@ class Observed(Reported):
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """All of it for programs."""
         points = [point._asdict() for point in self.points]
         return {"numbers": self.numbers, "points": points, "software": self.toml}
 
@@ -156,7 +153,7 @@ def observe(
     dtype: str | None = None,
     software: str = "vllm",
 ) -> Observed:
-    """What a server's own benchmark says of it: numbers that planners take as `software`.
+    """Return what a server's own benchmark says of it: numbers that planners take as `software`.
 
     Points are result files of `vllm bench serve`, SGLang's bench_serving, aiperf, genai-perf or
     guidellm, or texts "concurrency=8,ttft=0.2 s,tpot=12 ms"; three of one server, from few clients
@@ -200,7 +197,7 @@ def observe(
 
 
 def fitted(job: Job, points: Sequence[Point], simulated: Simulated | None = None) -> Observed:
-    """The same of a job, whose software's own numbers are left aside, by this simulation."""
+    """Return what is observed of a job by a simulation, its software's own numbers left aside."""
     simulated = simulated or _simulated
     points = sorted(points)
     _check_bound(job, points)
@@ -236,7 +233,7 @@ def fitted(job: Job, points: Sequence[Point], simulated: Simulated | None = None
 
 
 def with_numbers(software: Software, values: dict[str, float]) -> Software:
-    """The same program with numbers of its own, those that are 0 left out."""
+    """Return the program with numbers of its own, those that are 0 left out."""
     table = {
         name: {"value": value, "unit": CONSTRAINTS[name][0]}
         for name, value in values.items()

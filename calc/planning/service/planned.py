@@ -40,12 +40,11 @@ class Planned(Answer):
 
     @property
     def devices(self) -> int:
-        """How many there are."""
         return self.design.devices
 
     @property
     def load(self) -> UnderLoad:
-        """What requests meet, by the closed form."""
+        """Return what requests meet by the closed form."""
         return self.design.load
 
     @property
@@ -98,7 +97,7 @@ class Planned(Answer):
 
     @property
     def _of_a_token(self) -> dict[str, Quantity | None]:
-        """What a token takes of all devices, whatever they do."""
+        """Return what a token takes of all devices, whatever they do."""
         everything = replace(self.service.setup, devices=quantity(self.devices, ""))
         return of_a_token(everything, self.throughput)
 
@@ -118,19 +117,18 @@ class Planned(Answer):
 
     @property
     def alike(self) -> Interval | None:
-        """How far published rows like its steps are off; None where nothing is expected."""
+        """Return how far published rows like its steps are off; None where nothing is expected."""
         parts = self.design.pools[-1].answers.parts
         return None if parts is None else parts.alike
 
     @property
     def basis(self) -> str:
-        """What it stands on: measured rates, rates of kin, published peaks alone."""
+        """Return what it stands on: measured rates, rates of kin, published peaks alone."""
         parts = self.design.pools[-1].answers.parts
         return intervals.PEAKS if parts is None else parts.basis
 
     @property
     def interval(self) -> dict[str, tuple[Quantity, Quantity]]:
-        """Both ends of what is around devices, times and costs."""
         return {name: found.ends for name, found in self.around.items()}
 
     @cached_property

@@ -43,7 +43,7 @@ class Sessions:
     seed: int
 
     def draw(self, rate: float, count: int) -> Trace:
-        """So many turns of sessions that begin at random, after those that fill caches before.
+        """Draw so many turns of sessions that begin at random, after those that fill caches.
 
         What came before the time 0 is not served: it only leaves its blocks.
         """
@@ -112,7 +112,7 @@ def unlimited(trace: Trace) -> Trace:
 def routed(
     trace: Trace, replicas: int, blocks: Sequence[int], routing: str
 ) -> list[tuple[Trace, Floats]]:
-    """What each replica gets, and the tokens that its requests find in each tier."""
+    """Return what each replica gets, and the tokens that its requests find in each tier."""
     assert trace.blocks is not None
     caches = [PrefixCache(blocks) for _ in range(replicas)]
     work = [0.0] * replicas

@@ -1,4 +1,4 @@
-"""What a replica does under load, in closed form: a batch whose step grows with what is in it.
+"""A replica under load, in closed form: a batch whose step grows with what is in it.
 
 The sequences that write share a processor: with n in the batch each gets a token every T(n), so
 that they leave at n / (g · T(n)), and the number of them is a birth-death chain whose states and
@@ -31,7 +31,7 @@ FASTEST = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """What a request asks for on average, and how prompts and answers vary."""
+    """The average request of a trace, and how prompts and answers vary."""
 
     prompt: float
     answer: float
@@ -93,7 +93,7 @@ class UnderLoad:
 
 @dataclass(frozen=True)
 class _Written:
-    """What the batch of those that write is, in seconds and sequences."""
+    """The batch of those that write, in seconds and sequences."""
 
     tpot: float
     batch: float
@@ -159,7 +159,7 @@ class Replica:
         return self.batches * self.chunk
 
     def run_by(self, software: Software) -> Replica:
-        """The same as a program runs it: its time for a request, what its steps mix and reserve."""
+        """Return it as a program runs it: its time for a request, what steps mix and reserve."""
         mixes, reserves = software.mixes > 0, software.reserves > 0
         return replace(self, request=software.request, mixes=mixes, reserves=reserves)
 
@@ -171,7 +171,7 @@ class Replica:
         ttft: float = math.inf,
         tpot: float = math.inf,
     ) -> UnderLoad:
-        """What requests at this rate, a second, meet; no further than that a limit is broken."""
+        """Return what requests at this rate, a second, meet; no further than a limit is broken."""
         written = self._written(rate, demand)
         if written is None or written.tpot > tpot:  # of no percentile is it less than the mean
             return OVERLOADED
@@ -277,7 +277,7 @@ class Replica:
         return late, mean, max(written.busy, load)
 
     def _pieces(self, tokens: float, sequences: Counts | int) -> tuple[Floats, Counts]:
-        """How many steps a prompt takes beside sequences, and what a batch reads in each."""
+        """Return how many steps a prompt takes beside sequences, and what each reads."""
         pieces = numpy.maximum(1.0, numpy.ceil(tokens / self._room(sequences)))
         return pieces, numpy.minimum(numpy.ceil(tokens / pieces), self.chunk).astype(int)
 
@@ -290,7 +290,7 @@ class Replica:
         return numpy.maximum(1, self.at_most - self.steps.checked * self._beside(sequences))
 
     def _reading(self, count: Counts, alone: Floats, demand: Demand) -> Floats:
-        """What a prompt adds to the steps of so many sequences."""
+        """Return what a prompt adds to the steps of so many sequences."""
         steps = self.steps
         pieces, read = self._pieces(demand.computed, count)
         tokens = steps.checked * self._beside(count)
@@ -302,7 +302,7 @@ class Replica:
         return added
 
     def _alone(self, tokens: float, demand: Demand, sequences: int) -> float:
-        """How long a prompt of so many tokens takes beside a batch, with no other prompt."""
+        """Return how long a prompt of so many tokens takes beside a batch, with no other."""
         pieces, read = self._pieces(tokens, sequences)
         positions = demand.looked_at * (tokens / demand.computed) ** 2
         positions *= min(1.0, float(pieces * read / tokens))
@@ -364,7 +364,7 @@ def _late(demand: Demand, percentile: float, written: _Written) -> float:
 
 
 def _halved(low: float, high: float, keeps: Callable[[float], bool]) -> tuple[float, float]:
-    """Where something is no longer kept, between what keeps it and what does not."""
+    """Return where something is no longer kept, between what keeps it and what does not."""
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if keeps(middle) else (low, middle)
@@ -372,7 +372,7 @@ def _halved(low: float, high: float, keeps: Callable[[float], bool]) -> tuple[fl
 
 
 def _elasticity(count: Counts, leaving: Floats, at: int) -> float:
-    """By how much more in proportion requests leave a batch that is larger: 1 if steps stay."""
+    """Return by how much more in proportion requests leave a larger batch: 1 if steps stay."""
     if len(count) == 1:
         return 1.0
     low, high = max(0, at - 1), min(len(count) - 1, at + 1)
@@ -387,5 +387,5 @@ def _share_below(time: float, mean: float, spread: Floats) -> float:
 
 
 def _tail(mean: float, some: float, beyond: float) -> float:
-    """What a share of requests exceeds, where some wait, for an exponential time of this mean."""
+    """Return what a share of requests exceeds where some wait, for an exponential time."""
     return mean * math.log(some / beyond) if some > beyond else 0.0

@@ -1,4 +1,4 @@
-"""Why a plan of a service is what it is, in sentences: why not another, and what it stands on."""
+"""Sentences on a plan of a service: why not another, and what it stands on."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from calc.steps.expectation import Missing
 
 
 def why_not_others(plan: Planned) -> Iterator[str]:
-    """Why the other groups and pools lose."""
+    """Yield why the other groups and pools lose."""
     yield from (_why_not(plan, design) for design in plan.designs[1:])
     for group, why in plan.refused.items():
         yield f"{group} serves nobody within the limits: {why}."
 
 
 def _why_not(plan: Planned, design: Design) -> str:
-    """What a design needs more, or which limit it does not keep."""
+    """Return what a design needs more, or which limit it does not keep."""
     simulated, needed = design.simulated, f"takes {devices_text(design.devices)}"
     if simulated is None:
         reason = f"{needed} by the closed form"
@@ -40,7 +40,7 @@ def _why_not(plan: Planned, design: Design) -> str:
 
 
 def what_would_change(plan: Planned) -> Iterator[str]:
-    """What would make it another answer, by the closed form."""
+    """Yield what would make it another answer, by the closed form."""
     service = plan.service
     if plan.design.most >= service.rate:
         most = f"{plan.most_requests:.3g}"
@@ -58,7 +58,7 @@ def what_would_change(plan: Planned) -> Iterator[str]:
 
 
 def assumptions(plan: Planned) -> Iterator[str]:
-    """What its numbers stand on."""
+    """Yield what its numbers stand on."""
     service, setup, design = plan.service, plan.service.setup, plan.design
     expected = design.pools[-1].answers.expected
     yield from (f"{setup.model.name}: {note}." for note in setup.model.notes)

@@ -1,4 +1,4 @@
-"""What the busiest replica of a pool is sent, what it finds of it, and how long it fetches that."""
+"""The busiest replica of a pool: what it is sent, what it finds, and how long it fetches."""
 
 from __future__ import annotations
 

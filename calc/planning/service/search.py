@@ -102,7 +102,7 @@ def frontier(service: Service, tpots: Sequence[float]) -> Iterator[float]:
 
 
 def _jobs(service: Service) -> list[str]:
-    """What pools may do: both, or, where a cache can be sent, one of the two."""
+    """Return what pools may do: both, or, where a cache can be sent, one of the two."""
     jobs = ["both"] if "mixed" in service.pools else []
     sent = service.setup.machine.most_joined > 1 and service.trace.answers.max() > 1
     if "disaggregated" in service.pools and sent:
@@ -116,7 +116,7 @@ def _jobs(service: Service) -> list[str]:
 
 
 def _order(pool: Pool) -> tuple[bool, int]:
-    """Of several the one with the fewest devices, of those that keep their limits if any does."""
+    """Return what puts those that keep their limits first, and of these the fewest devices."""
     return not pool.keeps, pool.devices
 
 
@@ -177,7 +177,7 @@ def _longest(service: Service) -> int:
 
 
 def _needs(service: Service, longest: int) -> str:
-    """Which request needs so many tokens of cache, and why it is longer than was asked for."""
+    """Return which request needs so many tokens of cache, and why it is longer than asked for."""
     if not service.trace.lengths_differ:
         return f"a request needs {longest}"
     asked = f"{service.trace.prompts.mean():.0f} + {service.trace.answers.mean():.0f}"
@@ -231,7 +231,7 @@ def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> floa
 
 
 def _enough(pools: list[Pool]) -> list[Pool]:
-    """The same pools, with as many copies as keep their limits in the simulation.
+    """Return the pools with as many copies as keep their limits in the simulation.
 
     Whatever promises fewer devices than were found is simulated; the rest is left as it is.
     """
@@ -309,7 +309,7 @@ def _longer(trace: Trace, count: int) -> Trace:
 
 
 def _too_slow(service: Service, replica: Replica) -> str:
-    """Which limit a replica breaks for a single request, and by what."""
+    """Return which limit a replica breaks for a single request, and by what."""
     alone = replica.under(ALONE, service.demand, service.percentile)
     reasons = []
     if alone.ttft > service.ttft:
@@ -322,7 +322,7 @@ def _too_slow(service: Service, replica: Replica) -> str:
 def _no_design(
     service: Service, replicas: list[tuple[Answers, Replica]], refused: dict[str, str]
 ) -> str:
-    """Which limit no group keeps, and the best that can be had; what is missing, if memory is."""
+    """Return which limit no group keeps and the best that can be had, or what memory lacks."""
     setup = service.setup
     model, device = setup.model.name, setup.machine.device.name
     if not replicas:

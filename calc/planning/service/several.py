@@ -41,7 +41,7 @@ class ServicePlans(Answer):
 
     @property
     def ranked_by(self) -> str:
-        """What ranks them."""
+        """Return what ranks them."""
         return f"{'cost' if self._priced else 'devices'}, {EXPECTED if self._expected else BOUND}"
 
     @cached_property
@@ -53,30 +53,26 @@ class ServicePlans(Answer):
         return all(plan.price is not None for plan in self.plans)
 
     def value(self, plan: ServicePlan) -> float:
-        """What ranks a plan: devices, as expected or at the best, and what they cost an hour."""
+        """Return what ranks a plan: devices, as expected or at best, and their cost an hour."""
         devices = plan.devices if self._expected else plan.least_devices
         return devices * (plan.price.m_as("USD/h") if self._priced and plan.price else 1.0)
 
     @property
     def answer(self) -> str:
-        """Which is first, and its answer."""
         best = self.plans[0]
         return f"{best.service.setup.machine.name} is first by {self.ranked_by}: {best.answer}"
 
     @property
     def stands_on(self) -> str:
-        """What all stand on, or how many on what."""
         told = dict.fromkeys(plan.stands_on.partition("; ")[2] for plan in self.plans)
         return "; ".join(filter(None, [counted(self.plans), *told]))
 
     @property
     def chosen(self) -> list[str]:
-        """What was chosen for all, or for some."""
         return self._of_all("chosen")
 
     @property
     def caveats(self) -> list[str]:
-        """Of whom nothing is expected, who overlaps, and who serves nobody."""
         bound = [
             f"{self._name(plan)}: {plan.stands_on}."
             for plan in self.plans
@@ -97,7 +93,6 @@ class ServicePlans(Answer):
 
     @cached_property
     def tables(self) -> list[Table]:
-        """A line for each machine."""
         return [Table(list(self._lines()))]
 
     def _lines(self) -> Iterator[tuple[str, ...]]:
@@ -117,7 +112,6 @@ class ServicePlans(Answer):
             )
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each machine, with its best design."""
         return [
             {
                 "rank": rank,
@@ -132,7 +126,6 @@ class ServicePlans(Answer):
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """The ranks, and what is said of them, by names that stay."""
         return {
             "rows": self.rows(),
             **values(self, "ranked_by refused assumptions"),

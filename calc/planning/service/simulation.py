@@ -28,7 +28,7 @@ NEVER = sys.maxsize
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What became of each request: arrays in the order of arrival, in seconds."""
+    """The times of each request: arrays in the order of arrival, in seconds."""
 
     arrivals: Floats
     first: Floats
@@ -59,11 +59,11 @@ class Run:
         return float(self.done.max() - self.arrivals[0])
 
     def steady(self) -> Run:
-        """The same without the first requests, which found an empty batch."""
+        """Return the run without the first requests, which found an empty batch."""
         return self.between(int(WARM * len(self.arrivals)), len(self.arrivals))
 
     def between(self, start: int, end: int) -> Run:
-        """The same with only some of the requests."""
+        """Return the run with only some of the requests."""
         names = ("arrivals", "first", "done", "answers")
         return replace(self, **{name: getattr(self, name)[start:end] for name in names})
 
@@ -118,7 +118,7 @@ def _served(
     clients: int | None,
     away: float,
 ) -> tuple[list[float], list[float], list[float], int]:
-    """When each request came, wrote its first token and its last, and how many were read again.
+    """Return when each request came, wrote its first token and its last, and how many gave up.
 
     All that write do so at each step, so that one count of passes dates all of them. One function,
     because it goes round several times for each request: Python reads its own variables fastest.

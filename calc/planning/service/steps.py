@@ -1,4 +1,4 @@
-"""How long a step of a continuous batch takes, as tables: made once, read a million times.
+"""The time of a step of a continuous batch, as tables: made once, read a million times.
 
 A step writes a token for each of some sequences and reads pieces of prompts beside them. Its time
 is a sum: what all its tokens take together (the weights, the messages), what sequences take on top
@@ -52,7 +52,7 @@ class Steps:
     """The least of a step that reads: the host launches its kernels, which no graph holds."""
 
     def scaled(self, factor: float) -> Steps:
-        """The same steps, each so many times as long."""
+        """Return the steps, each so many times as long."""
         times = {name: factor * getattr(self, name) for name in ("together", "apart")}
         return replace(self, **times, cached=factor * self.cached, attended=factor * self.attended)
 
@@ -99,12 +99,12 @@ class Answers:
 
     @property
     def group(self) -> Layout:
-        """How its devices share the model."""
+        """Return how its devices share the model."""
         return self.asked.layout
 
     @cached_property
     def job(self) -> Job:
-        """What a group runs, at any length of its tables."""
+        """Return what a group runs, at any length of its tables."""
         return self.asked.with_context(max(self.tokens, 2 * PROMPT, *self.lengths))
 
     @cached_property
@@ -131,7 +131,7 @@ class Answers:
 
     @cached_property
     def expected(self) -> Steps | Missing:
-        """What kernels and messages were measured to take, or which rate was not measured."""
+        """Return what kernels and messages take as measured, or which rate was not measured."""
 
         def total(load: Tokens) -> Times:
             return {"step": serving_pass(self.job, load, piece=math.inf).total.m_as("s")}
@@ -153,7 +153,7 @@ class Answers:
 
     @cached_property
     def parts(self) -> Parts | None:
-        """Of an expected step that writes a token: whose rates these are, how far rows are off."""
+        """Return an expected step that writes: whose rates these are, how far rows are off."""
         try:
             return serving_pass(self.job, Tokens(writing=1.0, context=PROMPT))
         except NotMeasured:
@@ -172,7 +172,7 @@ class Answers:
 
     @property
     def decided_by(self) -> Steps:
-        """What is expected; the upper bound where rates were not measured."""
+        """Return what is expected; the upper bound where rates were not measured."""
         return self.upper if isinstance(self.expected, Missing) else self.expected
 
     def lower(self, *step: Any) -> Floats:

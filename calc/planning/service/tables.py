@@ -12,7 +12,7 @@ from calc.planning.service.planned import Planned
 
 
 def of(plan: Planned) -> list[Table]:
-    """What the service makes of its requests, and a line for each design."""
+    """Return what the service makes of its requests, and a line for each design."""
     return [Table(list(_met(plan))), Table(list(_designs(plan)), "Designs", detail=True)]
 
 

@@ -76,22 +76,20 @@ class TrainingPlan(Answer):
 
     @property
     def best(self) -> Candidate:
-        """The layout that is taken."""
         return self.candidates[0]
 
     @property
     def fitting(self) -> int:
-        """How many of the legal layouts fit."""
+        """Return how many of the legal layouts fit."""
         return sum(cuts.count for cuts in self.cuts)
 
     @property
     def layout(self) -> Layout:
-        """Its copies, slices, stages and so on."""
         return self.best.layout
 
     @property
     def memory(self) -> DeviceMemory:
-        """What the fullest device holds."""
+        """Return what the fullest device holds."""
         return self.best.memory
 
     @property
@@ -101,12 +99,10 @@ class TrainingPlan(Answer):
 
     @property
     def devices(self) -> int:
-        """How many there are."""
         return self.run.devices
 
     @property
     def steps(self) -> float:
-        """Steps of the run."""
         return float(math.ceil((self.tokens / self.run.tokens).m_as("")))
 
     @property
@@ -116,7 +112,7 @@ class TrainingPlan(Answer):
 
     @property
     def expected_mfu(self) -> Quantity | None:
-        """The same as it is expected."""
+        """Return the utilisation that is expected; None where nothing is."""
         return None if self.step.expected is None else self.best.mfu
 
     @property
@@ -156,7 +152,7 @@ class TrainingPlan(Answer):
 
     @property
     def device_time(self) -> Quantity:
-        """The same of all devices together."""
+        """Return the duration of all devices together."""
         return (self.duration * self.devices).to("h")
 
     @property
@@ -190,7 +186,7 @@ class TrainingPlan(Answer):
 
     @property
     def basis(self) -> str:
-        """What it stands on: measured rates, rates of kin, published peaks alone."""
+        """Return what it stands on: measured rates, rates of kin, published peaks alone."""
         parts = self.step.expected_parts
         return intervals.PEAKS if parts is None else str(parts.basis)
 
@@ -204,13 +200,11 @@ class TrainingPlan(Answer):
         return found
 
     def interval(self, expected: Quantity, rate: bool = False) -> tuple[Quantity, Quantity] | None:
-        """Both ends of the range around it."""
         found = self.around(expected, rate)
         return None if found is None else found.ends
 
     @property
     def answer(self) -> str:
-        """The layout, its MFU, how long the run takes, and what was given a price or a grid."""
         job, word = self.run.job, "" if self.step.expected is not None else "at least "
         unlike = " (like no published row)" if self.best.beyond_published else ""
         return (
@@ -229,7 +223,6 @@ class TrainingPlan(Answer):
 
     @property
     def stands_on(self) -> str:
-        """Whose rates it stands on, and how far off rows like it were."""
         if self.step.expected_parts is None:
             why = self.step.not_expected.partition(": ")[0]
             return f"BOUND ONLY, {intervals.PEAKS}, no overlap: {why}"
@@ -238,7 +231,6 @@ class TrainingPlan(Answer):
 
     @property
     def chosen(self) -> list[str]:
-        """Every degree of the layout that was not fixed, and what else was left out."""
         given, best, fixed = self.given, self.best, self.run.fixed
         asked = formats.get(str(given["dtype"]))
         block = asked if isinstance(asked, formats.Block) else None
@@ -258,7 +250,6 @@ class TrainingPlan(Answer):
 
     @property
     def caveats(self) -> list[str]:
-        """A published run of the model, what nobody has published of this layout, and what is."""
         told = list(filter(None, (self._published_run, self.best.beyond_published)))
         if (like := self.like_published) is not None and like is not self.best:
             told.append(
@@ -287,7 +278,6 @@ class TrainingPlan(Answer):
 
     @cached_property
     def tables(self) -> list[Table]:
-        """What the run takes, the memory of its fullest device, and the best layouts."""
         capacity = self.run.job.device.memory_capacity
         parts = [(name, memory_text(part, capacity)) for name, part in self.memory.parts.items()]
         return [
@@ -359,7 +349,6 @@ class TrainingPlan(Answer):
             )
 
     def rows(self) -> list[dict[str, object]]:
-        """The best layouts, a row each, with plain keys."""
         return [
             {
                 "layout": str(best),
@@ -380,7 +369,6 @@ class TrainingPlan(Answer):
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """What the run takes, its best layouts, and what is said of them, by names that stay."""
         return {
             "rows": self.rows(),
             **values(self, "devices steps memory"),
@@ -400,7 +388,7 @@ class TrainingPlan(Answer):
 
     @cached_property
     def why_not_others(self) -> tuple[str, ...]:
-        """How many layouts do not fit, and by which part each of the next best is slower."""
+        """Return how many layouts do not fit, and why each of the next best is slower."""
         best, sentences = self.best.parts, []
         for other in self.candidates[1:4]:
             more = {name: time - best.get(name, 0.0) for name, time in other.parts.items()}
@@ -417,7 +405,7 @@ class TrainingPlan(Answer):
 
     @cached_property
     def what_would_change(self) -> tuple[str, ...]:
-        """What would make this another answer, a sentence each: devices, and how often they fail.
+        """Return what would make it another answer: devices, and how often they fail.
 
         Of other devices the layout is the same with more or fewer copies, for the same batch.
         """
@@ -494,7 +482,6 @@ class TrainingPlan(Answer):
         return drawing.bars(list(map(str, best)), [layout.parts for layout in best], ends, seconds)
 
     def to_toml(self) -> str:
-        """The options that make this plan again, as the text of a file."""
         meant = {"model": self.run.job.model, "hardware": self.run.machine}
         settled = {"devices": self.devices, "deadline": None, "budget": None}
         return files.options_text({**self.given, **meant, **settled})

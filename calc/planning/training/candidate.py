@@ -41,7 +41,6 @@ class Candidate:
 
     @classmethod
     def of(cls, cuts: Cuts, place: int) -> Candidate:
-        """One of several layouts."""
         layout, run = at(cuts.layout, place), cuts.run
         sequences, memory = int(cuts.sequences[place]), at(cuts.memory, place)
         step, beyond = cuts.step_of(place), precedents.beyond(run, layout)
@@ -49,7 +48,7 @@ class Candidate:
 
     @cached_property
     def time(self) -> Quantity:
-        """What a step is expected to take; its upper bound where rates were not measured."""
+        """Return what a step is expected to take, or its upper bound where nothing is."""
         expected = self.step.expected
         return self.step.upper if expected is None else expected
 
@@ -60,7 +59,7 @@ class Candidate:
 
     @property
     def hfu(self) -> Quantity:
-        """The same with what is computed again."""
+        """Return the utilisation with what is computed again."""
         model, length = self.run.job.model, self.run.length
         again = transformer.recomputed_flops(model, length, self.recomputation)
         forward = transformer.causal_flops(model, length)
@@ -78,7 +77,7 @@ class Candidate:
         return {name: time.m_as("s") for name, time in times.items()}
 
     def __str__(self) -> str:
-        """Its degrees in a word; what is not cut is left out."""
+        """Return its degrees in a word; what is not cut is left out."""
         layout = self.layout
         degrees = ((short, getattr(layout, name)) for name, short in DEGREES.items())
         words = [f"{short}{degree}" for short, degree in degrees if degree > 1]
@@ -106,7 +105,7 @@ class Ranking:
         self.starts = numpy.cumsum([0, *(cuts.count for cuts in fitting)])
 
     def best(self, most: int, wanted: Sequence[Truths] | None = None) -> list[Candidate]:
-        """So many at most, one for each way to cut, of those that are wanted where this is said."""
+        """Return so many at most of those that are wanted, one for each way to cut."""
         order = self.order
         if wanted is not None:
             order = order[numpy.concatenate(wanted)[order]]

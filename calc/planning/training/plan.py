@@ -226,7 +226,7 @@ def _planned(run: Task, answer: Answer) -> TrainingPlan:
 
 
 def _ways_to_fit(run: Task) -> Iterator[str]:
-    """What else would fit on these devices, each with what the fullest then needs at least."""
+    """Yield what else would fit on these devices, and what the fullest then needs at least."""
     others = {f'recomputation="{word}"': replace(run, recomputations=(word,)) for word in TRIED}
     others = others if len(run.recomputations) == 1 else {}
     others |= {"another layout": replace(run, fixed={})} if run.fixed else {}

@@ -1,4 +1,4 @@
-"""What published runs have done: which choices of a layout no row of `calc.published` has made.
+"""Choices of a layout that rows of `calc.published` have made, and those that none has.
 
 Kernels and messages were measured one by one, and a layout puts them together. Where somebody
 published what it then reaches, the expectation was held to it; a choice that nobody has published
@@ -24,7 +24,7 @@ LIMITED = ("tensor", "pipeline", "context", "experts", "stages_per_device")
 
 @dataclass(frozen=True)
 class Precedents:
-    """How far the published layouts of such models go, dense or of experts, on a device."""
+    """The reach of the published layouts of such models, dense or of experts, on a device."""
 
     dtypes: frozenset[str]
     most: tuple[tuple[str, int], ...]
@@ -39,7 +39,7 @@ class Precedents:
 
 @cache
 def precedents(device: str, mixture: bool) -> Precedents | None:
-    """How far they go, None where there are none.
+    """Return how far they go; None where there are none.
 
     >>> dict(precedents("h100", mixture=False).most)["context"]
     32
@@ -66,7 +66,7 @@ def precedents(device: str, mixture: bool) -> Precedents | None:
 
 
 def within(cuts: Cuts) -> Truths:
-    """Whether each choice of a layout is one that a published row has made, an array of truths."""
+    """Return whether each choice of a layout is one that a published row has made, as truths."""
     within: Truths = cuts.sequences > 0
     for known, _ in _choices(cuts.run, cuts.layout):
         within = within & known
@@ -86,7 +86,7 @@ def beyond(run: Task, layout: Layout) -> str:
 
 
 def _choices(run: Task, layout: Layout) -> Iterator[tuple[Truth, str]]:
-    """Whether a choice was made before, an array for arrays, and the choice as a form of words."""
+    """Yield whether a choice was made before, an array for arrays, and the choice as words."""
     job, length = run.job, run.length
     known = precedents(job.device.key, job.model.experts is not None)
     if known is None:

@@ -63,12 +63,11 @@ class Task:
 
     @property
     def adapters(self) -> Adapters | None:
-        """What is trained, where that is not all of the model."""
+        """Return what is trained, where that is not all of the model."""
         return self.job.trained if isinstance(self.job.trained, Adapters) else None
 
     @property
     def machine(self) -> Machine:
-        """The machine whose devices train."""
         return self.job.measured_on
 
     @property
@@ -101,7 +100,6 @@ class Cuts:
 
     @classmethod
     def of(cls, run: Task, layout: Layout, sequences: Counts, recomputation: str) -> Cuts:
-        """Layouts with their memory."""
         sizes = run.length, quantity(sequences, ""), recomputation, run.recipe
         loss = loss_by(run.job.software, run.job.trained)
         dtype = run.job.formats.dtype
@@ -116,7 +114,6 @@ class Cuts:
 
     @cached_property
     def step(self) -> Step:
-        """The parts of a step."""
         return self._step(self.layout, self.sequences)
 
     def _step(self, layout: Layout, sequences: Counts | int) -> Step:
@@ -131,16 +128,16 @@ class Cuts:
 
     @property
     def seconds(self) -> Floats:
-        """The same, or without overlap at published rates where one was not measured."""
+        """Return the expected seconds, or those without overlap where a rate was not measured."""
         return numpy.where(numpy.isnan(self.expected), self.step.upper.m_as("s"), self.expected)
 
     @property
     def count(self) -> int:
-        """How many layouts there are."""
+        """Return how many layouts there are."""
         return int(self.sequences.size)
 
     def where(self, wanted: Truths) -> Cuts:
-        """Those of them that are wanted."""
+        """Return the layouts that are wanted."""
         arrays = {
             name: at(getattr(self, name), wanted) for name in ("layout", "sequences", "memory")
         }
