@@ -17,6 +17,7 @@ from calc.catalog import models
 from calc.catalog.models import Transformer
 from calc.core.arguments import counted, without_point
 from calc.core.errors import InputError, abbreviated, marked
+from calc.core.files import writable, write_text
 from calc.core.nouns import arguments_of, options_of
 
 
@@ -177,13 +178,13 @@ def write_config(options: argparse.Namespace) -> None:
     """Write the options of a command into the file that was asked for, if one was."""
     if (file := getattr(options, "write_config", None)) is None:
         return
-    from calc.planning.files import option_names, options_text, write_options
+    from calc.planning.files import option_names, options_text
 
     typed = {ARGUMENTS.get(name, name): value for name, value in vars(options).items()}
     names = [name for name in option_names(options.called) if name in typed]
     written = {name: _written(typed[name]) for name in names if name not in FILES}
     files = {name: typed[name] for name in names if name in FILES}
-    write_options(file, options_text(written | files))
+    write_text(writable(file), options_text(written | files))
 
 
 ARGUMENTS = {"device": "hardware"}  # of a command, and what they are called in the library

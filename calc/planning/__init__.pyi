@@ -1,4 +1,3 @@
-from calc.planning.capacity import device_counts as device_counts
 from calc.planning.comparing.answer import Comparison as Comparison
 from calc.planning.comparing.compare import compare as compare
 from calc.planning.results import Bounds as Bounds

@@ -12,13 +12,7 @@ from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.planning import capacity, passes
-from calc.planning.capacity import (
-    device_counts,
-    linked_counts,
-    most_sequences,
-    on_fewest_devices,
-    with_tensor,
-)
+from calc.planning.capacity import linked_counts, most_sequences, on_fewest_devices, with_tensor
 from calc.planning.choice import (
     EXPECTED,
     UPPER,
@@ -72,7 +66,7 @@ def changes(plan: Estimate) -> Iterator[str]:
             yield f"{layout_text(other.layout)} on the same devices: {longer}, {more}."
     for form in SMALLER_WEIGHTS:
         small = replace(plan, weights=form.key)
-        if small.model_memory < plan.model_memory:
+        if small.kept.memory < plan.kept.memory:
             fewest = on_fewest_devices(small).devices.magnitude
             fewer = f", and fit on {devices_text(fewest)}" if fewest < count else ""
             yield f"{form.name} weights: {_times(small, plan, 'time_per_token')}{fewer}."
@@ -102,7 +96,8 @@ def _needed(setup: Setup) -> float:
 
 def _enough_devices(setup: Setup) -> str:
     """The fewest devices that hold it, in groups that the links join, or else in others."""
-    needed, counts, linked = _needed(setup), device_counts(setup.model), linked_counts(setup)
+    needed, linked = _needed(setup), linked_counts(setup)
+    counts = Layout.slices_of(setup.model)
     for once, layouts in (
         ("", groups(setup)),
         (f", {ONCE_LINKED}", (Layout(tensor=count) for count in counts if count not in linked)),

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
-from calc.catalog.models import Transformer
 from calc.core.arrays import Number, numpy
 from calc.core.elementwise import ceiling, different, largest, where
 from calc.core.units import Quantity, from_parts, quantity
@@ -19,16 +18,6 @@ from calc.steps.job import BYTE, Layout
 S = TypeVar("S", bound=Setup)
 Places: TypeAlias = Any
 """Where each of different layouts stands in an array of them; None where there is one."""
-
-
-def device_counts(model: Transformer) -> tuple[int, ...]:
-    """The numbers of devices that a model can be cut for, each with as many of its heads.
-
-    >>> from calc import models
-    >>> device_counts(models.get("llama-3-70b"))
-    (1, 2, 4, 8, 16, 32, 64)
-    """
-    return Layout.slices_of(model)
 
 
 @dataclass(frozen=True)

@@ -346,10 +346,7 @@ def check_devices(setup: Setup) -> None:
     linked = None if setup.link is not None else setup.machine
     if linked is not None:
         linked.check_joins(largest(setup.one_copy.devices), OR_LINK)
-    for count in _different(setup.tensor):
+    counts = setup.tensor.magnitude
+    for count in numpy.unique(counts).tolist() if setup.tensor.ndim else [counts]:
         Layout(tensor=int(count)).check(setup.model, linked)
     setup.job.layout.check(setup.model)
-
-
-def _different(counts: Quantity) -> list[float]:
-    return numpy.unique(counts.magnitude).tolist() if counts.ndim else [counts.magnitude]

@@ -20,7 +20,7 @@ from calc.core.units import Quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure
 
 INK, PAPER = "#1f2328", "#fefdfb"
 PIXELS = 150  # an inch, of a PNG
@@ -73,7 +73,9 @@ def bars(
     around: Sequence[Point] = (),
 ) -> Figure:
     """Seconds of the parts of steps, a mark where a step ends, and a line for its interval."""
-    drawn = list(dict.fromkeys(name for step in parts for name in step if _seen(name, parts)))
+    # Parts that are wide enough to be seen in some bar.
+    seen = {name for one in parts for name in one if one[name] > sum(one.values()) / 200}
+    drawn = list(dict.fromkeys(name for step in parts for name in step if name in seen))
     places = range(len(names))
     left = [0.0] * len(names)
     with _figure(7, 1.3 + 0.3 * len(names)) as figure:
@@ -194,11 +196,6 @@ def _figure(width: float, height: float) -> Iterator[Figure]:
     matplotlib = loaded_matplotlib()
     with matplotlib.rc_context(STYLE):
         yield matplotlib.figure.Figure(figsize=(width, height), layout="constrained")
-
-
-def _seen(name: str, parts: Sequence[Mapping[str, float]]) -> bool:
-    """Return whether a part is wide enough to be seen in some bar."""
-    return any(step.get(name, 0.0) > sum(step.values()) / 200 for step in parts)
 
 
 def _logarithmic(axes: Axes, between: str = "{x:g}") -> None:

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias
 
 from calc.catalog import intervals
 from calc.catalog.intervals import Around
-from calc.core.arrays import numpy
+from calc.core.arrays import Number, numpy
 from calc.core.elementwise import choose, largest, maximum, minimum, where
 from calc.core.fixed import fixed
 from calc.core.units import Quantity, quantity
@@ -58,7 +58,6 @@ class Estimate(Setup, Results[Bounds]):
 
     @property
     def largest_batch(self) -> Quantity:
-        """The sequences that the devices hold."""
         return self.capacity.largest_batch
 
     @cached_property
@@ -206,8 +205,9 @@ class Estimate(Setup, Results[Bounds]):
         one = self.writing if self.users is None else passes.decode(passes.alone(self))
         first, token = self.reading.lower, one.lower
         answer = serving.answer_time(first, self.generated, token)
-        if self.users is not None:
-            answer = passes.least_answer(self, answer, self.writing)
+        if self.users is not None:  # who share the devices
+            shared: Number = (self.generated * self.writing.lower).m_as("s")
+            answer = quantity(maximum(answer.m_as("s"), shared), "s")
         fastest = results_of(self, first, token, answer)
         slowest = results_of(self, *self._without_overlap)
         bounds: dict[str, Bounds | None] = {}

@@ -20,7 +20,7 @@ from calc.catalog.models import Transformer
 from calc.catalog.software import NO_SOFTWARE, Software
 from calc.core.arguments import without_point
 from calc.core.errors import InputError, abbreviated, did_you_mean, extra
-from calc.core.files import read_text, writable, write_text
+from calc.core.files import read_text
 from calc.core.nouns import arguments_of, options_of
 from calc.core.records import parse_toml
 from calc.core.units import Quantity
@@ -44,7 +44,8 @@ def read_options(path: Path | str, called: Callable[..., object]) -> dict[str, A
     >>> from calc import plan
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder) / "plan.toml"
-    ...     write_options(file, plan("llama-3-8b", "h100", prompt=1000, generated=200).to_toml())
+    ...     asked = plan("llama-3-8b", "h100", prompt=1000, generated=200)
+    ...     _ = file.write_text(asked.to_toml())
     ...     print(plan(**read_options(file, plan)).devices)
     1
     """
@@ -69,11 +70,6 @@ def read_flat(path: Path | str, called: Callable[..., object]) -> dict[str, Any]
                 f" {near.strip()}"
             )
     return options
-
-
-def write_options(path: Path | str, text: str) -> None:
-    """The text of a file of options, which is there in full or not at all."""
-    write_text(writable(path), text)
 
 
 def options_text(options: Mapping[str, object]) -> str:

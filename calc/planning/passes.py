@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from calc.core.arrays import Number, numpy
-from calc.core.elementwise import maximum
+from calc.core.arrays import numpy
 from calc.core.units import Quantity, quantity
 from calc.laws import collectives
 from calc.laws.roofline import StepTime
@@ -63,12 +62,6 @@ def together(setup: Setup, prompt: StepTime, written: StepTime) -> StepTime:
         for name, part in written.parts.items()
     }
     return replace(written, parts=parts)
-
-
-def least_answer(setup: Setup, lonely: Quantity, step: StepTime) -> Quantity:
-    """The least mean time of a request: that of one alone, or as all users share the devices."""
-    least: Number = maximum(lonely.m_as("s"), (setup.generated * step.lower).m_as("s"))
-    return SECOND * least
 
 
 def loops(

@@ -31,27 +31,16 @@ LONG = quantity("10 s")  # from where on a time is told in seconds
 def title(plan: Estimate) -> tuple[str, str]:
     """The model and its devices, and what is asked of them."""
     asked = f"batch {plan.batch}" if plan.users is None else _users(plan)
+    alike = not is_array(plan.copies) and plan.copies == 1 == plan.experts == plan.stages
+    cut = "" if alike else f" ({layout_text(plan.layout)})"
     return (
-        f"{plan.model.name} on {plan.devices} {plan.device.name}{_cut(plan)}",
+        f"{plan.model.name} on {plan.devices} {plan.device.name}{cut}",
         f"{asked}, {plan.prompt} + {plan.generated} tokens",
     )
 
 
-def _cut(plan: Estimate) -> str:
-    """Tell how devices share the model, in brackets, where they are not one copy cut for all."""
-    alike = not is_array(plan.copies) and plan.copies == 1 == plan.experts == plan.stages
-    return "" if alike else f" ({layout_text(plan.layout)})"
-
-
 def _users(plan: Estimate) -> str:
     return "1 user" if plan.batch == 1 else f"{plan.batch} users"
-
-
-def _load(plan: Estimate) -> str:
-    """Return who asks how: users one by one, or a batch that is read at once."""
-    if plan.users is not None:
-        return _users(plan)
-    return "one sequence" if plan.batch == 1 else f"a batch of {plan.batch} read at once"
 
 
 def answer(plan: Estimate) -> str:
@@ -68,7 +57,9 @@ def answer(plan: Estimate) -> str:
             if unit == "ms" and bounds.lower >= LONG:
                 unit = "s"
             told.append(words.format(f"{cell(point, name, around=False, unit=unit)} {unit}"))
-    return f"{what}, {_load(plan)}: {', '.join(told)}"
+    load = "one sequence" if plan.batch == 1 else f"a batch of {plan.batch} read at once"
+    load = load if plan.users is None else _users(plan)
+    return f"{what}, {load}: {', '.join(told)}"
 
 
 def cell(point: Mapping[str, Any], name: str, around: bool = True, unit: str = "") -> str:
@@ -264,7 +255,6 @@ def points_tables(plans: Sequence[Estimate]) -> list[Table]:
 
 
 def different_counts(points: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The counts in which points differ."""
     return [name for name in COUNTS if len({str(point[name]) for point in points}) > 1]
 
 
@@ -284,7 +274,6 @@ def points_answer(plans: Sequence[Estimate]) -> str:
 
 
 def heading(name: str) -> str:
-    """The title of a column, with its unit."""
     return "{} ({})".format(*RANGES[name])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
@@ -24,9 +24,6 @@ from calc.planning.estimate import UNASKED, Estimate
 from calc.planning.nouns import Prices, Server
 from calc.planning.service.loops import Clients
 from calc.planning.setup import COUNTS, is_array, whole_count
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class Told(Answer):
@@ -140,7 +137,7 @@ class Told(Answer):
             "left_out": list(self.refused.values()),
         }
 
-    def draw(self) -> Figure:
+    def draw(self) -> drawing.Figure:
         """Throughput against the time per token over the points, what is expected with its band."""
         curves = list(map(report.curve, self._plans))
         if not any(curve.points for curve in curves):

@@ -32,8 +32,7 @@ QUANTISED = {"int8": "w8a8"}  # what the weights are called of products in as fe
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 MOST_USERS = 1e5  # whose loop is simulated in seconds
 MOST_PAID = 100_000  # USD/hour of a device, so that what is computed from it stays a number
-COUNTS = ("devices", "copies", "batch", "prompt", "generated")
-"""What may be an array of a plan."""
+COUNTS = ("devices", "copies", "batch", "prompt", "generated")  # what may be an array of a plan
 A_TOKEN = quantity(1, "token")
 ONE = quantity(1, "")
 WITHIN = ONE  # the PUE of what is counted inside of the building alone
@@ -111,7 +110,7 @@ class Setup:
             weights=weights,
             kv=server.kv,
             dtype=dtype,
-            link=_link(machine, link),
+            link=machine.ring if link is None else amount("byte/s", "link", link, "450 GB/s"),
             price=None if price is None else price_of_device(price),
             software=program,
             pue=WITHIN if prices.pue is None else power_usage(prices.pue),
@@ -200,10 +199,6 @@ class Setup:
             return self
         return replace(self, devices=self.devices / self.copies, copies=ONE)
 
-    @property
-    def model_memory(self) -> Quantity:
-        return self.kept.memory
-
 
 def _devices_of(
     stages: int, devices: Quantity | None, tensor: Quantity | None, copies: Quantity | None
@@ -268,13 +263,6 @@ def device_power(machine: Machine, whole: bool = True) -> Quantity | None:
     if whole and machine.publishes("power"):
         return (machine.power / machine.domain).to("W")
     return machine.device.tdp if machine.device.publishes("tdp") else None
-
-
-def _link(machine: Machine, bandwidth: QuantityLike | None) -> Quantity | None:
-    """The bandwidth of the ring that is given, or of a device's links where no machine is known."""
-    if bandwidth is None:
-        return machine.ring
-    return amount("byte/s", "link", bandwidth, "450 GB/s")
 
 
 def price_of_device(given: QuantityLike | Mapping[str, QuantityLike]) -> Quantity:

@@ -42,8 +42,7 @@ FLAT = 1.2  # growth of the time by the first step of a curve that is flat there
 COMPARED_FROM = 64e3  # bytes: below, what is compared is latency alone
 FARTHEST = 10  # times the most devices on which an operation was measured, and none is expected
 
-Fit = Callable[[float], float]
-"""The share of the published bandwidth that a size reaches."""
+Fit = Callable[[float], float]  # the share of the published bandwidth that a size reaches
 
 
 @dataclass(frozen=True)
@@ -124,8 +123,7 @@ class Curve:
         return float(before ** (1 - share) * there**share)
 
 
-Predicted = tuple[float, tuple[Curve, ...]]
-"""Seconds, and the curves of which they are made."""
+Predicted = tuple[float, tuple[Curve, ...]]  # seconds, and the curves of which they are made
 
 
 def traffic(operation: str, devices: int) -> float:

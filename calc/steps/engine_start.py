@@ -114,7 +114,6 @@ class Start:
 
     @property
     def engine(self) -> Engine:
-        """The rules, where there are any."""
         assert self.rules is not None
         return self.rules
 
@@ -128,7 +127,6 @@ class Start:
 
     @property
     def device(self) -> Accelerator:
-        """The device of which there are one or several."""
         device = self.job.device
         assert isinstance(device, Accelerator)
         return device

@@ -152,7 +152,9 @@ class Memory(Answer):
 
     def sequences_of(self, context: Number) -> Number:
         """Return how many sequences of another length, or of each of several, a copy holds."""
-        return self._pool / self.start.taken(context)
+        left = max(0.0, float(self.caches.m_as("byte")))
+        pool = self.blocks * self.start.block_bytes if self.start.divided else left
+        return pool / self.start.taken(context)
 
     def batch_of(self, context: Number) -> Number:
         """Return the whole sequences of a length that all copies of the model hold together."""
@@ -242,13 +244,6 @@ class Memory(Answer):
         return Table(rows), Table(ways)
 
     @property
-    def _pool(self) -> float:
-        """Bytes of each device that sequences share."""
-        if self.start.divided:
-            return self.blocks * self.start.block_bytes
-        return max(0.0, float(self.caches.m_as("byte")))
-
-    @property
     def tokens_off(self) -> float:
         """Return what tokens are off by at most, as a share: all where they may be none."""
         assert self.error is not None
@@ -268,10 +263,8 @@ class Memory(Answer):
             **values(self, "context fits visible room"),
             "parts": [values(part, "name memory off how") for part in self.parts],
             **values(self, "caches error block blocks tokens sequences"),
-            "missing": None if self.lacks is None else self.lacks.missing,
-            "ways": []
-            if self.lacks is None
-            else [values(way, "settings told") for way in self.lacks.ways],
+            "missing": self.lacks and self.lacks.missing,
+            "ways": [values(way, "settings told") for way in self.lacks.ways] if self.lacks else [],
             "assumptions": self.assumptions,
         }
 

@@ -473,7 +473,6 @@ class Job:
 
     @staticmethod
     def check(job: object) -> None:
-        """Refuse what is no job."""
         check_is(Job, "job", job, 'a calc.Job, as in Job.of("llama-3-8b", "dgx-h100")')
 
     def __post_init__(self) -> None:
@@ -665,7 +664,6 @@ class Tokens:
 
     @staticmethod
     def check(load: object) -> None:
-        """Refuse what is no load of serving."""
         check_is(Tokens, "load", load, "calc.Tokens(…)")
 
     @property
@@ -719,5 +717,4 @@ class Batch:
 
     @staticmethod
     def check(load: object) -> None:
-        """Refuse what is no load of training."""
         check_is(Batch, "load", load, "calc.Batch(…)")

@@ -48,8 +48,7 @@ class Measured:
     length: Number
 
 
-OF_CHOSEN = ("chosen", "choosing")
-"""Kernels that score a context and attend to a part of it."""
+OF_CHOSEN = ("chosen", "choosing")  # kernels that score a context and attend to a part of it
 EACH_ITS_OWN = ("int8-weights", "choosing")
 """Formats and kernels that programs write themselves: those of one say nothing of another's."""
 HEADS = (8, 16, 32, 64, 128)

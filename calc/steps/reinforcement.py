@@ -46,7 +46,6 @@ class RolloutStep(Reported):
 
     @property
     def total(self) -> Quantity:
-        """The time of the step."""
         return self.generation + self.scoring + self.training + self.update
 
     @property

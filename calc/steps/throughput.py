@@ -40,8 +40,7 @@ from calc.steps.expectation import Missing, Parts, if_measured, of_kernels
 from calc.steps.job import NO_BYTES, NO_WORK, TWO_BYTES, input_size
 from calc.steps.measured import Kernel
 
-PAIRS = 51_200
-"""Batch of a recommender where none is given: that of MLPerf's entries on H100s."""
+PAIRS = 51_200  # batch of a recommender where none is given: that of MLPerf's entries on H100s
 HEADERS = ("", "time", "bound by", "operations", "bytes")
 
 

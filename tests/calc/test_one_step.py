@@ -30,7 +30,6 @@ from calc import (
 )
 from calc.catalog import software
 from calc.catalog.models import Transformer
-from calc.planning.capacity import device_counts
 from calc.planning.service.steps import Answers, Steps
 from calc.published.layouts import published_layouts
 from calc.published.reading import Row
@@ -72,7 +71,7 @@ def answer(step: Step) -> Answer:
 def decodes(name: str, machine: str) -> Iterator[tuple[str, Answer]]:
     """Yield every author's answer on one decode step, on as many devices as a machine joins."""
     model, place = models.transformer(name), machines.get(machine)
-    devices = max(count for count in device_counts(model) if count <= place.domain)
+    devices = max(count for count in Layout.slices_of(model) if count <= place.domain)
     job = Job(model, place, Layout(tensor=devices))
     load = Tokens(writing=SEQUENCES, context=CONTEXT)
     of_step = answer(calc.step(job, load))

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 import calc
-from calc import InputError, hardware, machines, models, quantity
+from calc import InputError, Layout, hardware, machines, models, quantity
 from calc.catalog.machines import Machine
 from calc.core.records import DATA
-from calc.planning import Bounds, Plan, device_counts, plan
+from calc.planning import Bounds, Plan, plan
 from calc.steps import communication, device_memory
 from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
 
@@ -178,7 +178,7 @@ def test_the_fewest_devices_hold_the_batch_and_fewer_do_not(
     model = models.get("llama-3-405b")
     made = plan(model, H100, batch=batch, prompt=prompt, generated=100, weights=weights)
     assert made.fits
-    counts = device_counts(model)
+    counts = Layout.slices_of(model)
     for fewer in counts[: counts.index(made.devices.magnitude)]:
         small = plan(
             model, H100, batch=batch, prompt=prompt, generated=100, weights=weights, devices=fewer

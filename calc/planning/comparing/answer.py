@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calc.catalog.intervals import three
 from calc.catalog.machines import Machine
@@ -21,9 +21,6 @@ from calc.planning.report import bases, cell, chosen_formats, heading, in_its_un
 from calc.planning.results import RANGES
 from calc.planning.serving import Plan
 from calc.planning.setup import devices_text, layout_text
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SHOWN = (  # of each, the most important first
     *("time_per_token", "cost_per_token", "energy_per_token", "carbon_per_token"),
@@ -72,12 +69,10 @@ class Comparison(Answer):
 
     @property
     def planned(self) -> tuple[Entry, ...]:
-        """The entries that have a plan."""
         return tuple(self.plans)
 
     @property
     def best(self) -> Plan:
-        """The plan of the first rank."""
         return self.plan_of(self.entries[0])
 
     def plan_of(self, entry: Entry) -> Plan:
@@ -108,18 +103,11 @@ class Comparison(Answer):
         front: dict[Entry, tuple[Plan, ...]] = {}
         least = math.inf
         for entry, plan in sorted(points, key=lambda point: self._place(point[1])):
-            if self.price(plan) < least:
-                least = self.price(plan)
+            _, price = self._place(plan)
+            if price < least:
+                least = price
                 front[entry] = (*front.get(entry, ()), plan)
         return front
-
-    def latency(self, plan: Plan) -> float:
-        """Time per token in milliseconds."""
-        return self._number(plan, "time_per_token")
-
-    def price(self, plan: Plan) -> float:
-        """Return what a token costs, or takes of energy, in the unit of the table."""
-        return self._number(plan, self.paid)
 
     def _number(self, plan: Plan, name: str) -> float:
         """Return what is compared in the unit of its column; infinity where it is not known."""
@@ -204,12 +192,15 @@ class Comparison(Answer):
         kinds, heads = self._kinds, [heading(name) for name in names]
         bounded = by if self.basis == UPPER and self.has(by) else ""
         at_bounds = [f"bound ({RANGES[bounded][1]})"] if bounded else []
-        rows = [("", *kinds, "basis", "devices", self._load, *at_bounds, *heads, "on the front")]
+        load = "batch" if self.given["users"] is None else "users"
+        rows = [("", *kinds, "basis", "devices", load, *at_bounds, *heads, "on the front")]
         bounds = [("", *kinds, *heads, "what binds")]
         for rank, (entry, plan) in enumerate(self.plans.items(), 1):
             keys = [getattr(entry, kind).key for kind in kinds]
             [point] = plan.points
-            size = plan.basis, _devices(plan), str(plan.batch)
+            cut = layout_text(plan.layout)
+            shared = "" if cut == f"TP{plan.devices}" else f", {cut}"
+            size = plan.basis, f"{plan.devices}{shared}", str(plan.batch)
             ranked = [in_its_unit(self.value(plan, bounded), bounded)] if bounded else []
             cells = [cell(point, name) for name in names]
             front = _batches(self.front.get(entry, ()))
@@ -218,10 +209,6 @@ class Comparison(Answer):
             bounds.append((str(rank), *keys, *ranges, str(plan.binds)))
         detail = Table(bounds, "Bounds at published rates", detail=True)
         return [Table(rows), detail] if self.planned else []
-
-    @property
-    def _load(self) -> str:
-        return "batch" if self.given["users"] is None else "users"
 
     def rows(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
@@ -302,7 +289,7 @@ class Comparison(Answer):
         ]
         return several or ["machine"]
 
-    def draw(self) -> Figure:
+    def draw(self) -> drawing.Figure:
         """The curve of each entry over its batches, and the front of all."""
         if not self.paid:
             raise InputError(
@@ -321,20 +308,13 @@ class Comparison(Answer):
         return drawing.front(curves, best, f"{PAID[self.paid]} ({RANGES[self.paid][1]})")
 
     def _place(self, plan: Plan) -> tuple[float, float]:
-        return self.latency(plan), self.price(plan)
+        return self._number(plan, "time_per_token"), self._number(plan, self.paid)
 
     def to_toml(self) -> str:
         return files.options_text(self.given)
 
     def __repr__(self) -> str:
         return f"<{len(self.entries)} compared, {len(self.planned)} of them planned>"
-
-
-def _devices(plan: Plan) -> str:
-    """Tell how many devices, and how they share the model where not as one copy cut for all."""
-    told = layout_text(plan.layout)
-    alone = told == f"TP{plan.devices}"
-    return str(plan.devices) if alone else f"{plan.devices}, {told}"
 
 
 def _batches(plans: tuple[Plan, ...]) -> str:

@@ -145,7 +145,9 @@ def compare(
     for model, (place, paid, count) in product(shapes, zip(places, prices, counts, strict=True)):
         try:
             start = plan(model, place, tensor=1, stages=stages, price=paid, **options)
-            own = None if count is None else _whole("devices", count)
+            own = None
+            if count is not None:
+                own = int(whole_numbers("compare(): devices", quantity(counted(count)).m_as("")))
             entries.append(_entry(start, candidates(start, own, *shared), by, limits))
         except InputError as error:
             refused.append(error)
@@ -187,11 +189,6 @@ def _with_counts(given: list[Any]) -> tuple[list[Any], dict[str, QuantityLike] |
     ]
     counts: dict[str, QuantityLike] = {name: count for name, count in pairs if count is not None}
     return [name for name, _ in pairs], counts or None
-
-
-def _whole(name: str, given: QuantityLike) -> int:
-    """A number of devices, as people write it."""
-    return int(whole_numbers(f"compare(): {name}", quantity(counted(given)).m_as("")))
 
 
 def prices_of(

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from calc.catalog import engines, intervals
-from calc.catalog.intervals import cuts
+from calc.catalog.intervals import Around, Interval, cuts
 from calc.core.arrays import numpy
-from calc.core.report import Table, values
+from calc.core.errors import InputError, abbreviated
+from calc.core.report import Answer, Table, values
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import drawing, files
 from calc.planning.assumptions import not_to_be_had
 from calc.planning.report import chosen_formats
-from calc.planning.service import reasons, tables
+from calc.planning.results import of_a_token
+from calc.planning.service import reasons, search
+from calc.planning.service.asked import PAID, TIMES, Service, seconds
 from calc.planning.service.deployment import Deployment
-from calc.planning.service.planned import Planned
+from calc.planning.service.design import Design
+from calc.planning.service.queue import UnderLoad
 from calc.steps import device_memory
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 POINTS = 40  # of a curve
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ServicePlan(Planned):
+class ServicePlan(Answer):
     """The pools of a service, what its requests meet, and what it costs; `print` shows it.
 
     `load` is by the closed form, from the times of steps that are expected; `design.run` is the
@@ -40,6 +41,183 @@ class ServicePlan(Planned):
         ("what_would_change", "What would change it"),
         ("assumptions", "Assumed"),
     )
+
+    service: Service
+    design: Design
+    designs: tuple[Design, ...]
+    """All that were found, the one that is taken first."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Groups of devices that can serve no request within the limits, and why."""
+    given: Mapping[str, object] = field(default_factory=dict)
+    """What `plan_service` was asked, by the flat names of its options."""
+
+    @property
+    def price(self) -> Quantity | None:
+        """Price of a device; None where none was given."""
+        return self.service.setup.price
+
+    @property
+    def devices(self) -> int:
+        return self.design.devices
+
+    @property
+    def load(self) -> UnderLoad:
+        """Return what requests meet by the closed form."""
+        return self.design.load
+
+    @property
+    def ttft(self) -> Quantity:
+        """Time to first token at the percentile, as simulated."""
+        assert self.design.simulated is not None
+        return quantity(self.design.simulated[0], "s")
+
+    @property
+    def tpot(self) -> Quantity:
+        """Time of each token after the first at the percentile, as simulated."""
+        assert self.design.simulated is not None
+        return quantity(self.design.simulated[1], "s")
+
+    @property
+    def most_requests(self) -> Quantity:
+        """The largest rate that these devices take within the limits, by the closed form."""
+        return quantity(self.design.most, "request/s")
+
+    @cached_property
+    def least_devices(self) -> int:
+        """The fewest devices with which any program could keep the limits, at published rates."""
+        least = math.inf
+        for design in sorted(self.designs, key=_one_of_each):
+            if _one_of_each(design) >= least:
+                break  # nor do designs of larger groups take fewer
+            needed = sum(pool.least_copies * pool.size for pool in design.pools)
+            least = min(least, needed)
+        return int(least)
+
+    @property
+    def throughput(self) -> Quantity:
+        """Tokens that all answers together have in a second."""
+        return quantity(self.service.rate * self.service.demand.answer, "token/s")
+
+    @property
+    def cost_per_token(self) -> Quantity | None:
+        """Price of a written token at this rate; None where no price was given."""
+        return self._of_a_token["cost_per_token"]
+
+    @property
+    def energy_per_token(self) -> Quantity | None:
+        """Energy of a written token at this rate; None where no power is published."""
+        return self._of_a_token["energy_per_token"]
+
+    @property
+    def carbon_per_token(self) -> Quantity | None:
+        """Emissions of a written token at this rate; None where no grid is given."""
+        return self._of_a_token["carbon_per_token"]
+
+    @property
+    def _of_a_token(self) -> dict[str, Quantity | None]:
+        """Return what a token takes of all devices, whatever they do."""
+        everything = replace(self.service.setup, devices=quantity(self.devices, ""))
+        return of_a_token(everything, self.throughput)
+
+    def frontier(self, tpot: QuantityLike) -> Quantity:
+        """Device time of a written token under other limits on TPOT, by the closed form.
+
+        The least of all designs at full load, in a service of so many copies that parts of one
+        count; infinite where no design keeps the limit.
+        """
+        limits = quantity(tpot)
+        if not limits.is_compatible_with("s") or not numpy.all(limits.m_as("s") > 0):
+            raise InputError(f'tpot must be positive times, as in "50 ms"; got {abbreviated(tpot)}')
+        times = numpy.asarray(limits.m_as("s"), dtype=float)
+        needed = list(search.frontier(self.service, times.ravel().tolist()))
+        paid = numpy.reshape(needed, times.shape) / self.service.demand.answer
+        return quantity(paid if times.ndim else float(paid), "s/token")
+
+    @property
+    def alike(self) -> Interval | None:
+        """Return how far published rows like its steps are off; None where nothing is expected."""
+        parts = self.design.pools[-1].answers.parts
+        return None if parts is None else parts.alike
+
+    @property
+    def basis(self) -> str:
+        """Return what it stands on: measured rates, rates of kin, published peaks alone."""
+        parts = self.design.pools[-1].answers.parts
+        return intervals.PEAKS if parts is None else parts.basis
+
+    @property
+    def interval(self) -> dict[str, tuple[Quantity, Quantity]]:
+        return {name: found.ends for name, found in self.around.items()}
+
+    @cached_property
+    def around(self) -> dict[str, Around]:
+        """Between what devices, times and costs lie if steps are as 80 % of rows like them are.
+
+        Devices are those of the same groups, infinitely many where none keep the limits; times are
+        those of the devices that are taken.
+        """
+        if self.alike is None or self.design.simulated is None:
+            return {}
+        paces, asked, load = self.paces, self.service, self.load
+        ttft, tpot = self.design.simulated
+        # What the simulation takes longer than the closed form, it takes longer at any pace.
+        as_simulated = replace(
+            asked,
+            ttft=asked.ttft * min(1.0, load.ttft / ttft),
+            tpot=asked.tpot * min(1.0, load.tpot / tpot),
+        )
+        design = self.design.for_service(as_simulated)
+        fewer, more = (design.devices_at_pace(pace) or math.inf for pace in paces)
+        least = max(self.least_devices, min(fewer, self.devices))
+        counts = float(least), float(max(more, self.devices))
+        ranges = {"devices": _around(self.devices, *counts, self.least_devices)}
+        for name, simulated in zip(TIMES, self.design.simulated, strict=True):
+            slower = (getattr(self.design.at_pace(pace).load, name) for pace in paces)
+            scale = simulated / getattr(self.load, name)
+            low, high = (scale * time for time in slower)
+            least = self.least_times[name]
+            ranges[name] = _around(simulated, max(low, least), high, least, "s")
+        for name in PAID:
+            if (value := getattr(self, name)) is not None:
+                share, bound = value / self.devices, float(self.least_devices)
+                ranges[name] = Around(value, *(share * count for count in (*counts, bound)))
+        return ranges
+
+    @cached_property
+    def step(self) -> Around | None:
+        """The range of a step of its batch: as 80 % of rows like it, and not below its bound."""
+        if self.alike is None:
+            return None
+        pool = self.design.pools[-1]
+        batch = pool.load.batch
+        count = max(1, round(batch)) if batch < pool.replica.slots else pool.replica.slots
+        step = count, count * pool.demand.length
+        taken = float(pool.replica.steps.time(*step))
+        least = min(taken, float(pool.answers.lower(*step)))
+        return self.alike.around(quantity(taken, "s"), quantity(least, "s"))
+
+    @cached_property
+    def paces(self) -> tuple[float, ...]:
+        """Return the same ends as factors of the step."""
+        if self.step is None:
+            return ()
+        return tuple(float((end / self.step.expected).m_as("")) for end in self.step.ends)
+
+    @cached_property
+    def least_times(self) -> dict[str, float]:
+        """Seconds of both times that no program beats with these devices.
+
+        Where those of a trace wait less than at random, the bound of the closed form does too.
+        """
+        pools = self.design.pools
+        least = {
+            name: max(float(getattr(peak.load, name)) for peak in pools[-place].at_peaks)
+            for place, name in enumerate(TIMES)
+        }
+        if self.service.recorded and self.design.simulated is not None:
+            for name, simulated in zip(TIMES, self.design.simulated, strict=True):
+                least[name] *= min(1.0, simulated / getattr(self.load, name))
+        return least
 
     @property
     def answer(self) -> str:
@@ -83,10 +261,10 @@ class ServicePlan(Planned):
 
     @cached_property
     def tables(self) -> list[Table]:
-        return tables.of(self)
+        return [Table(list(_met(self))), Table(list(_designs(self)), "Designs", detail=True)]
 
     def rows(self) -> list[dict[str, object]]:
-        return list(map(tables.row, self.designs))
+        return list(map(_row, self.designs))
 
     @cached_property
     def facts(self) -> dict[str, object]:
@@ -118,7 +296,7 @@ class ServicePlan(Planned):
     def _assumptions(self) -> Iterator[str]:
         return reasons.assumptions(self)
 
-    def draw(self) -> Figure:
+    def draw(self) -> drawing.Figure:
         """A figure of matplotlib: both times against the rate, by the closed form, with limits."""
         service, design = self.service, self.design
         rates = numpy.linspace(0.02, 1.25, POINTS) * max(design.most, service.rate)
@@ -158,3 +336,81 @@ class ServicePlan(Planned):
     def __repr__(self) -> str:
         setup = self.service.setup
         return f"<{setup.model.name} served by {self.devices} {setup.device.name}: {self.design}>"
+
+
+def _around(expected: float, low: float, high: float, bound: float, unit: str = "") -> Around:
+    """A range of bare numbers of a unit."""
+    return Around(*(quantity(float(number), unit) for number in (expected, low, high, bound)))
+
+
+def _one_of_each(design: Design) -> int:
+    """Devices of one copy in each pool, which no design does without."""
+    return sum(pool.size for pool in design.pools)
+
+
+def _met(plan: ServicePlan) -> Iterator[tuple[str, ...]]:
+    service, simulated = plan.service, plan.design.simulated or (0.0, 0.0)
+    demand, at = service.demand, f"{100 * service.percentile:g} %"
+    rate = quantity(float(f"{service.rate:.4g}"), "request/s")
+    asked = f"{rate}, {_tokens(demand.prompt)} + {_tokens(demand.answer)} tokens"
+    yield asked, "limit", "simulated", "80% of rows", "at least"
+    for name, title, time in zip(TIMES, ("first token", "each token"), simulated, strict=True):
+        taken, limit = seconds(time), seconds(getattr(service, name))
+        least = f"≥ {seconds(plan.least_times[name])}"
+        yield f"{title}, {at}", limit, taken, _told(plan, name, taken), least
+    if (found := plan.design.pools[0].found) is not None:
+        yield "prefixes found again", "", f"{sum(found):.0%}", "", ""
+    count, least = str(plan.devices), f"{plan.least_devices} at least"
+    yield "devices", "", count, _told(plan, "devices", count), least
+    yield "busy", "", f"{plan.load.busy:.0%}", "", ""
+    yield "batch of a replica", "", f"{plan.load.batch:.3g}", "", ""
+    yield "throughput", "", str(plan.throughput), "", ""
+    for name, title in PAID.items():
+        if (value := getattr(plan, name)) is not None:
+            yield title, "", str(value), _told(plan, name, str(value)), ""
+
+
+def _told(plan: ServicePlan, name: str, told: str) -> str:
+    """Both ends in the unit in which the value between them is told."""
+    return plan.around[name].told(told) if name in plan.around else ""
+
+
+def _designs(plan: ServicePlan) -> Iterator[tuple[str, ...]]:
+    yield "devices", "design", "chunk", "closed form", "", "simulated", "", "busy"
+    for design in plan.designs:
+        load, chunk = design.load, str(design.pools[-1].replica.chunk)
+        simulated = ("–", "–") if design.simulated is None else map(seconds, design.simulated)
+        times = (seconds(load.ttft), seconds(load.tpot), *simulated)
+        yield (str(design.devices), str(design), chunk, *times, f"{load.busy:.0%}")
+
+
+def _row(design: Design) -> dict[str, object]:
+    """A design with plain keys."""
+    pools, load, simulated = design.pools, design.load, design.simulated or (None, None)
+    times: dict[str, float | None] = {
+        **values(load, "ttft tpot"),
+        "simulated_ttft": simulated[0],
+        "simulated_tpot": simulated[1],
+    }
+    return {
+        "design": str(design),
+        "devices": design.devices,
+        "pools": len(pools),
+        "replicas": [pool.count for pool in pools],
+        **{
+            name: [getattr(pool.group, degree) for pool in pools]
+            for name, degree in (
+                *(("tensor", "tensor"), ("copies", "data")),
+                *(("stages", "pipeline"), ("experts", "experts")),
+            )
+        },
+        "chunk": pools[-1].replica.chunk,
+        **{name: None if time is None else quantity(time, "s") for name, time in times.items()},
+        **values(load, "batch busy"),
+        "rate_within_limits": quantity(design.most, "request/s"),
+        "preempted": None if design.run is None else design.run.preempted,
+    }
+
+
+def _tokens(count: float) -> str:
+    return str(quantity(float(f"{count:.3g}"), ""))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from calc.catalog import models
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
@@ -16,7 +15,6 @@ from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import QuantityLike, quantity
 from calc.laws import speculation
-from calc.networks import transformer
 from calc.planning.nouns import Draft, Load, Server, Tiers
 from calc.planning.service.load import Trace, poisson, read_trace
 from calc.planning.service.prefixes import ROUTINGS, Sessions, Sizes
@@ -65,16 +63,8 @@ class Service:
 
     @property
     def limits(self) -> str:
-        """Both limits, in words."""
         share = f"{100 * self.percentile:g} % of requests"
         return f"TTFT {seconds(self.ttft)} and TPOT {seconds(self.tpot)} for {share}"
-
-
-def transformer_of(model: Transformer | str) -> Transformer:
-    """The model that is meant, which must write tokens."""
-    network = models.transformer(model)
-    transformer.forward_flops(network, 1)
-    return network
 
 
 def trace_of(load: Load) -> Trace:
@@ -174,7 +164,7 @@ def draft_of(
     check_is(Draft, "draft", draft, 'calc.Draft("llama-3-2-1b", acceptance=0.7)')
     count = whole_number("drafted", draft.drafted)
     written = speculation.speculative_tokens(draft.acceptance, count).m_as("")
-    return float(written), Setup.read(transformer_of(draft.draft), hardware, lengths, server)
+    return float(written), Setup.read(draft.draft, hardware, lengths, server)
 
 
 def rate_of(given: QuantityLike) -> float:

@@ -15,10 +15,9 @@ from calc.catalog.models.weights import RELEASED, UNSTATED, Weights
 from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.report import Reported
-from calc.core.units import Quantity, quantity
+from calc.core.units import quantity
 from calc.planning.service.asked import Service
 from calc.planning.service.design import Design, Pool
-from calc.planning.setup import Setup
 from calc.steps import device_memory
 
 UNNAMED = "MODEL"  # stands for a path where no name on the hub of Hugging Face is known
@@ -53,7 +52,6 @@ class Deployment(Reported):
 
     @property
     def commands(self) -> list[str]:
-        """The commands alone."""
         return [line for line in self.lines if not line.startswith("#")]
 
     @property
@@ -79,11 +77,8 @@ class Deployment(Reported):
         longest = int((service.trace.prompts + service.trace.answers).max())
         group = pool.group
         shared = group.experts > 1 and group.data > 1  # by copies of attention, of one server
-        here = (
-            1
-            if shared
-            else min(pool.count, max(1, setup.machine.hosted.domain // int(group.devices)))
-        )
+        here = min(pool.count, max(1, setup.machine.hosted.domain // int(group.devices)))
+        here = 1 if shared else here
         copies = "copies_dense" if setup.model.experts is None else "copies"
         copies = next((name for name in (copies, "copies") if name in engine.options), "")
         values: dict[str, object] = {
@@ -95,9 +90,8 @@ class Deployment(Reported):
             "devices": group.devices,
             "share": f"{share:.3g}",
             "free": f"{(share - kept) / (1 - kept):.2f}",
-            "sequences": min(
-                pool.replica.slots, pool.replica.at_most
-            ),  # each writes a token a step
+            # Each writes a token a step.
+            "sequences": min(pool.replica.slots, pool.replica.at_most),
             "tokens": pool.replica.chunk,
             "length": min(setup.model.context, longest),
         }
@@ -142,7 +136,8 @@ class Deployment(Reported):
         setup = self.service.setup
         name = formats.key_of(setup.weights) if isinstance(setup.weights, str) else None
         released = setup.model.released
-        large = released is None or Weights.of(setup.model, RELEASED).memory == _in_16_bits(setup)
+        in_16_bits = Weights.of(setup.model, UNSTATED).memory
+        large = released is None or Weights.of(setup.model, RELEASED).memory == in_16_bits
         own = released is not None and setup.kept.given == released.formats
         if own or (name == UNSTATED and large):
             return
@@ -150,10 +145,6 @@ class Deployment(Reported):
             options.append("weights_fp8")
         else:
             yield f"# take a checkpoint of {setup.model.name} with {setup.weights_told}"
-
-
-def _in_16_bits(setup: Setup) -> Quantity:
-    return Weights.of(setup.model, UNSTATED).memory
 
 
 def hub_name(key: str, given: object) -> str:

@@ -46,7 +46,6 @@ class Pool:
 
     @property
     def group(self) -> Layout:
-        """Return how the devices of a copy share the model."""
         return self.answers.group
 
     @property

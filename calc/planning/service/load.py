@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from calc.core.arguments import number, whole_number
 from calc.core.arrays import Counts, Floats, numpy
@@ -241,7 +241,7 @@ def _checked(path: Path | str, lines: Iterator[Line]) -> Iterator[tuple[float, i
         yield at, _tokens(where, "prompt", prompt), _tokens(where, "generated", generated)
 
 
-def _seconds(where: str, given: object) -> float:
+def _seconds(where: str, given: Any) -> float:
     """A time in seconds, whatever it counts from."""
     try:
         if isinstance(given, datetime):
@@ -250,7 +250,7 @@ def _seconds(where: str, given: object) -> float:
             # Seven digits of a second, as some have, are more than Python reads.
             day, _, fraction = given.strip().partition(".")
             return datetime.fromisoformat(day).timestamp() + float(f"0.{fraction or 0}")
-        return number("arrival", _number(given), at_least=-float("inf"))
+        return number("arrival", float(given), at_least=-float("inf"))
     except (TypeError, ValueError):
         raise InputError(
             f"{where}: arrival must be seconds, or a date with its time; got {abbreviated(given)}",
@@ -258,14 +258,9 @@ def _seconds(where: str, given: object) -> float:
         ) from None
 
 
-def _number(given: object) -> float:
-    """Return what a text or a number says; a TypeError or a ValueError for all else."""
-    return float(given)  # type: ignore[arg-type]
-
-
-def _tokens(where: str, name: str, given: object) -> int:
+def _tokens(where: str, name: str, given: Any) -> int:
     try:
-        count = _number(given)
+        count = float(given)
     except (TypeError, ValueError):
         count = 0.0
     if not (1 <= count <= LONGEST and count == int(count)):

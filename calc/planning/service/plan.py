@@ -26,7 +26,6 @@ from calc.planning.service.asked import (
     sizes_of,
     time_of,
     trace_of,
-    transformer_of,
     within_context,
 )
 from calc.planning.service.prefixes import unlimited
@@ -78,7 +77,6 @@ def plan_service(
     asked |= {"limits": limits, "server": server}
     asked |= {"draft": draft, "tiers": tiers, "prices": prices, "pools": pools, "chunk": chunk}
     asked |= {"slots": slots, "devices": devices}
-    network = transformer_of(model)
     share = share_of("percentile", limits.percentile)
     requested = trace_of(load)
     hits = number("hit_rate", quantity(0 if load.hit_rate is None else load.hit_rate).m_as(""))
@@ -89,7 +87,7 @@ def plan_service(
         "generated": max(2.0, float(round(requested.answers.mean()))),
         "batch": 1,
     }
-    setup = Setup.read(network, hardware, lengths, server, prices)
+    setup = Setup.read(model, hardware, lengths, server, prices)
     sessions = sessions_of(load, setup.model)
     if sessions is not None:
         requested = sessions.draw(sessions.rate, whole_number("requests", load.requests, 100))

@@ -21,12 +21,10 @@ from calc.planning.service.load import Trace
 from calc.planning.service.steps import Steps
 from calc.steps import device_memory
 
-SHARES = 25
-"""Points at which the answers of a trace stand for all: each for as many of them."""
+SHARES = 25  # points at which the answers of a trace stand for all: each for as many of them
 HALVINGS = 12
 KEPT = 8  # batches of replicas, which a search asks for again and again
-FASTEST = 1e6
-"""Requests a second at which a search gives up: no replica serves so many."""
+FASTEST = 1e6  # requests a second at which a search gives up: no replica serves so many
 
 
 @dataclass(frozen=True, eq=False)

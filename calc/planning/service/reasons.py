@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from calc.catalog.hardware import dtype_of
 from calc.core.units import quantity
 from calc.planning.service.asked import TIMES, seconds
 from calc.planning.service.design import Design
-from calc.planning.service.planned import Planned
 from calc.planning.setup import devices_text, layout_text
 from calc.steps.expectation import Missing
 
+if TYPE_CHECKING:
+    from calc.planning.service.answer import ServicePlan
 
-def why_not_others(plan: Planned) -> Iterator[str]:
+
+def why_not_others(plan: ServicePlan) -> Iterator[str]:
     """Yield why the other groups and pools lose."""
     yield from (_why_not(plan, design) for design in plan.designs[1:])
     for group, why in plan.refused.items():
         yield f"{group} serves nobody within the limits: {why}."
 
 
-def _why_not(plan: Planned, design: Design) -> str:
+def _why_not(plan: ServicePlan, design: Design) -> str:
     """Return what a design needs more, or which limit it does not keep."""
     simulated, needed = design.simulated, f"takes {devices_text(design.devices)}"
     if simulated is None:
@@ -39,7 +42,7 @@ def _why_not(plan: Planned, design: Design) -> str:
     return f"{design}: {reason}; {rates} within the limits, by the closed form."
 
 
-def what_would_change(plan: Planned) -> Iterator[str]:
+def what_would_change(plan: ServicePlan) -> Iterator[str]:
     """Yield what would make it another answer, by the closed form."""
     service = plan.service
     if plan.design.most >= service.rate:
@@ -57,7 +60,7 @@ def what_would_change(plan: Planned) -> Iterator[str]:
             yield f"{limited}, {takes} in the same groups."
 
 
-def assumptions(plan: Planned) -> Iterator[str]:
+def assumptions(plan: ServicePlan) -> Iterator[str]:
     """Yield what its numbers stand on."""
     service, setup, design = plan.service, plan.service.setup, plan.design
     expected = design.pools[-1].answers.expected

@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from calc.core.arrays import numpy
+from calc.catalog import constants
+from calc.core.arrays import Floats, numpy
 from calc.core.elementwise import largest
 from calc.core.errors import InputError, marked
 from calc.core.units import quantity
@@ -22,14 +23,14 @@ from calc.planning.choice import groups
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.design import Design, Pool, limits_of, made_for
 from calc.planning.service.load import Trace
+from calc.planning.service.prefixes import MOST_ROUTED, routed
 from calc.planning.service.queue import Demand, Replica
-from calc.planning.service.replicas import of_replica
 from calc.planning.service.simulation import Run, simulate
 from calc.planning.service.steps import Answers, answers_of, with_draft
 from calc.planning.setup import Setup, layout_text
 from calc.steps import communication, device_memory
 from calc.steps.held_memory import Memory
-from calc.steps.job import Job, Layout
+from calc.steps.job import Layout
 
 CHUNKS = (512, 2048, 8192)
 """Tokens of a step that are tried where none is given: from short steps to fast reading."""
@@ -38,8 +39,7 @@ MOST_COPIES = 8
 RESIDENCES = 20
 """Requests of a run for each sequence of the batch, so that it is full long before the end."""
 LONGEST_RUN = 20_000
-ALONE = 1e-6
-"""Requests a second that meet nobody."""
+ALONE = 1e-6  # requests a second that meet nobody
 Progress = Callable[[int, int], None]
 
 
@@ -60,7 +60,8 @@ def designs(service: Service, on_progress: Progress) -> tuple[list[Design], dict
         halves = [pools["prefill"], pools["decode"]]
         if sum(min(pool.devices for pool in half) for half in halves) < fewest:
             halves = [_enough(half) for half in halves]
-        designs.append(Design(tuple(min(half, key=_order) for half in halves)))
+        pair = (min(half, key=lambda pool: (not pool.keeps, pool.devices)) for half in halves)
+        designs.append(Design(tuple(pair)))
     if not designs:
         raise InputError(_no_design(service, replicas, refused))
     on_progress(len(jobs), len(jobs))
@@ -115,11 +116,6 @@ def _jobs(service: Service) -> list[str]:
     return jobs
 
 
-def _order(pool: Pool) -> tuple[bool, int]:
-    """Return what puts those that keep their limits first, and of these the fewest devices."""
-    return not pool.keeps, pool.devices
-
-
 def _pools(
     service: Service, job: str, replicas: list[tuple[Answers, Replica]], refused: dict[str, str]
 ) -> list[Pool]:
@@ -152,8 +148,8 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
     chunks = _chunks(service)
     checked = service.drafted + 1 if service.draft else 1
     for group in _groups(setup):
-        job, beside = job_of(setup, group), Layout(tensor=group.tensor)
-        drafts = None if service.draft is None else job_of(service.draft, beside)
+        job, beside = setup.job.cut(group), Layout(tensor=group.tensor)
+        drafts = None if service.draft is None else service.draft.job.cut(beside)
         memory = device_memory.cache_tokens(job, drafts, float(setup.context.magnitude))
         if memory < longest:
             refused[layout_text(group)] = (
@@ -181,20 +177,12 @@ def _needs(service: Service, longest: int) -> str:
     if not service.trace.lengths_differ:
         return f"a request needs {longest}"
     asked = f"{service.trace.prompts.mean():.0f} + {service.trace.answers.mean():.0f}"
-    spreads = (
-        ""
-        if service.recorded
-        else (f" ({marked('prompt_spread')} and {marked('generated_spread')})")
-    )
+    spreads = f" ({marked('prompt_spread')} and {marked('generated_spread')})"
+    spreads = "" if service.recorded else spreads
     return (
         f"the longest of {len(service.trace)} requests, whose lengths differ around"
         f" {asked}{spreads}, needs {longest}"
     )
-
-
-def job_of(setup: Setup, group: Layout) -> Job:
-    """Return the job of a group of devices, which cuts the model, or shares out whole experts."""
-    return setup.job.cut(group)
 
 
 def _chunks(service: Service) -> tuple[int, ...]:
@@ -213,7 +201,7 @@ def _groups(setup: Setup) -> list[Layout]:
 
 
 def _memory(setup: Setup, group: Layout) -> Memory:
-    return device_memory.of(job_of(setup, group), math.ceil(largest(setup.context)))
+    return device_memory.of(setup.job.cut(group), math.ceil(largest(setup.context)))
 
 
 def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> float:
@@ -275,7 +263,7 @@ def simulated(pool: Pool) -> Pool:
     wanted = max(len(trace), min(LONGEST_RUN, round(full)))
     found = None
     if service.trace.blocks is not None and pool.does != "decode":
-        mine, found = of_replica(pool, service.rate, max(len(trace), wanted // 4))
+        mine, found = _of_busiest(pool, service.rate, max(len(trace), wanted // 4))
         mine = made_for(mine.first(LONGEST_RUN), pool.does)
     elif service.recorded:
         mine = trace.at_rate(rate).turns(pool.queues)[0].first(LONGEST_RUN)
@@ -285,6 +273,50 @@ def simulated(pool: Pool) -> Pool:
     if pool.does == "decode":  # where the first token was written when the request was sent
         run = replace(run, first=run.arrivals - pool.transfer, answers=run.answers + 1)
     return replace(pool, run=run, found=found)
+
+
+def _of_busiest(pool: Pool, rate: float, count: int) -> tuple[Trace, tuple[float, ...]]:
+    """The requests of the busiest replica, with what each finds and when it has been fetched."""
+    service, job = pool.service, pool.answers.asked
+    tiers = service.tiers
+    if service.sessions is None:
+        trace = service.trace.at_rate(rate)
+        replicas = pool.queues
+    elif tiers.routing == "prefix":  # a session stays where it began
+        trace, replicas = service.sessions.draw(rate / pool.queues, count), 1
+    else:
+        replicas = pool.queues
+        trace = service.sessions.draw(rate, min(MOST_ROUTED, count * replicas))
+    demand, batch = service.demand, pool.load.batch
+    running = batch * demand.length if math.isfinite(batch) else math.inf
+    length = int(demand.prompt + demand.answer)
+    kept = transformer.kv_cache(job.model, length, job.formats.kv).m_as("byte") / length
+    devices = job.cache_devices
+    sizes = (
+        max(0.0, pool.replica.memory - running),
+        *(size * devices / kept for size in (tiers.host, tiers.disk)),
+    )
+    blocks = tuple(int(size // trace.block) for size in sizes)
+    mine, found = max(
+        routed(trace, replicas, blocks, tiers.routing),
+        key=lambda one: int((one[0].prompts - one[0].cached).sum()),
+    )
+    host = float(job.measured_on.host_link.m_as("byte/s")) if max(sizes[1:]) else math.inf
+    disk = constants.bandwidth_nvme_gen4.m_as("byte/s")
+    seconds = numpy.array([0.0, kept / (host * devices), kept / (min(host, disk) * devices)])
+    shares = tuple((found.sum(axis=0) / mine.prompts.sum()).tolist())
+    return replace(mine, fetched=_one_by_one(mine.arrivals, found @ seconds)), shares
+
+
+def _one_by_one(arrivals: Floats, times: Floats) -> Floats:
+    """Seconds after its arrival at which each is fetched, one after the other by the same link."""
+    if not times.any():
+        return numpy.zeros_like(arrivals)
+    free, waits = 0.0, []
+    for arrival, time in zip(arrivals.tolist(), times.tolist(), strict=True):
+        free = max(free, arrival) + time if time else free
+        waits.append(free - arrival if time else 0.0)
+    return numpy.array(waits)
 
 
 def _fetched(replica: Replica, trace: Trace) -> Run:

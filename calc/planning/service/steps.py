@@ -19,10 +19,8 @@ from calc.steps.expectation import Missing, Parts, serving_pass
 from calc.steps.job import Job, Layout, Tokens
 from calc.steps.timing import serving_bounds
 
-Times: TypeAlias = dict[str, Any]
-"""Seconds of the parts of steps, an array each."""
-PER_DOUBLING = 2
-"""Points of a table for each doubling of the tokens, between which a line is drawn."""
+Times: TypeAlias = dict[str, Any]  # seconds of the parts of steps, an array each
+PER_DOUBLING = 2  # points of a table for each doubling of the tokens, between which a line is drawn
 KEPT = 32  # answers of groups, whose tables have 100 kB each
 PROMPT = 1024.0  # tokens of the prompts by which attention to prompts is told from the rest
 

@@ -6,13 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from calc import formats
 from calc.catalog import intervals, models, runs
 from calc.catalog.hardware import dtype_of
 from calc.catalog.intervals import Around, cuts
-from calc.core.arrays import Number
 from calc.core.elementwise import at
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, quantity
@@ -27,9 +25,6 @@ from calc.published.conditions import device_key
 from calc.steps.expectation import Step
 from calc.steps.job import Layout
 from calc.steps.layouts import DeviceMemory
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 HALF_A_PERCENT = 0.005  # below which parts of layouts, longer and shorter, make up for one another
 
@@ -232,6 +227,7 @@ class TrainingPlan(Answer):
     @property
     def chosen(self) -> list[str]:
         given, best, fixed = self.given, self.best, self.run.fixed
+        count = best.layout.microbatches
         asked = formats.get(str(given["dtype"]))
         block = asked if isinstance(asked, formats.Block) else None
         free = [
@@ -241,7 +237,7 @@ class TrainingPlan(Answer):
         ]
         return [
             *([" ".join(free)] if free else []),
-            f"{_several(best.layout.microbatches, 'microbatch')} of {best.sequences}",
+            f"{count} microbatch{'' if count == 1 else 'es'} of {best.sequences}",
             *([f"recomputation {best.recomputation}"] if not given["recomputation"] else []),
             *([f"{self.devices} devices"] if not given["devices"] else []),
             *([self.run.job.software.title()] if not given["software"] else []),
@@ -473,7 +469,7 @@ class TrainingPlan(Answer):
             " year."
         )
 
-    def draw(self) -> Figure:
+    def draw(self) -> drawing.Figure:
         """A figure of matplotlib: the time of a step by its parts, for the ten best layouts."""
         best = self.candidates
         ends = [layout.time.m_as("s") for layout in best]
@@ -488,10 +484,6 @@ class TrainingPlan(Answer):
 
     def __repr__(self) -> str:
         return f"<{self.run.job.model.name} trained on {self.devices} {self.run.job.device.name}>"
-
-
-def _several(count: Number, name: str) -> str:
-    return f"{count} {name}{'' if count == 1 else 'es'}"
 
 
 def _percent(share: Quantity) -> str:

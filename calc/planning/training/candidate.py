@@ -18,8 +18,7 @@ from calc.steps.expectation import Step
 from calc.steps.job import Layout
 from calc.steps.layouts import DeviceMemory
 
-SHOWN = 10
-"""Layouts of a plan, the best of each way to cut."""
+SHOWN = 10  # layouts of a plan, the best of each way to cut
 WAYS = ("tensor", "pipeline", "context", "experts")  # by which layouts differ in a plan
 
 

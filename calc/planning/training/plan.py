@@ -39,8 +39,7 @@ MOST_DEVICES = 2**20
 Progress = Callable[[int, int], None]
 Answer = Callable[..., TrainingPlan]
 COUNTED = r"\d[\d.]*[KMBT]"  # 15T
-REFERENCE = "llama-3-1-405b"
-"""The run whose failures and storage are taken where none are given."""
+REFERENCE = "llama-3-1-405b"  # the run whose failures and storage are taken where none are given
 
 
 @understood

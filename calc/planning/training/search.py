@@ -23,8 +23,7 @@ from calc.steps.job import Batch, Job, Layout
 from calc.steps.layouts import DeviceMemory
 from calc.steps.timing import step
 
-MOST_LAYOUTS = 2_000_000
-"""Beyond these a search would take a minute, and is asked to be told more."""
+MOST_LAYOUTS = 2_000_000  # beyond these a search would take a minute, and is asked to be told more
 FREE = ("tensor", "pipeline", "context", "experts", "stages_per_device", "sharding", "sharing")
 """What a search chooses, and what may be fixed; the number of copies follows."""
 PRINTED = {  # degrees of a layout, as they are written
@@ -36,8 +35,7 @@ PRINTED = {  # degrees of a layout, as they are written
     "stages_per_device": "VP",
     "sharding": "ZeRO",
 }
-PUBLISHED = "published"
-"""A layout none of whose choices is beyond what published rows have made."""
+PUBLISHED = "published"  # a layout none of whose choices is beyond what published rows have made
 THIN = 8
 """Thin stages of a device, at most: with more their messages grow beyond what a bubble saves."""
 
