@@ -103,11 +103,18 @@ class Comparison(Answer):
         front: dict[Entry, tuple[Plan, ...]] = {}
         least = math.inf
         for entry, plan in sorted(points, key=lambda point: self._place(point[1])):
-            _, price = self._place(plan)
-            if price < least:
-                least = price
+            if self.price(plan) < least:
+                least = self.price(plan)
                 front[entry] = (*front.get(entry, ()), plan)
         return front
+
+    def latency(self, plan: Plan) -> float:
+        """Time per token in milliseconds."""
+        return self._number(plan, "time_per_token")
+
+    def price(self, plan: Plan) -> float:
+        """Return what a token costs, or takes of energy, in the unit of the table."""
+        return self._number(plan, self.paid)
 
     def _number(self, plan: Plan, name: str) -> float:
         """Return what is compared in the unit of its column; infinity where it is not known."""
@@ -308,7 +315,7 @@ class Comparison(Answer):
         return drawing.front(curves, best, f"{PAID[self.paid]} ({RANGES[self.paid][1]})")
 
     def _place(self, plan: Plan) -> tuple[float, float]:
-        return self._number(plan, "time_per_token"), self._number(plan, self.paid)
+        return self.latency(plan), self.price(plan)
 
     def to_toml(self) -> str:
         return files.options_text(self.given)
