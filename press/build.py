@@ -121,7 +121,7 @@ def _build(
     made_by = digest(installed, pandoc_version())
     chapters = [{"chapter": Product(chapter, astuple(chapter))} for chapter in book.chapters]
     driver = Driver(
-        given, chapters, memory, made_by, lambda: files_below(root, book.output) == files, end
+        given, chapters, memory, made_by, lambda: files_below(root, book.output) == files
     )
     driver.drive(DOCUMENT)
     read += [file for result in driver.values("result") for file in result["read"]]

@@ -49,7 +49,6 @@ class Driver:
     memory: Memory | None = None  # not needed where no stage is kept
     made_by: str = ""  # the digest of what makes it all
     still: Callable[[], bool] = lambda: True  # whether what stands beside a stage is as it was
-    interrupt: Callable[[], None] = lambda: None  # ends work that goes on by itself
     unsure: list[tuple[str, str, Any]] = field(default_factory=list)  # what `still` has yet to say
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(CORES))
 
@@ -126,7 +125,6 @@ class Driver:
                 job.exception()  # wait() would never hear of one that another thread cancelled
         except KeyboardInterrupt:
             self.pool.shutdown(wait=False, cancel_futures=True)
-            self.interrupt()
             raise
         problems = Problems()
         for job in jobs:

@@ -5,6 +5,7 @@ stays behind, and what is printed is what Quarto would print. Faults of one line
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import random
@@ -432,6 +433,24 @@ def test_a_record_of_the_last_build_that_was_altered_moves_nothing(write_book: W
     assert not (root / "chapters").exists()
 
 
+# ---- Two at one book
+
+
+def test_a_second_build_waits_and_says_so(write_book: Write) -> None:
+    root = write_book("# A\n", settings=WITHOUT_PDF)
+    (root / ".press-cache").mkdir()
+    with (root / ".press-cache" / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as another build has it
+        with rendering(root) as process:
+            assert process.stderr
+            assert process.stderr.readline().startswith("Another build of this book is running")
+            time.sleep(0.5)
+            assert process.poll() is None
+            assert not (root / "_book").exists()
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            assert process.communicate(timeout=300)[0].startswith("Rendered 1 chapters")
+
+
 # ---- What would hang
 
 
@@ -638,6 +657,9 @@ LEAVING = {
     "after it wrote its own": "open('index.qmd', 'a').write('More.')",
     "after a fault": "1 / 0",
     "after a crash": "import os\nos.abort()",
+    "after a program in a session of its own": (
+        "import subprocess\nsubprocess.Popen(['sleep', '600'], start_new_session=True)"
+    ),
 }
 
 
@@ -677,7 +699,7 @@ def test_an_interrupt_ends_press_at_once(
 def test_an_interrupt_while_the_pdf_is_set_leaves_no_folder(
     write_book: Write, marked: dict[str, str]
 ) -> None:
-    rows = "|a|b|\n|-|-|\n" + "|x y|z|\n" * 10_000
+    rows = "|a|b|\n|-|-|\n" + "|x y|z|\n" * 4_000
     root = write_book(f"# A\n\n{rows}\n")
     with rendering(root, env=marked) as process:
         main = root / ".press-cache" / "typst" / "main.typ"
