@@ -26,7 +26,9 @@ def main(arguments: list[str] | None = None) -> int:
     render.add_argument(
         "--no-runtime", action="store_true", help="leave out Python for the browser"
     )
-    audit = commands.add_parser("audit", help="list the digits that are typed in prose")
+    audit = commands.add_parser(
+        "audit", help="list the numbers typed in prose, and what else is known to be wrong"
+    )
     for command in (render, watch, audit):
         command.add_argument("folder", nargs="?", default=".", type=Path, help="the book's folder")
     chosen = parser.parse_args(arguments)
@@ -39,15 +41,17 @@ def main(arguments: list[str] | None = None) -> int:
             print(build.render(root, only, not chosen.no_runtime))
             return 0
         build.check_parts()
-        from press.audit import NAMES, PHRASES, audit as list_digits
+        from press.audit import NAMES, PHRASES, audit as typed_numbers
+        from press.running.scripts import told_by_script
 
-        found = list_digits(root)
-        for problem in found:
-            print(problem)
-        if found:
+        typed = typed_numbers(root)
+        print(*typed, sep="\n", end="\n" if typed else "", flush=True)
+        if typed:
             mend = f"Compute each of these, or list what none can be in {NAMES} or {PHRASES}."
             print(mend, file=sys.stderr)
-        return 1 if found else 0
+        told = told_by_script(root)
+        print(*told, sep="\n", end="\n" if told else "")
+        return 1 if typed or told else 0
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
         sys.stderr.close()
         return 1

@@ -29,10 +29,8 @@ from calc.derivations.by_hand import by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.experts import Mixture
 from calc.derivations.numbers_to_know import AnchorLatencies
-from calc.derivations.roofline import A100Roofline
 from calc.derivations.traces import number, whole
-from calc.derivations.training_at_scale import Failures
-from calc.derivations.training_time import Cluster, ComputeOptimal, LastDoubling, PublishedSteps
+from calc.derivations.training_time import Cluster, LastDoubling, PublishedSteps
 from calc.published import Row, closed_loops
 
 B200 = hardware.get("b200")
@@ -157,17 +155,6 @@ class BusyServer(Claims):
     )
 
 
-class FewerOperations(Claims):
-    """A ReLU has next to no operations, and takes time."""
-
-    n = A100Roofline.n
-    share_of_operations = A100Roofline.relu_share_of_operations | by_hand("1 / (2 * 4096)")
-    share_of_time = A100Roofline.relu_share_of_time | by_hand(
-        "(4 * 4096**2 byte / 2.039 TB/s) / (4 * 4096**2 byte / 2.039 TB/s + 2 *"
-        " 4096**3 FLOP / 312 TFLOP/s)"
-    )
-
-
 class FreeBatch(Claims):
     """Sixteen times the clients: each waits twice as long for a token."""
 
@@ -206,7 +193,6 @@ class HalfTheBits(Claims):
     fp8_step = quantity(PublishedSteps.fp8.measured["step_time"], "s") | by_hand(
         "10.76 s", "@dgxc-25.02-llama3.1-70b"
     )
-    training_gain = PublishedSteps.faster | by_hand("14.8 / 10.76")
 
     pairs = four_bits_against_eight()
     count = len(pairs) | by_hand(
@@ -230,14 +216,8 @@ class MixtureRead(Claims):
     active = model.multiplied_parameters | by_hand(
         "671026419200 param - 248 * 3 * 7168 * 2048 * 58 * 1 param - 129280 * 7168 * 1 param"
     )
-    read_alone = Mixture.read_alone | by_hand("{active} * 1 byte/param")
-    read = Mixture.read_some | by_hand(
-        "671026419200 byte - power(1 - 8/256, 64) * 58 * 256 * 3 * 7168 * 2048 "
-        "* 1 byte - 129280 * 7168 * 1 byte"
-    )
-    of_dense = (read / inference.weights_read(examples.DENSE, batch, FP8)).to("") | by_hand(
-        "584.4 / 69.5"
-    )
+    dense_read = inference.weights_read(examples.DENSE, batch, FP8)
+    of_dense = (Mixture.read_some / dense_read).to("") | by_hand("584.4 / 69.5")
 
 
 class GroupedCache(Claims):
@@ -333,7 +313,7 @@ class CacheHit(Claims):
     l2_cpu = constants.latency_l2_cpu
     hit_rate = quantity(90, "%")
 
-    l1_gpu = AnchorLatencies.hopper_l1 | by_hand("34.2 cycle / 1.755 GHz")
+    l1_gpu = AnchorLatencies.hopper_l1
     # The L2 was measured from the start of the access, the look into L1 included.
     average = memory.average_access_time(
         l1_gpu, 1 - hit_rate, AnchorLatencies.hopper_l2 - l1_gpu
@@ -459,20 +439,3 @@ class EightForOne(Claims):
     together = time_of_token(dense_loop("dgx-b200", clients, devices)) | by_hand("9.2269 ms")
     faster = (alone / together).to("") | by_hand("19.565 / 9.2269")
     dearer = (devices / faster).to("") | by_hand("8 / 2.1204")
-
-
-class ReliableDevice(Claims):
-    """A device that fails once in years makes a cluster that fails within hours."""
-
-    devices = Failures.devices
-    interruptions = Failures.interruptions
-    observed = Failures.observed_time
-    between = Failures.between | by_hand("54 days / 419")
-    of_a_device = Failures.of_a_device | by_hand("3.0931 h * 16384")
-
-
-class TokensPerParameter(Claims):
-    """The best ratio depends on the data, and one lab's optimum was twice another's."""
-
-    rule = ComputeOptimal.tokens_per_parameter
-    ratio = ComputeOptimal.llama3_tokens_per_parameter | by_hand("(15.6e12 / 405e9) token/param")

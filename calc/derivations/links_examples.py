@@ -168,8 +168,8 @@ class AsSold(Claims):
     payload = constants.size_pcie_block_payload
     block = constants.size_pcie_block
 
-    pcie_raw = AnchorBandwidths.pcie_raw | by_hand("16 * 32 Gbit/s")
-    pcie_coded = AnchorBandwidths.pcie_coded | by_hand("64 GB/s * 128/130")
+    pcie_raw = AnchorBandwidths.pcie_raw
+    pcie_coded = AnchorBandwidths.pcie_coded
     coding_loss = (1 - pcie_coded / pcie_raw).to("%") | by_hand("2 / 130")
     pcie_both_ways = 2 * pcie_raw | by_hand("2 * 64 GB/s")
     tpu_one_link = tpu / tpu_links | by_hand("4800 Gbit/s / 6")

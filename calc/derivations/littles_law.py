@@ -102,9 +102,7 @@ class MemoryConcurrency(Claims):
     word = quantity("4 byte")
     vector = quantity("16 byte")
 
-    latency = AnchorLatencies.hopper_global_revised | by_hand(
-        "656 / 1.755 GHz", "656 cycles at 1.755 GHz [Luo et al. 2025]"
-    )
+    latency = AnchorLatencies.hopper_global_revised
     in_flight = queueing.bytes_in_flight(bandwidth, latency).to("kB") | by_hand(
         "3.35e12 B/s * 656 / 1.755 GHz"
     )

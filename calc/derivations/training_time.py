@@ -105,8 +105,8 @@ class Cluster(Claims):
     peak = machine.device.peak("bf16")
     node = machine.domain
     port = TwoNetworks.port | by_hand("400 Gbit/s")
-    leaving = TwoNetworks.leaving | by_hand("8 * 50 GB/s")
-    network = TwoNetworks.reached | by_hand("126/64 * 2**33 byte / 52.754 ms")
+    leaving = TwoNetworks.leaving
+    network = TwoNetworks.reached
     behind = Overlap.backward
     parameters = quantity("7B param")
     mfu = FirstEstimate.mfu

@@ -38,7 +38,7 @@ KNOWN: dict[str, Any] = {  # with the kind of what has to be text, or a list of 
     "format": {"html": LOOK, "typst": TYPST, "epub": LOOK},
     "execute": dict.fromkeys([*EXECUTE, "timeout"]),
     **dict.fromkeys(["bibliography", "metadata-files"], list),
-    **dict.fromkeys(["csl", "lang", "jupyter", "live", "search-data"], str),
+    **dict.fromkeys(["csl", "lang", "jupyter", "live", "search-data", "audit"], str),
     "number-sections": None,
 }
 

@@ -2,17 +2,20 @@
 
 Quarto runs them before each render, and so does press unless the project is as they left it. They
 are run until they change nothing, so that what they wrote is of the sources that are read then.
+
+One more, which `audit` of `_quarto.yml` names, says what press cannot know to be wrong in a book.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from press.errors import stop
+from press.errors import Problem, stop
 from press.files import FOLDER, files_below
 from press.memory import digest, keep, recall
 from press.reading.project import SETTINGS, output_folder, read_settings
@@ -20,6 +23,7 @@ from press.running.environment import installation
 
 LEFT = f"{FOLDER}/scripts.json"  # the digest of the project as the scripts left it
 RUNS = 3
+TOLD = re.compile(r"([^:\n]+):(\d+): (.+)")
 
 
 def run_scripts(root: Path) -> None:
@@ -46,6 +50,20 @@ def run_scripts(root: Path) -> None:
     stop(f"these scripts change {changing[0]} each time they run.", SETTINGS, line)
 
 
+def told_by_script(root: Path) -> list[Problem]:
+    """Return what the script of `audit` finds: a problem in each line that it prints."""
+    settings, lines = read_settings(root)
+    if not (named := settings.get("audit")):
+        return []
+    line = lines["audit",]
+    found = []
+    for said in _run(root, _command(root, named, line), line).splitlines():
+        if not (problem := TOLD.fullmatch(said)):
+            stop(f"press reads FILE:LINE: SENTENCE, and {named} says {said!r}.", SETTINGS, line)
+        found.append(Problem(problem[1], int(problem[2]), problem[3]))
+    return found
+
+
 def _command(root: Path, text: Any, line: int) -> list[str]:
     """The words of a command that press runs as Quarto does: a script in Python, with arguments."""
     words = shlex.split(text) if isinstance(text, str) else []
@@ -56,8 +74,10 @@ def _command(root: Path, text: Any, line: int) -> list[str]:
     return words
 
 
-def _run(root: Path, command: list[str], line: int) -> None:
+def _run(root: Path, command: list[str], line: int) -> str:
+    """What a script prints."""
     done = subprocess.run([sys.executable, *command], cwd=root, capture_output=True, text=True)
     if done.returncode:
         said = (done.stderr.strip().splitlines() or ["and said nothing"])[-1]
         stop(f"the script {command[0]} failed: {said}", SETTINGS, line)
+    return done.stdout

@@ -24,7 +24,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from figures import style
-from tests.book.numbers import numbers, unit_of
+from tools.ledger.numbers import numbers, unit_of
 
 COLOURS = {
     getattr(style, name): name.lower()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
-INLINE = re.compile(r"`\{python\} ([^`]*)`")
 
 
 def rendered_book(*options: str) -> Path:
@@ -39,37 +36,3 @@ def copy_tracked(source: Path, folder: Path) -> list[Path]:
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / file, folder / file)
     return files
-
-
-def chapters() -> list[Path]:
-    """Every page that somebody wrote."""
-    return [
-        REPOSITORY / "index.qmd",
-        *sorted((REPOSITORY / "chapters").glob("*.qmd")),
-        *sorted((REPOSITORY / "backmatter").glob("*.qmd")),
-    ]
-
-
-@dataclass(frozen=True)
-class Quote:
-    """An inline value of a chapter, such as show(A100Roofline.ridge_point, digits=3)."""
-
-    chapter: Path
-    expression: str
-
-    @property
-    def names(self) -> list[str]:
-        """The derivations that it quotes: ["A100Roofline.ridge_point"]."""
-        return re.findall(r"\b([A-Z]\w*\.[a-z]\w*)", self.expression)
-
-    @property
-    def page(self) -> str:
-        return self.chapter.relative_to(REPOSITORY).with_suffix(".html").as_posix()
-
-
-def quotes() -> list[Quote]:
-    return [
-        Quote(chapter, expression)
-        for chapter in chapters()
-        for expression in INLINE.findall(chapter.read_text(encoding="utf-8"))
-    ]

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.book.rendered import REPOSITORY, chapters
+from tests.book.rendered import REPOSITORY
+from tools.ledger.quotes import chapters
 
 DERIVATIONS = [
     path

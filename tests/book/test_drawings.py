@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.book.drawings import Drawing, Value, drawing
-from tests.book.numbers import Number, numbers
 from tests.book.rendered import REPOSITORY
-from tests.book.statements import statements
 from tests.rows import each_row
+from tools.ledger.numbers import Number, numbers
+from tools.ledger.statements import statements
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 

@@ -20,8 +20,9 @@ from calc.core.records import Record
 from calc.derivations.places import anchor, page_of
 from calc.derivations.quoting import show
 from calc.derivations.sources import model_records
-from tests.book.rendered import REPOSITORY, chapters, copy_tracked
+from tests.book.rendered import REPOSITORY, copy_tracked
 from tests.rows import each_row
+from tools.ledger.quotes import chapters
 from tools.pages import alt_texts, answers, listing, reference
 from tools.pages.equations import tex
 from tools.pages.facts import PEAKS

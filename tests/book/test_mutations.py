@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import mutations
-from tests.book import tables
+from tools.ledger import tables
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 

@@ -12,9 +12,9 @@ from calc.core.units import Quantity
 from calc.derivations import show, table, words
 from calc.derivations.cards import cards, cell_cards, told
 from calc.derivations.quoting import CARDS
-from tests.book.ledger import derived, value_of
-from tests.book.rendered import quotes
 from tests.rows import each_row
+from tools.ledger.quotes import quotes
+from tools.ledger.rows import derived, value_of
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 

@@ -10,8 +10,8 @@ import pytest
 from calc import constants, quantity
 from calc.derivations import math, show, table, words
 from calc.derivations.precision import Precision, digits_of_data, precision
-from tests.book.ledger import derived, value_of
-from tests.book.rendered import chapters, quotes
+from tools.ledger.quotes import chapters, quotes
+from tools.ledger.rows import derived, value_of
 
 pytestmark = pytest.mark.xdist_group("derivations")
 

@@ -11,9 +11,9 @@ import pytest
 
 from calc.derivations import math, show, within, words
 from press.document.pandoc import run_pandoc
-from tests.book.ledger import derived
-from tests.book.rendered import Quote, chapters, quotes
 from tests.page_texts import page_texts
+from tools.ledger.quotes import Quote, chapters, quotes
+from tools.ledger.rows import derived
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 

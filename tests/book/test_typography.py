@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tests.book.rendered import chapters
 from tests.rows import each_row
+from tools.ledger.quotes import chapters
 
 NOT_PROSE = re.compile(
     r"^```.*?^```$|^\$\$.*?^\$\$|^#+ .*?$|`[^`]*`|\$[^$\n]*\$|\]\([^)]*\)", re.MULTILINE | re.DOTALL

@@ -36,6 +36,7 @@ PARTS = {
     "figures": {"calc", "figures.live"},
     "figures.live": {"calc"},
     "tools.pages": {"calc", "figures"},
+    "tools.ledger": {"calc", "press", "tools.pages"},
     "press": set(),
 }
 Fresh = Callable[[str], str]  # the fixture that runs a snippet in a fresh interpreter

@@ -119,3 +119,31 @@ def test_the_command_lists_and_exits_with_one_if_there_is_anything(write_book: W
     assert "chapters/names-with-digits.txt" in done.stderr
     done = press("audit", write_book("# A\n\nIt has parts.\n"))
     assert (done.returncode, done.stdout) == (0, "")
+
+
+SCRIPT = "print('chapters/a.qmd:3: the table has no pig.')"
+
+
+def test_the_command_tells_what_a_script_of_the_book_finds(write_book: Write) -> None:
+    settings = SETTINGS + "audit: held.py\n"
+    done = press("audit", write_book("# A\n", {"held.py": SCRIPT}, settings=settings))
+    assert (done.returncode, done.stdout) == (1, "chapters/a.qmd:3: the table has no pig.\n")
+    done = press("audit", write_book("# A\n", {"held.py": ""}, settings=settings))
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("script", "refused"),
+    [
+        ("print('no pig')", "press reads FILE:LINE: SENTENCE, and held.py says 'no pig'."),
+        ("raise ValueError('no pig')", "the script held.py failed: ValueError: no pig"),
+        (None, "the script held.py does not exist."),
+    ],
+)
+def test_a_script_that_says_no_faults_is_named(
+    script: str | None, refused: str, write_book: Write
+) -> None:
+    files = {} if script is None else {"held.py": script}
+    root = write_book("# A\n", files, settings=SETTINGS + "audit: held.py\n")
+    line = len((root / "_quarto.yml").read_text().splitlines())
+    assert press("audit", root).stderr == f"_quarto.yml:{line}: {refused}\n"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from calc import quantity
-from tests.book.claims import every, table
+from tools.ledger.captions import every, table
 
 Takeaway = tuple[str, str, Callable[..., bool]]
 
@@ -67,7 +67,7 @@ TAKEAWAYS: list[Takeaway] = [
      lambda gain, peak: 1 < gain < peak),
     ("fallacies", "the batch alone makes a factor of {RatePerDevice.ratio}",
      lambda ratio: ratio > 2),
-    ("fallacies", "Fewer bits gain less than their ratio: {HalfTheBits.training_gain} in training Llama 3.1 70B with FP8 over BF16 on H100s, {HalfTheBits.middle} in the median of serving it with NVFP4 over FP8",
+    ("fallacies", "Fewer bits gain less than their ratio: {PublishedSteps.faster} in training Llama 3.1 70B with FP8 over BF16 on H100s, {HalfTheBits.middle} in the median of serving it with NVFP4 over FP8",
      lambda training, serving: 1 < serving < training < 2),
     ("fine-tuning", "where Adam in mixed precision keeps {BytesByRecipe.mixed} for Llama 3.1 8B, LoRA keeps {Adapters.frozen} of frozen weights, and QLoRA {Adapters.quantized}",
      lambda mixed, frozen, quantized: mixed > frozen > quantized),
@@ -101,7 +101,7 @@ TAKEAWAYS: list[Takeaway] = [
      lambda devices, half: devices == 8 and half > quantity("1.08 MB")),
     ("links", "each {ManySmallFiles.first_byte} from its first byte, arrive {ManySmallFiles.loss} times as slowly as one stream",
      lambda first, loss: first > quantity("1 ms") and loss > 100),
-    ("links", "{AsSold.pcie_both_ways} in print is {AsSold.pcie_coded} for a message",
+    ("links", "{AsSold.pcie_both_ways} in print is {AnchorBandwidths.pcie_coded} for a message",
      lambda both, one: near(both / one, 2 * 130 / 128, 0.01)),
     ("littles-law", "{Service.rate} at {Service.time} each put {Service.in_flight} in flight, which hold {Service.held}",
      lambda rate, time, flight, held: near(rate * time / flight, 1) and held > quantity("1 GB")),

@@ -12,7 +12,7 @@ from typing import Any
 from calc import quantity
 from calc.core.errors import InputError
 from calc.derivations.quoting import QuotedTable
-from tests.book.rendered import chapters
+from tools.ledger.quotes import chapters
 
 HEADING_OR_CELL = re.compile(
     r"^## ([^{\n]+)|^(?:::: \{#(tbl-[\w-]+)\}\n\n)?```\{python\}\n(.*?)^```",

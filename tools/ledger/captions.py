@@ -13,8 +13,8 @@ from itertools import pairwise
 from math import isnan, nan
 
 from calc import quantity
-from tests.book import tables
-from tests.book.numbers import numbers
+from tools.ledger import tables
+from tools.ledger.numbers import numbers
 
 
 @dataclass(frozen=True)

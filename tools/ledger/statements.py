@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.book import tables
-from tests.book.rendered import INLINE, REPOSITORY, chapters
+from tools.ledger import tables
+from tools.ledger.quotes import INLINE, chapters
+from tools.pages import ROOT
 
 OPTION = re.compile(r'^#\| (fig-cap|tbl-cap|fig-alt): (".*"|.*)$', re.MULTILINE)
 BLOCK = re.compile(r"^::: \{#((?:fig|tbl)-[\w-]+)\}\n(.*?)^:::$", re.MULTILINE | re.DOTALL)
@@ -35,7 +36,7 @@ class Statement:
 
     @property
     def place(self) -> str:
-        return f"{self.file.relative_to(REPOSITORY)}:{self.line}"
+        return f"{self.file.relative_to(ROOT)}:{self.line}"
 
     @property
     def text(self) -> str:
@@ -46,7 +47,7 @@ class Statement:
     @property
     def words(self) -> str:
         """Words of the statement, with the name of each value that it quotes in braces."""
-        named = INLINE.sub(lambda quote: f"{{{QUOTED.search(quote[1])[0]}}}", self.source)
+        named = INLINE.sub(lambda quote: f"{{{QUOTED.findall(quote[1])[0]}}}", self.source)
         return " ".join(named.split())
 
 

@@ -13,7 +13,7 @@ from pint import DimensionalityError
 from calc import quantity
 from calc.core.errors import InputError
 from press.audit import allowed_words
-from tests.book.rendered import REPOSITORY
+from tools.pages import ROOT
 
 WHOLE = r"[−-]?\d{1,3}(?:[\s\u202f]\d{3})+(?!\d|\.\d)|[−-]?\d+(?:\.\d+)?"
 NUMBER = re.compile(
@@ -44,7 +44,7 @@ class Number:
 
 @cache
 def names() -> re.Pattern[str]:
-    return allowed_words(REPOSITORY)
+    return allowed_words(ROOT)
 
 
 def numbers(text: str) -> Iterator[Number]:

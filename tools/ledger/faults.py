@@ -1,0 +1,137 @@
+"""Faults of what chapters say: each names the file, the line and what is wanted.
+
+Held are names to rows, rows to their witnesses, and words of captions and takeaways to the cells of
+their tables and to the values that they quote. What figures draw and what is counted again is held
+by tests alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from calc.core.units import Quantity
+from calc.derivations.cards import is_given
+from calc.derivations.traces import made_of
+from tools.ledger import captions, tables
+from tools.ledger.captions import CLAIMS, FIGURE_CLAIMS
+from tools.ledger.quotes import Quote, quotes
+from tools.ledger.rows import derived, numbers, place_of, value_of
+from tools.ledger.statements import Statement, statements
+from tools.ledger.takeaways import TAKEAWAYS
+from tools.pages import ROOT
+
+QUOTED = re.compile(r"\{(\w+\.\w+)\}")
+
+
+def faults() -> list[str]:
+    """Return all of them as lines, `file:line: sentence`."""
+    derivations = ROOT / "calc" / "derivations"
+    if found := list(of_classes(sorted(derivations.glob("*.py")))):
+        return found  # without which nothing can be computed
+    if found := list(of_names(quotes())):
+        return found
+    told = statements()
+    return [*of_witnesses(numbers()), *of_results(quotes()), *unsaid(told), *untrue(told)]
+
+
+def of_classes(files: list[Path]) -> Iterator[str]:
+    """Yield each class of claims that has the name of another."""
+    places: dict[str, str] = {}
+    for file in files:
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.decorator_list:
+                place = f"{file.relative_to(file.parents[2])}:{node.lineno}"
+                if other := places.get(node.name):
+                    yield f"{place}: {node.name} is the name of claims at {other}: choose another."
+                places[node.name] = place
+
+
+def of_names(told: list[Quote]) -> Iterator[str]:
+    """Yield each quoted name that is none of a row, and what is called nearly so."""
+    known = {
+        f"{name}.{attribute}": owner
+        for name, owner in derived().items()
+        for attribute in dir(owner)
+        if not attribute.startswith("_")
+    }
+    for quote in told:
+        for name in quote.names:
+            if name not in known:
+                near = get_close_matches(name, known, 1)
+                mend = f"; {near[0]} is one" if near else ""
+                yield f"{quote.place}: {name} is no row of calc.derivations{mend}."
+
+
+def of_witnesses(rows: dict[str, Any]) -> Iterator[str]:
+    """Yield each witness that cannot be read, has another unit, or gives another value."""
+    for name, value in rows.items():
+        if fault := value.witness.fault(value):
+            yield f"{place_of(name)}: {name}: {fault}."
+
+
+def of_results(told: list[Quote]) -> Iterator[str]:
+    """Yield each quoted result without a witness, or under a name that another chapter has not."""
+    first = {name: quote for quote in reversed(told) for name in quote.names}
+    for name, quote in first.items():
+        value = value_of(name)
+        if is_given(value):
+            continue
+        made = made_of(value)
+        other = first.get(made.name) if made and made.kind == "same" else None
+        if made and other and other.chapter != quote.chapter:
+            yield f"{quote.place}: {name} is {made.name} at {other.place}: quote it by that name."
+        elif name not in numbers() and not other:
+            yield f"{place_of(name)}: {name} is quoted, and needs a witness: | by_hand(…)."
+
+
+def unsaid(told: list[Statement]) -> Iterator[str]:
+    """Yield each statement whose words are held to something, and no longer stand there."""
+    for label, words, _ in CLAIMS:
+        if not said(words, own := [s for s in told if s.label == label]):
+            yield _unsaid(own, f"the caption of {label} needs “{words}”", "captions")
+    for figure, words, _ in FIGURE_CLAIMS:
+        if not said(words, own := [s for s in told if s.figure == figure]):
+            yield _unsaid(own, f"the caption of {figure} needs “{words}”", "captions")
+    for chapter, words, _ in TAKEAWAYS:
+        own = [s for s in told if (s.kind, s.label) == ("takeaway", chapter)]
+        if not said(words, own):
+            yield _unsaid(own, f"a takeaway needs “{words}”", "takeaways")
+
+
+def said(words: str, told: list[Statement]) -> bool:
+    return any(words in statement.words for statement in told)
+
+
+def _unsaid(own: list[Statement], needed: str, module: str) -> str:
+    file = f"tools/ledger/{module}.py"
+    place = own[0].place if own else f"{file}:1"
+    return f"{place}: {needed}, or {file} other words."
+
+
+def untrue(told: list[Statement]) -> Iterator[str]:
+    """Yield each statement of which its table, or the values that it quotes, say otherwise."""
+    for label, words, holds in CLAIMS:
+        own = [s for s in told if s.label == label]
+        if said(words, own) and not holds(captions.table(label), *quoted(words, own[0].file)):
+            yield f"{_at(words, own)}: the cells of {label} do not hold that “{words}”."
+    for chapter, words, holds in TAKEAWAYS:
+        own = [s for s in told if (s.kind, s.label) == ("takeaway", chapter)]
+        if said(words, own) and not holds(*quoted(words, own[0].file)):
+            yield f"{_at(words, own)}: the values do not hold that “{words}”."
+
+
+def _at(words: str, told: list[Statement]) -> str:
+    return next(statement.place for statement in told if words in statement.words)
+
+
+def quoted(words: str, chapter: Path) -> list[Any]:
+    """Return the values whose names stand in these words, pure numbers as such."""
+    known = tables.known(chapter)
+    names = [name.split(".") for name in QUOTED.findall(words)]
+    values = [getattr(known[owner], name) for owner, name in names]
+    return [v.m_as("") if isinstance(v, Quantity) and v.dimensionless else v for v in values]

@@ -1,0 +1,51 @@
+"""The pages that somebody wrote, and the values that they quote in their lines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.pages import ROOT
+
+INLINE = re.compile(r"`\{python\} ([^`]*)`")
+
+
+def chapters() -> list[Path]:
+    """Every page that somebody wrote."""
+    return [
+        ROOT / "index.qmd",
+        *sorted((ROOT / "chapters").glob("*.qmd")),
+        *sorted((ROOT / "backmatter").glob("*.qmd")),
+    ]
+
+
+@dataclass(frozen=True)
+class Quote:
+    """An inline value of a chapter, such as show(A100Roofline.ridge_point, digits=3)."""
+
+    chapter: Path
+    line: int
+    expression: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.chapter.relative_to(ROOT)}:{self.line}"
+
+    @property
+    def names(self) -> list[str]:
+        """The derivations that it quotes: ["A100Roofline.ridge_point"]."""
+        return re.findall(r"\b([A-Z]\w*\.[a-z]\w*)", self.expression)
+
+    @property
+    def page(self) -> str:
+        return self.chapter.relative_to(ROOT).with_suffix(".html").as_posix()
+
+
+def quotes() -> list[Quote]:
+    return [
+        Quote(chapter, number, expression)
+        for chapter in chapters()
+        for number, line in enumerate(chapter.read_text(encoding="utf-8").split("\n"), 1)
+        for expression in INLINE.findall(line)
+    ]
