@@ -173,6 +173,24 @@ class Witness:
         return ""
 
 
+def _read_in(written: str, owner: str) -> Quantity:
+    """What arithmetic gives in a row of this class, whose rows it may name."""
+    return read(written, lambda name: witnessed(name, owner).gives(owner_of(name, owner)))
+
+
+def _printed(written: str, owner: str) -> str:
+    """The arithmetic as a card prints it, with numbers in the place of names."""
+    text = ROW.sub(lambda row: formatting.prose(_read_in(row[0], owner)), written)
+    return re.sub(r"(?<=[\d\w)%]) ([*/-]) ", lambda sign: f" {PRINTED[sign[1]]} ", text)
+
+
+def _owner(value: Any) -> str:
+    return str(value.row_name).partition(".")[0]
+
+
+CANNOT_BE_READ = (InputError, ArithmeticError, LookupError, PintError)
+
+
 @dataclass(frozen=True)
 class by_hand(Witness):  # noqa: N801  # reads as what stands beside a number
     """Arithmetic that gives the value to four digits."""
@@ -182,34 +200,56 @@ class by_hand(Witness):  # noqa: N801  # reads as what stands beside a number
 
     def gives(self, owner: str) -> Quantity:
         """What it gives, in a row of this class."""
-        return read(self.written, lambda name: witnessed(name, owner).gives(owner_of(name, owner)))
+        return _read_in(self.written, owner)
 
     def fault(self, value: Any) -> str:
-        owner = value.row_name.partition(".")[0]
         try:
-            found = self.gives(owner)
-        except (InputError, ArithmeticError, LookupError, PintError) as error:
+            found = self.gives(_owner(value))
+        except CANNOT_BE_READ as error:
             return f"its arithmetic by hand cannot be read: {error}"
         plain = bare(value)
         if not isinstance(plain, Quantity):
             plain = Quantity(float(plain), "")
         if not found.is_compatible_with(plain):
-            return f"by hand it is {found}, and {plain} has another unit"
+            wanted = (
+                f"a quantity in {plain.units}" if str(plain.units) else "a number without a unit"
+            )
+            return f"by hand it is {found}, where calc has {plain}: {wanted} is wanted"
         number = found.m_as(plain.units)
         close = math.isclose(number, plain.magnitude, rel_tol=FOUR_DIGITS, abs_tol=1e-12)
-        return "" if close else f"by hand it is {found.to(plain.units)}, and by calc {plain}"
+        by_calc = f"by hand it is {found.to(plain.units)}, and by calc {plain}: one is wrong"
+        return "" if close else by_calc
 
     def told(self, value: Any) -> str:
-        owner = value.row_name.partition(".")[0]
-
-        def number(found: re.Match[str]) -> str:
-            other = witnessed(found[1], owner).gives(owner_of(found[1], owner))
-            return formatting.prose(other)
-
-        text = ROW.sub(number, self.written)
-        text = re.sub(r"(?<=[\d\w)%]) ([*/-]) ", lambda sign: f" {PRINTED[sign[1]]} ", text)
+        owner = _owner(value)
         unit = value.units if isinstance(value, Quantity) else ""
-        return f"{text} = {formatting.prose(self.gives(owner).to(unit))}"
+        given = formatting.prose(self.gives(owner).to(unit))
+        text = _printed(self.written, owner)
+        return f"{text} = {given}" if text != given else text
+
+
+@dataclass(frozen=True)
+class text_by_hand(Witness):  # noqa: N801
+    """A text that holds where a comparison by hand does: `{intensity} > {ridge_point}`."""
+
+    text: str
+    comparison: str
+
+    def fault(self, value: Any) -> str:
+        if bare(value) != self.text:
+            return f"it is {bare(value)!r}, and by hand {self.text!r}: one is wrong"
+        left, sign, right = re.split(r" ([<>]) ", self.comparison)
+        try:
+            low, high = (_read_in(side, _owner(value)) for side in (left, right)[:: _ORDER[sign]])
+        except CANNOT_BE_READ as error:
+            return f"its comparison by hand cannot be read: {error}"
+        return "" if low < high else f"{self.comparison} does not hold: {low} is not below {high}"
+
+    def told(self, value: Any) -> str:
+        return f"{_printed(self.comparison, _owner(value))}: {self.text}"
+
+
+_ORDER = {"<": 1, ">": -1}
 
 
 @dataclass(frozen=True)
@@ -218,6 +258,10 @@ class no_hand(Witness):  # noqa: N801
 
     recorded: str
     why: str
+
+    def gives(self, owner: str) -> Quantity:
+        """What was recorded: other rows may reckon with it."""
+        return read(self.recorded)
 
     def fault(self, value: Any) -> str:
         plain = bare(value)
@@ -230,7 +274,8 @@ class no_hand(Witness):  # noqa: N801
 
 @dataclass(frozen=True)
 class counted(Witness):  # noqa: N801
-    """A number that grows with the data and is counted again by a test, under this name."""
+    """A number or a text that a test finds again by another route, under this name: what grows with
+    the data, and what is cast or summed by another program."""
 
     name: str
 
@@ -285,12 +330,12 @@ def _import(owner: str) -> None:
             import_module(f"calc.derivations.{file.stem}")
 
 
-def witnessed(name: str, owner: str) -> by_hand:
-    """The arithmetic of another row; without one it cannot be a part of arithmetic."""
+def witnessed(name: str, owner: str) -> by_hand | no_hand:
+    """The witness of another row; without a number it cannot be a part of arithmetic."""
     full = name if "." in name else f"{owner}.{name}"
     if full not in ROWS:
         _import(full.partition(".")[0])
     witness = getattr(ROWS.get(full), "witness", None)
-    if not isinstance(witness, by_hand):
+    if not isinstance(witness, by_hand | no_hand):
         raise InputError(f"{{{name}}} is no row that has arithmetic by hand")
     return witness

@@ -49,10 +49,10 @@ class RunPrice(Claims):
     server = constants.power_dgx_h100
     gpus = 8
 
-    rent_year = str(_year(rent)) | no_hand("2024", "DeepSeek-V3's report is of December 2024")
-    rent_today_year = str(_year(rent_today)) | no_hand("2026", "the survey's date")
-    electricity_year = str(_year(electricity) - 1) | no_hand(
-        "2023", "the table that the agency published in March 2024"
+    rent_year = str(_year(rent)) | by_hand("2024", "DeepSeek-AI, December 2024")
+    rent_today_year = str(_year(rent_today)) | by_hand("2026", "the date of the survey")
+    electricity_year = str(_year(electricity) - 1) | by_hand(
+        "2024 - 1", "the table that the agency published in March 2024"
     )  # the year that its source looks back on
     price = cost.run_cost(1, hours, rent) | by_hand(
         "2.788e6 h * 2 USD/h", "2.788 million hours times 2; 5.576M in DeepSeek-AI 2024"
@@ -460,13 +460,16 @@ class OneCall(Claims):
         return expectation
 
 
+ANSWER = "the expected time of a whole answer as recorded"
+
+
 class PartsOfAToken(Claims):
     """Half of a token is GEMMs; messages and the program itself are most of the rest."""
 
     writing = OneCall.expected(OneCall.some).passes["each token"]
     no_overlap = OneCall.plan(devices=OneCall.some).time_per_token.upper
-    over_no_overlap = (writing.total / no_overlap).to("") | no_hand(
-        "1.487704", "plain arithmetic, on times that the library expects"
+    over_no_overlap = (writing.total / no_overlap).to("") | by_hand(
+        "18.6979 / 12.5683", "ms of a token as recorded: expected, and at the bound"
     )
 
 
@@ -484,11 +487,11 @@ class FewestDevices(Claims):
     of_best: ClassVar[dict[str, Any]] = {row["machine"]: row for row in found.rows()}
     h100, h200 = of_best["dgx-h100"], of_best["dgx-h200"]
 
-    pair_cost = of_two["dgx-h100"]["expected"]["cost_per_token"] | no_hand(
-        "3.380995 USD/Mtoken", "plain arithmetic, on times that the library expects"
+    pair_cost = of_two["dgx-h100"]["expected"]["cost_per_token"] | by_hand(
+        "2 * 2 USD/h * 6.694371 s / ({pair_requests} * 200 token)", ANSWER
     )
-    h200_pair_cost = of_two["dgx-h200"]["expected"]["cost_per_token"] | no_hand(
-        "1.288641 USD/Mtoken", "plain arithmetic, on times that the library expects"
+    h200_pair_cost = of_two["dgx-h200"]["expected"]["cost_per_token"] | by_hand(
+        "2 * 3 USD/h * 27.061467 s / (175 * 200 token)", ANSWER
     )
     pair_requests = whole(of_two["dgx-h100"]["batch"].magnitude) | no_hand(
         "11", "counted in the memory that an engine leaves, of which its own rule is a part"
@@ -499,8 +502,8 @@ class FewestDevices(Claims):
     requests = whole(h100["batch"].magnitude) | no_hand(
         "254", "the last batch for which a step that the library expects keeps the limit"
     )
-    cost = h100["expected"]["cost_per_token"] | no_hand(
-        "1.021759 USD/Mtoken", "plain arithmetic, on times that the library expects"
+    cost = h100["expected"]["cost_per_token"] | by_hand(
+        "{devices} * 2 USD/h * 23.357411 s / ({requests} * 200 token)", ANSWER
     )
     pays = (h200_price * cost / h200["expected"]["cost_per_token"]).to("USD/h") | by_hand(
         "(3 * 1.021759 / 1.288641) USD/h"

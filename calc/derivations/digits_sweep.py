@@ -7,7 +7,7 @@ from polars import col
 
 from calc import formats, simulation, sparsity
 from calc.core.units import Quantity, quantity
-from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.by_hand import by_hand, counted, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.quoting import Quoted, show
 from calc.derivations.recorded import MEASURED, Named, settings
@@ -289,12 +289,9 @@ class Front(Claims):
     allowed = quantity("1%") | by_hand("1 %")
 
     _chosen = _smallest_within(allowed)
-    points = len(FRONT) | no_hand("5", "each of 28 stored variants against those that stayed")
-    every_digit = len(EVERY_DIGIT) | no_hand("10", "every pair of the 28 stored variants")
-    chosen = name_of(_chosen) | no_hand(
-        "INT8, 80% structured",
-        "smallest of the stored means at 98.4722 - 1 per cent or more that is on the front",
-    )
+    points = len(FRONT) | counted("points of the front")
+    every_digit = len(EVERY_DIGIT) | counted("points of the front of every digit")
+    chosen = name_of(_chosen) | counted("chosen of the front")
     chosen_memory = quantity(_chosen["memory_bytes"], "byte").to("kB") | by_hand(
         "(64 * 52 + 52 * 52 + 52 * 10 + 114) * 1 byte"
     )

@@ -369,6 +369,9 @@ class TwoGroups(Claims):
     )
 
 
+ANSWER = "the expected time of a whole answer as recorded"
+
+
 class DenseOrMixture(Claims):
     """Problem 3: a mixture instead of a dense model, both within a limit."""
 
@@ -388,7 +391,7 @@ class DenseOrMixture(Claims):
     mixture, dense = found.rows()
 
     mixture_requests = whole(mixture["batch"].magnitude) | no_hand(
-        "2992", "plain arithmetic, on times that the library expects"
+        "2992", "the last batch for which a step that the library expects keeps the limit"
     )
     dense_requests = whole(dense["batch"].magnitude) | no_hand(
         "250", "the last batch for which a step that the library expects keeps the limit"
@@ -399,9 +402,9 @@ class DenseOrMixture(Claims):
     dense_devices = whole(dense["devices"].magnitude) | no_hand(
         "4", "chosen as the cheapest of plans that the library expects"
     )
-    mixture_cost = mixture["expected"]["cost_per_token"] | no_hand(
-        "0.0912546 USD/Mtoken", "plain arithmetic, on times that the library expects"
+    mixture_cost = mixture["expected"]["cost_per_token"] | by_hand(
+        "{mixture_devices} * 2 USD/h * 18.429779 s / ({mixture_requests} * 300 token)", ANSWER
     )
-    dense_cost = dense["expected"]["cost_per_token"] | no_hand(
-        "0.8029203 USD/Mtoken", "plain arithmetic, on times that the library expects"
+    dense_cost = dense["expected"]["cost_per_token"] | by_hand(
+        "{dense_devices} * 2 USD/h * 27.098562 s / ({dense_requests} * 300 token)", ANSWER
     )

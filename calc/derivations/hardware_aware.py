@@ -11,7 +11,7 @@ from calc import constants, formats, hardware, measure
 from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
-from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.by_hand import by_hand, counted, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.quoting import show
 from calc.derivations.recorded import MEASURED, Named
@@ -56,10 +56,10 @@ def without(name: str, form: str, whole: str = "as in the suite") -> float:
 class OwnMachine(Claims):
     """One core of a server: its roofs by our own measurement."""
 
-    day = f"{CPU.records['memory_bandwidth'].provenance.checked:%-d %B %Y}" | no_hand(
-        "21 November 2026", "the day in the stored record"
+    day = f"{CPU.records['memory_bandwidth'].provenance.checked:%-d %B %Y}" | counted(
+        "day of the CPU"
     )
-    processor = MEASUREMENT["machine"]["processor"] | no_hand("AMD EPYC", "the stored record")
+    processor = MEASUREMENT["machine"]["processor"] | counted("CPU")
     h100 = hardware.get("h100")
 
     bandwidth = CPU.memory_bandwidth | by_hand("(5 / (2 / 23.7432 + 3 / 24.4449)) GB/s")
@@ -123,9 +123,7 @@ class Validation(Claims):
     )
     worst = max(KERNELS["ratio"]) | by_hand("0.252551 / 0.0111111")
     best = min(KERNELS["ratio"]) | by_hand("0.00884746 / 0.0111111")
-    best_name = KERNELS.filter(col("ratio") == best)["name"][0] | no_hand(
-        "dot", "the row of the smallest stored quotient"
-    )
+    best_name = KERNELS.filter(col("ratio") == best)["name"][0] | counted("best kernel of the CPU")
     rows = tuple(
         (
             row["name"],

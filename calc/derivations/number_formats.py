@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calc import constants, formats, hardware
 from calc.core.units import Quantity, quantity
-from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.by_hand import by_hand, counted, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.quoting import Row, Rows, show
 from calc.formats import Block, Float, Integer, Tiles, TwoLevelBlock
@@ -229,12 +229,8 @@ class BellInBlocks(Claims):
     mx_bits = formats.MXFP4.bits | by_hand("4 + 8 / 32")
     nv_bits = formats.NVFP4.bits | by_hand("4 + 8 / 16")
 
-    mx_error = _error(formats.MXFP4.round(_values), _values) | no_hand(
-        "11.60996 %", "the same numbers cast by ml_dtypes"
-    )
-    nv_error = _error(formats.NVFP4.round(_values), _values) | no_hand(
-        "9.536951 %", "the same numbers cast by ml_dtypes"
-    )
+    mx_error = _error(formats.MXFP4.round(_values), _values) | counted("the bell in MXFP4")
+    nv_error = _error(formats.NVFP4.round(_values), _values) | counted("the bell in NVFP4")
 
 
 class ScalesOfFp8(Claims):
@@ -338,18 +334,12 @@ class LongSums(Claims):
     reported_error = quantity(2, "%") | by_hand("2 %", "DeepSeek-V3 2024, section 3.3.2")
 
     longest = lengths[-1] | by_hand("4096", "DeepSeek-V3 2024, section 3.3.2: K of its own trial")
-    bf16_error = sums_of_products(longest)["BF16"].to("%") | no_hand(
-        "75.02047 %", "the same products summed by ml_dtypes"
+    bf16_error = sums_of_products(longest)["BF16"].to("%") | counted("summed in BF16")
+    stochastic_error = sums_of_products(longest)["BF16, stochastic"].to("%") | counted(
+        "summed at random"
     )
-    stochastic_error = sums_of_products(longest)["BF16, stochastic"].to("%") | no_hand(
-        "2.862852 %", "the same draws rounded by numpy"
-    )
-    kahan_error = sums_of_products(longest)["BF16, Kahan"].to("%") | no_hand(
-        "0.1079478 %", "the same products summed by ml_dtypes"
-    )
-    core_error = sums_of_products(longest)["14 bits"].to("%") | no_hand(
-        "0.2688129 %", "the same products cut off by numpy"
-    )
+    kahan_error = sums_of_products(longest)["BF16, Kahan"].to("%") | counted("summed by Kahan")
+    core_error = sums_of_products(longest)["14 bits"].to("%") | counted("summed in tensor cores")
     promoted_error = sums_of_products(longest)["14 bits, promoted"].to("%")
     promotion_gain = core_error / promoted_error | by_hand("0.2688129 / 0.01046214")
 
@@ -385,17 +375,13 @@ class Rotation(Claims):
     block_size = nv.block_size
     block = numpy.random.default_rng(seed=6).normal(size=block_size)
     block[3] = example_times
-    mx_plain = rotated_error(mx, example_times, rotated=False) | no_hand(
-        "18.91411 %", "the same blocks cast by ml_dtypes"
+    mx_plain = rotated_error(mx, example_times, rotated=False) | counted("an outlier in MXFP4")
+    mx_turned = rotated_error(mx, example_times, rotated=True) | counted(
+        "an outlier in MXFP4, turned"
     )
-    mx_turned = rotated_error(mx, example_times, rotated=True) | no_hand(
-        "10.09317 %", "the same blocks cast by ml_dtypes"
-    )
-    nv_plain = rotated_error(nv, example_times, rotated=False) | no_hand(
-        "9.054902 %", "the same blocks cast by ml_dtypes"
-    )
-    nv_turned = rotated_error(nv, example_times, rotated=True) | no_hand(
-        "10.53458 %", "the same blocks cast by ml_dtypes"
+    nv_plain = rotated_error(nv, example_times, rotated=False) | counted("an outlier in NVFP4")
+    nv_turned = rotated_error(nv, example_times, rotated=True) | counted(
+        "an outlier in NVFP4, turned"
     )
 
 

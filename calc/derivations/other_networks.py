@@ -25,7 +25,7 @@ from calc.catalog.models import (
     network,
 )
 from calc.core.units import Quantity, quantity
-from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand, text_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.quoting import Rows
 from calc.steps.throughput import Throughput
@@ -72,10 +72,16 @@ class OneImage(Claims):
         "2 * 304326632 * 197 * 1 FLOP"
     )
     answer = throughput.of(model, device, batch)
-    bound = answer.bound | no_hand("compute", "the intensity is beyond the ridge")
-    rate = answer.rate | no_hand("1314.83 / 1 s", "the sum over each of the network's products")
-    intensity = intensity(answer) | no_hand(
-        "569.6727 FLOP/byte", "over bytes of each of the network's products"
+    bound = answer.bound | text_by_hand("compute", "{intensity} > 165.2 TFLOP/s / 1.008 TB/s")
+    rate = answer.rate | by_hand(
+        "256 / ((2 * 256 * 197 * 1024 * (24 * 12 * 1024 + 768) + 2 * 256 * 1000 * 1024) FLOP"
+        " / 165.2 TFLOP/s + 24 * 4 * 256 * 197 * 1024 * 2 byte / 1.008 TB/s)",
+        "attention reads and writes four vectors of a token, and memory binds it",
+    )
+    intensity = intensity(answer) | by_hand(
+        "256 * {work} / (2 byte * (24 * 12 * 1024**2 + 768 * 1024 + 1000 * 1024 + 256 * 197 *"
+        " (24 * 22 * 1024 + 768 + 1024) + 256 * 2024))",
+        "weights, and 22 vectors of 1024 that a token brings to and takes from a block",
     )
     measured = constants.frequency_images_vit_l_rtx_4090 | by_hand("1041.62 / 1 s")
     reached = share(measured, rate) | by_hand("1041.62 / 1314.83")
@@ -177,15 +183,16 @@ class DiffusedImage(Claims):
     attention_share = share(attention, pass_work) | by_hand("14.8724 / 74.362")
     answer = throughput.of(model, machine)
     time = answer.time | by_hand("(2.082e15 / 989e12) s")
-    intensity = intensity(answer) | no_hand(
-        "1502.609 FLOP/byte", "over bytes of each of the network's products"
+    intensity = intensity(answer) | by_hand(
+        "{pass_work} / (2 byte * (76 * 12 * 3072**2 + 57 * 20 * 3072 * 4608))",
+        "weights of 19 blocks of two streams and 38 of one, and 20 vectors of a token in each",
     )
     expected = answer.expected
     assert expected is not None
     measured = constants.latency_image_flux_h100
     eager = constants.latency_image_flux_h100_eager
-    short = ((measured - expected) / measured).to("%") | no_hand(
-        "20.29267 %", "the sum over each of the network's products"
+    short = ((measured - expected) / measured).to("%") | by_hand(
+        "1 - 3.354881 / 4.209", "the expected time in s as recorded, and the measured one"
     )
     reached = share(time, measured) | by_hand("2.105294 / 4.209")
     eager_reached = share(time, eager)
@@ -328,7 +335,13 @@ class RecommenderSample(Claims):
     )
     compute_time = (work / device.peak("fp16")).to("ns") | by_hand("{work} / 989 TFLOP/s")
     answer = throughput.of(model, machine, batch)
-    rate = answer.rate | no_hand("20089500.0 / 1 s", "the sum over each of the network's layers")
+    rate = answer.rate | by_hand(
+        "51200 / (51200 * 54784 byte / 3.35 TB/s + 2 * 51200 * (6 * 3456 * 512 + 3456 * 1024"
+        " + 1024**2 + 1024 * 512) FLOP / 989 TFLOP/s + 2 byte * (13 * 512"
+        " + 2 * 512 * 256 + 256 * 128 + 256 + 51200 * (13 + 512 + 2 * (512 + 256) + 256 + 128"
+        " + 256 + 1)) / 3.35 TB/s)",
+        "rows of tables, layers that compute binds, and layers that memory binds",
+    )
     expected = answer.expected_rate | no_hand(
         "13902250.0 / 1 s", "the sum over each of the network's layers at measured rates"
     )
@@ -337,9 +350,7 @@ class RecommenderSample(Claims):
         "1/s"
     ) | by_hand("(361613 * 270 / 8) / 1 s")
     reached = share(measured, rate)
-    error = ((expected - measured) / measured).to("%") | no_hand(
-        "13.91139 %", "plain arithmetic, on times that the library expects"
-    )
+    error = ((expected - measured) / measured).to("%") | by_hand("{expected} / {measured} - 1")
     rate_8 = throughput.of(model, machine, batch, "int8").rate
     measured_8 = (constants.frequency_samples_dlrm_dgx_h100_99 * pairs / machine.domain).to(
         "1/s"
@@ -409,9 +420,7 @@ class SmallerPatches(Claims):
     more_work = work / OneImage.work | by_hand("535.9 / 123.1")
     hand_parameters = quantity("300M param")
     hand_tokens = 800
-    rate = throughput.of(longer, device, OneImage.batch).rate | no_hand(
-        "308.2445 / 1 s", "the sum over each of the network's products"
-    )
+    rate = throughput.of(longer, device, OneImage.batch).rate | by_hand("165.2 TFLOP/s / {work}")
 
 
 class GuidedImage(Claims):
@@ -422,7 +431,11 @@ class GuidedImage(Claims):
 
     passes = diffusion.passes_of_an_image(model.steps, model.passes) | by_hand("28 * 2")
     answer = throughput.of(model, machine)
-    time = answer.time | no_hand("508.2437 ms", "the sum over each of the network's products")
+    time = answer.time | by_hand(
+        "56 * ((2 * 4096 * 12 * 1536**2 * 24 + 4 * 4429**2 * 1536 * 24) FLOP / 989 TFLOP/s"
+        " + 24 * 2 byte * (12 * 1536**2 + 333 * 16 * 1536) / 3.35 TB/s)",
+        "memory binds the products of the 333 tokens of text",
+    )
     per_hour = answer.rate.to("1/hour") | by_hand("(3600 / 0.5082437) / 1 hour")
     pass_work = diffusion.pass_flops(model)
     blocks = model.blocks | by_hand("24", "the model's configuration")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from calc import formats, hardware, inference, machines, models, quantization, training
 from calc.core.units import Quantity, quantity
-from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.by_hand import by_hand, counted, row_by_hand
 from calc.derivations.claims import Claims
 
 Array: TypeAlias = NDArray[numpy.float64]
@@ -64,8 +64,8 @@ class Rounding(Claims):
     symmetric = quantization.symmetric(weights, bits)
     asymmetric = quantization.asymmetric(weights, bits)
     step = quantization.symmetric_step(largest, bits)
-    mean_error = quantity(_root_mean_square(symmetric.round_trip(weights) - weights), "") | no_hand(
-        "0.008324471", "the same quantiles rounded by numpy"
+    mean_error = quantity(_root_mean_square(symmetric.round_trip(weights) - weights), "") | counted(
+        "error of eight bits"
     )
     mean_error_expected = step / 12**0.5 | by_hand("3.66833 / 127 / sqrt(12)")
     sqnr = quantity(quantization.sqnr(weights, symmetric.round_trip(weights)), "") | by_hand(
@@ -145,11 +145,11 @@ class OutlierChannel(Claims):
     largest_code_left = quantity(
         int(abs(quantization.symmetric(weights, bits).quantize(others)).max()), ""
     ) | by_hand("floor(127 / 20 + 0.5)")
-    sqnr_one_scale = quantity(quantization.sqnr(others, one_scale[1:]), "") | no_hand(
-        "17.57814", "the same quantiles rounded by numpy"
+    sqnr_one_scale = quantity(quantization.sqnr(others, one_scale[1:]), "") | counted(
+        "decibels beside an outlier"
     )
-    sqnr_own_scales = quantity(quantization.sqnr(others, own_scales[1:]), "") | no_hand(
-        "43.64225", "the same quantiles rounded by numpy"
+    sqnr_own_scales = quantity(quantization.sqnr(others, own_scales[1:]), "") | counted(
+        "decibels with own scales"
     )
     bits_lost = quantity(float(numpy.log2(outlier)), "") | by_hand("log2(20)")
 
@@ -174,12 +174,10 @@ class Clipping(Claims):
     best_few = quantization.symmetric(weights, few_bits).least_error(weights)
     best_many = quantization.symmetric(weights, many_bits).least_error(weights)
     best_clip = quantity(float(best_few.scale * best_few.high), "")
-    best_share = (best_clip / largest).to("%") | no_hand(
-        "67.5 %", "the best of 200 fractions by numpy"
-    )
+    best_share = (best_clip / largest).to("%") | counted("share of the range for four bits")
     best_many_share = (quantity(float(best_many.scale * best_many.high), "") / largest).to(
         "%"
-    ) | no_hand("99 %", "the best of 200 fractions by numpy")
+    ) | counted("share of the range for eight bits")
     sqnr_whole_range = quantity(
         quantization.sqnr(weights, quantization.symmetric(weights, few_bits).round_trip(weights)),
         "",

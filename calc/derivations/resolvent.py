@@ -11,7 +11,7 @@ from polars import col
 from calc import roofline
 from calc.codesign.kernel_speed import FLOP_PER_ENTRY, bytes_per_entry
 from calc.core.units import quantity
-from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.by_hand import by_hand, counted, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.quoting import Row
 from calc.derivations.recorded import MEASURED, settings
@@ -41,10 +41,8 @@ def _median(values: list[int]) -> float:
 class MachineOfKernel(Claims):
     """Where the kernel was measured."""
 
-    processor = SETTINGS["processor"] | no_hand("AMD EPYC", "the settings stored with the rows")
-    measured = f"{SETTINGS['measured']:%d %B %Y}" | no_hand(
-        "21 November 2026", "the settings stored with the rows"
-    )
+    processor = SETTINGS["processor"] | counted("CPU of the resolvent")
+    measured = f"{SETTINGS['measured']:%d %B %Y}" | counted("day of the resolvent")
     repeats = SETTINGS["repeats"] | by_hand("9")
     load = SETTINGS["load_at_the_end"] | by_hand("2.1")
     bandwidth = quantity(SETTINGS["triad_bytes_per_second"], "byte/s").to("GB/s")

@@ -9,7 +9,7 @@ from calc import constants, formats, hardware, machines, roofline, training, tra
 from calc.catalog.machines import Machine
 from calc.core.arrays import Number
 from calc.core.units import Quantity, quantity
-from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.by_hand import by_hand, row_by_hand, text_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.examples import DENSE, HAND, MACHINES
 from calc.derivations.quoting import Cell, Quoted, Row, Rows, show
@@ -30,11 +30,15 @@ class A100Roofline(Claims):
     ridge_point = roofline.ridge_point(peak, bandwidth) | by_hand("(312 / 2.039) FLOP/byte")
     gemm = roofline.gemm(n, n, n, element_size)
     gemm_intensity = gemm.intensity | by_hand("(4096 / 3) FLOP/byte")
-    gemm_bound = gemm.on(a100, "fp16").bound | no_hand("compute", "1 365 is right of 153")
+    gemm_bound = gemm.on(a100, "fp16").bound | text_by_hand(
+        "compute", "{gemm_intensity} > {ridge_point}"
+    )
     gemm_time = gemm.on(a100, "fp16").lower | by_hand("2 * 4096**3 FLOP / 312e12 FLOP/s")
     relu = roofline.elementwise(n**2, element_size=element_size)
     relu_intensity = relu.intensity | by_hand("(1 / 4) FLOP/byte")
-    relu_bound = relu.on(a100, "fp16").bound | no_hand("memory", "0.25 is left of 153")
+    relu_bound = relu.on(a100, "fp16").bound | text_by_hand(
+        "memory", "{relu_intensity} < {ridge_point}"
+    )
     relu_attainable = roofline.attainable(peak, bandwidth, relu_intensity) | by_hand(
         "(2039 / 4) GFLOP/s"
     )

@@ -13,7 +13,7 @@ from calc import caches, machines, published, queueing, transformer
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
-from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.examples import AGENT, CHAT, DENSE, MIXTURE, REASONING, SUMMARY, Agent, Load
 from calc.derivations.quoting import Row, Rows
@@ -320,14 +320,14 @@ def paid(machine: str) -> Quantity:
 class DesignedService(Claims):
     """A service of Llama 3 70B within limits: machines, pools and what else saves devices."""
 
-    devices = devices_of(RECORDED["machines"]["dgx-h100"]["pools"]) | no_hand(
-        "24", "counted in a plan whose queues are simulated with a seed"
+    devices = devices_of(RECORDED["machines"]["dgx-h100"]["pools"]) | by_hand(
+        "6 * 4", "six copies of TP4 in the recorded plan"
     )
     # The best of each kind on H100s: replicas that do both, and two pools.
     mixed = devices_of(RECORDED["mixed"]["pools"]) | by_hand("6 * 4")
     reading, writing = (pool["devices"] for pool in RECORDED["apart"]["pools"])
-    reading |= no_hand("14", "counted in a plan whose queues are simulated with a seed")
-    writing |= no_hand("12", "counted in a plan whose queues are simulated with a seed")
+    reading |= by_hand("7 * 2", "seven copies of TP2 in the recorded plan")
+    writing |= by_hand("3 * 4", "three copies of TP4 in the recorded plan")
     apart = reading + writing | by_hand("14 + 12")
     writing_copies = RECORDED["apart"]["pools"][-1]["copies"] | by_hand("12 / 4")
     slack_tpot = quantity(RECORDED["apart"]["tpot"], "s").to("ms") | no_hand(
@@ -394,11 +394,11 @@ def kept(loads: list[dict[str, float]]) -> Quantity:
 class KeptWithPools(Claims):
     """What the two designs keep at the rate of the question, and how far the closed form is off."""
 
-    apart = kept(GoodputByLoad.pools) | no_hand(
-        "99.03094 %", "plain arithmetic, on rates that the library simulates"
+    apart = kept(GoodputByLoad.pools) | by_hand(
+        "19.806187 / 20", "the recorded simulation, with its seed"
     )
-    mixed = kept(GoodputByLoad.replicas) | no_hand(
-        "99.77778 %", "plain arithmetic, on rates that the library simulates"
+    mixed = kept(GoodputByLoad.replicas) | by_hand(
+        "19.955556 / 20", "the recorded simulation, with its seed"
     )
     error = quantity(
         100
@@ -408,7 +408,7 @@ class KeptWithPools(Claims):
             if load["rate"] <= GoodputByLoad.until.m_as("request/s")
         ),
         "%",
-    ) | no_hand("2.396396 %", "plain arithmetic, on rates that the library simulates")
+    ) | by_hand("25.739927 / 25.137533 - 1", "the pools at 26 requests a second, as recorded")
 
 
 class ServiceFrontier(Claims):
@@ -425,7 +425,7 @@ class ServiceFrontier(Claims):
     _of_h100s = of("dgx-h100")
     more_for_tight = (_of_h100s[limits == tight][0] / _of_h100s[limits == AskedService.tpot][0]).to(
         ""
-    ) | no_hand("1.541888", "plain arithmetic, on rates that the library simulates")
+    ) | by_hand("0.74212742 / 0.4813108", "device hours at 20 and at 50 ms, as recorded")
 
 
 @dataclass(frozen=True)
@@ -455,12 +455,10 @@ class PublishedGoodput(Claims):
         for row in published.rows("serving")
         if row.id in RECORDED["published"]
     )
-    count = len(_rows) | no_hand(
-        "23", "counted in published rows whose kernels the library can expect"
-    )
+    count = len(_rows) | counted("published goodput")
     error = quantity(
         100 * median(abs(error) for row in _rows for error in row.errors), "%"
-    ) | no_hand("19.61111 %", "plain arithmetic, on rates that the library simulates")
+    ) | counted("median error of published goodput")
 
     @classmethod
     @row_by_hand("8 H200 | Offline | 35 000 tokens/s | −11% | −12%")

@@ -8,7 +8,7 @@ from calc import constants, failures, hardware, layouts, machines, models, runs,
 from calc.catalog.machines import Machine
 from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.decisions import NAMES, TokensThatHide
 from calc.derivations.examples import DENSE, MIXTURE
@@ -317,9 +317,7 @@ class OtherFailures(Claims):
     repair = quantity("3 day")
     deviation = quantity(2, "%")
 
-    spares = failures.spares_needed(devices, Failures.of_a_device, repair) | no_hand(
-        "35", "a quantile of a Poisson number, summed term by term"
-    )
+    spares = failures.spares_needed(devices, Failures.of_a_device, repair) | counted("spares")
     spare_share = (1 - failures.goodput_of_spares(devices, spares, 1)).to("%") | by_hand(
         "35 / 16419"
     )

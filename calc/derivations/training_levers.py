@@ -19,7 +19,7 @@ from calc import (
     transformer,
 )
 from calc.core.units import Quantity, quantity
-from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.by_hand import by_hand, counted, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.numbers_to_know import AnchorBandwidths
 from calc.derivations.quoting import Row
@@ -55,10 +55,8 @@ def shares_of_step(width: int) -> dict[str, float]:
 class MachineOfLevers(Claims):
     """Where the training loop was measured."""
 
-    processor = SETTINGS["processor"] | no_hand("AMD EPYC", "the settings stored with the rows")
-    measured = f"{SETTINGS['measured']:%d %B %Y}" | no_hand(
-        "23 November 2026", "the settings stored with the rows"
-    )
+    processor = SETTINGS["processor"] | counted("CPU of the levers")
+    measured = f"{SETTINGS['measured']:%d %B %Y}" | counted("day of the levers")
     load = SETTINGS["load_before"] | by_hand("0.7")
 
 
