@@ -60,7 +60,7 @@ ROWS: dict[str, Any] = {}
 
 
 def read(written: str, row: Callable[[str], Quantity] | None = None) -> Quantity:
-    """What arithmetic gives; `row` has that of other rows, by their names."""
+    """Return the result of arithmetic; `row` gives that of other rows, by their names."""
     reader = _Reader(written, row)
     found = reader.sum()
     if reader.next("") or reader.place < len(written):
@@ -159,13 +159,13 @@ class _Reader:
 
 
 class Witness:
-    """What stands after `|` beside the value of a row, and agrees with it."""
+    """A witness of the value of a row: it stands after `|` beside it, and agrees with it."""
 
     def __ror__(self, value: Any) -> Any:
         return kept(value, witness=self)
 
     def fault(self, value: Any) -> str:
-        """What is wrong with the witness or with the value, in a sentence; "" where they agree."""
+        """Return a sentence on what is wrong with witness or value; "" where they agree."""
         raise NotImplementedError
 
     def told(self, value: Any) -> str:
@@ -174,7 +174,7 @@ class Witness:
 
 
 def _read_in(written: str, owner: str) -> Quantity:
-    """What arithmetic gives in a row of this class, whose rows it may name."""
+    """Return the result of arithmetic in a class whose rows it may name."""
     return read(written, lambda name: witnessed(name, owner).gives(owner_of(name, owner)))
 
 
@@ -199,7 +199,7 @@ class by_hand(Witness):  # noqa: N801  # reads as what stands beside a number
     source: str = ""
 
     def gives(self, owner: str) -> Quantity:
-        """What it gives, in a row of this class."""
+        """Return its result, in a row of this class."""
         return _read_in(self.written, owner)
 
     def fault(self, value: Any) -> str:
@@ -260,7 +260,7 @@ class no_hand(Witness):  # noqa: N801
     why: str
 
     def gives(self, owner: str) -> Quantity:
-        """What was recorded: other rows may reckon with it."""
+        """Return the recorded number, with which other rows may reckon."""
         return read(self.recorded)
 
     def fault(self, value: Any) -> str:
@@ -304,7 +304,7 @@ class row_by_hand(Witness):  # noqa: N801
         return ""  # a test holds it to what is printed
 
     def agrees(self, owner: str, printed: Sequence[str], values: Sequence[Any]) -> bool:
-        """Whether a row of a table is this one."""
+        """Return whether a row of a table is this one."""
         wanted = self.cells.split(" | ")
         return len(wanted) == len(printed) and all(
             self._holds(owner, *cell) for cell in zip(wanted, printed, values, strict=True)

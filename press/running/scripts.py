@@ -75,7 +75,7 @@ def _command(root: Path, text: Any, line: int) -> list[str]:
 
 
 def _run(root: Path, command: list[str], line: int) -> str:
-    """What a script prints."""
+    """Run a script of the book and return what it prints."""
     done = subprocess.run([sys.executable, *command], cwd=root, capture_output=True, text=True)
     if done.returncode:
         said = (done.stderr.strip().splitlines() or ["and said nothing"])[-1]

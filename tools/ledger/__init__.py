@@ -1,4 +1,4 @@
-"""What the book says, held to what it quotes: numbers to their witnesses, captions to their cells.
+"""The ledger of the book: its numbers beside their witnesses, its captions beside their cells.
 
 `press audit` asks for all faults; tests plant some.
 """
