@@ -22,7 +22,7 @@ SPARSE = models.get("deepseek-v3-2")
 
 
 def percent(share: float) -> Quoted:
-    return Quoted(f"{share:.0%}")
+    return Quoted(f"{share:.0%}", of=share)
 
 
 def _exponentials(device: Accelerator, dtype: str = "bf16", width: int = 128) -> Quantity:

@@ -107,6 +107,8 @@ def cell_cards(name: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) 
                 tree.found[place] = {"same": known, "value": told(value)}
             elif made_of(shown):
                 tree.add(shown, place)
+            elif code := _listed_in(shown):
+                tree.found[place] = {"value": told(value), "kind": "chosen", "code": code}
             else:
                 tree.found[place] = _by_place(name, header[j], row)
     return tree.found
@@ -251,14 +253,16 @@ def _label(part: Any, within: Any) -> str:
     if isinstance(part, Traced) and part.row_name and " " not in part.row_name:
         owner, _, name = part.row_name.partition(".")
         own = getattr(within, "row_name", "").partition(".")[0]
-        return name if owner == own else part.row_name
+        name = name.strip("_")
+        return name if owner == own else f"{owner}.{name}"
     made = made_of(part)
     if made and made.kind == "datum":
         return made.name if "." in made.name else f"constants.{made.name}"
     thing = getattr(part, "thing", part)
     if isinstance(thing, File):
         return thing.name.rpartition("/")[2]
-    return str(getattr(thing, "key", "") or _thing(thing)["value"]).replace("-", "_")
+    key = str(getattr(thing, "key", "") or _thing(thing)["value"])
+    return key if " " in key else key.replace("-", "_")
 
 
 # --- code ---
@@ -371,6 +375,16 @@ def _line(row: str) -> ast.AST:
     return ast.Constant(None)
 
 
+def _listed_in(value: Any) -> str:
+    """Return the name of the row whose line lists this number with others; "" of all others."""
+    row, _, place = getattr(value, "row_name", "").partition(" ")
+    try:
+        ast.literal_eval(_line(row) if place else "")
+    except (ValueError, SyntaxError):  # computed, or none
+        return ""
+    return str(row)
+
+
 def line_of(row: str) -> int:
     """The line of its file where a row stands."""
     return int(getattr(_line(row), "lineno", 0))
@@ -401,8 +415,10 @@ def _is_chosen(value: Any) -> bool:
 
 def _sum(value: Any) -> str:
     """A computed value as the sum that a reader would write; "" where it is none to be read."""
-    made = made_of(value)
+    made, unit = made_of(value), ""
     while made and made.kind in ("unit", "same"):
+        if made.name.startswith("quantity("):  # of a sum of numbers
+            unit = made.name.split('"')[1]
         (value,) = made.of
         made = made_of(value)
     if made and made.kind == "call":
@@ -414,6 +430,9 @@ def _sum(value: Any) -> str:
     whole = 1 < len(parts) <= MOST_PARTS and "" not in parts
     if made.name == "-" and whole and abs(bare(value)) < 0.05 * abs(bare(made.of[0])):
         return ""  # the printed digits of a difference would not show it
+    if whole and unit not in ("", "%"):
+        _, printed = formatting.prose(Quantity(1.0, unit)).split("\N{NO-BREAK SPACE}", 1)
+        text = f"({text}) {printed}" if made.name in "+-" else f"{text} {printed}"
     return text if whole else ""
 
 

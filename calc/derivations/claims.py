@@ -126,9 +126,7 @@ def _rows(name: str, rows: Any) -> Any:
 
 def _part(name: str, part: Any) -> Any:
     if isinstance(part, Quantity | float | int) and not isinstance(part, bool):
-        owned = isinstance(part, Traced) and part.row_name
-        known = isinstance(part, Traced) or getattr(part, "provenance", None)
-        return part if owned or not known else kept(part, name)
+        return part if isinstance(part, Traced) and part.row_name else kept(part, name)
     return _rows(name, part) if type(part) in (tuple, list) else part
 
 
