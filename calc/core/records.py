@@ -7,7 +7,6 @@ that note.
 
 from __future__ import annotations
 
-import copy
 import csv
 import datetime
 import math
@@ -16,6 +15,8 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar, cast
@@ -55,7 +56,7 @@ class Record:
     @property
     def published(self) -> Quantity | None:
         """A copy: what a reader does to theirs does not reach the data."""
-        return copy.copy(self._published)
+        return None if self._published is None else self._published.__copy__()
 
     @property
     def is_published(self) -> bool:
@@ -85,10 +86,8 @@ class Entry:
             return True
         if type(other) is not type(self):
             return NotImplemented
-        kind: Any = type(self)
-        names = (field.name for field in fields(kind))  # of which the key comes first
-        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
-        return all(mine is theirs or mine == theirs for mine, theirs in pairs)
+        said = _all_said(type(self))
+        return bool(said(self) == said(other))
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -114,6 +113,12 @@ def _entry(kind: type[E], said: dict[str, Any]) -> E:
     made = kind(**said)
     found: E = _shared.get(made, made)
     return found
+
+
+@cache
+def _all_said(kind: Any) -> attrgetter[Any]:
+    """Return what reads all that entries of a kind say, of which the key comes first."""
+    return attrgetter(*(field.name for field in fields(kind)))
 
 
 def _said(entry: Any) -> dict[str, Any]:

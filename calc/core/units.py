@@ -181,6 +181,16 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
             converted.provenance = self.provenance
         return converted
 
+    def m_as(self, units: Any) -> Any:
+        if type(units) is str and type(self._magnitude) is float:
+            wanted = self._REGISTRY._parse_units_as_container(units)
+            if self._units is wanted:
+                return self._magnitude
+            factor = self._REGISTRY.factor_between(self._units._d, wanted._d)
+            if factor is not None:
+                return self._magnitude * factor
+        return super().m_as(units)
+
     def _add_sub(self, other: Any, operator: Any) -> Any:
         if type(other) is Quantity and type(self._magnitude) is type(other._magnitude) is float:
             factor = self._REGISTRY.factor_between(other._units._d, self._units._d)
@@ -644,6 +654,8 @@ def quantity(value: QuantityLike | PlainQuantity[Any], unit: str | None = None) 
     Traceback (most recent call last):
     pint.errors.DimensionalityError: Cannot convert from 'gigabyte' ([information]) to 'USD' ...
     """
+    if type(unit) is str and type(value) is float:
+        return from_parts(value, registry._parse_units_as_container(unit))
     if unit is None:
         return Quantity(value)
     if not isinstance(unit, str | PlainUnit | UnitsContainer):

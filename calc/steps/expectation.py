@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from calc.catalog import constants, engines, hardware, intervals, machines
-from calc.catalog.expert_exchanges import WAYS
+from calc.catalog.expert_exchanges import WAYS, Exchange
 from calc.catalog.intervals import Around, Interval
 from calc.catalog.kernel_shares import SOURCE, Surface
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
@@ -34,7 +34,7 @@ from calc.core.elementwise import (
     where,
 )
 from calc.core.errors import InputError
-from calc.core.fixed import Fixed, fix_fields
+from calc.core.fixed import Fixed
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity
 from calc.laws.experts import experts_used
@@ -60,6 +60,10 @@ class Origin:
         return f"{self.rate} [{', '.join(self.sources)}]"
 
 
+Telling: TypeAlias = Callable[[], tuple[Origin, tuple[str, ...]]]
+"""What says of what a time is made, and of messages, like those of which machines they are."""
+
+
 @dataclass(frozen=True)
 class Message:
     """Collectives of one size among so many devices, or of arrays of layouts."""
@@ -80,17 +84,12 @@ class Made:
     rates: tuple[tuple[str, Quantity | Surface], ...] = ()
     """Those of kernels, each with the kind of these."""
     as_if_dense: bool = False
-    told: dict[str, tuple[Origin, ...]] = field(default_factory=dict)
-    """What else parts are made of."""
-    elsewhere: tuple[str, ...] = ()
-    """Machines whose messages these are like."""
+    said: tuple[tuple[str, Telling], ...] = ()
+    """What else parts are made of, put into words where somebody asks."""
     messages: tuple[Message, ...] = ()
     """Those of arrays of layouts, of which nothing is told."""
     like: tuple[str, bool] | None = None
     """The work, and whether the model is a mixture, of published rows like it."""
-
-    def __post_init__(self) -> None:
-        fix_fields(self)
 
 
 class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as no mapping is
@@ -113,7 +112,7 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
         account.hidden = at(self.hidden, place)
         for message in self.made.messages:
             if (one := at(message, place)).devices > 1:
-                account.tell(one)
+                account.say_message(one)
         return account.parts(self.made.like)
 
     def as_rows_of(self, work: str, mixture: bool) -> Parts:
@@ -127,9 +126,14 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
     @property
     def origins(self) -> dict[str, tuple[Origin, ...]]:
         """Return what the time of each part is made of, as far as it is measured."""
-        return {
-            kind: tuple(map(_rate, rates)) for kind, rates in self._rates.items()
-        } | self.made.told
+        told: dict[str, tuple[Origin, ...]] = {}
+        for part, origin, _ in self._said:
+            told[part] = (*told.get(part, ()), origin)
+        return {kind: tuple(map(_rate, rates)) for kind, rates in self._rates.items()} | told
+
+    @cached_property
+    def _said(self) -> list[tuple[str, Origin, tuple[str, ...]]]:
+        return [(part, *telling()) for part, telling in self.made.said]
 
     @cached_property
     def borrowed(self) -> tuple[str, ...]:
@@ -148,9 +152,8 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
     @property
     def kin(self) -> str:
         """Return what other devices some rates are of, as a clause; "" where all are its own."""
-        return ", ".join(
-            [*self.borrowed, *(f"messages as on {name}" for name in self.made.elsewhere)]
-        )
+        elsewhere = dict.fromkeys(name for *_, names in self._said for name in names)
+        return ", ".join([*self.borrowed, *(f"messages as on {name}" for name in elsewhere)])
 
     @property
     def basis(self) -> str:
@@ -224,8 +227,7 @@ class Account:
     def __init__(self, made: Made) -> None:
         self.made, self.hidden = made, NO_TIME
         self.times: dict[str, Quantity] = {}
-        self._told: dict[str, tuple[Origin, ...]] = {}
-        self._elsewhere: dict[str, None] = {}
+        self._said: list[tuple[str, Telling]] = []
         self._messages: list[Message] = []
 
     @classmethod
@@ -233,7 +235,7 @@ class Account:
         """Begin with the kernels of a pass on a machine, by a program with attention of its own."""
         timed = [(kernel.kind, *kernel.timed(machine, program)) for kernel in launched]
         used = tuple((kind, rate) for kind, _, rates in timed for rate in rates)
-        dense = any(kernel.as_if_dense(machine, program) for kernel in launched)
+        dense = any(each.chooses and each.as_if_dense(machine, program) for each in launched)
         account = cls(Made(machine, program, used, dense))
         for kind, time, _ in timed:
             account._add(kind, time)
@@ -246,25 +248,17 @@ class Account:
 
     def parts(self, like: tuple[str, bool] | None = None) -> Parts:
         """Return them as they are, like published rows of such work, of mixtures or not."""
-        made = replace(
-            self.made,
-            told=self._told,
-            elsewhere=tuple(self._elsewhere),
-            messages=tuple(self._messages),
-            like=like,
-        )
+        said, messages = tuple(self._said), tuple(self._messages)
+        made = replace(self.made, said=said, messages=messages, like=like)
         return Parts(self.times, self.hidden, made)
 
     def _add(self, part: str, time: Quantity) -> None:
         self.times[part] = self.times.get(part, NO_TIME) + time
 
-    def add(self, part: str, time: Quantity, told: Origin) -> None:
-        """More time of a part, and what this is made of."""
+    def add(self, part: str, time: Quantity, telling: Telling) -> None:
+        """More time of a part, and what says of what this is made."""
         self._add(part, time)
-        self._say(part, told)
-
-    def _say(self, part: str, told: Origin) -> None:
-        self._told[part] = (*self._told.get(part, ()), told)
+        self._said.append((part, telling))
 
     def add_messages(
         self,
@@ -295,18 +289,12 @@ class Account:
                 communication.seconds, operation, devices=among, machine=machine, software=program
             )
             self._add(part, count * of_each(one, size) * SECOND)
-            self.tell(message)
+            self.say_message(message)
 
-    def tell(self, message: Message) -> None:
-        """Say what the time of a message is made of."""
-        among, devices = _among(self.made.machine, message), message.devices
-        last = getattr(message.size, "flat", [message.size])[-1] * BYTE
-        asked = message.operation, last, among, self.made.machine, self.made.program
-        found = communication.time(*asked)
-        self._elsewhere.update(dict.fromkeys(found.elsewhere))
-        fewer = f" as among {among} devices, not {devices}" if among < devices else ""
-        told = f"{found.needed} {MESSAGES[message.operation]} of {last}{found.by}{fewer}"
-        self._say(message.part, Origin(told, found.sources))
+    def say_message(self, message: Message) -> None:
+        """Keep what the time of a message is made of."""
+        telling = partial(_of_message, self.made.machine, self.made.program, message)
+        self._said.append((message.part, telling))
 
     def add_exchange(self, job: Job, load: Tokens) -> None:
         """Tokens on the way to their experts and back, by kernels that were measured, if any were.
@@ -320,22 +308,19 @@ class Account:
                 domains = curves.domains_of(among, machine)
                 copies = communication.crossings(chosen, among, domains, own.each)
                 each: Number = of_each(own.time, vectors.m_as("byte") * copies)
-                self.add("experts", SECOND * (layers * each), Origin(f"{layers} {own}", (SOURCE,)))
-                if own.device != machine.device.key:
-                    self._elsewhere[hardware.get(own.device).name] = None
+                telling = partial(_of_exchange, layers, own, machine)
+                self.add("experts", SECOND * (layers * each), telling)
                 continue
             start = constants.latency_expert_exchange
-            assert start.provenance is not None
-            made_of = Origin(f"{start} of start-up", (start.provenance.source,))
             _, time = communication.expert_exchange(machine, vectors * chosen, among)
-            self.add("experts", layers * time, made_of)
+            self.add("experts", layers * time, partial(_of_rate, start, "of start-up"))
 
     def add_host(self, sequences: Any) -> None:
         """The time that the program itself takes for a step of so many sequences."""
         for name, count in (("step", 1.0), ("sequence", sequences)):
             if (record := self.made.program.records.get(name)) is not None:
-                origin = Origin(f"{record.quantity} a {name}", (record.provenance.source,))
-                self.add("host", count * record.quantity, origin)
+                time = record.quantity
+                self.add("host", count * time, partial(_of_rate, time, f"a {name}"))
 
     def pass_on(self, layout: Layout, vectors: Number) -> Quantity:
         """Add what stages send to the next: each slice its part of two vectors of each token.
@@ -346,9 +331,8 @@ class Account:
         machine, part, slices = self.made.machine, "pipeline", layout.tensor
         sent = 2 * vectors / slices
         if (link := machine.ring) is not None:
-            assert link.provenance is not None
-            told = Origin(f"{link} of each link", (link.provenance.source,))
-            self.add(part, SECOND * ((layout.pipeline - 1) * sent / link.m_as("byte/s")), told)
+            time = SECOND * ((layout.pipeline - 1) * sent / link.m_as("byte/s"))
+            self.add(part, time, partial(_of_rate, link, "of each link"))
             return self.times[part]
         inside, across = layout.hops(machine.domain)
         pair, fabrics = 2, 2 * machine.domain  # each of which sends the others what it has
@@ -391,8 +375,8 @@ class Account:
         if is_unfused(model) and "sustained_unfused" in self.made.program.records:
             name = "sustained_unfused"
         if (record := self.made.program.records.get(name)) is not None:
-            origin = Origin(f"{record.quantity} sustained", (record.provenance.source,))
-            self.add(NOT_SUSTAINED, (1 / record.quantity - 1) * time, origin)
+            share = record.quantity
+            self.add(NOT_SUSTAINED, (1 / share - 1) * time, partial(_of_rate, share, "sustained"))
 
 
 AT_THE_END = ("vocabulary", "softmax of logits")  # kernels of the last stage alone
@@ -436,6 +420,27 @@ def _rate(rate: Quantity | Surface) -> Origin:
     assert rate.provenance is not None
     share = f", {rate.provenance.note.rstrip('.')}" if rate.provenance.kind == "estimate" else ""
     return Origin(f"{rate}{share}", (rate.provenance.source,))
+
+
+def _of_rate(rate: Quantity, words: str) -> tuple[Origin, tuple[str, ...]]:
+    assert rate.provenance is not None
+    return Origin(f"{rate} {words}", (rate.provenance.source,)), ()
+
+
+def _of_exchange(layers: int, own: Exchange, machine: Machine) -> tuple[Origin, tuple[str, ...]]:
+    alone = own.device == machine.device.key
+    return Origin(f"{layers} {own}", (SOURCE,)), () if alone else (hardware.get(own.device).name,)
+
+
+def _of_message(
+    machine: Machine, program: Software, message: Message
+) -> tuple[Origin, tuple[str, ...]]:
+    among, devices = _among(machine, message), message.devices
+    last = getattr(message.size, "flat", [message.size])[-1] * BYTE
+    found = communication.time(message.operation, last, among, machine, program)
+    fewer = f" as among {among} devices, not {devices}" if among < devices else ""
+    told = f"{found.needed} {MESSAGES[message.operation]} of {last}{found.by}{fewer}"
+    return Origin(told, found.sources), tuple(found.elsewhere)
 
 
 @dataclass(frozen=True)
