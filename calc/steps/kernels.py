@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 from calc.catalog.kernel_shares import (
     bytes_of_chosen,
@@ -72,10 +73,16 @@ def step(job: Job, tokens: Tokens, shared_caches: bool = False) -> list[Kernel]:
     """
     Job.check(job)
     load = _checked_tokens(tokens).of_one(job.layout.data)
-    part = Slice(job.with_context(load.longest), job.weights)
+    part = _slice(job.with_context(load.longest))
     computed, outputs = load.computed, load.checked + load.prompts
     kernels = part.launched(computed, outputs)
     return [*kernels, *part.attention(load, truth("shared_caches", shared_caches))]
+
+
+@lru_cache(maxsize=2**9)
+def _slice(job: Job) -> Slice:
+    """Return what one of a server's devices launches, kept, since many loads are asked of one."""
+    return Slice(job, job.weights)
 
 
 def _checked_tokens(tokens: Tokens) -> Tokens:
@@ -145,7 +152,7 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
 
 
 def _is_in_few_bits(kernel: Kernel) -> bool:
-    return kernel.shape is not None and kernel.sizes[0] < TWO_BYTES
+    return kernel.shape is not None and kernel.sizes[0] < 2
 
 
 def _rounded(kernel: Kernel, side: str, frozen: bool) -> Kernel:
@@ -158,8 +165,8 @@ def _rounded(kernel: Kernel, side: str, frozen: bool) -> Kernel:
     assert kernel.shape is not None
     m, n, k = kernel.shape
     reads, copies = (2 if kernel.dtype == "fp4" else 1), (1 if frozen else 2)
-    each = reads * TWO_BYTES + copies * kernel.sizes[0]
-    traffic = each * (kernel.products * m * (k if side == "input" else n))
+    each = reads * 2 + copies * kernel.sizes[0]
+    traffic = BYTE * (each * (kernel.products * m * (k if side == "input" else n)))
     return Kernel(f"rounding of {kernel.name}, {side}", "memory", kernel.launches, traffic=traffic)
 
 
@@ -174,6 +181,32 @@ def _backward(kernel: Kernel, frozen: bool) -> Iterator[Kernel]:
     yield replace(kernel, name=f"{name} to the input", shape=(m, k, n))
     if not frozen:
         yield replace(kernel, name=f"{name} to the weights", shape=(n, k, m))
+
+
+class Cut(NamedTuple):
+    """Matrices that one product multiplies with, as one device has them."""
+
+    name: str
+    first: Matrix
+    seen: Number
+    """Tokens that a device of experts reads, over those of a slice."""
+    columns: Number
+    depth: Number
+    sizes: tuple[float, float, float]
+    """Bytes of an element of the product's input, weights and output."""
+    dtype: str
+    formats: tuple[str, ...]
+
+
+def _fused(matrices: Sequence[Matrix]) -> Iterator[list[Matrix]]:
+    """Yield the matrices of each product."""
+    left = list(matrices)
+    while left:
+        first = left.pop(0)
+        group = next((names for names in FUSED if first.name in names), ())
+        alike = [first, *(matrix for matrix in left if matrix.name in group)]
+        left = [matrix for matrix in left if matrix not in alike]
+        yield alike
 
 
 class Slice:
@@ -222,26 +255,20 @@ class Slice:
         self, tokens: Number, outputs: Number, of: Sequence[Matrix] | None = None
     ) -> Iterator[Kernel]:
         """The products of the weights with so many tokens, and of the output with so few."""
-        matrices = list(self.model.matrices if of is None else of)
-        while matrices:
-            first = matrices.pop(0)
-            group = next((names for names in FUSED if first.name in names), ())
-            alike = [first, *(matrix for matrix in matrices if matrix.name in group)]
-            matrices = [matrix for matrix in matrices if matrix not in alike]
-            yield self._product(alike, outputs if first.part == "output" else tokens)
+        for cut in self._cuts if of is None else map(self._cut, _fused(of)):
+            yield self._product(cut, outputs if cut.first.part == "output" else tokens)
 
-    def _product(self, alike: Sequence[Matrix], tokens: Number) -> Kernel:
-        first, columns = alike[0], sum(matrix.outputs for matrix in alike)
-        met, rows, slices = 1.0, tokens, 1.0 * self.slices
-        sizes, dtype = (self.input_size, self.weights.size(first), TWO_BYTES), self.dtype
-        if first.used < first.copies:  # a mixture's experts, each with its share of the tokens
+    @cached_property
+    def _cuts(self) -> tuple[Cut, ...]:
+        return tuple(map(self._cut, _fused(self.model.matrices)))
+
+    def _cut(self, alike: Sequence[Matrix]) -> Cut:
+        first, columns, slices = alike[0], sum(each.outputs for each in alike), 1.0 * self.slices
+        sizes, dtype, seen = (self.input_size, self.weights.size(first), TWO_BYTES), self.dtype, 1.0
+        if first.used < first.copies:
             # Devices that share out experts read the tokens of all who cut the other matrices.
-            tokens = tokens * maximum(1.0, self.experts / slices)
+            seen = maximum(1.0, self.experts / slices)
             slices = maximum(1.0, slices / self.experts)
-            share = first.used / first.copies
-            met = experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
-            rows = tokens * first.used / met
-            met = met / self.experts
         if first.part == "router" or first.name in WHOLE:  # which every device has whole
             slices = 1.0
         # The second matrix of a block is cut by its rows, so that results are added up.
@@ -250,18 +277,29 @@ class Slice:
         n = columns if by_rows else maximum(columns / slices, 1.0)  # a column is never cut
         if first.part in ("output", "router"):  # kept in two bytes by all recipes
             sizes = (TWO_BYTES,) * 3
-        if sizes[1] >= TWO_BYTES:
-            sizes, dtype = (TWO_BYTES, sizes[1], TWO_BYTES), "bf16"
-        work = quantity(2.0 * rows * n * k * met, "FLOP")
         given, weight, result = (size.m_as("byte") for size in sizes)
-        formats = formats_of_product(dtype, weight)
-        moved = bytes_of_product(rows, n, k, given, weight, result)
+        if weight >= 2:
+            given, dtype = 2.0, "bf16"
+        name, formats = "+".join(each.name for each in alike), formats_of_product(dtype, weight)
+        return Cut(name, first, seen, n, k, (given, weight, result), dtype, formats)
+
+    def _product(self, cut: Cut, tokens: Number) -> Kernel:
+        name, first, seen, n, k, sizes, dtype, formats = cut
+        met, rows = 1.0, tokens
+        if first.used < first.copies:  # a mixture's experts, each with its share of the tokens
+            tokens = tokens * seen
+            share = first.used / first.copies
+            met = experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
+            rows = tokens * first.used / met
+            met = met / self.experts
+        work = quantity(2.0 * rows * n * k * met, "FLOP")
+        moved = bytes_of_product(rows, n, k, *sizes)
         return Kernel(
-            "+".join(matrix.name for matrix in alike),
+            name,
             "gemm",
             first.layers,
             operations=work,
-            traffic=sizes[1] * (met * n * k),
+            traffic=quantity(sizes[1] * (met * n * k), "byte"),
             shape=(rows, n, k),
             products=met,
             sizes=sizes,
@@ -322,11 +360,9 @@ class Slice:
     def caches(self, load: Tokens, shared: bool) -> Iterator[Kernel]:
         """Attention of written tokens to caches, and states that they change."""
         model, sequences, tokens = self.model, load.writing, max(load.context, 1.0)
-        cached = transformer.cache_read(model, tokens, self.kv)
-        seen = transformer.attended_context(model, tokens).magnitude
+        cached, seen, attended = _cache(model, tokens, self.kv)
         parts = self.slices if shared else min(self.slices, model.cache_heads)
-        read = sequences * cached.m_as("byte") / model.caching_layers / parts
-        attended = transformer.attended_per_token(model, BYTE).m_as("byte/token")
+        read = sequences * cached / model.caching_layers / parts
         work = 2 * sequences * seen * attended / self.slices
         if sparse := model.layers_with(*INDEXED):
             scored = attention.index_flops(
@@ -439,6 +475,15 @@ def _rotated(model: Transformer) -> int:
     return (model.caching_layers - layers) * others + layers * rotated
 
 
+@lru_cache(maxsize=2**11)
+def _cache(model: Transformer, tokens: float, kv: Quantity) -> tuple[float, float, float]:
+    """Return the bytes of a cache that a token reads, the places it sees, and numbers of each."""
+    cached = transformer.cache_read(model, tokens, kv).m_as("byte")
+    seen = transformer.attended_context(model, tokens).magnitude
+    return cached, seen, transformer.attended_per_token(model, BYTE).m_as("byte/token")
+
+
+@lru_cache(maxsize=2**11)
 def _attention_of_prompt(model: Transformer, tokens: Number, before: Number = 0) -> Number:
     """Operations of attention in which so many tokens look at those before them, and themselves."""
 

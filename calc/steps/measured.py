@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from calc.catalog import engine_sums, expert_exchanges, hardware, kernel_shares, machines
@@ -31,7 +31,7 @@ from calc.core.units import Quantity, quantity
 from calc.laws.gemms import START, TILES, gemm_time
 from calc.steps import curves
 from calc.steps.curves import Curve
-from calc.steps.job import NO_BYTES, NO_WORK, TWO_BYTES
+from calc.steps.job import BYTE, NO_BYTES, NO_WORK
 
 LEAST_ROWS = min(rows for rows, _ in TILES)
 NARROW = 64  # numbers of a head, at most, whose attention is measured apart
@@ -217,8 +217,8 @@ class Kernel:
     """m, n and k of a product."""
     products: Any = 1
     """Products of that shape in one launch: a mixture's experts."""
-    sizes: tuple[Quantity, Quantity, Quantity] = (TWO_BYTES, TWO_BYTES, TWO_BYTES)
-    """Of an element of a product's input, weights and output."""
+    sizes: tuple[Number, Number, Number] = (2.0, 2.0, 2.0)
+    """Bytes of an element of a product's input, weights and output."""
     dtype: str = "bf16"
     direction: str = "forward"
     measured: Measured | None = None
@@ -249,7 +249,8 @@ class Kernel:
         (m, n, k), (given, weight, result) = shape, sizes
         moved = m * k * given + k * n * weight + m * n * result
         work = quantity(2.0 * m * n * k, "FLOP")
-        return cls(name, "gemm", launches, work, moved, shape, sizes=sizes, dtype=dtype)
+        held = given.m_as("byte"), weight.m_as("byte"), result.m_as("byte")
+        return cls(name, "gemm", launches, work, moved, shape, sizes=held, dtype=dtype)
 
     def expected(self, machine: Machine, software: Software = UNKNOWN) -> Quantity:
         """Time of all launches, as the software was measured to run them on the machine's device.
@@ -275,7 +276,7 @@ class Kernel:
         if self.within is not None and self._rows(self.within, machine, software) is not None:
             return NO_TIME, rates
         if self.shape is not None:
-            time = self._product(rate, bandwidth, machine.processors)
+            time = quantity(self._product(rate, bandwidth, machine.processors), "s")
         elif self.kind == "attention":
             compute = (self.operations / rate).m_as("s")
             time = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
@@ -283,39 +284,33 @@ class Kernel:
             time = self.traffic / bandwidth + rate
         return (time * self.launches).to("s"), rates
 
-    def _product(self, rate: Quantity, bandwidth: Quantity, units: int) -> Quantity:
-        """Time of a product in tiles, or row by row where that is sooner.
+    def _product(self, rate: Quantity, bandwidth: Quantity, units: int) -> Number:
+        """Seconds of a product in tiles, or row by row where that is sooner.
 
         Kernels made for a single row have no tiles whose other rows are empty, and run once for
         each of few rows. So no row of few takes longer than one alone.
         """
         assert self.shape is not None
         m, n, k = self.shape
-        at, of = (bandwidth, units, *self.sizes), self.products
+        of = bandwidth.m_as("byte/s"), units, *self.sizes, self.products
+        arrays = any(getattr(given, "ndim", 0) for given in (m, n, k, *of))
+        known: Any = _in_tiles.__wrapped__ if arrays else _in_tiles  # which has no place for them
+        large = rate.m_as("FLOP/s")
         if largest(m) <= 1:
-            return gemm_time(m, n, k, rate * LEAST_ROWS, *at, of)
-        time = gemm_time(m, n, k, rate, *at, of)
+            return known(m, n, k, LEAST_ROWS * large, *of)
+        time = known(m, n, k, large, *of)
         if smallest(m) >= LEAST_ROWS:
             return time
-        one = gemm_time(1, n, k, rate * LEAST_ROWS, *at, of)
-        return quantity(minimum(time.m_as("s"), one.m_as("s") * m), "s")
+        return minimum(time, known(1.0, n, k, LEAST_ROWS * large, *of) * m)
 
     def rates(self, machine: Machine, software: Software = UNKNOWN) -> tuple[Quantity, Quantity]:
         """The measured rates of `expected`: of memory, and of products, attention or launches."""
         if self.shape is not None:
-            rate_of = machine.lasting if self.lasting else partial(machine.likely, "gemm")
-            known = rate_of(self.dtype)
-            # Of smaller weights the factors are integers, if the program can.
-            faster = software.products_faster(machine.device, self.dtype)
-            if self.sizes[1] < TWO_BYTES or faster == 1:
-                return machine.memory_reached, known
-            rate = known * faster
-            rate.provenance = known.provenance
-            return machine.memory_reached, rate
+            narrow = self.sizes[1] < 2
+            return _rates_of_products(machine, software, self.dtype, self.lasting, narrow)
         if self.kind == "attention":
-            attention = machine.attention_reached(self.direction, software.attention)
-            return machine.memory_reached, attention
-        return machine.memory_reached, machine.gap
+            return _rates_of_attention(machine, self.direction, software.attention)
+        return _rates_of_vectors(machine)
 
     def surface(self, machine: Machine, software: Software) -> Surface | None:
         """Return what measured rows say of it; None without rows of such a program or device."""
@@ -335,17 +330,70 @@ class Kernel:
 
     def roof(self, machine: Machine, surface: Surface) -> Number:
         """Seconds of a launch at published peaks, of operations or bytes, whichever is longer."""
-        device = machine.device
-        dtype = surface.rate if surface.rate in device.dtypes else self.dtype
-        peak = device.peak(dtype)
-        own = surface.device != device.key and self.shape is not None
-        if own and machine.has_reached("gemm", dtype):
-            # Its kin may throttle where it does not: what it reached of its peak itself is known.
-            peak = machine.reached("gemm", dtype) / surface.sustained
+        dtype = surface.rate if surface.rate in machine.device.dtypes else self.dtype
+        own = surface.device != machine.device.key and self.shape is not None
+        peak, bandwidth = _peaks(machine, dtype, surface.sustained if own else None)
         worked = self.operations if self.worked is None else self.worked
-        compute = worked.m_as("FLOP") / peak.m_as("FLOP/s")
-        moved = (self.traffic if self.moved is None else self.moved).m_as(
-            "byte"
-        ) / device.memory_bandwidth.m_as("byte/s")
-        longest: Number = maximum(compute, moved)
+        moved = self.traffic if self.moved is None else self.moved
+        longest: Number = maximum(worked.m_as("FLOP") / peak, moved.m_as("byte") / bandwidth)
         return longest
+
+
+# What a machine was measured to reach is asked for by every kernel of every pass.
+
+
+@lru_cache(maxsize=2**10)
+def _rates_of_products(
+    machine: Machine, software: Software, dtype: str, lasting: bool, narrow: bool
+) -> tuple[Quantity, Quantity]:
+    known = machine.lasting(dtype) if lasting else machine.likely("gemm", dtype)
+    # Of smaller weights the factors are integers, if the program can.
+    faster = software.products_faster(machine.device, dtype)
+    if narrow or faster == 1:
+        return machine.memory_reached, known
+    rate = known * faster
+    rate.provenance = known.provenance
+    return machine.memory_reached, rate
+
+
+@lru_cache(maxsize=2**9)
+def _rates_of_attention(machine: Machine, direction: str, kernel: str) -> tuple[Quantity, Quantity]:
+    return machine.memory_reached, machine.attention_reached(direction, kernel)
+
+
+@lru_cache(maxsize=2**8)
+def _rates_of_vectors(machine: Machine) -> tuple[Quantity, Quantity]:
+    return machine.memory_reached, machine.gap
+
+
+@lru_cache(maxsize=2**10)
+def _peaks(machine: Machine, dtype: str, sustained: float | None) -> tuple[float, float]:
+    """Return the published operations and bytes a second of a machine's device.
+
+    Where a kin's kernels `sustained` such a share of its peak, and the device was measured too, the
+    peak is what it reached over that share: its kin may throttle where it does not.
+    """
+    peak = machine.device.peak(dtype)
+    if sustained is not None and machine.has_reached("gemm", dtype):
+        peak = machine.reached("gemm", dtype) / sustained
+    return peak.m_as("FLOP/s"), machine.device.memory_bandwidth.m_as("byte/s")
+
+
+@lru_cache(maxsize=2**14)
+def _in_tiles(
+    m: Any,
+    n: Any,
+    k: Any,
+    rate: float,
+    bandwidth: float,
+    units: int,
+    given: float,
+    weight: float,
+    result: float,
+    products: Any,
+) -> Number:
+    """Return the seconds of a product in tiles, kept, since passes alike launch the same ones."""
+    pace = quantity(rate, "FLOP/s"), quantity(bandwidth, "byte/s"), units
+    sizes = given * BYTE, weight * BYTE, result * BYTE
+    seconds: Number = gemm_time(m, n, k, *pace, *sizes, products).m_as("s")
+    return seconds
