@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +167,7 @@ NO_SOFTWARE = "none"
 UNKNOWN = Software("", "software")
 
 
+@lru_cache(maxsize=2**10)
 def software_of(written: str, other: str = "other") -> Software:
     """The software that a source names in its own way, in the version that it states.
 

@@ -280,9 +280,9 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         (given,) = _of_one_unit("round", [self])
         return NumpyQuantity.__round__(given, ndigits)
 
-    def _comparable(self) -> tuple[Any, UnitsContainer]:
+    def _comparable(self) -> tuple[Any, frozenset[tuple[str, Any]]]:
         """Magnitude in root units, less the last digits that depend on the unit it came from."""
-        factor, root = self._REGISTRY._get_root_units(self._units)
+        factor, root = _root(tuple(self._units._d.items()))
         value = self._magnitude * factor
         canonical = _rounded if root else _cleaned
         if isinstance(value, float):
@@ -467,6 +467,12 @@ def _factor_between(
 ) -> float | None:
     factor: Any = registry._get_conversion_factor(UnitsContainer(source), UnitsContainer(target))
     return None if isinstance(factor, Exception) else float(factor)
+
+
+@lru_cache(maxsize=1024)
+def _root(units: tuple[tuple[str, Any], ...]) -> tuple[Any, frozenset[tuple[str, Any]]]:
+    factor, root = registry._get_root_units(UnitsContainer(units))
+    return factor, frozenset(root._d.items())
 
 
 def from_parts(

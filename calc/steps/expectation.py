@@ -36,7 +36,7 @@ from calc.core.elementwise import (
 from calc.core.errors import InputError
 from calc.core.fixed import Fixed
 from calc.core.report import Reported, Table
-from calc.core.units import Quantity
+from calc.core.units import Quantity, quantity
 from calc.laws.experts import experts_used
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
@@ -107,9 +107,9 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
     def at(self, place: int) -> Parts:
         """Return those of one of an array of layouts, without what takes it no time."""
         account = Account(self.made)
-        times = {name: at(time, place) for name, time in self.items()}
-        account.times |= {name: time for name, time in times.items() if time.magnitude}
-        account.hidden = at(self.hidden, place)
+        times = {name: at(time.m_as("s"), place) for name, time in self.items()}
+        account.times |= {name: time for name, time in times.items() if time}
+        account.hidden = at(self.hidden.m_as("s"), place)
         for message in self.made.messages:
             if (one := at(message, place)).devices > 1:
                 account.say_message(one)
@@ -191,7 +191,7 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
     @property
     def total(self) -> Quantity:
         """Time of the pass: its parts, one after the other, less what is hidden."""
-        return _sum(self) - self.hidden
+        return SECOND * sum(part.m_as("s") for part in self.values()) - self.hidden
 
     def around(self, bound: Quantity) -> Around | None:
         """The range of 80 % of published rows like it, cut at a bound; None without such rows."""
@@ -222,11 +222,12 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
 
 
 class Account:
-    """The times of a pass while they are added up, and what each is made of."""
+    """The seconds of a pass while they are added up, and what each part is made of."""
 
     def __init__(self, made: Made) -> None:
-        self.made, self.hidden = made, NO_TIME
-        self.times: dict[str, Quantity] = {}
+        self.made = made
+        self.times: dict[str, Number] = {}
+        self.hidden: Number = 0.0
         self._said: list[tuple[str, Telling]] = []
         self._messages: list[Message] = []
 
@@ -242,20 +243,21 @@ class Account:
         return account
 
     @property
-    def total(self) -> Quantity:
+    def total(self) -> Number:
         """Time of all parts until now, one after the other, less what is hidden."""
-        return _sum(self.times) - self.hidden
+        return sum(self.times.values()) - self.hidden
 
     def parts(self, like: tuple[str, bool] | None = None) -> Parts:
         """Return them as they are, like published rows of such work, of mixtures or not."""
         said, messages = tuple(self._said), tuple(self._messages)
         made = replace(self.made, said=said, messages=messages, like=like)
-        return Parts(self.times, self.hidden, made)
+        times = {part: quantity(time, "s") for part, time in self.times.items()}
+        return Parts(times, quantity(self.hidden, "s"), made)
 
-    def _add(self, part: str, time: Quantity) -> None:
-        self.times[part] = self.times.get(part, NO_TIME) + time
+    def _add(self, part: str, time: Number) -> None:
+        self.times[part] = self.times.get(part, 0.0) + time
 
-    def add(self, part: str, time: Quantity, telling: Telling) -> None:
+    def add(self, part: str, time: Number, telling: Telling) -> None:
         """More time of a part, and what says of what this is made."""
         self._add(part, time)
         self._said.append((part, telling))
@@ -281,14 +283,14 @@ class Account:
         message = Message(part, operation, size, devices, beyond)
         if getattr(devices, "ndim", 0):
             one = partial(_message, machine, program, operation, beyond)
-            self._add(part, count * of_each(one, size, devices) * SECOND)
+            self._add(part, count * of_each(one, size, devices))
             self._messages.append(message)
         elif devices > 1:
             among = _among(machine, message)
             one = partial(
                 communication.seconds, operation, devices=among, machine=machine, software=program
             )
-            self._add(part, count * of_each(one, size) * SECOND)
+            self._add(part, count * of_each(one, size))
             self.say_message(message)
 
     def say_message(self, message: Message) -> None:
@@ -309,20 +311,21 @@ class Account:
                 copies = communication.crossings(chosen, among, domains, own.each)
                 each: Number = of_each(own.time, vectors.m_as("byte") * copies)
                 telling = partial(_of_exchange, layers, own, machine)
-                self.add("experts", SECOND * (layers * each), telling)
+                self.add("experts", layers * each, telling)
                 continue
             start = constants.latency_expert_exchange
             _, time = communication.expert_exchange(machine, vectors * chosen, among)
-            self.add("experts", layers * time, partial(_of_rate, start, "of start-up"))
+            started = partial(of_rate, start, "of start-up")
+            self.add("experts", (layers * time).m_as("s"), started)
 
     def add_host(self, sequences: Any) -> None:
         """The time that the program itself takes for a step of so many sequences."""
         for name, count in (("step", 1.0), ("sequence", sequences)):
             if (record := self.made.program.records.get(name)) is not None:
                 time = record.quantity
-                self.add("host", count * time, partial(_of_rate, time, f"a {name}"))
+                self.add("host", (count * time).m_as("s"), partial(of_rate, time, f"a {name}"))
 
-    def pass_on(self, layout: Layout, vectors: Number) -> Quantity:
+    def pass_on(self, layout: Layout, vectors: Number) -> Number:
         """Add what stages send to the next: each slice its part of two vectors of each token.
 
         They are the hidden state and the residual, as engines pass them on, gathered by slices
@@ -331,8 +334,8 @@ class Account:
         machine, part, slices = self.made.machine, "pipeline", layout.tensor
         sent = 2 * vectors / slices
         if (link := machine.ring) is not None:
-            time = SECOND * ((layout.pipeline - 1) * sent / link.m_as("byte/s"))
-            self.add(part, time, partial(_of_rate, link, "of each link"))
+            time = (layout.pipeline - 1) * sent / link.m_as("byte/s")
+            self.add(part, time, partial(of_rate, link, "of each link"))
             return self.times[part]
         inside, across = layout.hops(machine.domain)
         pair, fabrics = 2, 2 * machine.domain  # each of which sends the others what it has
@@ -356,27 +359,25 @@ class Account:
             for kernel in launched
             if kernel.name in AT_THE_END
         }
-        end = (_sum(ends) / _sum({kind: self.times[kind] for kind in kinds})).m_as("")
+        end = sum(ends.values()) / sum(self.times[kind] for kind in kinds)
         full = int(job.layers_of_a_stage) / layers
         last = max(0.0, 1 - (stages - 1) * full)
         slowest = work * maximum(full * (1 - end), last * (1 - end) + end)
         self.times |= {part: time * (count / stages) for part, time in self.times.items()}
         alone = work + self.pass_on(layout, vectors)
-        whole = alone + (count - 1) * slowest if follow else _longer(alone, count * slowest)
+        whole = alone + (count - 1) * slowest if follow else maximum(alone, count * slowest)
         self.times["bubble"] = whole - self.total
 
-    def add_rates_not_sustained(
-        self, time: Quantity, model: Transformer, reads: Any = False
-    ) -> None:
-        """Add what the program takes beyond this time of kernels and messages at best."""
+    def add_rates_not_sustained(self, time: Number, model: Transformer, reads: Any = False) -> None:
+        """What the program takes beyond this time of kernels and messages at their best."""
         name = "sustained" if model.experts is None else "sustained_experts"
         if reads and "sustained_prompts" in self.made.program.records:
             name = "sustained_prompts"
         if is_unfused(model) and "sustained_unfused" in self.made.program.records:
             name = "sustained_unfused"
         if (record := self.made.program.records.get(name)) is not None:
-            share = record.quantity
-            self.add(NOT_SUSTAINED, (1 / share - 1) * time, partial(_of_rate, share, "sustained"))
+            share, sustained = record.quantity, partial(of_rate, record.quantity, "sustained")
+            self.add(NOT_SUSTAINED, (1 / share.m_as("") - 1) * time, sustained)
 
 
 AT_THE_END = ("vocabulary", "softmax of logits")  # kernels of the last stage alone
@@ -388,11 +389,6 @@ MESSAGES = {
     "reduce_scatter": "a reduction",
     "all_to_all": "an exchange",
 }
-
-
-def _sum(times: Mapping[str, Quantity]) -> Quantity:
-    seconds: Number = sum(part.m_as("s") for part in times.values())
-    return SECOND * seconds
 
 
 def _among(machine: Machine, message: Message) -> int:
@@ -422,9 +418,10 @@ def _rate(rate: Quantity | Surface) -> Origin:
     return Origin(f"{rate}{share}", (rate.provenance.source,))
 
 
-def _of_rate(rate: Quantity, words: str) -> tuple[Origin, tuple[str, ...]]:
-    assert rate.provenance is not None
-    return Origin(f"{rate} {words}", (rate.provenance.source,)), ()
+def of_rate(rate: Quantity, words: str, source: str = "") -> tuple[Origin, tuple[str, ...]]:
+    """Return the origin of a time that is made of this rate, of a source unless it has its own."""
+    own = source if rate.provenance is None else rate.provenance.source
+    return Origin(f"{rate} {words}", (own,)), ()
 
 
 def _of_exchange(layers: int, own: Exchange, machine: Machine) -> tuple[Origin, tuple[str, ...]]:
@@ -666,13 +663,13 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     blocks = model.blocks * fullest * microbatches
     account.add_messages("tensor", 2 * blocks, "all_reduce", vectors, layout.tensor)
     if "tensor" in times:
-        account.hidden += _shorter(hides_tensor(job) * times["tensor"], times["gemm"])
+        account.hidden += minimum(hides_tensor(job) * times["tensor"], times["gemm"])
     if largest(layout.context) > 1:
         # A ring of keys and values, whose steps pass behind those of attention.
         cached = job.with_context(length).cached_of_a_layer(batch).m_as("byte")
         among = where(layout.context > 1, layout.context * layout.tensor, 1)
         account.add_messages("context", 3 * layers, "all_gather", cached, among)
-        account.hidden += _shorter(times["context"], times["attention"])
+        account.hidden += minimum(times["context"], times["attention"])
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens
         # Across domains a token is sent once to each that it reaches, as dispatchers do.
         domains = ceiling(layout.experts * layout.expert_slices / machine.domain)
@@ -684,14 +681,14 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
         account.add_messages("experts", 4 * routed, "all_to_all", sent, layout.experts)
     updated, share = 0.0, job.trained_share
     gathers, reductions = layout.gathers, layout.reductions
-    gathered = NO_TIME
+    gathered: Number = 0.0
     for held in layout.held(model):
         state = 2 * held.whole.m_as("param") / layout.pipeline
         kept = state * where(gathers > 1, 1.0, share)  # sharded weights, or what has changed
         new = state * share
-        before = times.get("data", NO_TIME)
+        before = times.get("data", 0.0)
         account.add_messages("data", gathers, "all_gather", kept, held.group, beyond=True)
-        gathered = gathered + times.get("data", NO_TIME) - before
+        gathered = gathered + times.get("data", 0.0) - before
         account.add_messages("data", reductions, "reduce_scatter", new, held.group, beyond=True)
         account.add_messages("data", 1, "all_reduce", new, held.groups, beyond=True)
         sharers = where(layout.shards("optimizer"), held.sharing, 1)
@@ -704,11 +701,11 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
         due = where(layout.stages_per_device > 1, layout.pipeline, 1)
         once = minimum(1.0, due / microbatches)
         ahead = 1 / (PASSES + (batch.recomputation == "full"))
-        first = _shorter(gathered, room * where(gathers > 1, 1.0, ahead * once))
+        first = minimum(gathered, room * where(gathers > 1, 1.0, ahead * once))
         reduced = times["data"] - gathered
-        last = _shorter(reduced, room * where(reductions > 1, 1.0, (1 - ahead) * once))
-        account.hidden += _shorter(first + last, room)
-    times["optimizer"] = (STATE_TRAFFIC * updated * BYTE / machine.memory_reached).to("s")
+        last = minimum(reduced, room * where(reductions > 1, 1.0, (1 - ahead) * once))
+        account.hidden += minimum(first + last, room)
+    times["optimizer"] = (STATE_TRAFFIC * updated * BYTE / machine.memory_reached).m_as("s")
     account.add_rates_not_sustained(account.total, model)
     return account.parts(("training", model.experts is not None))
 
@@ -731,16 +728,6 @@ def is_unfused(model: Transformer) -> bool:
     """
     special = "sinks" in model.biases or model.layers_with(*RECURRENT) > 0
     return model.experts is not None and special
-
-
-def _longer(one: Quantity, other: Quantity) -> Quantity:
-    seconds: Number = maximum(one.m_as("s"), other.m_as("s"))
-    return SECOND * seconds
-
-
-def _shorter(one: Quantity, other: Quantity) -> Quantity:
-    seconds: Number = minimum(one.m_as("s"), other.m_as("s"))
-    return SECOND * seconds
 
 
 def holds_copies(job: Job, sequences: Number, context: Number) -> Truth:

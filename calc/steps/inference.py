@@ -12,6 +12,7 @@ too: "experts=mxfp4,others=bf16", or as "released". `mixed_step` and `largest_ch
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from calc import formats
@@ -29,7 +30,7 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws.layers import batch_tokens
 from calc.networks import transformer
 from calc.steps import communication, device_memory, expectation, kernels, timing
-from calc.steps.expectation import Account, Origin, Parts, Step
+from calc.steps.expectation import Account, Parts, Step, of_rate
 from calc.steps.job import TWO_BYTES, Formats, Job, Layout, Tokens, reaching
 
 EIGHT_BITS = Formats("fp8", "1 byte")
@@ -331,11 +332,10 @@ def ring_prefill(
         vectors = own.m_as("") * 2 * model.width
         account.add_messages("tensor", model.blocks, "all_reduce", vectors, slices)
         if parts_of_context > 1:
-            block = account.times["attention"].m_as("s") / model.caching_layers / parts_of_context
-            time = hop.m_as("s") * hops
-            told = Origin(f"{link} of a link", (machine.source,))
-            account.add("ring", quantity(time, "s"), told)
-            account.hidden += quantity(min(hop.m_as("s"), block) * hops, "s")
+            block = account.times["attention"] / model.caching_layers / parts_of_context
+            told = partial(of_rate, link, "of a link", machine.source)
+            account.add("ring", hop.m_as("s") * hops, told)
+            account.hidden += min(hop.m_as("s"), block) * hops
         return account.parts()
 
     parts = step.parts | {"links": least.to("s")}

@@ -23,7 +23,7 @@ from calc.catalog import engine_sums, expert_exchanges, hardware, kernel_shares,
 from calc.catalog.expert_exchanges import Exchange
 from calc.catalog.hardware import Accelerator
 from calc.catalog.kernel_shares import Surface
-from calc.catalog.machines import NO_TIME, Machine
+from calc.catalog.machines import Machine
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arrays import Number
 from calc.core.elementwise import largest, maximum, minimum, of_each, smallest
@@ -258,31 +258,30 @@ class Kernel:
         Where it was not, at the best rates that the machine was measured to reach: a product by its
         shape, attention by its operations or its bytes, a pass over vectors by its bytes.
         """
-        return self.timed(machine, software)[0]
+        return quantity(self.timed(machine, software)[0], "s")
 
     def timed(
         self, machine: Machine, software: Software = UNKNOWN
-    ) -> tuple[Quantity, tuple[Quantity | Surface, ...]]:
-        """Return that time with the measured rates, or the software's rows, that it stands on."""
+    ) -> tuple[Number, tuple[Quantity | Surface, ...]]:
+        """Return its seconds with the measured rates, or the software's rows, it stands on."""
         if (surface := self.surface(machine, software)) is not None:
             assert self.measured is not None
             each = of_each(surface.time, self.measured.length, self.roof(machine, surface))
-            return quantity(each * self.launches, "s"), (surface,)
+            return each * self.launches, (surface,)
         if self.made_of:
-            times = [part.expected(machine, software) for part in self.made_of]
+            seconds: Number = sum(part.timed(machine, software)[0] for part in self.made_of)
             of_parts = [rate for part in self.made_of for rate in part.rates(machine, software)]
-            return sum(times, NO_TIME), tuple(of_parts)
+            return seconds, tuple(of_parts)
         bandwidth, rate = rates = self.rates(machine, software)
         if self.within is not None and self._rows(self.within, machine, software) is not None:
-            return NO_TIME, rates
+            return 0.0, rates
         if self.shape is not None:
-            time = quantity(self._product(rate, bandwidth, machine.processors), "s")
-        elif self.kind == "attention":
-            compute = (self.operations / rate).m_as("s")
-            time = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
-        else:
-            time = self.traffic / bandwidth + rate
-        return (time * self.launches).to("s"), rates
+            return self._product(rate, bandwidth, machine.processors) * self.launches, rates
+        moved = self.traffic / bandwidth
+        if self.kind != "attention":
+            return ((moved + rate) * self.launches).m_as("s"), rates
+        longest: Number = maximum((self.operations / rate).m_as("s"), moved.m_as("s"))
+        return (longest + START.m_as("s")) * self.launches, rates
 
     def _product(self, rate: Quantity, bandwidth: Quantity, units: int) -> Number:
         """Seconds of a product in tiles, or row by row where that is sooner.

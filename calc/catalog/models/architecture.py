@@ -278,7 +278,7 @@ class Transformer(Entry):
         >>> gemma.layers_with("window"), gemma.layers_with("full")
         (52, 10)
         """
-        return sum(self._layers[kind] for kind in kinds)
+        return sum(map(self._layers.__getitem__, kinds))
 
     @property
     def kinds(self) -> dict[str, int]:
