@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
+from functools import cache, lru_cache, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeGuard, TypeVar, cast
 
 from calc.core.arrays import Number, Truth, numpy
 from calc.core.errors import InputError, do_not_broadcast
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Value = TypeVar("Value", Number, Quantity)
     Either = TypeVar("Either", Number, Quantity, str)
 
+P = ParamSpec("P")
 R = TypeVar("R")
 V = TypeVar("V")
 
@@ -93,6 +94,21 @@ def of_each(function: Callable[..., float], *numbers: Number) -> Number:
         return function(*points)
     coordinates = (numpy.asarray(coordinate).tolist() for coordinate in points)
     return numpy.array([function(*point) for point in zip(*coordinates, strict=True)])[places]
+
+
+def kept(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return what keeps so many answers of a function of numbers; those of arrays it forgets."""
+
+    def keeping(function: Callable[P, R]) -> Callable[P, R]:
+        cached: Callable[..., R] = lru_cache(maxsize=most)(function)
+
+        @wraps(function)
+        def asked(*given: P.args, **named: P.kwargs) -> R:
+            return (function if any(map(_is_array, given)) else cached)(*given, **named)
+
+        return asked
+
+    return keeping
 
 
 def at(value: V, place: int | Truth) -> V:

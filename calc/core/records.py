@@ -86,7 +86,8 @@ class Entry:
             return True
         if type(other) is not type(self):
             return NotImplemented
-        said = _all_said(type(self))
+        kind: Any = type(self)
+        said = _all_said(kind)
         return bool(said(self) == said(other))
 
     def __hash__(self) -> int:

@@ -191,7 +191,8 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
     @property
     def total(self) -> Quantity:
         """Time of the pass: its parts, one after the other, less what is hidden."""
-        return SECOND * sum(part.m_as("s") for part in self.values()) - self.hidden
+        seconds: Number = sum(part.m_as("s") for part in self.values())
+        return SECOND * seconds - self.hidden
 
     def around(self, bound: Quantity) -> Around | None:
         """The range of 80 % of published rows like it, cut at a bound; None without such rows."""
@@ -226,7 +227,7 @@ class Account:
 
     def __init__(self, made: Made) -> None:
         self.made = made
-        self.times: dict[str, Number] = {}
+        self.times: dict[str, Any] = {}
         self.hidden: Number = 0.0
         self._said: list[tuple[str, Telling]] = []
         self._messages: list[Message] = []
@@ -243,7 +244,7 @@ class Account:
         return account
 
     @property
-    def total(self) -> Number:
+    def total(self) -> Any:
         """Time of all parts until now, one after the other, less what is hidden."""
         return sum(self.times.values()) - self.hidden
 
@@ -325,7 +326,7 @@ class Account:
                 time = record.quantity
                 self.add("host", (count * time).m_as("s"), partial(of_rate, time, f"a {name}"))
 
-    def pass_on(self, layout: Layout, vectors: Number) -> Number:
+    def pass_on(self, layout: Layout, vectors: Number) -> Any:
         """Add what stages send to the next: each slice its part of two vectors of each token.
 
         They are the hidden state and the residual, as engines pass them on, gathered by slices

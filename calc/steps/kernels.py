@@ -23,9 +23,9 @@ from calc.catalog.models.architecture import INDEXED, RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
 from calc.core.arguments import check_finite, check_shapes, number, truth
 from calc.core.arrays import Number
-from calc.core.elementwise import maximum, smallest
+from calc.core.elementwise import kept, maximum, smallest
 from calc.core.errors import InputError
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import attention
 from calc.laws.experts import experts_used
 from calc.laws.layers import projection_flops
@@ -264,7 +264,8 @@ class Slice:
 
     def _cut(self, alike: Sequence[Matrix]) -> Cut:
         first, columns, slices = alike[0], sum(each.outputs for each in alike), 1.0 * self.slices
-        sizes, dtype, seen = (self.input_size, self.weights.size(first), TWO_BYTES), self.dtype, 1.0
+        sizes, dtype = (self.input_size, self.weights.size(first), TWO_BYTES), self.dtype
+        seen: Number = 1.0
         if first.used < first.copies:
             # Devices that share out experts read the tokens of all who cut the other matrices.
             seen = maximum(1.0, self.experts / slices)
@@ -475,15 +476,15 @@ def _rotated(model: Transformer) -> int:
     return (model.caching_layers - layers) * others + layers * rotated
 
 
-@lru_cache(maxsize=2**11)
-def _cache(model: Transformer, tokens: float, kv: Quantity) -> tuple[float, float, float]:
+@kept(2**11)
+def _cache(model: Transformer, tokens: Number, kv: QuantityLike) -> tuple[Any, Any, float]:
     """Return the bytes of a cache that a token reads, the places it sees, and numbers of each."""
     cached = transformer.cache_read(model, tokens, kv).m_as("byte")
     seen = transformer.attended_context(model, tokens).magnitude
     return cached, seen, transformer.attended_per_token(model, BYTE).m_as("byte/token")
 
 
-@lru_cache(maxsize=2**11)
+@kept(2**11)
 def _attention_of_prompt(model: Transformer, tokens: Number, before: Number = 0) -> Number:
     """Operations of attention in which so many tokens look at those before them, and themselves."""
 

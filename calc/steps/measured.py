@@ -26,7 +26,7 @@ from calc.catalog.kernel_shares import Surface
 from calc.catalog.machines import Machine
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arrays import Number
-from calc.core.elementwise import largest, maximum, minimum, of_each, smallest
+from calc.core.elementwise import kept, largest, maximum, minimum, of_each, smallest
 from calc.core.units import Quantity, quantity
 from calc.laws.gemms import START, TILES, gemm_time
 from calc.steps import curves
@@ -217,7 +217,7 @@ class Kernel:
     """m, n and k of a product."""
     products: Any = 1
     """Products of that shape in one launch: a mixture's experts."""
-    sizes: tuple[Number, Number, Number] = (2.0, 2.0, 2.0)
+    sizes: tuple[Any, Any, Any] = (2.0, 2.0, 2.0)
     """Bytes of an element of a product's input, weights and output."""
     dtype: str = "bf16"
     direction: str = "forward"
@@ -283,7 +283,7 @@ class Kernel:
         longest: Number = maximum((self.operations / rate).m_as("s"), moved.m_as("s"))
         return (longest + START.m_as("s")) * self.launches, rates
 
-    def _product(self, rate: Quantity, bandwidth: Quantity, units: int) -> Number:
+    def _product(self, rate: Quantity, bandwidth: Quantity, units: int) -> Any:
         """Seconds of a product in tiles, or row by row where that is sooner.
 
         Kernels made for a single row have no tiles whose other rows are empty, and run once for
@@ -292,24 +292,19 @@ class Kernel:
         assert self.shape is not None
         m, n, k = self.shape
         of = bandwidth.m_as("byte/s"), units, *self.sizes, self.products
-        arrays = any(getattr(given, "ndim", 0) for given in (m, n, k, *of))
-        known: Any = _in_tiles.__wrapped__ if arrays else _in_tiles  # which has no place for them
         large = rate.m_as("FLOP/s")
         if largest(m) <= 1:
-            return known(m, n, k, LEAST_ROWS * large, *of)
-        time = known(m, n, k, large, *of)
+            return _in_tiles(m, n, k, LEAST_ROWS * large, *of)
+        time = _in_tiles(m, n, k, large, *of)
         if smallest(m) >= LEAST_ROWS:
             return time
-        return minimum(time, known(1.0, n, k, LEAST_ROWS * large, *of) * m)
+        return minimum(time, _in_tiles(1.0, n, k, LEAST_ROWS * large, *of) * m)
 
     def rates(self, machine: Machine, software: Software = UNKNOWN) -> tuple[Quantity, Quantity]:
         """The measured rates of `expected`: of memory, and of products, attention or launches."""
-        if self.shape is not None:
-            narrow = self.sizes[1] < 2
-            return _rates_of_products(machine, software, self.dtype, self.lasting, narrow)
-        if self.kind == "attention":
-            return _rates_of_attention(machine, self.direction, software.attention)
-        return _rates_of_vectors(machine)
+        kind, narrow = self.kind, self.shape is not None and bool(self.sizes[1] < 2)
+        name = self.direction if kind == "attention" else self.dtype
+        return _rates(machine, software, kind, name, self.lasting, narrow)
 
     def surface(self, machine: Machine, software: Software) -> Surface | None:
         """Return what measured rows say of it; None without rows of such a program or device."""
@@ -338,61 +333,41 @@ class Kernel:
         return longest
 
 
-# What a machine was measured to reach is asked for by every kernel of every pass.
-
-
 @lru_cache(maxsize=2**10)
-def _rates_of_products(
-    machine: Machine, software: Software, dtype: str, lasting: bool, narrow: bool
+def _rates(
+    machine: Machine, software: Software, kind: str, name: str, lasting: bool, narrow: bool
 ) -> tuple[Quantity, Quantity]:
-    known = machine.lasting(dtype) if lasting else machine.likely("gemm", dtype)
+    if kind != "gemm":
+        attends = kind == "attention"
+        rate = machine.attention_reached(name, software.attention) if attends else machine.gap
+        return machine.memory_reached, rate
+    known = rate = machine.lasting(name) if lasting else machine.likely("gemm", name)
     # Of smaller weights the factors are integers, if the program can.
-    faster = software.products_faster(machine.device, dtype)
-    if narrow or faster == 1:
-        return machine.memory_reached, known
-    rate = known * faster
-    rate.provenance = known.provenance
+    if not narrow and (faster := software.products_faster(machine.device, name)) != 1:
+        rate = known * faster
+        rate.provenance = known.provenance
     return machine.memory_reached, rate
-
-
-@lru_cache(maxsize=2**9)
-def _rates_of_attention(machine: Machine, direction: str, kernel: str) -> tuple[Quantity, Quantity]:
-    return machine.memory_reached, machine.attention_reached(direction, kernel)
-
-
-@lru_cache(maxsize=2**8)
-def _rates_of_vectors(machine: Machine) -> tuple[Quantity, Quantity]:
-    return machine.memory_reached, machine.gap
 
 
 @lru_cache(maxsize=2**10)
 def _peaks(machine: Machine, dtype: str, sustained: float | None) -> tuple[float, float]:
     """Return the published operations and bytes a second of a machine's device.
 
-    Where a kin's kernels `sustained` such a share of its peak, and the device was measured too, the
-    peak is what it reached over that share: its kin may throttle where it does not.
+    Of a share that its kin `sustained`, the peak is what it reached itself over that, if measured.
     """
     peak = machine.device.peak(dtype)
-    if sustained is not None and machine.has_reached("gemm", dtype):
+    if sustained is not None and machine.has_reached("gemm", dtype):  # its kin may throttle
         peak = machine.reached("gemm", dtype) / sustained
     return peak.m_as("FLOP/s"), machine.device.memory_bandwidth.m_as("byte/s")
 
 
-@lru_cache(maxsize=2**14)
+@kept(2**14)
 def _in_tiles(
-    m: Any,
-    n: Any,
-    k: Any,
-    rate: float,
-    bandwidth: float,
-    units: int,
-    given: float,
-    weight: float,
-    result: float,
-    products: Any,
+    m: Any, n: Any, k: Any, rate: float, bandwidth: float, units: int, *rest: Number
 ) -> Number:
     """Return the seconds of a product in tiles, kept, since passes alike launch the same ones."""
-    pace = quantity(rate, "FLOP/s"), quantity(bandwidth, "byte/s"), units
-    sizes = given * BYTE, weight * BYTE, result * BYTE
-    seconds: Number = gemm_time(m, n, k, *pace, *sizes, products).m_as("s")
+    *sizes, products = rest
+    each: Any = [size * BYTE for size in sizes]
+    of = quantity(bandwidth, "byte/s"), units, *each, products
+    seconds: Number = gemm_time(m, n, k, quantity(rate, "FLOP/s"), *of).m_as("s")
     return seconds
