@@ -259,7 +259,7 @@ class Account:
         self.times[part] = self.times.get(part, 0.0) + time
 
     def add(self, part: str, time: Number, telling: Telling) -> None:
-        """More time of a part, and what says of what this is made."""
+        """Add time to a part, and what says of what this is made."""
         self._add(part, time)
         self._said.append((part, telling))
 
@@ -370,7 +370,7 @@ class Account:
         self.times["bubble"] = whole - self.total
 
     def add_rates_not_sustained(self, time: Number, model: Transformer, reads: Any = False) -> None:
-        """What the program takes beyond this time of kernels and messages at their best."""
+        """Add what the program takes beyond this time of kernels and messages at best."""
         name = "sustained" if model.experts is None else "sustained_experts"
         if reads and "sustained_prompts" in self.made.program.records:
             name = "sustained_prompts"
