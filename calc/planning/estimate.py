@@ -84,7 +84,8 @@ class Estimate(Setup, Results[Bounds]):
     def settled(self) -> Self:
         """Return it with all computed that asks how long steps take, and what memory holds."""
         _ = self.fits, self.memory, self.reading, self.writing, self._bounds, self.needed
-        _ = self.expected
+        for parts in {} if self.expected is None else self.expected.passes.values():
+            parts.settled()
         return self
 
     @cached_property
