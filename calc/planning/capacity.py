@@ -35,7 +35,6 @@ class Capacity:
     """What a sequence at full length takes of each device of its copy."""
     copies: Number
     largest_batch: Quantity
-    """Sequences that all devices hold."""
 
     def caches(self, batch: Quantity) -> Quantity:
         """Return what the sequences of a batch take of each device."""

@@ -142,9 +142,8 @@ def candidates(
     come first.
     """
     if devices is None:
-        sizes = [on_layout(setup, layout, 1) for layout in groups(setup)]
-        if copies is not None:
-            sizes += [on_layout(setup, layout, copies) for layout in groups(setup) if copies > 1]
+        counts = dict.fromkeys((1, copies or 1))
+        sizes = [on_layout(setup, layout, count) for count in counts for layout in groups(setup)]
     else:
         sizes = list(ways_on(setup, devices))
     found = [

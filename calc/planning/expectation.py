@@ -38,7 +38,6 @@ class Expectation(Results[Quantity]):
     reading: Parts | None
     """The pass that reads all prompts, kind by kind of what it launches; of arrays that of some."""
     writing: Parts | None
-    """The pass that writes a token of each sequence."""
     results: Mapping[str, Quantity | None]
     """Times, rates and costs by their names, as far as they are expected; NaN where it does not
     fit."""

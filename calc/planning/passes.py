@@ -17,16 +17,15 @@ from calc.laws import collectives
 from calc.laws.roofline import StepTime
 from calc.planning.service.loops import PERCENTILES, closed_loop
 from calc.planning.setup import COUNTS, ONE, Setup, is_array
-from calc.steps import answer
+from calc.steps import answer, timing
 from calc.steps.expectation import Parts, serving_pass
 from calc.steps.job import SECOND, TWO_BYTES, Job, Tokens
-from calc.steps.timing import serving_bounds
 
 
 def prefill(setup: Setup) -> StepTime:
     """The bounds of the pass that reads all prompts."""
     load = _reading(setup)
-    return _over_links(setup, serving_bounds(_job(setup), load), load)
+    return _over_links(setup, timing.bounds(_job(setup), load), load)
 
 
 def decode(setup: Setup) -> StepTime:

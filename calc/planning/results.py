@@ -29,7 +29,6 @@ class Bounds(NamedTuple):
     lower: Quantity
     """At least; converted as any quantity, `plan.throughput.lower.m_as("token/s")`."""
     upper: Quantity
-    """At most."""
 
     def __str__(self) -> str:
         return f"{self.lower} to {self.upper}"

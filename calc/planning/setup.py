@@ -101,6 +101,8 @@ class Setup:
         price = prices.price
         program = software.meant(server.software, one.key, one.measured_as, one.name)
         weights, dtype = _kept_and_computed(model, one, program, server)
+        asked = {"devices": {"devices", "tensor"} & {*counts} or None}
+        asked |= {"software": server.software, "dtype": server.dtype}
         said = (numbers.pop(name, None) for name in ("devices", "tensor", "copies"))
         shared = _devices_of(Layout.stages_of(model, stages), *said)
         setup = cls(
@@ -115,13 +117,7 @@ class Setup:
             software=program,
             pue=WITHIN if prices.pue is None else power_usage(prices.pue),
             grid=prices.grid,
-            left_out=frozenset(
-                {
-                    *(() if {"devices", "tensor"} & {*counts} else {"devices"}),
-                    *({"software"} if server.software is None else ()),
-                    *({"dtype"} if server.dtype is None else ()),
-                }
-            ),
+            left_out=frozenset(name for name, given in asked.items() if given is None),
         )
         transformer.forward_flops(model, largest(setup.context))  # refuses one that is too long
         if setup.grid is not None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from itertools import product
 from statistics import geometric_mean
 from typing import Any
 
@@ -51,7 +52,6 @@ class CollectiveTime(Answer):
     """By published bandwidths and the best algorithm, without any latency: nothing is faster that
     does no reductions in the switches between the domains."""
     algorithm: str
-    """The algorithm to which the lower bound belongs."""
     expected: Quantity | None
     """By the curves that were measured on that machine, or else on the machine with links of its
     kind that is most like it; None where there is none. `measured` has the curves."""
@@ -60,7 +60,6 @@ class CollectiveTime(Answer):
     measured: tuple[Curve, ...] = ()
     """The curves of which the expectation is made; none where it is made of published rates."""
     missing: str = ""
-    """Which curve is missing, in a sentence."""
 
     def __repr__(self) -> str:
         return f"<{self.answer}>"
@@ -487,20 +486,11 @@ def _on_torus(operation: str, size: Quantity, devices: int, machine: Machine) ->
     return passes * gathered, f"along the axes of {name}"
 
 
+@lru_cache(maxsize=2**10)
 def _slice(devices: int, machine: Machine) -> tuple[int, ...]:
     """The sides of a slice of so many devices."""
-
-    def shapes(left: int, sides: tuple[int, ...]) -> list[tuple[int, ...]]:
-        if not sides:
-            return [()] if left == 1 else []
-        return [
-            (side, *rest)
-            for side in range(1, min(left, sides[0]) + 1)
-            if left % side == 0
-            for rest in shapes(left // side, sides[1:])
-        ]
-
-    slices = shapes(devices, machine.sides)
+    several = product(*(range(1, side + 1) for side in machine.sides))
+    slices = [sides for sides in several if math.prod(sides) == devices]
     if not slices:
         whole = " × ".join(map(str, machine.sides))
         raise InputError(f"no slice of {machine.name}, {whole}, has {devices} devices")

@@ -402,8 +402,9 @@ class Start:
         if not self._padded(matrix.group):
             return 0.0
         size = float(self.weights.size(matrix).m_as("byte")) / int(self.layout.tensor)
-        wider = _padding(min(matrix.inputs, matrix.outputs)) - 1
-        return matrix.parameters * size * wider
+        width = min(matrix.inputs, matrix.outputs)
+        wider = math.ceil(width / PADDED_EXPERTS) * PADDED_EXPERTS / width
+        return matrix.parameters * size * (wider - 1)
 
     def _bits(self, group: str) -> float:
         """Bits of a weight of a group of matrices, of the first of them where they differ."""
@@ -487,11 +488,6 @@ def in_gib(amount: float) -> Quantity:
     1 GiB
     """
     return quantity(amount, "byte").to("GiB")
-
-
-def _padding(width: int) -> float:
-    """Return how much wider a matrix is made, so that its columns are a multiple."""
-    return math.ceil(width / PADDED_EXPERTS) * PADDED_EXPERTS / width
 
 
 def _source(engine: Engine, name: str) -> str:

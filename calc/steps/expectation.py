@@ -98,7 +98,6 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
     hidden: Quantity
     """Time of messages that pass behind other parts."""
     made: Made
-    """What they are made of."""
 
     def __init__(self, times: Mapping[str, Quantity], hidden: Quantity, made: Made) -> None:
         super().__init__(times)
@@ -464,7 +463,6 @@ class Step(StepTime):
     """The time of a step: its bounds at published rates, and what is expected at measured ones."""
 
     expectation: Parts | Missing = NO_MACHINE
-    """The parts at measured rates, or why there are none."""
 
     @classmethod
     def of(cls, bounds: StepTime, expectation: Parts | Missing) -> Step:

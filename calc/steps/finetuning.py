@@ -140,7 +140,10 @@ class Adapters(Training):
         own = dict(training.recipe(states).parts)
         parts = {part: size * trained / model.parameters for part, size in own.items()}
         adapter = parts.pop("weight")
-        weight = _frozen(model, self.method) / model.parameters
+        # All frozen weights: QLoRA leaves embedding, output and norms as they are.
+        inside = quantity(sum(matrix.parameters for matrix in adapted(model)), "param")
+        rest = (model.parameters - inside) * constants.get("size_weight_fp16")
+        weight = (layers_memory(model, self.method) + rest).to("byte") / model.parameters
         name = f"{self.method} of rank {self.rank}"
         return training.Recipe(name, {"weight": weight, "adapter": adapter, **parts})
 
@@ -344,13 +347,6 @@ def layers_memory(model: Transformer | str, method: str = "lora") -> Quantity:
     size = nf4_size() if method == "qlora" else constants.get("size_weight_fp16")
     count = quantity(sum(matrix.parameters for matrix in adapted(model)), "param")
     return (count * size).to("byte")
-
-
-def _frozen(model: Transformer, method: str) -> Quantity:
-    """All frozen weights: QLoRA leaves embedding, output and norms as they are."""
-    count = quantity(sum(matrix.parameters for matrix in adapted(model)), "param")
-    rest = (model.parameters - count) * constants.get("size_weight_fp16")
-    return (layers_memory(model, method) + rest).to("byte")
 
 
 def _targets(model: Transformer, targets: str | Iterable[str]) -> tuple[Matrix, ...]:

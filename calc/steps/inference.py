@@ -113,7 +113,7 @@ def decode(
     counts = _counts(devices, context=context, sequences=sequences)
     load = Tokens(writing=counts["sequences"], context=counts["context"])
     job = _job(model, device, counts["devices"], Formats(dtype, weight_size, kv_size))
-    return timing.serving_step(job, load)
+    return timing.step(job, load)
 
 
 def prefill(
@@ -145,7 +145,7 @@ def prefill(
     counts = _counts(devices, length=length, sequences=sequences)
     load = Tokens(reading=counts["length"] * counts["sequences"], prompt=counts["length"])
     job = _job(model, device, counts["devices"], Formats(dtype, weight_size, kv_size))
-    return timing.serving_step(job, load)
+    return timing.step(job, load)
 
 
 def mixed_step(
@@ -178,7 +178,7 @@ def mixed_step(
     >>> print(mixed_step(job, 64, 2048, 0, drafted=3).expected)
     20.88 ms
     """
-    return timing.serving_step(*_mixed(job, sequences, context, chunk, done, drafted))
+    return timing.step(*_mixed(job, sequences, context, chunk, done, drafted))
 
 
 def _mixed(
@@ -225,7 +225,7 @@ def largest_chunk(
 
     def keeps(chunk: int, expected: bool) -> bool:
         mixed = _mixed(job, sequences, context, chunk, done)
-        time = timing.serving_step(*mixed).expected if expected else timing.bounds(*mixed).lower
+        time = timing.step(*mixed).expected if expected else timing.bounds(*mixed).lower
         return time is not None and bool(time <= most)
 
     def longest(expected: bool) -> int:
@@ -272,7 +272,7 @@ def expert_decode(
     batch = batch_tokens(counts["sequences"]).m_as("")
     layout = Layout(data=count, experts=count)
     load = Tokens(writing=batch * count, context=counts["context"].m_as(""))
-    step = timing.serving_step(Job(mixture, machine, layout, sizes), load)
+    step = timing.step(Job(mixture, machine, layout, sizes), load)
     amounts = ("operations", "peak", "traffic", "tokens")
     return replace(step, **{name: getattr(step, name) / count for name in amounts})
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from calc.catalog import machines, models
 from calc.catalog.machines import NO_TIME, Machine, device_of
@@ -57,8 +57,7 @@ LOSSES = {"in place": 1, "whole": 1, "chunked": 8, "fused": 1}
 GRADIENTS = ("accumulated", "anew", "fused")
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """A link that joins devices: its bandwidth each way, and the latency of a message."""
 
     bandwidth: QuantityLike
@@ -77,7 +76,6 @@ class DeviceMemory(Reported):
     activations: Quantity
     """What layers keep for the way back, of all microbatches under way."""
     adapters: Quantity = NOTHING
-    """Weights that are trained beside frozen ones."""
     layer: Quantity = NOTHING
     """What a layer makes when it is computed again."""
     loss: Quantity = NOTHING
@@ -432,22 +430,15 @@ class _OverLinks:
 
     def sums(self, vectors: Quantity) -> Quantity:
         """Time of a sum over all slices."""
-        inner = self.inner
-        return collectives.ring_all_reduce(
-            vectors, self.layout.tensor, inner.bandwidth, inner.latency
-        )
+        return collectives.ring_all_reduce(vectors, self.layout.tensor, *self.inner)
 
     def gathers(self, cached: Quantity) -> Quantity:
         """Time of gathering the keys and values of all parts of a sequence."""
-        outer = self.outer
-        return collectives.ring_all_gather(
-            cached, self.layout.context, outer.bandwidth, outer.latency
-        )
+        return collectives.ring_all_gather(cached, self.layout.context, *self.outer)
 
     def exchanges(self, sent: Quantity, chosen: int) -> Quantity:
         """Time of sending tokens to so many experts each, or results back."""
-        outer, copies = self.outer, sent * chosen
-        return collectives.all_to_all(copies, self.layout.experts, outer.bandwidth, outer.latency)
+        return collectives.all_to_all(sent * chosen, self.layout.experts, *self.outer)
 
     def pass_on(self, sent: Quantity) -> Quantity:
         """Time of what a stage passes on to the next in a step."""

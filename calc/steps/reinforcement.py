@@ -15,8 +15,8 @@ from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws.rollouts import Lengths, weight_update_time
 from calc.networks import transformer
+from calc.steps import timing
 from calc.steps.job import Job, Tokens
-from calc.steps.timing import bounds, serving_step
 
 GRID = 16  # parts of a generation in which batch and context are taken as constant
 HALVINGS = 200
@@ -101,8 +101,8 @@ def writing_times(
 def _pass(job: Job, writing: float, context: float, measured: bool) -> float:
     """Seconds of the pass that writes a token of each answer."""
     load = Tokens(writing=max(1.0, round(writing)), context=float(round(context)))
-    time = serving_step(job, load).expected if measured else None
-    return float((time or bounds(job, load).lower).m_as("s"))
+    time = timing.step(job, load).expected if measured else None
+    return float((time or timing.bounds(job, load).lower).m_as("s"))
 
 
 def step(

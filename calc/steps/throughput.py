@@ -390,10 +390,9 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
     length = asked.batch * model.context
     width, hidden = model.width, model.feed_forward_width or 1
     vectors = asked.vectors(length, width, hidden, model.layers)
-    note = f"An image is {model.context} tokens; reading and scaling it is left out."
-    note = (
-        f"A text fills the context of {model.context} tokens, without padding." if texts else note
-    )
+    note = f"A text fills the context of {model.context} tokens, without padding."
+    if not texts:
+        note = f"An image is {model.context} tokens; reading and scaling it is left out."
     notes = (note, *(f"{model.name}: {remark}." for remark in model.notes))
     more: dict[str, Any] = {"vectors": tuple(vectors), "notes": notes}
     return asked.answer(model, "texts" if texts else "images", launched(), **more)

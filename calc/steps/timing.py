@@ -41,7 +41,7 @@ def step(job: Job, load: Tokens | Batch) -> Step:
     """
     if isinstance(load, Batch):
         return layouts.training_step(job, load)
-    return serving_step(job, load)
+    return Step.of(bounds(job, load), _expected(job, load))
 
 
 def bounds(job: Job, load: Tokens | Batch) -> StepTime:
@@ -54,29 +54,9 @@ def bounds(job: Job, load: Tokens | Batch) -> StepTime:
     """
     if isinstance(load, Batch):
         return layouts.training_bounds(job, load)
-    return serving_bounds(job, load)
-
-
-def serving_step(job: Job, tokens: Tokens) -> Step:
-    """A pass that writes a token for each of its sequences and reads prompts beside them.
-
-    >>> job = Job.of("llama-3-8b", "dgx-h100")
-    >>> print(serving_step(job, Tokens(reading=4096, prompt=4096)).lower)
-    62.26 ms
-    """
-    return Step.of(serving_bounds(job, tokens), _expected(job, tokens))
-
-
-def serving_bounds(job: Job, tokens: Tokens) -> StepTime:
-    """Return the bounds of a pass of serving.
-
-    >>> job = Job.of("llama-3-8b", "dgx-h100")
-    >>> print(serving_bounds(job, Tokens(writing=1, context=4096)).lower)
-    4.641 ms
-    """
     Job.check(job)
-    Tokens.check(tokens)
-    load, peak, bandwidth = tokens, job.peak, job.memory_bandwidth
+    Tokens.check(load)
+    tokens, peak, bandwidth = load, job.peak, job.memory_bandwidth
     if staged := largest(job.layout.pipeline) > 1:
         # A batch passes all stages in turn, while as many others like it fill them.
         count, load = job.under_way(tokens)

@@ -47,7 +47,7 @@ SLOW: dict[str, Callable[[], Reported]] = {
 }
 EACH = [*ANSWERS, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 STEPS = {  # whatever says how long something takes
-    timing: ("step", "serving_step", "serving_bounds", "bounds", "_expected"),
+    timing: ("step", "bounds", "_expected"),
     expectation: ("of_kernels", "serving_pass", "training_step"),
     answer: ("mean_step", "mean_bounds", "mean_pass", "serving_pass"),
     layouts: ("training_step", "training_bounds", "memory_per_device"),

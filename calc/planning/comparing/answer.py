@@ -42,7 +42,6 @@ class Entry:
     doubt: str = ""
     """Whether it may fit after all."""
     ways: tuple[str, ...] = ()
-    """What would make it fit."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -102,18 +102,10 @@ def compare(
     >>> print(best.machine.key, best.devices, best.batch)
     dgx-h100 4 254
     """
-    options: dict[str, Any] = {
-        "prompt": prompt,
-        "generated": generated,
-        "users": users,
-        "pue": pue,
-        "grid": grid,
-        "weights": weights,
-        "kv": kv,
-        "dtype": dtype,
-        "software": software,
-        "context": context,
-    }
+    single = {"prompt": prompt, "generated": generated, "users": users}
+    options: dict[str, Any] = single | {"pue": pue, "grid": grid, "weights": weights, "kv": kv}
+    options |= {"dtype": dtype, "software": software, "context": context}
+    cut = {"tensor": tensor, "copies": copies, "stages": stages}
     shapes = [known_models.transformer(model) for model in _several(models)]
     named, said = _with_counts(_several(machines))
     places = [known_machines.of(machine) for machine in named]
@@ -132,13 +124,12 @@ def compare(
     if by is not None:
         rule("compare", by, prices)
     by = by or ("cost" if any(paid is not None for paid in prices) else "energy")
-    single = {"prompt": prompt, "generated": generated, "users": users}
     for name, number in (*single.items(), *(("devices", count) for count in counts)):
         if number is not None and quantity(counted(number)).ndim:
             raise InputError(f"compare(): {name} is one number; got {abbreviated(number)}")
     shared = [
         None if count is None else whole_number(f"compare(): {name}", count)
-        for name, count in (("tensor", tensor), ("copies", copies), ("stages", stages))
+        for name, count in cut.items()
     ]
     entries: list[Entry] = []
     refused: list[InputError] = []
@@ -157,18 +148,8 @@ def compare(
     points = [point for entry in entries for point in entry.curve]
     of_all = all(value_of(point, "throughput", EXPECTED) is not None for point in points)
     basis = EXPECTED if of_all else UPPER
-    given = options | {
-        "models": shapes,
-        "machines": places,
-        "devices": devices,
-        "tensor": tensor,
-        "copies": copies,
-        "stages": stages,
-        "ttft": ttft,
-        "tpot": tpot,
-        "price": price,
-        "by": by,
-    }
+    given = options | {"models": shapes, "machines": places, "devices": devices, **cut}
+    given |= {"ttft": ttft, "tpot": tpot, "price": price, "by": by}
     unranked = Comparison(tuple(entries), by, basis, limits, given)
     return replace(unranked, entries=tuple(sorted(entries, key=unranked.rank))).settled()
 

@@ -14,7 +14,7 @@ from calc.catalog.engines import Starting
 from calc.catalog.models.weights import RELEASED, UNSTATED, Weights
 from calc.core.elementwise import largest
 from calc.core.errors import InputError
-from calc.core.report import Reported
+from calc.core.report import Reported, values
 from calc.core.units import quantity
 from calc.planning.service.asked import Service
 from calc.planning.service.design import Design, Pool
@@ -63,8 +63,7 @@ class Deployment(Reported):
         engine = self.engine
         return {
             "engine": engine.name,
-            "version": engine.version,
-            "read_in": engine.read_in,
+            **values(engine, "version read_in"),
             "commands": self.commands,
             "comments": [line[2:] for line in self.lines if line.startswith("#")],
         }

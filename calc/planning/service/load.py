@@ -44,7 +44,6 @@ class Trace:
     blocks: tuple[tuple[int, ...], ...] | None = field(default=None, kw_only=True)
     """Names of the blocks of each prompt, and of the answer where known: alike if all before is."""
     block: int = field(default=512, kw_only=True)
-    """Tokens of a block."""
     fetched: Floats | None = field(default=None, kw_only=True)
     """Seconds after its arrival at which what each found elsewhere has been brought."""
 

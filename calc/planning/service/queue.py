@@ -96,18 +96,12 @@ class _Written:
     tpot: float
     batch: float
     busy: float
-    full: float
-    """Probability that every place is taken."""
-    place: float
-    """Mean time until one is free, when every place is taken."""
-    step: float
-    """Time of a step that only writes."""
-    stalls: float = 0.0
-    """What prompts add to the time of a token."""
-    variance: float = 0.0
-    """Variance of that, over a single token."""
-    batches: float = 0.0
-    """Variance of the time of a step, over the batches that one meets."""
+    full: float  # probability that every place is taken
+    place: float  # mean time until one is free, when every place is taken
+    step: float  # time of a step that only writes
+    stalls: float = 0.0  # what prompts add to the time of a token
+    variance: float = 0.0  # variance of that, over a single token
+    batches: float = 0.0  # variance of the time of a step, over the batches that one meets
     returning: float = 0.0
     """Share of a burst that is gone after the mean time of an answer, to the first order."""
 
@@ -117,10 +111,8 @@ class _Batches:
     """Every batch that a replica can have: what its steps take, whatever the rate of requests."""
 
     count: Counts
-    reading: Floats
-    """What a prompt adds to its steps, in seconds."""
-    alone: Floats
-    """Time of a step that only writes."""
+    reading: Floats  # what a prompt adds to its steps, in seconds
+    alone: Floats  # time of a step that only writes
 
 
 NOTHING_WRITTEN = _Written(*[0.0] * 6)

@@ -74,7 +74,7 @@ class ServicePlans(Answer):
     @property
     def caveats(self) -> list[str]:
         bound = [
-            f"{self._name(plan)}: {plan.stands_on}."
+            f"{plan.service.setup.machine.name}: {plan.stands_on}."
             for plan in self.plans
             if plan.basis == intervals.PEAKS
         ]
@@ -85,11 +85,9 @@ class ServicePlans(Answer):
 
     def _of_all(self, name: str) -> list[str]:
         """Sentences of all plans, what all say first."""
-        return common_first([(self._name(plan), getattr(plan, name)) for plan in self.plans])
-
-    @staticmethod
-    def _name(plan: ServicePlan) -> str:
-        return plan.service.setup.machine.name
+        names = [plan.service.setup.machine.name for plan in self.plans]
+        told = [getattr(plan, name) for plan in self.plans]
+        return common_first(list(zip(names, told, strict=True)))
 
     @cached_property
     def tables(self) -> list[Table]:

@@ -32,11 +32,9 @@ class Run:
 
     arrivals: Floats
     first: Floats
-    """When the first token was written."""
     done: Floats
     """When the last one was."""
     answers: Counts
-    """Tokens that were written of each."""
     preempted: int = 0
     """How often a sequence gave up its memory, and was read again."""
     in_flight: float = 0.0
@@ -104,25 +102,8 @@ def simulate(
         )
     if replica.chunk <= replica.steps.checked:
         raise InputError(f"chunk must be above {replica.steps.checked} tokens; got {replica.chunk}")
-    arrivals, first, done, preempted = _served(replica, trace, on_progress, clients, away)
-    span = max(done) - arrivals[0]
-    in_flight = (sum(done) - float(numpy.sum(arrivals))) / span if span > 0 else 0.0
-    came, begun, ended = map(numpy.array, (arrivals, first, done))
-    return Run(came, begun, ended, trace.answers, preempted, in_flight)
-
-
-def _served(
-    replica: Replica,
-    trace: Trace,
-    on_progress: Callable[[int, int], None] | None,
-    clients: int | None,
-    away: float,
-) -> tuple[list[float], list[float], list[float], int]:
-    """Return when each request came, wrote its first token and its last, and how many gave up.
-
-    All that write do so at each step, so that one count of passes dates all of them. One function,
-    because it goes round several times for each request: Python reads its own variables fastest.
-    """
+    # All that write do so at each step, so that one count of passes dates all of them. The loop is
+    # here, and no function, since Python reads a function's own variables fastest.
     steps, total = replica.steps, len(trace)
     together, apart = steps.together.tolist(), steps.apart.tolist()
     checked, written, cached_position = steps.checked, steps.written, steps.cached
@@ -280,7 +261,10 @@ def _served(
                 on_progress(gone, total)
     if on_progress:
         on_progress(total, total)
-    return arrivals, first, done, preempted
+    span = max(done) - arrivals[0]
+    in_flight = (sum(done) - float(numpy.sum(arrivals))) / span if span > 0 else 0.0
+    came, wrote_first, ended = map(numpy.array, (arrivals, first, done))
+    return Run(came, wrote_first, ended, trace.answers, preempted, in_flight)
 
 
 def _until(time: float, first: float, more: float) -> int:

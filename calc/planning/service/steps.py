@@ -17,7 +17,7 @@ from calc.catalog.machines import NotMeasured
 from calc.core.arrays import Counts, Floats, Number, numpy
 from calc.steps.expectation import Missing, Parts, serving_pass
 from calc.steps.job import Job, Layout, Tokens
-from calc.steps.timing import serving_bounds
+from calc.steps.timing import bounds
 
 Times: TypeAlias = dict[str, Any]  # seconds of the parts of steps, an array each
 PER_DOUBLING = 2  # points of a table for each doubling of the tokens, between which a line is drawn
@@ -112,9 +112,7 @@ class Answers:
         copies, stages = self.job.layout.data, self.job.layout.pipeline
 
         def parts(load: Tokens) -> Times:
-            return {
-                name: time.m_as("s") for name, time in serving_bounds(self.job, load).parts.items()
-            }
+            return {name: time.m_as("s") for name, time in bounds(self.job, load).parts.items()}
 
         def read(tokens: Floats, prompt: float) -> Times:
             # The bytes of one prompt of so many tokens, and their operations in shorter ones.

@@ -128,12 +128,8 @@ class TrainingPlan(Answer):
     @property
     def goodput(self) -> Quantity:
         """Share of the time that goes into work which lasts."""
-        return training.goodput(
-            self.checkpoint_interval,
-            self._checkpoint_time,
-            self.restart_time,
-            self._between_failures,
-        )
+        times = self.checkpoint_interval, self._checkpoint_time, self.restart_time
+        return training.goodput(*times, self._between_failures)
 
     @property
     def time(self) -> Bounds:
@@ -291,21 +287,11 @@ class TrainingPlan(Answer):
             around = self.around(value, rate)
             told = "" if around is None else around.told()
             known = "" if step.expected is None else str(value)
-            return (
-                name,
-                str(value if bound is None and not known else bound or ""),
-                known,
-                told,
-                last,
-            )
+            least = str(value if bound is None and not known else bound or "")
+            return name, least, known, told, last
 
-        yield (
-            f"{run.sequences} × {run.length}, {self.tokens}",
-            "bound",
-            "expected",
-            "80% of rows",
-            "beside",
-        )
+        asked = f"{run.sequences} × {run.length}, {self.tokens}"
+        yield asked, "bound", "expected", "80% of rows", "beside"
         memory = memory_text(self.memory.total, capacity)
         yield "memory of the fullest", memory, "", "", f"of {capacity}"
         yield row("step", step.lower, self.best.time, f"bound by {step.bound}")
@@ -333,16 +319,10 @@ class TrainingPlan(Answer):
     def _layouts(self) -> Iterator[tuple[str, ...]]:
         yield "layout", "microbatches", "recomputation", "memory", "lower", "upper", "expected"
         for layout in self.candidates:
-            step = layout.step
-            yield (
-                str(layout),
-                f"{layout.layout.microbatches} of {layout.sequences}",
-                layout.recomputation,
-                str(layout.memory.total.to("GB")),
-                str(step.lower),
-                str(step.upper),
-                "–" if step.expected is None else str(step.expected),
-            )
+            step, held = layout.step, layout.memory.total.to("GB")
+            count = f"{layout.layout.microbatches} of {layout.sequences}"
+            times = step.lower, step.upper, "–" if step.expected is None else step.expected
+            yield tuple(map(str, (layout, count, layout.recomputation, held, *times)))
 
     def rows(self) -> list[dict[str, object]]:
         return [

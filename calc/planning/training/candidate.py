@@ -28,11 +28,9 @@ class Candidate:
 
     run: Task
     layout: Layout
-    """Its copies, slices, stages and so on."""
     sequences: int
     """Of a microbatch."""
     recomputation: str
-    """What is computed twice."""
     memory: DeviceMemory
     step: Step
     beyond_published: str

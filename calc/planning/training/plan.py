@@ -199,11 +199,8 @@ def _planned(run: Task, answer: Answer) -> TrainingPlan:
             )
     if not fitting:
         least, device = min(cuts.held.min() for cuts in alternatives), run.job.device
-        less = (
-            f"adapters alone ({marked('fine_tune', 'qlora')})"
-            if run.adapters is None
-            else "a smaller rank"
-        )
+        adapters = f"adapters alone ({marked('fine_tune', 'qlora')})"
+        less = adapters if run.adapters is None else "a smaller rank"
         ways = (*_ways_to_fit(run), "more devices", "shorter sequences")
         raise InputError(
             f"no layout of {run.job.model.name} fits on {run.devices} {device.name}: the"
@@ -238,12 +235,9 @@ def _ways_to_fit(run: Task) -> Iterator[str]:
 
 def _counts(run: Task, on_progress: Progress | None) -> Iterator[int]:
     """Numbers of devices to choose from: parts of a domain, and domains, by doubling."""
-    domain = run.machine.hosted.domain
+    domain, most = run.machine.hosted.domain, min(MOST_DEVICES, run.machine.most_joined)
     counts = [2**power for power in range(domain.bit_length()) if 2**power < domain]
-    count = domain
-    while count <= min(MOST_DEVICES, run.machine.most_joined):
-        counts.append(count)
-        count *= 2
+    counts += [domain * 2**power for power in range(int(most // domain).bit_length())]
     for done, count in enumerate(counts):
         if on_progress is not None:
             on_progress(done, len(counts))
