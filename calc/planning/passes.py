@@ -17,7 +17,7 @@ from calc.laws import collectives
 from calc.laws.roofline import StepTime
 from calc.planning.service.loops import PERCENTILES, closed_loop
 from calc.planning.setup import COUNTS, ONE, Setup, is_array
-from calc.steps import answer, timing
+from calc.steps import timing
 from calc.steps.expectation import Parts, serving_pass
 from calc.steps.job import SECOND, TWO_BYTES, Job, Tokens
 
@@ -30,7 +30,7 @@ def prefill(setup: Setup) -> StepTime:
 
 def decode(setup: Setup) -> StepTime:
     """The bounds of the pass that writes a token of each sequence, the mean of an answer."""
-    bounds = answer.mean_bounds(_job(setup), *_lengths(setup))
+    bounds = timing.mean_bounds(_job(setup), *_lengths(setup))
     return _over_links(setup, bounds, Tokens(writing=setup.batch.m_as("")))
 
 
@@ -41,7 +41,7 @@ def expected_prefill(setup: Setup) -> Parts:
 
 def expected_decode(setup: Setup) -> Parts:
     """The pass that writes a token of each sequence, the mean of an answer, at measured rates."""
-    return answer.mean_pass(setup.job, *_lengths(setup))
+    return timing.mean_pass(setup.job, *_lengths(setup))
 
 
 def alone(setup: Setup) -> Setup:

@@ -101,8 +101,8 @@ class Setup:
         price = prices.price
         program = software.meant(server.software, one.key, one.measured_as, one.name)
         weights, dtype = _kept_and_computed(model, one, program, server)
-        asked = {"devices": {"devices", "tensor"} & {*counts} or None}
-        asked |= {"software": server.software, "dtype": server.dtype}
+        asked: dict[str, object] = {"software": server.software, "dtype": server.dtype}
+        asked["devices"] = {"devices", "tensor"} & {*counts} or None
         said = (numbers.pop(name, None) for name in ("devices", "tensor", "copies"))
         shared = _devices_of(Layout.stages_of(model, stages), *said)
         setup = cls(

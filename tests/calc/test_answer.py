@@ -9,7 +9,7 @@ import pytest
 
 import calc
 from calc import Formats, Job, Layout, Tokens
-from calc.steps import answer
+from calc.steps import timing
 from calc.steps.expectation import Missing
 
 POINTS = 61
@@ -38,7 +38,7 @@ def test_a_mean_step_is_that_of_steps_along_the_answer(model: str) -> None:
     for batch, prompt, generated in LOADS:
         contexts = [prompt + generated * (place + 0.5) / POINTS for place in range(POINTS)]
         steps = [calc.step(job, Tokens(writing=batch, context=context)) for context in contexts]
-        found = answer.mean_step(job, batch, prompt, generated)
+        found = timing.mean_step(job, batch, prompt, generated)
         expected = [step.expected.m_as("s") for step in steps if step.expected is not None]
         assert len(expected) == POINTS
         assert found.expected is not None
@@ -51,7 +51,7 @@ def test_a_mean_step_is_that_of_steps_along_the_answer(model: str) -> None:
 def test_a_plan_takes_the_mean_step_at_each_of_its_doors() -> None:
     asked = {"prompt": 1000, "generated": 6000, "batch": 64, "devices": 8, "software": "vllm"}
     plan = calc.plan("gemma-2-27b", "dgx-h100", **asked)
-    found = answer.mean_step(plan.job, 64, 1000, 6000)
+    found = timing.mean_step(plan.job, 64, 1000, 6000)
     assert plan.expected is not None
     assert plan.expected.time_per_token == found.expected
     assert plan.writing.lower == plan.time_per_token.lower == found.lower
@@ -71,8 +71,8 @@ def test_points_of_a_sweep_are_those_of_plans_of_their_own() -> None:
 
 def test_of_a_device_alone_a_mean_has_bounds_and_says_why_nothing_is_expected() -> None:
     job = Job(calc.models.get("llama-3-8b"), calc.hardware.get("h100"))
-    found = answer.mean_step(job, 8, 1000, 200)
+    found = timing.mean_step(job, 8, 1000, 200)
     assert found.expected is None
     assert isinstance(found.expectation, Missing)
     assert "no measured rates" in found.not_expected
-    assert found.lower > answer.mean_bounds(job, 1, 1000, 200).lower
+    assert found.lower > timing.mean_bounds(job, 1, 1000, 200).lower

@@ -33,9 +33,9 @@ from calc.catalog.models import Transformer
 from calc.planning.service.steps import Answers, Steps
 from calc.published.layouts import published_layouts
 from calc.published.reading import Row
-from calc.steps.answer import mean_step
 from calc.steps.expectation import Step
 from calc.steps.job import Batch
+from calc.steps.timing import mean_step
 from figures.live import decode as live_decode, training as live_training
 from tests.calc.flatly import flatly
 from tests.rows import each_row

@@ -13,7 +13,7 @@ import calc
 from calc import Batch, Job, Layout, Tokens, kernels, throughput
 from calc.core.report import Reported
 from calc.published.checking import check
-from calc.steps import answer, communication, expectation, layouts, measured, products, timing
+from calc.steps import communication, expectation, layouts, measured, products, timing
 from tests.calc.flatly import flatly
 
 LENGTHS = {"prompt": 1000, "generated": 200}
@@ -47,9 +47,16 @@ SLOW: dict[str, Callable[[], Reported]] = {
 }
 EACH = [*ANSWERS, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 STEPS = {  # whatever says how long something takes
-    timing: ("step", "bounds", "_expected"),
+    timing: (
+        "step",
+        "bounds",
+        "_expected",
+        "mean_step",
+        "mean_bounds",
+        "mean_pass",
+        "serving_pass",
+    ),
     expectation: ("of_kernels", "serving_pass", "training_step"),
-    answer: ("mean_step", "mean_bounds", "mean_pass", "serving_pass"),
     layouts: ("training_step", "training_bounds", "memory_per_device"),
     kernels: ("step", "training_step"),
     communication: ("time", "least_time"),
