@@ -26,7 +26,7 @@ from calc.derivations.examples import CHAT, DENSE
 from calc.derivations.quoting import Row, Rows, show
 from calc.derivations.traces import whole
 from calc.planning import Plan, plan
-from calc.planning.expectation import Expectation
+from calc.planning.passes import Expectation
 from calc.published import closed_loops
 from calc.steps.expectation import Step
 

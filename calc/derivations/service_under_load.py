@@ -20,7 +20,7 @@ from calc.derivations.quoting import Row, Rows
 from calc.derivations.serving import OneNode
 from calc.derivations.traces import number, whole
 from calc.planning import plan
-from calc.planning.expectation import Expectation
+from calc.planning.passes import Expectation
 from calc.published import conditions
 
 RECORDED = recorded.settings("services.toml")

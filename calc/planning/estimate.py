@@ -15,9 +15,9 @@ from calc.core.fixed import fixed
 from calc.core.units import Quantity, quantity
 from calc.laws import serving
 from calc.laws.roofline import StepTime
-from calc.planning import capacity, expectation, passes
+from calc.planning import capacity, passes
 from calc.planning.capacity import Capacity, on_fewest_devices
-from calc.planning.expectation import Expectation
+from calc.planning.passes import Expectation
 from calc.planning.results import RANGES, Bounds, Results, results_of, where_it_fits
 from calc.planning.setup import COUNTS, Setup, is_array
 from calc.steps.expectation import Missing
@@ -145,7 +145,7 @@ class Estimate(Setup, Results[Bounds]):
         self, values: Point, known: Mapping[str, Any] | None, ranges: Mapping[str, Around]
     ) -> Point:
         made = self.expected if values["fits"] else None
-        unlikely = self.not_expected or expectation.UNFIT.reason
+        unlikely = self.not_expected or passes.UNFIT.reason
         return {
             "model": self.model.key,
             "device": self.device.key,
@@ -195,7 +195,7 @@ class Estimate(Setup, Results[Bounds]):
     def _expectation(self) -> Expectation | Missing:
         if is_array(self.fits) and self.fits.size > POINTS:
             return UNASKED
-        return expectation.of(self, self.fits)
+        return passes.expected(self, self.fits)
 
     def result(self, name: str) -> Any:
         return self._bounds[name]

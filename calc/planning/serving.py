@@ -17,7 +17,7 @@ from calc.core.fixed import Fixed
 from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Answer, Table, common_first
 from calc.core.units import QuantityLike
-from calc.planning import advice, assumptions, drawing, expectation, files, report
+from calc.planning import advice, assumptions, drawing, files, passes, report
 from calc.planning.capacity import on_fewest_devices
 from calc.planning.choice import check_devices, chosen_by, cut, rule
 from calc.planning.estimate import UNASKED, Estimate
@@ -191,7 +191,7 @@ class Plan(Estimate, Told):
         if self._expectation != UNASKED:
             return self
         other = replace(self)
-        vars(other)["_expectation"] = expectation.of(other, other.fits)
+        vars(other)["_expectation"] = passes.expected(other, other.fits)
         return other.settled()
 
     def to_toml(self) -> str:
