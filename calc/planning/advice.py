@@ -11,17 +11,8 @@ from calc import formats
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
-from calc.planning import capacity, passes
+from calc.planning import capacity, choice, passes
 from calc.planning.capacity import linked_counts, most_sequences, on_fewest_devices, with_tensor
-from calc.planning.choice import (
-    EXPECTED,
-    UPPER,
-    cut_otherwise,
-    groups,
-    on_layout,
-    value_of,
-    with_batch,
-)
 from calc.planning.estimate import Estimate
 from calc.planning.setup import Setup, devices_text, layout_text, memory_text
 from calc.steps import device_memory
@@ -46,7 +37,7 @@ def changes(plan: Estimate) -> Iterator[str]:
     if plan.users is None:
         yield _where_another_roof_binds(plan)
     if plan.users is None and most > plan.batch.magnitude:
-        full = with_batch(plan, most)
+        full = choice.with_batch(plan, most)
         yield (
             f"Batch {most:.0f}, the largest that fits, writes {_times(full, plan, 'throughput')}"
             f" and takes {_times(full, plan, 'answer_time')}."
@@ -60,7 +51,7 @@ def changes(plan: Estimate) -> Iterator[str]:
             longer = _times(other, plan, "time_per_token")
             paid = _ratio(*(each.devices / each.throughput.lower for each in (other, plan)))
             yield f"{devices_text(other.devices)}: {longer}, {paid} the device time."
-    for other in cut_otherwise(plan):
+    for other in choice.cut_otherwise(plan):
         if other.fits:
             longer, more = (_times(other, plan, name) for name in ("time_per_token", "throughput"))
             yield f"{layout_text(other.layout)} on the same devices: {longer}, {more}."
@@ -99,15 +90,15 @@ def _enough_devices(setup: Setup) -> str:
     needed, linked = _needed(setup), linked_counts(setup)
     counts = Layout.slices_of(setup.model)
     for once, layouts in (
-        ("", groups(setup)),
+        ("", choice.groups(setup)),
         (f", {ONCE_LINKED}", (Layout(tensor=count) for count in counts if count not in linked)),
     ):
         ways = []
         for shared in layouts:
-            if held := most_sequences(on_layout(setup, shared)).magnitude:
+            if held := most_sequences(choice.on_layout(setup, shared)).magnitude:
                 copies = math.ceil(needed / held)
                 if copies == 1 or shared.experts == 1:
-                    ways.append(on_layout(setup, shared, copies))
+                    ways.append(choice.on_layout(setup, shared, copies))
         if ways:
             found = min(ways, key=lambda way: way.devices.magnitude)
             whole = found.devices == found.tensor and found.experts == 1
@@ -144,7 +135,7 @@ def _where_another_roof_binds(plan: Estimate) -> str:
     """Return from which batch on, or up to which, another roof sets the time of a token."""
 
     def bound(batch: int) -> str:
-        return str(passes.decode(with_batch(plan, batch)).bound)
+        return str(passes.decode(choice.with_batch(plan, batch)).bound)
 
     now, last = str(plan.writing.bound), bound(MOST_SEQUENCES)
     if bound(1) == last == now:
@@ -170,8 +161,8 @@ def _binds(roof: str) -> str:
 def _times(other: Estimate, plan: Estimate, name: str) -> str:
     """Return how many times a plan's quantity another's is by bounds, in brackets as expected."""
     bound, expected = (
-        _ratio(*(value_of(each, name, basis) for each in (other, plan)))
-        for basis in (UPPER, EXPECTED)
+        _ratio(*(choice.value_of(each, name, basis) for each in (other, plan)))
+        for basis in (choice.UPPER, choice.EXPECTED)
     )
     return f"{bound} times {TIMES[name]}{expected and f' ({expected} expected)'}"
 

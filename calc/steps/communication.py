@@ -100,11 +100,8 @@ class CollectiveTime(Answer):
         """The clause that says whose times they are, where they are no library's on the machine."""
         engines = dict.fromkeys(curve.software for curve in self.measured if curve.source == SOURCE)
         by = f" by {' and '.join(engines)}" if engines else ""
-        return (
-            f"{by} as {'on ' if self.measured else 'of '}{', '.join(self.elsewhere)}"
-            if self.elsewhere
-            else by
-        )
+        whose = f" as {'on ' if self.measured else 'of '}{', '.join(self.elsewhere)}"
+        return f"{by}{whose if self.elsewhere else ''}"
 
     @property
     def sources(self) -> tuple[str, ...]:

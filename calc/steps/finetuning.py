@@ -25,17 +25,10 @@ from calc.laws import quantization, training
 from calc.laws.adapters import adapter_parameters, factored_variance, frozen_training_flops
 from calc.laws.links import transfer_time
 from calc.networks import transformer
+from calc.steps import layouts
 from calc.steps.device_memory import room
 from calc.steps.expectation import Missing, Step
 from calc.steps.job import Batch, Job, Layout, Training
-from calc.steps.layouts import (
-    GRADIENTS,
-    LOSSES,
-    DeviceMemory,
-    memory_per_device,
-    training_bounds,
-    training_step,
-)
 
 METHODS = ("full", "lora", "qlora")
 TARGETS = ("linear", "attention")  # matrices with an adapter: all of the layers, or those
@@ -215,7 +208,7 @@ def memory(
     loss: str = EAGER,
     gradients: str = "accumulated",
     host: Iterable[str] = (),
-) -> DeviceMemory:
+) -> layouts.DeviceMemory:
     """Return what a device holds that fine-tunes all of a model, or adapters beside frozen weights.
 
     Equation: M = P · w + A · b + n · m
@@ -246,8 +239,8 @@ def memory(
     model = models.transformer(model)
     check_is(Training, "trained", trained, OF_TRAINED)
     Batch.check(batch)
-    one_of("memory(): loss", loss, LOSSES)
-    one_of("memory(): gradients", gradients, GRADIENTS)
+    one_of("memory(): loss", loss, layouts.LOSSES)
+    one_of("memory(): gradients", gradients, layouts.GRADIENTS)
     away = _on_the_host(host)
     if model.vocabulary is None:
         raise InputError(f"{model.name} has no vocabulary, and so no loss of a next token")
@@ -258,7 +251,7 @@ def memory(
         parts = {part: size / model.parameters for part, size in sizes.items()}
         stored = training.Recipe("full", parts)
     of_batch = batch.length, batch.sequences, batch.recomputation
-    whole = memory_per_device(model, Layout(), *of_batch, stored, loss, gradients)
+    whole = layouts.memory_per_device(model, Layout(), *of_batch, stored, loss, gradients)
     waiting: dict[str, Any] = dict.fromkeys(away, quantity(0, "byte"))
     if "weights" in away:
         streamed = layers_memory(model, trained.method) * (1 - HELD_LAYERS / model.layers)
@@ -324,8 +317,8 @@ def step(
     205.3 ms 19.95K token/s
     """
     if not (away := _on_the_host(host)):
-        return training_step(job, batch, efficiency)
-    of_device = training_bounds(job, batch, efficiency)
+        return layouts.training_step(job, batch, efficiency)
+    of_device = layouts.training_bounds(job, batch, efficiency)
     parts = dict(of_device.parts)
     if "weights" in away:
         sent = 2 * layers_memory(job.model, job.trained.method)

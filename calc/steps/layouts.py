@@ -22,14 +22,8 @@ from calc.core.errors import InputError, marked
 from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.laws import collectives, links, training
+from calc.laws import collectives, links, parallelism, training
 from calc.laws.layers import batch_tokens, logits_memory, loss_memory
-from calc.laws.parallelism import (
-    activations_in_flight,
-    stage_activations,
-    stage_traffic,
-    state_memory,
-)
 from calc.laws.roofline import StepTime, compute_time
 from calc.laws.training import Recipe
 from calc.networks import transformer
@@ -209,7 +203,8 @@ def _states_of(model: Transformer, layout: Layout, recipe: Recipe) -> dict[str, 
         shared = layout.shards("weight" if part == "adapter" else part)
         for held in layout.held(model):
             sharers = where(shared, held.sharing, 1)
-            states[part] = states[part] + state_memory(held.own, size, NO_SIZE, NO_SIZE, sharers)
+            own = parallelism.state_memory(held.own, size, NO_SIZE, NO_SIZE, sharers)
+            states[part] = states[part] + own
     return states
 
 
@@ -228,15 +223,11 @@ def _activations(
     share = quantity(layout.layers_of_a_stage(model) * layout.pipeline / model.layers, "")
     whole_stage = whole * share / layout.context
     thin = layout.stages_per_device if layout.schedule == "1f1b" else 1
-    first = activations_in_flight(
-        whole_stage, layout.tensor, layout.pipeline, layout.microbatches, thin
-    )
+    slices, stages, several = layout.tensor, layout.pipeline, layout.microbatches
+    first = parallelism.activations_in_flight(whole_stage, slices, stages, several, thin)
     if layout.schedule != "1f1b":
         return first, first  # without a bubble all stages have as many microbatches under way
-    last = stage_activations(
-        whole_stage, layout.pipeline, layout.pipeline, layout.microbatches, layout.tensor
-    )
-    return first, last
+    return first, parallelism.stage_activations(whole_stage, stages, stages, several, slices)
 
 
 def _logits(
@@ -337,7 +328,7 @@ def training_bounds(
     uneven = job.layers_of_a_stage * layout.pipeline / model.layers
     layers = job.layers_of_a_stage * layout.microbatches
     tokens_of_device = tokens / layout.context  # of a microbatch
-    vectors = stage_traffic(maximum(tokens_of_device, quantity(1, "")), model.width, 1)
+    vectors = parallelism.stage_traffic(maximum(tokens_of_device, quantity(1, "")), model.width, 1)
     # A microbatch of few tokens waits for the weights, which each of its three passes reads, or of
     # its two where they are frozen.
     gradient = training.recipe("adam-mixed").parts["gradient"]
@@ -361,9 +352,8 @@ def training_bounds(
         passed = vectors / layout.tensor * layout.microbatches * layout.stages_per_device
         parts["pipeline"] = talk.pass_on(passed) * where(layout.pipeline > 1, 1.0, 0.0)
     share = job.trained_share
-    gathered = where(
-        layout.shards("weight"), weight.m_as("byte/param"), share * gradient.m_as("byte/param")
-    )
+    sizes = weight.m_as("byte/param"), share * gradient.m_as("byte/param")
+    gathered = where(layout.shards("weight"), *sizes)
     passes = (
         (quantity(gathered, "byte/param"), layout.gathers),
         (share * gradient, layout.reductions),

@@ -22,20 +22,7 @@ from calc.core.arguments import as_list, counted, whole_number, whole_numbers
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.planning import advice
-from calc.planning.choice import (
-    EXPECTED,
-    QUANTITIES,
-    UPPER,
-    candidates,
-    choose,
-    known,
-    largest_kept,
-    most_at_once,
-    rule,
-    value_of,
-    with_batch,
-)
+from calc.planning import advice, choice
 from calc.planning.comparing.answer import Comparison, Entry
 from calc.planning.serving import Plan, plan
 from calc.planning.setup import devices_text, layout_text, memory_text, time_limit
@@ -122,7 +109,7 @@ def compare(
         if longest is not None
     }
     if by is not None:
-        rule("compare", by, prices)
+        choice.rule("compare", by, prices)
     by = by or ("cost" if any(paid is not None for paid in prices) else "energy")
     for name, number in (*single.items(), *(("devices", count) for count in counts)):
         if number is not None and quantity(counted(number)).ndim:
@@ -139,15 +126,15 @@ def compare(
             own = None
             if count is not None:
                 own = int(whole_numbers("compare(): devices", quantity(counted(count)).m_as("")))
-            entries.append(_entry(start, candidates(start, own, *shared), by, limits))
+            entries.append(_entry(start, choice.candidates(start, own, *shared), by, limits))
         except InputError as error:
             refused.append(error)
             entries.append(Entry(model, place, reason=f"is not planned: {error}"))
     if len(refused) == len(entries):
         raise refused[-1]
     points = [point for entry in entries for point in entry.curve]
-    of_all = all(value_of(point, "throughput", EXPECTED) is not None for point in points)
-    basis = EXPECTED if of_all else UPPER
+    rates = [choice.value_of(point, "throughput", choice.EXPECTED) for point in points]
+    basis = choice.UPPER if any(rate is None for rate in rates) else choice.EXPECTED
     given = options | {"models": shapes, "machines": places, "devices": devices, **cut}
     given |= {"ttft": ttft, "tpot": tpot, "price": price, "by": by}
     unranked = Comparison(tuple(entries), by, basis, limits, given)
@@ -200,17 +187,17 @@ def _entry(start: Plan, sizes: list[Plan], by: str, limits: Mapping[str, Quantit
         nearest = min(sizes, key=lambda size: size.memory - size.room)
         [memory] = nearest.capacity.memories
         return replace(entry, reason=_lack(nearest), doubt=memory.doubt, ways=tuple(ways))
-    best = choose(fitting, by, limits)
+    best = choice.choose(fitting, by, limits)
     if best is None:
         return replace(entry, reason=_unkept(fitting, limits))
     if best.users is not None:
         return replace(entry, curve=(best,))
-    last = largest_kept(best, most_at_once(best), limits)
+    last = choice.largest_kept(best, choice.most_at_once(best), limits)
     assert last is not None  # since the best keeps them
     copies, most = (int(count.magnitude) for count in (best.copies, last.batch))
     doubled = {copies * 2**power for power in range((most // copies).bit_length())}
     others = doubled - {best.batch.magnitude, most}
-    curve = {count: with_batch(best, count) for count in others}
+    curve = {count: choice.with_batch(best, count) for count in others}
     curve |= {most: last, int(best.batch.magnitude): best}
     return replace(entry, curve=tuple(curve[count] for count in sorted(curve)))
 
@@ -232,7 +219,7 @@ def _unkept(fitting: list[Plan], limits: Mapping[str, Quantity]) -> str:
     """Return which limit no number of devices keeps, and the best that can be had."""
     reasons = []
     for name, limit in limits.items():
-        times = [known(size, QUANTITIES[name]).to("ms") for size in fitting]
+        times = [choice.known(size, choice.QUANTITIES[name]).to("ms") for size in fitting]
         least = min(times)
         if least > limit:
             devices = fitting[times.index(least)].devices

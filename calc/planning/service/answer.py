@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from calc.catalog import engines, intervals
 from calc.catalog.intervals import Around, Interval, cuts
@@ -387,23 +388,15 @@ def _designs(plan: ServicePlan) -> Iterator[tuple[str, ...]]:
 def _row(design: Design) -> dict[str, object]:
     """A design with plain keys."""
     pools, load, simulated = design.pools, design.load, design.simulated or (None, None)
-    times: dict[str, float | None] = {
-        **values(load, "ttft tpot"),
-        "simulated_ttft": simulated[0],
-        "simulated_tpot": simulated[1],
-    }
+    degrees = {"tensor": "tensor", "copies": "data", "stages": "pipeline", "experts": "experts"}
+    times: dict[str, Any] = values(load, "ttft tpot")
+    times |= {"simulated_ttft": simulated[0], "simulated_tpot": simulated[1]}
     return {
         "design": str(design),
         "devices": design.devices,
         "pools": len(pools),
         "replicas": [pool.count for pool in pools],
-        **{
-            name: [getattr(pool.group, degree) for pool in pools]
-            for name, degree in (
-                *(("tensor", "tensor"), ("copies", "data")),
-                *(("stages", "pipeline"), ("experts", "experts")),
-            )
-        },
+        **{name: [getattr(pool.group, of) for pool in pools] for name, of in degrees.items()},
         "chunk": pools[-1].replica.chunk,
         **{name: None if time is None else quantity(time, "s") for name, time in times.items()},
         **values(load, "batch busy"),

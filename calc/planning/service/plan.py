@@ -14,20 +14,8 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.nouns import flat
 from calc.core.units import QuantityLike, quantity
 from calc.planning.nouns import Draft, Limits, Load, Prices, Server, Tiers
-from calc.planning.service import search
+from calc.planning.service import asked, search
 from calc.planning.service.answer import ServicePlan
-from calc.planning.service.asked import (
-    POOLS,
-    Service,
-    draft_of,
-    rate_of,
-    sessions_of,
-    share_of,
-    sizes_of,
-    time_of,
-    trace_of,
-    within_context,
-)
 from calc.planning.service.prefixes import unlimited
 from calc.planning.service.search import Progress
 from calc.planning.setup import Setup
@@ -73,12 +61,12 @@ def plan_service(
     check_is(Load, "load", load, 'calc.Load("10 request/s", prompt=1000, generated=200)')
     check_is(Limits, "limits", limits, 'calc.Limits(ttft="1 s", tpot="50 ms")')
     check_is(Tiers, "tiers", tiers, 'calc.Tiers(host="256 GB")')
-    asked: dict[str, object] = {"model": model, "hardware": hardware, "load": load}
-    asked |= {"limits": limits, "server": server}
-    asked |= {"draft": draft, "tiers": tiers, "prices": prices, "pools": pools, "chunk": chunk}
-    asked |= {"slots": slots, "devices": devices}
-    share = share_of("percentile", limits.percentile)
-    requested = trace_of(load)
+    given: dict[str, object] = {"model": model, "hardware": hardware, "load": load}
+    given |= {"limits": limits, "server": server}
+    given |= {"draft": draft, "tiers": tiers, "prices": prices, "pools": pools, "chunk": chunk}
+    given |= {"slots": slots, "devices": devices}
+    share = asked.share_of("percentile", limits.percentile)
+    requested = asked.trace_of(load)
     hits = number("hit_rate", quantity(0 if load.hit_rate is None else load.hit_rate).m_as(""))
     if hits > 1:
         raise InputError(f"hit_rate is a share, at most 1; got {abbreviated(load.hit_rate)}")
@@ -88,24 +76,24 @@ def plan_service(
         "batch": 1,
     }
     setup = Setup.read(model, hardware, lengths, server, prices)
-    sessions = sessions_of(load, setup.model)
+    sessions = asked.sessions_of(load, setup.model)
     if sessions is not None:
         requested = sessions.draw(sessions.rate, whole_number("requests", load.requests, 100))
     if load.hit_rate is None and requested.blocks is not None:
         requested = unlimited(requested)
     else:
         requested, sessions = requested.with_hits(hits), None
-    requested = within_context(requested, setup.model, load.trace)
-    written, drafting = draft_of(draft, hardware, lengths, server)
-    service = Service(
+    requested = asked.within_context(requested, setup.model, load.trace)
+    written, drafting = asked.draft_of(draft, hardware, lengths, server)
+    service = asked.Service(
         setup=setup,
-        rate=requested.rate if load.rate is None else rate_of(load.rate),
+        rate=requested.rate if load.rate is None else asked.rate_of(load.rate),
         trace=requested,
         recorded=load.trace is not None,
-        ttft=time_of("ttft", limits.ttft, "1 s"),
-        tpot=time_of("tpot", limits.tpot, "50 ms"),
+        ttft=asked.time_of("ttft", limits.ttft, "1 s"),
+        tpot=asked.time_of("tpot", limits.tpot, "50 ms"),
         percentile=share,
-        pools=POOLS if pools is None else (one_of("pools", pools, POOLS),),
+        pools=asked.POOLS if pools is None else (one_of("pools", pools, asked.POOLS),),
         chunk=None if chunk is None else whole_number("chunk", chunk, 16),
         slots=whole_number("slots", slots),
         hit_rate=hits,
@@ -114,10 +102,10 @@ def plan_service(
         written=written,
         most_devices=None if devices is None else whole_number("devices", devices),
         sessions=sessions,
-        tiers=sizes_of(tiers, setup.machine, requested.blocks is not None),
+        tiers=asked.sizes_of(tiers, setup.machine, requested.blocks is not None),
     )
     if not (on_progress is None or callable(on_progress)):
         raise InputError(f"on_progress must be a function; got {abbreviated(on_progress)}")
     tell = (lambda done, total: None) if on_progress is None else on_progress
     designs, refused = search.designs(service, tell)
-    return ServicePlan(service, designs[0], tuple(designs), refused, flat(asked)).settled()
+    return ServicePlan(service, designs[0], tuple(designs), refused, flat(given)).settled()

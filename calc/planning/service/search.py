@@ -91,13 +91,10 @@ def frontier(service: Service, tpots: Sequence[float]) -> Iterator[float]:
     replicas, jobs = list(_replicas(service, {})), _jobs(service)
     for tpot in tpots:
         limited = replace(service, tpot=tpot)
-        needed = {
-            job: min(
-                (pool.size / pool.most for pool in _pools(limited, job, replicas, {})),
-                default=math.inf,
-            )
-            for job in jobs
-        }
+        needed = {}
+        for job in jobs:
+            pools = _pools(limited, job, replicas, {})
+            needed[job] = min((pool.size / pool.most for pool in pools), default=math.inf)
         both = needed.pop("both", math.inf)
         yield min(both, sum(needed.values()) if needed else math.inf)
 
