@@ -61,7 +61,6 @@ from calc.steps import (
     measured as measured,
     expectation as expectation,
     timing as timing,
-    answer as answer,
     inference as inference,
     engine_start as engine_start,
     held_memory as held_memory,

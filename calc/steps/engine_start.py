@@ -279,22 +279,18 @@ class Start:
         )
         return page * self.groups[0]
 
-    def _tokens_of_a_block(self, pages: Pages) -> int:
-        """Tokens of a block of one kind: more where they keep less, so that all are as large."""
-        widest = max(other.each for other in self.pages if other.kind in CACHING)
-        times = widest / pages.each
-        return self.block * (int(times) if times == int(times) else 1)
-
     def blocks_of(self, context: Number) -> Number:
         """Return the blocks that a sequence of so many tokens holds, of all groups."""
         window, states = self.model.window or 0, 1
         if self.rules is not None and "state_blocks" in self.rules:
             states = int(self.rules["state_blocks"].m_as(""))
         held: Number = 0
+        widest = max((pages.each for pages in self.pages if pages.kind in CACHING), default=0.0)
         for pages in self.pages:
             groups, block = math.ceil(pages.layers / self.groups[0]), self.block
-            if pages.kind in CACHING:
-                block = self._tokens_of_a_block(pages)
+            # Of layers that keep less there are more tokens in a block, so that all are as large.
+            if pages.kind in CACHING and (times := widest / pages.each).is_integer():
+                block *= int(times)
             of_one = pages.blocks(context, block, self.step_tokens, window, states)
             held = held + groups * of_one
         return held

@@ -21,14 +21,7 @@ from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.intervals import KIN, MEASURED, PEAKS
 from calc.catalog.machines import Machine
-from calc.catalog.models import (
-    Convolutional,
-    DiffusionTransformer,
-    EncoderDecoder,
-    Network,
-    Recommender,
-    Transformer,
-)
+from calc.catalog.models import Network, Transformer
 from calc.core.arguments import as_list, whole_number
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.report import Answer, Table, values
@@ -124,7 +117,7 @@ class Throughput(Answer):
     @cached_property
     def expectation(self) -> Parts | Missing:
         """The parts of a pass at measured rates, or which rate was not measured."""
-        if isinstance(self.model, Convolutional):
+        if isinstance(self.model, models.Convolutional):
             return Missing(
                 "the rate of convolutions was not measured on any machine of the data, so nothing"
                 f" is expected of {self.model.name}"
@@ -287,7 +280,7 @@ def of(
     network = models.get(model) if isinstance(model, str) else model
     machine = machines.of(device)
     if batch is None:
-        batch = PAIRS if isinstance(network, Recommender) else 1
+        batch = PAIRS if isinstance(network, models.Recommender) else 1
     batch = whole_number("batch", batch)
     devices = None if devices is None else whole_number("devices", devices)
     if dtype is None:
@@ -398,7 +391,7 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
     return asked.answer(model, "texts" if texts else "images", launched(), **more)
 
 
-def _convolutional(asked: _Asked, model: Convolutional) -> Throughput:
+def _convolutional(asked: _Asked, model: models.Convolutional) -> Throughput:
     """A pass over a batch of inputs, convolution by convolution."""
 
     def launched() -> Iterator[Kernel]:
@@ -410,7 +403,7 @@ def _convolutional(asked: _Asked, model: Convolutional) -> Throughput:
     return asked.answer(model, "inputs", launched())
 
 
-def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
+def _diffusion(asked: _Asked, model: models.DiffusionTransformer) -> Throughput:
     """Passes over the tokens of text and image, from noise to a batch of images."""
     steps = model.steps
     steps = steps if asked.steps is None else whole_number("steps", asked.steps)
@@ -450,7 +443,7 @@ def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
     return asked.answer(model, "images", launched(), **more)
 
 
-def _encoder(asked: _Asked, model: EncoderDecoder) -> Throughput:
+def _encoder(asked: _Asked, model: models.EncoderDecoder) -> Throughput:
     """The encoder's pass over a batch of sources, as long as it was made to read, or to write."""
     length = model.source_context or model.context
     inner = model.heads * model.head_width
@@ -469,7 +462,7 @@ def _encoder(asked: _Asked, model: EncoderDecoder) -> Throughput:
     return asked.answer(model, "sources", launched(), vectors=vectors, notes=notes)
 
 
-def _recommender(asked: _Asked, model: Recommender) -> Throughput:
+def _recommender(asked: _Asked, model: models.Recommender) -> Throughput:
     """Lookups, networks and the exchange of vectors, of a batch on each device."""
     size = formats.element_size("table", asked.dtype if asked.table is None else asked.table)
     tables = recommenders.table_memory(model, size)
@@ -503,7 +496,7 @@ def _recommender(asked: _Asked, model: Recommender) -> Throughput:
     )
 
 
-def _sharers(asked: _Asked, model: Recommender, size: Quantity, networks: Quantity) -> int:
+def _sharers(asked: _Asked, model: models.Recommender, size: Quantity, networks: Quantity) -> int:
     """Devices that share tables: as few as hold them, and as divide those that there are evenly."""
     machine, tables = asked.machine, recommenders.table_memory(model, size)
     capacity = device_memory.room(machine.device)
@@ -531,10 +524,10 @@ def _sharers(asked: _Asked, model: Recommender, size: Quantity, networks: Quanti
 
 ANSWERS: dict[type, Callable[..., Throughput]] = {
     Transformer: _transformer,
-    Convolutional: _convolutional,
-    DiffusionTransformer: _diffusion,
-    EncoderDecoder: _encoder,
-    Recommender: _recommender,
+    models.Convolutional: _convolutional,
+    models.DiffusionTransformer: _diffusion,
+    models.EncoderDecoder: _encoder,
+    models.Recommender: _recommender,
 }
 
 __all__ = ["Throughput", "of"]

@@ -33,8 +33,7 @@ class ServicePlan(Answer):
     """The pools of a service, what its requests meet, and what it costs; `print` shows it.
 
     `load` is by the closed form, from the times of steps that are expected; `design.run` is the
-    simulation that decided. `least` and `most` are the closed form at published rates, with all
-    parts of a step at once and with none.
+    simulation that decided.
     """
 
     _SENTENCES = (

@@ -120,10 +120,7 @@ class Answers:
             whole = parts(Tokens(reading=copies * stages * tokens, prompt=tokens))
             return whole | {"compute": tokens * (once["compute"] / prompt)}
 
-        def write(sequences: Floats, context: float) -> Times:
-            return parts(Tokens(writing=copies * sequences, context=context))
-
-        return self._tables(read, write)
+        return self._tables(read, parts)
 
     @cached_property
     def expected(self) -> Steps | Missing:
@@ -132,17 +129,12 @@ class Answers:
         def total(load: Tokens) -> Times:
             return {"step": serving_pass(self.job, load, piece=math.inf).total.m_as("s")}
 
-        copies = self.job.layout.data
-
         def read(tokens: Floats, prompt: float) -> Times:
-            return total(Tokens(reading=copies * tokens, prompt=prompt))
-
-        def write(sequences: Floats, context: float) -> Times:
-            return total(Tokens(writing=copies * sequences, context=context))
+            return total(Tokens(reading=self.job.layout.data * tokens, prompt=prompt))
 
         layers = self.job.model.layers_with("experts")
         try:
-            made = self._tables(read, write)["step"]
+            made = self._tables(read, total)["step"]
         except NotMeasured as missing:
             return Missing(str(missing))
         return replace(made, launched=layers * self.job.software.launch_experts)
@@ -177,7 +169,7 @@ class Answers:
         return times
 
     def _tables(
-        self, read: Callable[[Floats, float], Times], write: Callable[[Floats, float], Times]
+        self, read: Callable[[Floats, float], Times], times: Callable[[Tokens], Times]
     ) -> dict[str, Steps]:
         """Tables of each part, of the times at a few points."""
         tokens = _points(self.tokens, self.per_doubling)
@@ -186,7 +178,9 @@ class Answers:
         context, full = self.lengths
         longer = max(2 * PROMPT, context)  # where windows and chosen positions end is known then
         short, long = read(read_of, PROMPT), read(read_of[-1:], longer)
-        begun, ended = write(written_of, context), write(written_of[-1:], full)
+        writing = self.job.layout.data * written_of
+        begun = times(Tokens(writing=writing, context=context))
+        ended = times(Tokens(writing=writing[-1:], context=full))
         tables = {}
         for part in short:
             more = tokens[-1] * (longer - PROMPT) / 2  # positions that the longer prompts look at
