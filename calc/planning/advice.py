@@ -10,7 +10,7 @@ from typing import TypeVar
 from calc import formats
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity
 from calc.planning import capacity, choice, passes
 from calc.planning.capacity import linked_counts, most_sequences, on_fewest_devices, with_tensor
 from calc.planning.estimate import Estimate
@@ -111,13 +111,8 @@ def checked_to_fit(plan: E) -> E:
     """The plan, unless none of its points fits: then the smallest of them is refused."""
     if getattr(plan.fits, "any", lambda: plan.fits)():
         return plan
-    least = replace(
-        plan,
-        devices=quantity(largest(plan.devices), ""),
-        batch=quantity(smallest(plan.batch), ""),
-        prompt=quantity(smallest(plan.prompt), ""),
-        generated=quantity(smallest(plan.generated), ""),
-    )
+    counts = {name: smallest(getattr(plan, name)) for name in ("batch", "prompt", "generated")}
+    least = passes.with_counts(plan, {"devices": largest(plan.devices), **counts})
     held, room = least.capacity, least.device.memory_capacity
     [memory] = held.memories
     beside = held.beside.magnitude and f"{memory_text(held.beside, room)} besides,"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from calc.catalog.intervals import FIRST_TOKENS, TOKENS, Interval
 from calc.catalog.machines import NotMeasured
@@ -31,6 +31,7 @@ from calc.steps import timing
 from calc.steps.expectation import Missing, Parts, if_measured, serving_pass
 from calc.steps.job import SECOND, TWO_BYTES, Job, Tokens
 
+S = TypeVar("S", bound=Setup)
 UNFIT = Missing("Nothing is expected of what does not fit.")
 
 
@@ -167,7 +168,7 @@ def points(setup: Setup, fits: Any) -> Iterator[tuple[tuple[int, ...], Setup]]:
         yield index, with_counts(setup, {name: each[index].item() for name, each in spread.items()})
 
 
-def with_counts(setup: Setup, counts: Mapping[str, Any]) -> Setup:
+def with_counts(setup: S, counts: Mapping[str, Any]) -> S:
     """The setup with other counts, numbers or arrays, by their names."""
     asked: dict[str, Any] = {name: quantity(count, "") for name, count in counts.items()}
     return replace(setup, **asked)

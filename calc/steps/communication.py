@@ -260,13 +260,8 @@ def time(
 def seconds(
     operation: str, size: float, devices: int, machine: Machine, software: Software | None = None
 ) -> float:
-    """Return what is expected of `time`, as bare seconds for bare bytes.
-
-    >>> f"{seconds('all_reduce', 2**30, 8, machines.get('dgx-h100')):.6f}"
-    '0.004029'
-    """
-    expected, _, _ = _expected(operation, size, devices, machine, software)
-    return expected
+    """Return what is expected of `time`, as bare seconds for bare bytes."""
+    return _expected(operation, size, devices, machine, software)[0]
 
 
 def _expected(
@@ -394,12 +389,7 @@ def crossings(chosen: Number, devices: int, domains: int, each: bool, most: int 
 
 
 def seconds_per_byte(operation: str, devices: QuantityLike, machine: Machine) -> Number:
-    """The pace of `least_time`, which is in proportion to the size, for each number of devices.
-
-    >>> pace = seconds_per_byte("all_reduce", 8, machines.get("dgx-h100"))
-    >>> print(f"{pace * 1e9:.3f} s/GB")
-    0.002 s/GB
-    """
+    """The pace of `least_time`, which is in proportion to the size, for each number of devices."""
     _check_operation(operation)
     count = whole_numbers("devices of a collective", quantity(devices).m_as(""))
     return of_each(partial(_seconds_per_byte, operation, machines.of(machine).hosted), count)

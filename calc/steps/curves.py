@@ -461,11 +461,7 @@ def off(curve: Curve) -> float:
 
 @cache
 def off_of_libraries(span: str) -> float:
-    """The share by which four of five curves of libraries are off at most, of a span.
-
-    >>> print(f"{off_of_libraries('domain'):.2f} {off_of_libraries('across'):.2f}")
-    0.11 0.21
-    """
+    """The share by which four of five curves of libraries are off at most, of a span."""
     return _four_of_five([off_by_nearest(each) for each in whole_curves() if each.span == span])
 
 

@@ -19,7 +19,7 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError, marked
-from calc.core.report import Answer, Table
+from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning.nouns import Limits, Load, Prices, Server
 from calc.planning.service.answer import ServicePlan
@@ -127,30 +127,18 @@ class BreakEven(Answer):
     def rows(self) -> list[dict[str, object]]:
         rows = []
         for offer in self.offers:
-            expected, least, most = self.loads(offer)
-            rows.append(
-                {
-                    "api": offer.key,
-                    "provider": offer.provider,
-                    "name": offer.name,
-                    **{name: getattr(offer, name) for name in apis.PRICES},
-                    "bill": self.bill(offer),
-                    "load": expected,
-                    "load_if_slow": least,
-                    "load_if_fast": most,
-                }
-            )
+            loads = zip(("load", "load_if_slow", "load_if_fast"), self.loads(offer), strict=True)
+            told = values(offer, " ".join(("provider", "name", *apis.PRICES)))
+            rows.append({"api": offer.key, **told, "bill": self.bill(offer), **dict(loads)})
         return rows
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        expected, low, high = self.cheapest
+        names = "cheapest", "cheapest_low", "cheapest_high"
         return {
             **self.headline,
             "rows": self.rows(),
-            "cheapest": expected,
-            "cheapest_low": low,
-            "cheapest_high": high,
+            **dict(zip(names, self.cheapest, strict=True)),
             "assumptions": self.assumptions,
         }
 
