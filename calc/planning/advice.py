@@ -154,7 +154,7 @@ def _binds(roof: str) -> str:
 
 
 def _times(other: Estimate, plan: Estimate, name: str) -> str:
-    """Return how many times a plan's quantity another's is by bounds, in brackets as expected."""
+    """Return the ratio of a quantity of two plans, by bounds, and in brackets as expected."""
     bound, expected = (
         _ratio(*(choice.value_of(each, name, basis) for each in (other, plan)))
         for basis in (choice.UPPER, choice.EXPECTED)

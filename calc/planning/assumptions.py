@@ -17,7 +17,7 @@ from calc.steps import held_memory
 
 
 def _place(plan: Estimate) -> str:
-    """Return on what the devices add up their results."""
+    """Return the links over which the devices add up their results, as a clause."""
     if plan.link is not None:
         return f"in rings of {plan.link} each way"
     machine, most = plan.machine.hosted, largest(plan.one_copy.devices)

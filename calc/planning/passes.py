@@ -67,7 +67,7 @@ class Expectation(Results[Quantity]):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return all of it by names that stay; None of what was not measured."""
+        """Return the expectation by names that stay; None of what was not measured."""
         results = {name: self.results.get(name) for name in RANGES}
         parts = {name: self.parts.get(name) for name in ("reading", "writing")}
         return {**results, **self.percentiles, **parts}

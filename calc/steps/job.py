@@ -623,7 +623,7 @@ class Job:
         return other
 
     def with_context(self, tokens: float) -> Job:
-        """Return it with a model made to read so many tokens, whatever it was made for."""
+        """Return the job of a model made to read so many tokens, whatever it was made for."""
         enough = tokens <= self.model.context
         return self if enough else replace(self, model=self.model.with_context(LONGEST))
 

@@ -79,7 +79,7 @@ class Gemm(Answer):
 
     @property
     def expected(self) -> Quantity | None:
-        """Return that time; None without one."""
+        """Return the expected time; None without a measured rate."""
         return self.expectation.total if isinstance(self.expectation, Parts) else None
 
     @property

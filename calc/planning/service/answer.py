@@ -198,7 +198,7 @@ class ServicePlan(Answer):
 
     @cached_property
     def paces(self) -> tuple[float, ...]:
-        """Return the same ends as factors of the step."""
+        """Return the ends of that range as factors of the step."""
         if self.step is None:
             return ()
         return tuple(float((end / self.step.expected).m_as("")) for end in self.step.ends)

@@ -46,7 +46,7 @@ class BreakEven(Answer):
 
     @cached_property
     def factors(self) -> tuple[float, float, float]:
-        """Return one, for the load that a copy should take, and the ends of its interval."""
+        """Return 1 and the factors, low and high, of the load that a copy is expected to take."""
         if not self.plan.paces:
             return (1.0, 1.0, 1.0)
         fast, slow = self.plan.paces

@@ -149,7 +149,7 @@ class Replica:
         return self.batches * self.chunk
 
     def run_by(self, software: Software) -> Replica:
-        """Return it as a program runs it: its time for a request, what steps mix and reserve."""
+        """Return the replica as a program runs it, which says what steps mix and reserve."""
         mixes, reserves = software.mixes > 0, software.reserves > 0
         return replace(self, request=software.request, mixes=mixes, reserves=reserves)
 

@@ -39,7 +39,7 @@ class Precedents:
 
 @cache
 def precedents(device: str, mixture: bool) -> Precedents | None:
-    """Return how far they go; None where there are none.
+    """Return the reach of the layouts published of a device; None where there are none.
 
     >>> dict(precedents("h100", mixture=False).most)["context"]
     32
