@@ -8,6 +8,6 @@ A class reads like the lines of a worked example: inputs first, results after th
 nothing: they quote with `show()`, `words()`, `math()`, `within()` and `table()`.
 """
 
-from calc.derivations.quoting import approximately, math, show, table, within, words
+from calc.derivations.quoting import approximately, math, show, table, within, words, worked
 
-__all__ = ["approximately", "math", "show", "table", "within", "words"]
+__all__ = ["approximately", "math", "show", "table", "within", "words", "worked"]

@@ -53,6 +53,8 @@ NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
 UNIT = re.compile(r" ?(?![eE]\d)(?:%|[^\W\d_](?:[^\s(),{}*/]|/(?=[^\W\d])|/?\([^\s()]*\))*)")
 NAME = re.compile(r"([a-z]+\d*)\(")
 ROW = re.compile(r"\{([^{}]+)\}")
+OPERATION = re.compile(r" [-+*/] |\d/|\*\*|\(")
+POWER = re.compile(r"\*\*(-?\d+)(?![\d.])")
 SIGNS = str.maketrans("×÷−", "*/-")
 PRINTED = {"*": "×", "/": "÷", "-": "−"}
 ROWS: dict[str, Any] = {}
@@ -181,6 +183,8 @@ def _read_in(written: str, owner: str) -> Quantity:
 def _printed(written: str, owner: str) -> str:
     """The arithmetic as a card prints it, with numbers in the place of names."""
     text = ROW.sub(lambda row: formatting.prose(_read_in(row[0], owner)), written)
+    text = POWER.sub(lambda power: power[1].translate(formatting.SUPERSCRIPTS), text)
+    text = re.sub(r"\bus\b", "µs", text)
     return re.sub(r"(?<=[\d\w)%]) ([*/-]) ", lambda sign: f" {PRINTED[sign[1]]} ", text)
 
 
@@ -224,8 +228,12 @@ class by_hand(Witness):  # noqa: N801  # reads as what stands beside a number
         owner = _owner(value)
         unit = value.units if isinstance(value, Quantity) else ""
         given = formatting.prose(self.gives(owner).to(unit))
-        text = _printed(self.written, owner)
-        return f"{text} = {given}" if text != given else text
+        return f"{_printed(self.written, owner)} = {given}" if self.reckons else given
+
+    @property
+    def reckons(self) -> bool:
+        """Return whether it is more than a number."""
+        return NUMBER.match(self.written) is None or bool(OPERATION.search(self.written))
 
 
 @dataclass(frozen=True)

@@ -87,9 +87,16 @@ def cards(value: Any) -> Cards:
         card["claim"] = _claim(value.row_name)
         if card["kind"] == "computed" and (call := _call(value)):
             card["call"] = call
-    if value.witness is not None and (told := value.witness.told(value)):
+    if told := by_hand(value):
         card["by_hand"] = told
     return tree.found
+
+
+def by_hand(value: Any) -> str:
+    """Return what a result is by hand, as it is printed; "" of an input, and where nothing is."""
+    row = value if value.witness is not None else _shown(value)
+    witness = getattr(row, "witness", None)
+    return "" if witness is None or is_given(value) else str(witness.told(row))
 
 
 def cell_cards(name: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Cards:
@@ -164,7 +171,8 @@ def _name(value: Any) -> str:
         return made.name
     if isinstance(value, Traced) and value.row_name:
         return "" if " " in value.row_name else value.row_name
-    if type(value) is Seen and isinstance(value.thing, THINGS):
+    changed = made is not None and made.name.startswith(".with_")
+    if type(value) is Seen and isinstance(value.thing, THINGS) and not changed:
         thing = _thing(value.thing)
         kind = "" if isinstance(value.thing, File) else f"{thing['kind']} "
         return f"{kind}{getattr(value.thing, 'key', thing['value'])}"
@@ -538,7 +546,7 @@ def _call(value: Any) -> str:
         """A part of an expression, with values in the place of its names."""
         plain: Any = bare(part)
         its = made_of(part)
-        if type(part) is Seen and type(plain) in KINDS:
+        if type(part) is Seen and type(plain) in KINDS and _name(part):
             module = type(plain).__module__.split(".")[2]
             modules.add(module)
             return f'{module}.get("{plain.key}")'

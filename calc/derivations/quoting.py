@@ -16,12 +16,13 @@ from typing import Any, TypeAlias
 from calc.core import formatting
 from calc.core.errors import InputError
 from calc.core.units import Quantity
-from calc.derivations.cards import Cards, cards, cell_cards
+from calc.derivations.cards import Cards, by_hand, cards, cell_cards
 from calc.derivations.precision import precision, rounded
 from calc.derivations.traces import Traced, bare
 
 WORDS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 LONGEST_UNBROKEN = 14  # characters: a name of a format or a run, not a phrase
+ARITHMETIC = re.compile("[=:]")  # beside its result, which alone tells nothing new
 DASH = "–"  # of a cell that has no value
 # A power of ten belongs to its number: it is no unit of a column.
 NUMBER_AND_UNIT = re.compile(r".*[\d⁰¹²³⁴-⁹](\N{NO-BREAK SPACE}[^\W\d][^\N{NO-BREAK SPACE}]*|%)")
@@ -168,6 +169,17 @@ def _carried(value: object, digits: int | None) -> int | None:
     """The digits that are asked for, or fewer where the inputs of a result carry no more."""
     known = precision(value).digits
     return known if known < (digits or formatting.DIGITS) else digits
+
+
+def worked(*rows: Quantity | float | str) -> Quoted:
+    r"""The arithmetic by hand of the results among these rows, as their cards have it.
+
+    >>> from calc.derivations.roofline import A100Roofline
+    >>> str(worked(A100Roofline.peak, A100Roofline.gemm_bound)).split()[:6]
+    ['*By', 'hand:*', '1365', 'FLOP/byte', '\\>', '153\\.0']
+    """
+    told = "; ".join(filter(ARITHMETIC.search, map(by_hand, rows)))
+    return Quoted(f"*By hand:* {_escaped(told)}." if told else "")
 
 
 def between(low: Quantity, high: Quantity, digits: int | None = None) -> Quoted:

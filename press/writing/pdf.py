@@ -352,6 +352,8 @@ class _Typst(Dresser):
         if classes == ["sheet"]:
             return _in("#sheet[", self.held(blocks))
         inner = self.dress(blocks)
+        if "fine-print" in classes:
+            return _in("#fine-print[", inner)
         if "cell-output" in classes:
             return _in("#cell-output[", inner)
         if identifier == "refs":

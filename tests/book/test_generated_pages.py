@@ -380,3 +380,16 @@ def test_each_problem_has_its_answer(chapter: Path) -> None:
     assert text.count("Answer to problem") == len(problems)
     for _, answer in answers.ANSWER.findall(text):
         assert "#| echo: true" in answer, "an answer shows the call of `calc` that solves it"
+
+
+def test_answers_on_paper_tell_what_their_results_are_by_hand() -> None:
+    told = re.findall(r"^::: \{\.fine-print\}\n`\{python\} worked\((.*)\)`$", answers.page(), re.M)
+    quoting = [
+        answer
+        for chapter in answers.chapters()
+        for _, answer in answers.ANSWER.findall(chapter.read_text(encoding="utf-8"))
+        if "`{python} " in answer
+    ]
+    assert len(told) == len(quoting) > 50
+    for names, answer in zip(told, quoting, strict=True):
+        assert all(f"({name}" in answer or f", {name}" in answer for name in names.split(", "))

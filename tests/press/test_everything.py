@@ -239,17 +239,30 @@ def test_what_is_to_fit_on_one_page_does_in_the_pdf(pdf: PdfReader) -> None:
     assert all(f"Kind {kind}" in sheet for kind in "ABCDEFGH")
 
 
-def test_a_ledger_is_set_smaller_from_its_first_section_on(pdf: PdfReader) -> None:
-    (page,) = (page for page in pdf.pages if "is an appendix" in page.extract_text())
-    sizes: dict[str, float] = {}
+def sizes(pdf: PdfReader, words: str) -> dict[str, float]:
+    """The size of each piece of the page that holds these words."""
+    (page,) = (page for page in pdf.pages if words in page.extract_text())
+    found: dict[str, float] = {}
 
     def note(text: str, _: object, matrix: list[float], __: object, size: float) -> None:
-        sizes[text.strip()] = abs(size * matrix[3])
+        found[text.strip()] = abs(size * matrix[3])
 
     page.extract_text(visitor_text=note)
-    before = next(size for text, size in sizes.items() if "is an appendix" in text)
-    after = next(size for text, size in sizes.items() if text.startswith("See"))
+    return found
+
+
+def test_a_ledger_is_set_smaller_from_its_first_section_on(pdf: PdfReader) -> None:
+    found = sizes(pdf, "is an appendix")
+    before = next(size for text, size in found.items() if "is an appendix" in text)
+    after = next(size for text, size in found.items() if text.startswith("See"))
     assert after < 0.9 * before
+
+
+def test_fine_print_is_set_smaller(pdf: PdfReader) -> None:
+    found = sizes(pdf, "two and two are four")
+    fine = next(size for text, size in found.items() if "two and two are four" in text)
+    text = next(size for text, size in found.items() if "This heading has no number" in text)
+    assert fine < 0.9 * text
 
 
 def test_a_heading_of_a_sheet_is_held_to_what_follows_it(site: Path) -> None:

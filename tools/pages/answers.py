@@ -18,6 +18,8 @@ ANSWER = re.compile(
     r'^::: \{\.callout-tip collapse="true" title="Answer to problem (\d+)"\}\n(.*?)^:::$',
     re.MULTILINE | re.DOTALL,
 )
+INLINE = re.compile(r"`\{python\} ([^`]*)`")
+NAME = re.compile(r"\b[A-Z]\w*\.[a-z]\w*")
 ON_THE_SITE = """Each answer is folded under its problem; the PDF prints all of them here.
 The problems stand at the ends of:"""
 ON_PAPER = "The answers to the problems, chapter by chapter."
@@ -49,8 +51,16 @@ def chapters() -> list[Path]:
 
 def _section(name: str, text: str) -> str:
     parts = [f"## {_link(name, text, TITLE)} {{.unnumbered}}", _imports(text)]
-    parts += [f"**Problem {number}.** {answer.strip()}" for number, answer in ANSWER.findall(text)]
+    for number, answer in ANSWER.findall(text):
+        parts += [f"**Problem {number}.** {answer.strip()}", *_worked(answer)]
     return "\n\n".join(parts)
+
+
+def _worked(answer: str) -> list[str]:
+    """A small line of what the quoted results of an answer are by hand, if it quotes any."""
+    names = dict.fromkeys(NAME.findall(" ".join(INLINE.findall(answer))))
+    quoted = f"`{{python}} worked({', '.join(names)})`"
+    return [f"::: {{.fine-print}}\n{quoted}\n:::"] if names else []
 
 
 def _link(name: str, text: str, heading: re.Pattern[str]) -> str:
@@ -69,4 +79,5 @@ def _imports(text: str) -> str:
         for node in ast.parse(cell[1]).body
         if isinstance(node, ast.ImportFrom) and node.module != "figures"
     ]
+    lines.append("from calc.derivations import worked")
     return "```{python}\n" + "\n".join(lines) + "\n```"
