@@ -118,7 +118,7 @@ def test_pages_lead_to_one_another_and_to_the_chapters_that_use_them(
 ) -> None:
     h100 = wanted["reference/devices/h100.qmd"]
     assert "[NVIDIA DGX H100](../machines/dgx-h100.qmd)" in h100
-    assert "[Training at scale](../../chapters/training-at-scale.qmd)" in h100
+    assert "[Training time](../../chapters/training-time.qmd)" in h100
     assert re.search(r"and \d+ other chapters", h100)
     assert "[Llama 3.1 405B](../../backmatter/sources-models.qmd#llama-3-1-405b)" in h100
     p5 = wanted["reference/machines/aws-p5.qmd"]
