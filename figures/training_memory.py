@@ -20,7 +20,7 @@ PARTS = (  # of the memory held: their fields, their names, and colours
     ("optimizer", "optimiser", style.ORANGE),
     ("activations", "activations", style.PURPLE),
 )
-PASSING = ("logits, or a layer computed again", style.INK)
+PASSING = ("logits or recomputation", style.INK)
 GROUPS = (
     (ShardedStates.model, ShardedStates.ways, ShardedStates.held),
     (ShardedStates.mixture, ShardedStates.ways_of_mixture, ShardedStates.held_of_mixture),
