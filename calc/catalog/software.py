@@ -107,6 +107,9 @@ class Software(Entry):
     version: str = ""
     """As its makers number it; the newest that was measured where nothing is said."""
 
+    def __hash__(self) -> int:
+        return hash((self.key, self.version))
+
     def title(self) -> str:
         """Return the program's name with its version, where one is stated."""
         return f"{self.name} {self.version}".rstrip() if self.key else "no software's own time"

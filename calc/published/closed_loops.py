@@ -24,8 +24,7 @@ from calc.catalog import machines, models, software as programs
 from calc.core.records import read_rows
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import FOLDER, Row
-from calc.published.serving import bound, held_at_once, steady_parts
-from calc.steps.expectation import serving_pass
+from calc.published.serving import bound, held_at_once, steady_parts, steady_state
 from calc.steps.job import Formats, Job, Layout, Tokens
 
 FILE = FOLDER / "closed_loops.csv"
@@ -103,7 +102,7 @@ def predict(row: Row) -> Comparison:
         return steady_parts(job, running)
 
     prediction = if_measured(lower, parts)
-    prediction = replace(prediction, filled=serving_pass(job, running).filled)
+    prediction = replace(prediction, filled=steady_state(job, running)[2])
     mixture = job.model.experts is not None
     return Comparison(row, job.machine.key, job.software.key, measured, prediction, mixture=mixture)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from calc.steps import curves
 from calc.steps.curves import Curve, Fit
@@ -53,17 +53,17 @@ def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
     points = [
         point for other in others if other.span == curve.span for point in curves.shares(other)
     ]
-    line, two, three = (curves.error(curve, _pieces(points, pieces)) for pieces in (1, 2, 3))
-    own_line = curves.error(curve, _pieces(curves.shares(curve), 1))
-    return LeftOut(curve, line, two, three, curves.off_by_nearest(curve), own_line)
+    line, two, three = (curves.error(curve, fit) for fit in _pieces(points, 3))
+    [own] = _pieces(curves.shares(curve), 1)
+    return LeftOut(curve, line, two, three, curves.off_by_nearest(curve), curves.error(curve, own))
 
 
 Line = tuple[float, float]  # the size at which half of the share is reached, and the share
 HALVES = tuple(10 ** (place / 4) for place in range(12, 37))  # bytes: 1 kB to 1 GB
 
 
-def _pieces(points: Sequence[tuple[float, float]], count: int) -> Fit:
-    """The best fit of so many lines side by side, each of a latency and a share.
+def _pieces(points: Sequence[tuple[float, float]], most: int) -> list[Fit]:
+    """Return the best fits of one line, of two side by side and so on, a latency and a share each.
 
     Nearest in the logarithm of the share: for each half size of a grid the best share is the
     geometric mean of what remains, whose squares are summed once for all pieces.
@@ -91,13 +91,13 @@ def _pieces(points: Sequence[tuple[float, float]], count: int) -> Fit:
             options.append((error + rest, [(sizes[end - 1], fitted), *fits]))
         return min(options, key=lambda option: option[0])
 
-    _, fits = split(0, count)
+    return [partial(_share, split(0, count)[1]) for count in range(1, most + 1)]
 
-    def share(size: float) -> float:
-        half, most = next(fitted for end, fitted in fits if size <= end)
-        return most * size / (size + half)
 
-    return share
+def _share(fits: Sequence[tuple[float, Line]], size: float) -> float:
+    """Return the share of bandwidth that a size reaches by lines, each up to a size."""
+    half, most = next(fitted for end, fitted in fits if size <= end)
+    return most * size / (size + half)
 
 
 def _sums(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from calc.catalog import intervals, software
 from calc.catalog.intervals import Interval
@@ -31,7 +32,7 @@ class Prediction:
     filled: tuple[str, ...] = ()
     """What was taken where a rate was not measured, or a condition not stated, in a clause each."""
 
-    @property
+    @cached_property
     def expected(self) -> float | None:
         """The parts, less what the software hides of them."""
         return None if self.parts is None else sum(self.parts.values()) - self.hidden
@@ -67,14 +68,14 @@ class Comparison:
         """The lower bound over what was measured: 1 is a program that no program beats."""
         return None if self.prediction is None else self.prediction.lower / self.measured
 
-    @property
+    @cached_property
     def error(self) -> float | None:
         """Measured over expected, less one."""
         if self.prediction is None or self.prediction.expected is None:
             return None
         return self.measured / self.prediction.expected - 1
 
-    @property
+    @cached_property
     def interval(self) -> Interval | None:
         """Between which factors of its expectation 80 % of rows like it lie."""
         work = {"training": "training", "serving": "serving", "closed_loop": "serving"}

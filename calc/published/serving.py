@@ -92,7 +92,7 @@ def predict(row: Row) -> Comparison:
         timed = [_parts(row, *option) for option in options]
         best = min(timed, key=_total)
         taken, steady, _ = options[timed.index(best)]
-        filled.extend(serving_pass(taken, steady).filled)
+        filled.extend(steady_state(taken, steady)[2])
         if datasets.of(row) is not None:
             filled.append("lengths are the means of its data set")
         if len(options) > 1:
@@ -186,9 +186,14 @@ def least_parts(job: Job, load: Tokens) -> dict[str, Any]:
     return {name: time.m_as("s") for name, time in parts.items()}
 
 
+def steady_parts(job: Job, load: Tokens) -> Timed:
+    """The parts of the average step of steady state in seconds, and what is hidden of them."""
+    return steady_state(job, load)[:2]
+
+
 @lru_cache(maxsize=2**12)
-def steady_parts(job: Job, load: Tokens) -> tuple[dict[str, float], float]:
-    """The parts of the average step of steady state in seconds, and what is hidden of them.
+def steady_state(job: Job, load: Tokens) -> tuple[dict[str, float], float, tuple[str, ...]]:
+    """Return the parts of its average step, what is hidden of them, and what was filled in.
 
     Kept, since rows of one server, and layouts that a row leaves open, ask for the same again.
 
@@ -196,16 +201,18 @@ def steady_parts(job: Job, load: Tokens) -> tuple[dict[str, float], float]:
     in that step; all other steps write alone.
     """
     if not load.reading or not load.writing:
-        return serving_pass(job, load).seconds()
+        alone = serving_pass(job, load)
+        return *alone.seconds(), alone.filled
     piece = float(min(load.prompt, CHUNK) * job.layout.data * job.layout.pipeline)
     share = float(min(load.reading / piece, 1.0))
     both = replace(load, reading=load.reading / share, prompt=min(load.prompt, CHUNK))
-    reads, hidden = serving_pass(job, both).seconds()
+    reading = serving_pass(job, both)
+    reads, hidden = reading.seconds()
     writes, hidden_writing = serving_pass(job, replace(load, reading=0.0)).seconds()
     parts = {
         name: share * time + (1 - share) * writes.get(name, 0.0) for name, time in reads.items()
     }
-    return parts, share * hidden + (1 - share) * hidden_writing
+    return parts, share * hidden + (1 - share) * hidden_writing, reading.filled
 
 
 def served_of(row: Row) -> Served:
