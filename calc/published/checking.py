@@ -1,4 +1,4 @@
-"""Whether a claim of performance can be true: `calc.check`.
+"""Claims of performance, and whether they can be true: `calc.check`.
 
 Each figure of a claim is held to the bound of what it says. For what it does not say stands what
 makes it easiest to keep: weights and caches of four bits, the fastest format of the device, as many
@@ -93,7 +93,7 @@ class Held:
 
     @property
     def possible(self) -> bool:
-        """Whether it keeps the bound, by the digits to which figures are printed."""
+        """True where it keeps the bound, by the digits to which figures are printed."""
         return _is_possible(self.share)
 
     def of(self, value: float) -> Quantity:
@@ -111,7 +111,7 @@ class Near:
 
     @property
     def rate(self) -> str:
-        """What was measured."""
+        """The first of the figures that were measured, in words."""
         name, value = next(iter(self.row.measured.items()))
         return (
             f"{value:.4g} {name.removeprefix('output_').replace('_per_s', '/s').replace('_', ' ')}"
@@ -119,7 +119,7 @@ class Near:
 
     @property
     def what(self) -> str:
-        """What was run, and where."""
+        """The model, its devices, its batch and the row, in words."""
         row = self.row
         batch = "" if row.number("batch") is None else f", batch {row['batch']:.3g}"
         model = str(row["model"] or row["collective"]).rpartition("/")[2]
@@ -136,7 +136,7 @@ class Check(Reported):
 
     @property
     def possible(self) -> bool:
-        """Whether every figure keeps its bound."""
+        """True where every figure keeps its bound."""
         return all(figure.possible for figure in self.held)
 
     @property
@@ -146,7 +146,7 @@ class Check(Reported):
 
     @property
     def fits(self) -> bool:
-        """Whether memory has a place for it, as far as is said."""
+        """True where memory has a place for it, as far as is said."""
         return all(figure.name != "memory" for figure in self.held)
 
     @cached_property
@@ -163,7 +163,7 @@ class Check(Reported):
 
     @cached_property
     def unsaid(self) -> list[str]:
-        """What it leaves out, and what stands for it."""
+        """The conditions that it leaves out, and what stands for each."""
         row, figures = self.claim.row, self.claim.figures
         unsaid = {name: what for name, what in UNSAID[row.group].items() if not row[name]}
         if "mfu" in figures and "dtype" in unsaid:
@@ -223,7 +223,7 @@ class Check(Reported):
 
     @cached_property
     def sentences(self) -> dict[str, list[str]]:
-        """What would make it possible, what it leaves out, and sources."""
+        """The sentences on what would make it possible, on what it leaves out, and on sources."""
         sources = dict.fromkeys(near.row.source for near in self.near[:SHOWN])
         return {
             "Unless": [near.unless for near in self.held if near.unless],
@@ -283,7 +283,7 @@ class Checks(Reported):
 
     @cached_property
     def title(self) -> list[str]:
-        """How many are possible, impossible and not checked."""
+        """The counts of those that are possible, impossible and not checked."""
         possible = sum(map(_is_possible, self.shares.values()))
         counts = f"{possible} possible, {len(self.shares) - possible} impossible"
         return [f"{counts}, {len(self.refused)} not checked", ""]
@@ -300,7 +300,7 @@ class Checks(Reported):
 
     @cached_property
     def sentences(self) -> dict[str, list[str]]:
-        """Why others are not checked, each reason once."""
+        """The reasons why others are not checked, each once."""
         reasons = dict.fromkeys(self.refused.values())
         return {"Not checked": list(reasons)[:WORST]}
 
@@ -356,12 +356,12 @@ def _place(name: str) -> int:
 
 
 def _is_possible(share: float) -> bool:
-    """Whether a share of a bound keeps it, by the digits to which figures are printed."""
+    """Return whether a share of a bound keeps it, by the digits to which figures are printed."""
     return share <= 1 + ROUNDING
 
 
 def _kind(claim: Claim) -> tuple[Any, ...]:
-    """What claims have in common that differ in numbers alone, whose arrays are checked as one."""
+    """Return what claims have in common that differ in numbers alone, and are checked as one."""
     row = claim.row
     several = VARIED if row.group == "serving" else ()
     said = [
@@ -374,7 +374,7 @@ def _kind(claim: Claim) -> tuple[Any, ...]:
 
 
 def _shares(claims: Sequence[Claim]) -> Sequence[float]:
-    """Of each of several claims of a kind the largest of its shares of its bounds."""
+    """Return of each of several claims of a kind the largest of its shares of its bounds."""
     first = claims[0]
 
     def together(numbers: Iterable[float]) -> Any:
@@ -397,7 +397,7 @@ def _shares(claims: Sequence[Claim]) -> Sequence[float]:
 
 
 def check(claim: str | Mapping[str, Any], about: str = "") -> Check:
-    """Whether a claim is possible, or which bound it breaks, and where published rows stand.
+    """Return whether a claim is possible, which bound it breaks, and where published rows stand.
 
     A claim is a sentence, or a row of results or a benchmark's result by the names of its fields.
 
@@ -479,7 +479,7 @@ def _job(claim: Claim, machine: Machine) -> serving.Served:
 
 
 def _too_large(claim: Claim, job: Job) -> Iterator[_Bound]:
-    """What the weights and one sequence take of each device, where it has no place for them."""
+    """Yield what the weights and one sequence take of each device that has no place for them."""
     row = claim.row
     if claim.offloads or row["offloaded_layers"] or row["activation_cpu_offload"]:
         return
@@ -507,7 +507,7 @@ def _too_large(claim: Claim, job: Job) -> Iterator[_Bound]:
 
 
 def _memory(job: Job) -> Memory:
-    """What devices hold of weights and sequences alone, by a program that takes nothing."""
+    """Return what devices hold of weights and sequences alone, by a program that takes nothing."""
     return device_memory.of(replace(job, software=UNKNOWN), 1, shared=True)
 
 
@@ -595,14 +595,14 @@ def _limits(claim: Claim, served: serving.Served) -> Iterator[_Limit]:
 
 
 def _steady(job: Job, at_once: Any, prompt: Any, answer: Any, read: Any) -> Tokens:
-    """As many sequences as run at once and as memory holds, beside their share of prompts."""
+    """Return as many sequences as run at once and memory holds, beside their share of prompts."""
     context = maximum(1.0, prompt + answer / 2)
     batch = minimum(at_once, maximum(1.0, 1.0 * _memory(job).batch_of(context)))
     return Tokens(batch, context, batch * read / answer, maximum(1.0, prompt))
 
 
 def _told(limit: _Limit) -> tuple[str, str]:
-    """What a bound is made of, and what would make a claim beyond it possible all the same."""
+    """Return what a bound is made of, and what would make a claim beyond it possible."""
     load, name, parts = limit.load, limit.name, limit.parts()
     most, seconds = limit.bound(without=limit.hidden)
     part = next(part for part, time in parts.items() if time == seconds and part != limit.hidden)
@@ -625,7 +625,7 @@ def _told(limit: _Limit) -> tuple[str, str]:
 
 
 def _by(job: Job, part: str, seconds: float, load: Tokens) -> str:
-    """What the bound is made of."""
+    """Return what the bound is made of, in a sentence."""
     many = quantity(load.writing if load.writes else load.reading, "token")
     what = f"a step that writes {many}s" if load.writes else f"reading {many}s"
     time = quantity(seconds, "s")
@@ -698,7 +698,7 @@ def _limits_of_training(row: Row, machine: Machine, dtype: str) -> tuple[dict[st
 
 
 def _is_laid_out(row: Row) -> bool:
-    """Whether all is said of a layout on which its bubble and its messages depend."""
+    """Return whether all is said of a layout on which its bubble and its messages depend."""
     layout = conditions.layout(row)
     whole = layout and row.number("seq_len") and row.number("global_batch_seqs")
     return bool(whole and (layout.get("PP", 1) == 1 or "VP" in layout))
@@ -749,7 +749,7 @@ def _nearest(claim: Row, machine: Machine) -> Iterator[Near]:
 
 
 def _distance(row: Row, claim: Row, machine: Machine) -> float:
-    """How unlike a published row is: its model and its device count most.
+    """Return how unlike a published row is: its model and its device count most.
 
     Dense models and mixtures, and models and devices of other classes, are not alike at all.
     """
@@ -772,7 +772,7 @@ def _distance(row: Row, claim: Row, machine: Machine) -> float:
 
 
 def _times(one: Accelerator, other: Accelerator) -> float:
-    """How many times as fast the memory of a device is as another's, as a logarithm."""
+    """Return how many times as fast a device's memory is as another's, as a logarithm."""
     if one == other:
         return 0.0
     if not (one.publishes("memory_bandwidth") and other.publishes("memory_bandwidth")):
@@ -781,7 +781,7 @@ def _times(one: Accelerator, other: Accelerator) -> float:
 
 
 def _class(claim: Row, machine: Machine) -> str:
-    """What published rows like a claim are of, in words."""
+    """Return what published rows like a claim are of, in words."""
     pace = f"a device {FASTER:g} times as fast as {machine.device.name} or as slow at most"
     if claim.group == "collective":
         return f"this collective on {pace}"

@@ -83,7 +83,7 @@ GLUE = re.compile(  # words that say nothing by themselves, or that `_figures` l
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """What is claimed: the conditions that are said, and figures in the units of `FIGURES`."""
+    """A claim: the conditions that are said, and figures in the units of `FIGURES`."""
 
     row: Row
     drafts: bool = False
@@ -97,12 +97,12 @@ class Claim:
 
     @property
     def figures(self) -> dict[str, float]:
-        """What is claimed, by the names of `FIGURES`."""
+        """The figures that are claimed, by the names of `FIGURES`."""
         return self.row.measured
 
 
 def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
-    """What a sentence, or a row or result by its names, claims; `about` says what it leaves out.
+    """Return what a sentence, a row or a result claims; `about` says what it leaves out.
 
     >>> claim = read("Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users")
     >>> claim.figures, claim.row["batch"], claim.row["num_devices"]
@@ -132,7 +132,7 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
 
 @lru_cache(maxsize=64)
 def _ways(text: str) -> tuple[bool, bool, bool]:
-    """Whether a text says that tokens are drafted, prompts cached, and weights held by a host."""
+    """Return whether a text says that tokens are drafted, prompts cached, weights on a host."""
     drafts, reuses, offloads = (
         bool(re.search(words, text, re.I)) for words in (DRAFTS, PREFIXES, OFFLOADS)
     )
@@ -141,7 +141,7 @@ def _ways(text: str) -> tuple[bool, bool, bool]:
 
 @lru_cache(maxsize=64)
 def _beside(about: str) -> tuple[dict[str, Any], dict[str, float], tuple[str, ...]]:
-    """What is said beside each row of a table: remembered, and not changed."""
+    """Return what is said beside each row of a table: remembered, and not changed."""
     return _of_text(about)
 
 
@@ -225,7 +225,7 @@ def _take_model(text: str, said: dict[str, Any]) -> str:
 
 
 def _rows_of_words(text: str) -> Iterator[tuple[int, int]]:
-    """Where each row of words begins and ends, the longest rows first."""
+    """Yield where each row of words begins and ends, the longest rows first."""
     words = list(re.finditer(r"[^\s,;:()]+\)?", text))
     for size in range(min(LONGEST_NAME, len(words)), 0, -1):
         for first in range(len(words) - size + 1):
@@ -276,7 +276,7 @@ def _take_device(text: str, said: dict[str, Any]) -> str:
 
 
 def _device_named(text: str) -> tuple[int, int] | None:
-    """Where a device is named, as published rows do or by a name of the data, whichever goes on."""
+    """Return where a device is named, as rows do or by a name of the data, as far as both go."""
     found = next((m.span() for p in WORDS["devices"] if (m := re.search(p, text))), None)
     for start, end in _rows_of_words(text):
         row = text[start:end]
@@ -350,7 +350,7 @@ def _figures(clause: str, said: Mapping[str, Any], figures: dict[str, float]) ->
 
 
 def _time_named(clause: str, said: Mapping[str, Any]) -> str:
-    """Which time a clause speaks of."""
+    """Return the time that a clause speaks of."""
     if re.search(r"ttft|first token", clause):
         return "ttft"
     if re.search(r"tpot|itl|inter-?token|(?:per|each|a)\s*(?:output\s*)?token", clause):
@@ -560,7 +560,7 @@ def _rows_of(text: str, path: Path | str) -> list[dict[str, Any]]:
 
 
 def _of_training_log(events: Sequence[str]) -> tuple[dict[str, Any], str]:
-    """What a log of MLPerf Training states, with the median of its samples a second."""
+    """Return what a log of MLPerf Training states, with the median of its samples a second."""
     values: dict[str, list[Any]] = {}
     for event in (parse_json(text, "an event of the log") for text in events):
         values.setdefault(str(event.get("key")), []).append(event.get("value"))

@@ -54,7 +54,7 @@ def rows() -> tuple[Row, ...]:
 
 
 def _says(line: dict[str, str]) -> tuple[int, int]:
-    """How many fields a line fills; degrees that are counted over too many devices come last."""
+    """Return how many fields a line fills; degrees counted over too many devices come last."""
     return sum(map(bool, line.values())), -int(line["tensor"] or 1) * int(line["data"] or 1)
 
 
@@ -117,7 +117,7 @@ def mean_lengths(row: Row) -> tuple[float, float]:
 
 
 def job_of(row: Row, of: str = "") -> Job:
-    """What the servers of a row run; those that only read where `of` is "readers_".
+    """Return what the servers of a row run; those that only read where `of` is "readers_".
 
     >>> str(job_of(rows()[0], "readers_").layout.data)
     '8'

@@ -1,4 +1,4 @@
-"""What calc says of published rows, beside what was measured."""
+"""Published rows, beside what calc says of what they measured."""
 
 from __future__ import annotations
 

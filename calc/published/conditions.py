@@ -1,4 +1,4 @@
-"""What the words of a published row mean: its machine, its model, its format and its layout.
+"""The words of a published row as its machine, its model, its format and its layout.
 
 A name is read by `data/published/words.toml`, the same for all rows of all groups, before anything
 is predicted. What no entry reads is not guessed: the row is listed with the name that is not known.
@@ -65,7 +65,7 @@ def _machine(key: str) -> Machine:
 
 
 def devices(row: Row) -> int:
-    """How many devices worked."""
+    """Return how many devices worked."""
     count = row.number("num_devices")
     if count is None:
         raise UnusableRowError("the number of its devices is not stated")

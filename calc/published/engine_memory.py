@@ -1,4 +1,4 @@
-"""What engines' logs say of a device's memory, beside what `calc.device_memory` says of it."""
+"""Logs of engines on a device's memory, beside what `calc.device_memory` says of it."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class Logged:
 
     @property
     def fitted(self) -> bool:
-        """Whether numbers of an engine are fitted to it."""
+        """True where numbers of an engine are fitted to it."""
         return bool(self.conditions.get("fitted", False))
 
     @property
     def judges(self) -> bool:
-        """Whether it judges: nothing is fitted to it, and all of the model is one that calc has."""
+        """True where it judges: nothing is fitted to it, and calc has all of the model."""
         return not self.fitted and not self.conditions.get("vision", False)
 
     @cached_property
     def predicted(self) -> Memory:
-        """What calc says of the same start, however its devices were joined."""
+        """The memory that calc expects of the same start, however its devices were joined."""
         told = self.conditions
         model = (
             models.from_shape(name=told["name"], **told["shape"])
@@ -59,7 +59,7 @@ class Logged:
         )
 
     def expected(self, name: str) -> float:
-        """What calc says of something measured, in the same unit."""
+        """Return what calc says of something measured, in the same unit."""
         memory = self.predicted
         if name in ("tokens", "sequences"):
             return float(getattr(memory, name))
@@ -69,7 +69,7 @@ class Logged:
         return float(sum(part.memory.m_as("GiB") for part in memory.parts if part.name in names))
 
     def error(self, name: str) -> float:
-        """How far that is from what was measured, as a share: below zero where it is too little.
+        """Return how far that is from what was measured, as a share: below zero where too little.
 
         >>> [row] = [row for row in rows() if row.id == "qwen3-8b-tp1-0.19.0"]
         >>> print(f"{row.error('caches'):+.2%}")
@@ -79,7 +79,7 @@ class Logged:
 
     @property
     def within(self) -> bool | None:
-        """Whether what is left for caches lies in the printed ±; None where no log says."""
+        """True where what is left for caches lies in the printed ±; None where no log says."""
         memory = self.predicted
         assert memory.error is not None
         if "caches" in self.measured:

@@ -41,7 +41,7 @@ class Tuning:
 
     @property
     def memory_error(self) -> Quantity:
-        """How far that is from what was measured: below zero where too little was predicted."""
+        """The share predicted beyond what was measured: below zero where it is too little."""
         return (self.predicted_memory / self.memory - 1).to("%")
 
     @property
@@ -54,7 +54,7 @@ class Tuning:
 
     @property
     def throughput_error(self) -> Quantity | None:
-        """How far that is from what was measured; None where no rate was."""
+        """The share predicted beyond what was measured; None where no rate was."""
         if self.throughput is None:
             return None
         return (self.predicted_throughput / self.throughput - 1).to("%")

@@ -1,4 +1,4 @@
-"""How far the tables of measured kernels are off: `calc validate --kernels`.
+"""Errors of the tables of measured kernels: `calc validate --kernels`.
 
 Of each surface of `kernel_shares` and each curve of `expert_exchanges` the rows that it is
 distilled from are held to itself, and as though their version or their device had not been
@@ -76,7 +76,7 @@ def _off(curve: Sums, other: Sums | None) -> Error | None:
 
 
 def error_of(errors: Sequence[float]) -> Error:
-    """What sums up measured / expected − 1 of several.
+    """Return what sums up measured / expected − 1 of several.
 
     >>> error_of([0.1, -0.3, 0.2])
     Error(median=0.2, signed=0.1)
@@ -116,7 +116,7 @@ class KernelErrors(Reported):
 
     @cached_property
     def sentences(self) -> dict[str, list[str]]:
-        """What the errors are, and the kernels."""
+        """The sentences on what the errors are, and on the kernels."""
         kernels = "; ".join(f"{name}: {what}" for name, what in TOLD.items())
         return {"": [*wrapped(ERRORS), *wrapped(kernels)]}
 
@@ -142,7 +142,7 @@ def _cells(errors: Iterator[Error | None]) -> tuple[str, str, str]:
 
 
 def errors(file: Path | str = "") -> KernelErrors:
-    """Of the tables that calc has, or of a file of surfaces.
+    """Return the errors of the tables that calc has, or of a file of surfaces.
 
     >>> print(errors().tables[0].rows[1][0])
     caches

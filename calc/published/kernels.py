@@ -96,7 +96,7 @@ def _of_others(
     others: Sequence[float | None],
     unit: float,
 ) -> Comparison:
-    """What is expected of the median of the other rows of the same kind and device."""
+    """Return what is expected by the median of the other rows of the same kind and device."""
     known = sorted(rate for rate in others if rate is not None)
 
     def parts() -> tuple[dict[str, float], float]:

@@ -32,12 +32,12 @@ class PublishedLayout:
 
     @property
     def layout(self) -> Layout:
-        """How the model is cut."""
+        """The layout by which the model is cut."""
         return self.job.layout
 
     @property
     def model(self) -> Transformer:
-        """What is trained."""
+        """The part of the model that is trained."""
         return self.job.model
 
     @property
@@ -47,7 +47,7 @@ class PublishedLayout:
 
     @property
     def memory(self) -> DeviceMemory:
-        """What the fullest device holds, by the recipe of the row or of its software."""
+        """The memory that the fullest device holds, by the recipe of the row or of its software."""
         one = self.microbatch
         program, dtype = self.job.software, self.job.formats.dtype
         sizes = one.length, one.sequences, one.recomputation, self.row["recipe"] or program.recipe

@@ -17,7 +17,7 @@ from calc.steps.curves import Curve, Fit
 
 @dataclass(frozen=True)
 class LeftOut:
-    """How far three ways to predict a curve from the others are from it, in the median."""
+    """Errors of three ways to predict a curve from the others, in the median."""
 
     curve: Curve
     line: float

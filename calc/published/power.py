@@ -23,7 +23,7 @@ MEASURED = WORDS["power"]  # the names of what was measured, and what drew it
 
 @dataclass(frozen=True)
 class Draw:
-    """What one device drew, or its share of what a machine drew, and in which load."""
+    """Power of one device, or its share of what a machine drew, in a load."""
 
     row: Row
     device: Accelerator
@@ -38,7 +38,7 @@ class Draw:
 
     @property
     def share(self) -> float | None:
-        """Of the device's design power, where that is published."""
+        """The share of the device's design power, where that is published."""
         if not self.device.publishes("tdp"):
             return None
         return float((self.power / self.device.tdp).m_as(""))
@@ -81,7 +81,7 @@ def _read() -> Iterator[Draw]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Watts(Reported):
-    """What a device was measured to draw, load by load."""
+    """Powers that a device was measured to draw, load by load."""
 
     device: Accelerator
     measured: tuple[Draw, ...]
@@ -139,7 +139,7 @@ def _from_to(values: Sequence[Any], spec: str = "") -> str:
 
 
 def watts(device: Machine | Accelerator | str, model: str | None = None) -> Watts:
-    """What a device was measured to draw, by its load.
+    """Return what a device was measured to draw, by its load.
 
     - `model`: the loads of this model alone, such as llama-3-1-8b
 

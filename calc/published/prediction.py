@@ -19,7 +19,7 @@ JUDGES = ("mlperf-training-v5.1",)  # sources to whose rows nothing is fitted on
 
 @dataclass(frozen=True)
 class Prediction:
-    """How long what a row measured takes: in seconds, for whatever the row counts."""
+    """Time of what a row measured: in seconds, for whatever the row counts."""
 
     lower: float
     """At published rates, with everything overlapped and nothing else done."""
@@ -60,7 +60,7 @@ class Comparison:
 
     @property
     def filled(self) -> tuple[str, ...]:
-        """What its expectation was filled in with."""
+        """The clauses on what its expectation was filled in with."""
         return () if self.prediction is None else self.prediction.filled
 
     @property
@@ -85,26 +85,26 @@ class Comparison:
 
     @property
     def inside(self) -> bool | None:
-        """Whether it lies in that interval; None where there is none."""
+        """True where it lies in that interval; None where there is none."""
         if self.interval is None or self.error is None:
             return None
         return self.interval.low <= 1 + self.error <= self.interval.high
 
     @property
     def fitted(self) -> bool:
-        """Whether the software's own numbers were fitted to the rows of this machine."""
+        """True where the software's own numbers were fitted to the rows of this machine."""
         if not self.software or self.row.source in JUDGES:
             return False
         return software.get(self.software).fitted_on == self.machine
 
     @property
     def faster_than_lower(self) -> bool:
-        """Whether the row is faster than any program can be, by more than its digits can hide."""
+        """True where it is faster than any program can be, by more than its digits can hide."""
         return self.share_of_bound is not None and self.share_of_bound > 1 + ROUNDING
 
     @property
     def slower_than_upper(self) -> bool:
-        """Whether time was lost on something that the model does not know."""
+        """True where time was lost on something that the model does not know."""
         upper = None if self.prediction is None else self.prediction.upper
         return upper is not None and self.measured > upper * (1 + ROUNDING)
 
@@ -114,7 +114,7 @@ class UnusableRowError(InputError):
 
 
 def prediction_of(step: Step, counted: float) -> Prediction:
-    """What a step says of one of what it counts."""
+    """Return what a step says of one of what it counts."""
     lower = step.lower.m_as("s") / counted
     if (parts := step.expected_parts) is None:
         return Prediction(lower, missing=step.not_expected)

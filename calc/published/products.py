@@ -61,7 +61,7 @@ class Product:
 
     @property
     def rate(self) -> Quantity:
-        """Its operations by its time."""
+        """The operations of the product over its time."""
         operations = quantity(2 * self.products * self.m * self.n * self.k, "FLOP")
         return quantity((operations / self.time).m_as("TFLOP/s"), "TFLOP/s")
 
@@ -136,7 +136,7 @@ def start(machine: str) -> Quantity:
 
 
 def predictions(product: Product) -> dict[str, Quantity]:
-    """Its time by each of the `WAYS` of predicting it.
+    """The time of the product by each of the `WAYS` of predicting it.
 
     >>> product = measured("dgx-h100")[-1]
     >>> print(product.time.to("ms"), predictions(product)["best tile and split"].to("ms"))

@@ -216,7 +216,7 @@ def check_condition(table: Mapping[str, object], name: str, place: str) -> None:
 
 
 def _in_the_unit_read(measured: dict[str, Any], place: str) -> float:
-    """What was measured, from the unit that is written beside it; without one it is in that read.
+    """Return what was measured in the unit that is read, from the one beside it, if any.
 
     What follows a comma, a bracket or "of" explains the unit. A rate of one device, or of one user,
     says so in its name, as in output_tokens_per_s_per_gpu: its unit may repeat it, and not
@@ -248,7 +248,7 @@ def _in_the_unit_read(measured: dict[str, Any], place: str) -> float:
 
 
 def _of_one(owner: str) -> str:
-    """Of whom a rate is: a GPU and a chip are devices, and tokens that are decoded one user's."""
+    """Return of whom a rate is: a GPU and a chip are devices, decoded tokens one user's."""
     return {"gpu": "device", "chip": "device", "tokens": "user"}.get(owner.lower(), owner.lower())
 
 

@@ -24,7 +24,7 @@ JUDGED = 12  # rows of a class by which the planner is judged; the name of one o
 
 @dataclass(frozen=True)
 class Summary:
-    """What the comparisons of one kind have in common."""
+    """The numbers that sum up comparisons of one kind."""
 
     of: str
     rows: int
@@ -153,7 +153,7 @@ class Agreement(Reported):
 
     @cached_property
     def tables(self) -> list[Table]:
-        """By group, by machine and software, the worst rows, and those without a prediction."""
+        """The summaries by group, machine and software, the worst rows, and those not predicted."""
 
         def kind(row: Comparison) -> str:
             return " · ".join(filter(None, (row.row.group, row.machine, row.software)))
@@ -192,7 +192,7 @@ class Agreement(Reported):
 
 
 def under_load() -> list[Table]:
-    """What is stored of servers under load: each token of closed loops, and first tokens.
+    """Return what is stored of servers under load: each token of closed loops, and first tokens.
 
     >>> print(under_load()[-1].caption.partition("; ")[0])
     First tokens under load as recorded

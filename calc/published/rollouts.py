@@ -51,7 +51,7 @@ class Step:
 
     @property
     def error(self) -> Quantity:
-        """How far the prediction is from the measured time: below zero where it is too short."""
+        """The share predicted beyond the measured time: below zero where it is too short."""
         return (self.expected.total / self.time - 1).to("%")
 
 

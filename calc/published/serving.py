@@ -152,7 +152,7 @@ def _layouts(job: Job, load: Tokens) -> Iterator[Layout]:
 
 
 def _load_of(row: Row, job: Job, data: DataSet) -> Tokens:
-    """As many sequences of a data set as fit, and as keep the time of a token in its scenario."""
+    """Return as many sequences of a data set as fit and keep a token's time in its scenario."""
     prompt, answer = data.prompt or UNSTATED_PROMPT, data.answer
     load = _mixed(job, DEFAULT_BATCH * int(job.layout.devices), prompt, answer)
     _, limit = data.limits.get(str(row["scenario"]), (math.inf, math.inf))
@@ -255,7 +255,7 @@ def served_of(row: Row) -> Served:
 
 
 def _check_layout(row: Row, job: Job, load: Tokens) -> None:
-    """Of a layout that contradicts the number of devices, or of sequences, nothing is expected."""
+    """Refuse a layout that contradicts the number of devices, or of sequences."""
     layout, devices, replicas = conditions.layout(row), conditions.devices(row), job.layout.data
     stages = job.layout.pipeline
     whole = layout.get("TP", devices // (replicas * stages)) * replicas

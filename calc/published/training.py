@@ -93,7 +93,7 @@ def _length(row: Row) -> int:
 
 
 def is_frozen(row: Row) -> bool:
-    """Whether the model's own weights are not trained."""
+    """Return whether the model's own weights are not trained."""
     return "lora" in f"{row['task']} {row['model']}".lower()
 
 
@@ -129,7 +129,7 @@ def _microbatch(row: Row) -> int:
 
 
 def layout_of(row: Row) -> Layout:
-    """What a row states of its layout; what it does not name is not cut.
+    """Return what a row states of its layout; what it does not name is not cut.
 
     >>> from calc.published import rows
     >>> [row] = [row for row in rows("training") if row.id == "nemo-24.07-15"]
@@ -164,7 +164,7 @@ def layout_of(row: Row) -> Layout:
 
 
 def _sharding(row: Row, pipeline: int) -> int:
-    """What FSDP shares out: beside stages of a pipeline, or as SHARD_GRAD_OP, not the weights.
+    """Return what FSDP shares out: beside stages of a pipeline, or as SHARD_GRAD_OP, no weights.
 
     These stay whole after the forward pass [grattafiori2024llama3]: else each microbatch would
     gather them again. Elsewhere copies share the optimizer's states alone.
