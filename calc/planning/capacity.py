@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from calc.core.arrays import Number, numpy
 from calc.core.elementwise import ceiling, different, largest, where
 from calc.core.units import Quantity, from_parts, quantity
-from calc.planning.setup import Setup, is_array
+from calc.planning.setup import S, Setup, is_array
 from calc.steps import device_memory
 from calc.steps.held_memory import Memory
 from calc.steps.job import BYTE, Layout
 
-S = TypeVar("S", bound=Setup)
 Places: TypeAlias = Any
 """Where each of different layouts stands in an array of them; None where there is one."""
 

@@ -20,13 +20,12 @@ from calc.core.elementwise import divisors, largest, smallest
 from calc.core.errors import InputError, marked, marked_all
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning.capacity import linked_counts, most_sequences, recut
-from calc.planning.setup import Setup, layout_text
+from calc.planning.setup import S, Setup, layout_text
 from calc.steps.job import Layout
 
 if TYPE_CHECKING:
     from calc.planning.estimate import Estimate
 
-S = TypeVar("S", bound=Setup)
 E = TypeVar("E", bound="Estimate")
 
 

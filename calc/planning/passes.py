@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from calc.catalog.intervals import FIRST_TOKENS, TOKENS, Interval
 from calc.catalog.machines import NotMeasured
@@ -26,12 +26,11 @@ from calc.laws import collectives
 from calc.laws.roofline import StepTime
 from calc.planning.results import RANGES, Results, results_of, where_it_fits
 from calc.planning.service.loops import PERCENTILES, closed_loop
-from calc.planning.setup import COUNTS, ONE, Setup, is_array
+from calc.planning.setup import COUNTS, ONE, S, Setup, is_array
 from calc.steps import timing
 from calc.steps.expectation import Missing, Parts, if_measured, serving_pass
 from calc.steps.job import SECOND, TWO_BYTES, Job, Tokens
 
-S = TypeVar("S", bound=Setup)
 UNFIT = Missing("Nothing is expected of what does not fit.")
 
 

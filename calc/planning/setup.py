@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from calc import formats
 from calc.catalog import grids, machines, models, software
@@ -35,6 +35,7 @@ MOST_PAID = 100_000  # USD/hour of a device, so that what is computed from it st
 COUNTS = ("devices", "copies", "batch", "prompt", "generated")  # what may be an array of a plan
 A_TOKEN = quantity(1, "token")
 ONE = quantity(1, "")
+S = TypeVar("S", bound="Setup")
 WITHIN = ONE  # the PUE of what is counted inside of the building alone
 
 
