@@ -57,7 +57,7 @@ def changes(plan: Estimate) -> Iterator[str]:
             yield f"{layout_text(other.layout)} on the same devices: {longer}, {more}."
     for form in SMALLER_WEIGHTS:
         small = replace(plan, weights=form.key)
-        if small.kept.memory < plan.kept.memory:
+        if small.model_memory < plan.model_memory:
             fewest = on_fewest_devices(small).devices.magnitude
             fewer = f", and fit on {devices_text(fewest)}" if fewest < count else ""
             yield f"{form.name} weights: {_times(small, plan, 'time_per_token')}{fewer}."

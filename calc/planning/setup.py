@@ -196,6 +196,11 @@ class Setup:
             return self
         return replace(self, devices=self.devices / self.copies, copies=ONE)
 
+    @property
+    def model_memory(self) -> Quantity:
+        """The weights, once."""
+        return self.kept.memory
+
 
 def _devices_of(
     stages: int, devices: Quantity | None, tensor: Quantity | None, copies: Quantity | None

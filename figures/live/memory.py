@@ -43,7 +43,7 @@ def answer(
     fits = f"{fewest.devices}" if fewest.fits else "more than can share it"
     facts = {
         "Fewest devices": fits,
-        "Weights": str(setup.kept.memory.to("GB")),
+        "Weights": str(setup.model_memory.to("GB")),
         "Keys and values": str(setup.cache_memory.to("GB")),
         "A device has": str(place.device.memory_capacity.to("GB")),
         "Of it, for a program": f"{setup.room.to('GB')}, {setup.software.title()}",
