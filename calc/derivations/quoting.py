@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from math import ceil
+from types import ModuleType
 from typing import Any, TypeAlias
 
 from calc.core import formatting
 from calc.core.errors import InputError
 from calc.core.units import Quantity
-from calc.derivations.cards import Cards, by_hand, cards, cell_cards
 from calc.derivations.precision import precision, rounded
 from calc.derivations.traces import Traced, bare
 
@@ -45,8 +46,8 @@ class Quoted:
         value = f' value="{self.value}"' if self.value else ""
         return f'[{self.markdown}]{{.q key="{self.name}"{value}}}'
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Cards]:
-        return {CARDS: cards(self.of)} if self.name else {}
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        return {CARDS: _cards().cards(self.of)} if self.name else {}
 
     def __str__(self) -> str:
         return self.markdown
@@ -69,8 +70,10 @@ class QuotedTable(Quoted):
             return self.markdown
         return self.markdown.replace("| ", f'| []{{.q key="{self.name}"}}', 1)
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Cards]:
-        return {CARDS: cell_cards(self.name, self.header, self.rows)} if self.name else {}
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        if not self.name:
+            return {}
+        return {CARDS: _cards().cell_cards(self.name, self.header, self.rows)}
 
 
 def show(
@@ -178,7 +181,7 @@ def worked(*rows: Quantity | float | str) -> Quoted:
     >>> str(worked(A100Roofline.peak, A100Roofline.gemm_bound)).split()[:6]
     ['*By', 'hand:*', '1365', 'FLOP/byte', '\\>', '153\\.0']
     """
-    told = "; ".join(filter(ARITHMETIC.search, map(by_hand, rows)))
+    told = "; ".join(filter(ARITHMETIC.search, map(_cards().by_hand, rows)))
     return Quoted(f"*By hand:* {_escaped(told)}." if told else "")
 
 
@@ -252,3 +255,8 @@ def _cell(value: Cell, digits: int | None) -> str:
 
 def _escaped(text: str) -> str:
     return "".join("\\" + c if c in "\\`*_{}[]<>()#+-.!|~$^@&:\"'" else c for c in text)
+
+
+def _cards() -> ModuleType:
+    """Return the module of cards, which knows all that they tell and is needed by pages alone."""
+    return import_module("calc.derivations.cards")
