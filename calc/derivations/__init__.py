@@ -1,4 +1,4 @@
-"""What the book quotes: a module for each chapter, in it a class for each claim.
+"""Numbers that the book quotes: a module for each chapter, in it a class for each claim.
 
     >>> from calc.derivations.roofline import A100Roofline
     >>> print(A100Roofline.ridge_point)

@@ -1,4 +1,4 @@
-"""What the chapter "Attention" quotes: intensities, roofs, and kernels that others measured."""
+"""Claims of the chapter "Attention": intensities, roofs, and kernels that others measured."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Intensities(Claims):
 
 
 class FusedAttention(Claims):
-    """What fusing attention can gain if both versions run at their roofs."""
+    """Fused attention gains this much if both versions run at their roofs."""
 
     width = 64
     wide = 128
@@ -221,7 +221,7 @@ class Decode(Claims):
 
     @classmethod
     def share(cls, device: str, context: int, moved: Quantity) -> Quoted:
-        """Of the memory's bandwidth, as the engine's kernel reached it."""
+        """Return the share of the memory's bandwidth that the engine's kernel reached."""
         surface = kernel_shares.of("caches", device, cls.program, "bf16")
         assert surface is not None
         roof = (moved / hardware.get(device).memory_bandwidth).m_as("s")
@@ -277,7 +277,7 @@ def absorbed(kept: QuantityLike) -> Quantity:
 
 
 class KeptTokens(Claims):
-    """What a token reads of a long context, by kind of attention."""
+    """A token reads more of a long context by one kind of attention than by another."""
 
     long = 131072
     header = ("Model", "Attention", "Read at 8 192", "Read at 131 072", "Growth")

@@ -1,4 +1,4 @@
-"""What the card of a number says: how it was made, of what, and so on down to the data.
+"""Cards of numbers: how each was made, of what, and so on down to the data.
 
 A number of the data ends the tree with its source, a literal ends it as what an example was free to
 choose.
@@ -157,7 +157,7 @@ def _in_words(name: str) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """What a value is, in whatever unit and under whatever other name."""
+    """Return the value in whose place this one stands, in whatever unit and under whatever name."""
     while made := made_of(value):
         if made.kind != "same" and (_name(value) or made.kind != "unit"):
             break
@@ -219,7 +219,7 @@ class _Tree:
         return card | _law(made)
 
     def inputs(self, value: Any) -> Iterator[tuple[str, str]]:
-        """What a value is made of that has a card of its own, by what it is called there."""
+        """Yield the operands that have a card of their own, each by its name there."""
         waiting = deque([value])
         first = True
         seen: set[Made] = set()
@@ -257,7 +257,7 @@ class _Tree:
 
 
 def _label(part: Any, within: Any) -> str:
-    """How a row, a datum or a thing is called in the line of another."""
+    """Return the name of a row, a datum or a thing in the line of another."""
     if isinstance(part, Traced) and part.row_name and " " not in part.row_name:
         owner, _, name = part.row_name.partition(".")
         own = getattr(within, "row_name", "").partition(".")[0]
@@ -399,7 +399,7 @@ def line_of(row: str) -> int:
 
 
 def is_given(value: Any) -> bool:
-    """Whether a row is an input: chosen, read from the data, or another name of one."""
+    """Return whether a row is an input: chosen, read from the data, or another name of one."""
     shown = _shown(value)
     made = made_of(shown)
     if shown is not value:
@@ -411,7 +411,7 @@ def is_given(value: Any) -> bool:
 
 
 def _is_chosen(value: Any) -> bool:
-    """Whether an example was free to choose it: a number, with a unit or without."""
+    """Return whether an example was free to choose it: a number, with a unit or without."""
     if not (isinstance(value, Traced) and value.row_name):
         return not isinstance(value, Traced)
     names = [node.id for node in ast.walk(_line(value.row_name)) if isinstance(node, ast.Name)]
@@ -635,7 +635,7 @@ def _measured(name: str, source: str) -> Card:
 
 
 def _row(key: str, field: str = "") -> str:
-    """Where the book prints the data of a device, a machine, a model or a run."""
+    """Return the place where the book prints the data of a device, a machine, a model or a run."""
     if key in (*hardware.names(), *hardware.announced()):
         place = page_of(hardware.get(key))
     elif key in machines.names():

@@ -84,7 +84,7 @@ class Ledger(type):
 
 
 class Claims(metaclass=Ledger):
-    """What a chapter says, its inputs first and then what follows from them."""
+    """A claim of a chapter, its inputs first and then what follows from them."""
 
 
 @contextmanager

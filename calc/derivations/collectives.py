@@ -1,4 +1,4 @@
-"""What the chapter "Collectives" quotes."""
+"""Claims of the chapter "Collectives"."""
 
 from __future__ import annotations
 
@@ -153,12 +153,12 @@ class SumsOfEngines(Claims):
 
     @classmethod
     def by_nccl(cls, machine: Machine, size: Quantity) -> Quantity:
-        """By NCCL's curve."""
+        """Return the time by NCCL's curve."""
         return communication.time("all_reduce", size, cls.devices, machine).needed.to("µs")
 
     @classmethod
     def by_engine(cls, engine: str, machine: Machine, size: Quantity) -> Quantity:
-        """By an engine's newest kernels."""
+        """Return the times by an engine's newest kernels."""
         kernel = engine_sums.of(machine.device.key, engine, cls.devices)
         assert kernel is not None
         return quantity(kernel.time(size.m_as("byte")), "s").to("µs")
@@ -181,17 +181,17 @@ class SumsOfEngines(Claims):
 
     @classmethod
     def best(cls, machine: Machine, size: Quantity) -> Quantity:
-        """By the engine that is fastest at it."""
+        """Return the time by the engine that is fastest at it."""
         return min(cls.by_engine(engine, machine, size) for engine in cls.engines)
 
     @classmethod
     def over_best(cls, machine: Machine, size: Quantity) -> Quantity:
-        """How much longer NCCL takes than the best engine."""
+        """Return how many times as long NCCL takes as the best engine."""
         return (cls.by_nccl(machine, size) / cls.best(machine, size)).to("")
 
 
 class SumsOfStep(Claims):
-    """What a decode step's sums take among the GPUs of a B200 server, by NCCL and by an engine."""
+    """A decode step's sums among the GPUs of a B200 server take less by an engine than by NCCL."""
 
     sums = 2 * DENSE.layers | by_hand("2 * 80")
 
@@ -207,7 +207,7 @@ class SumsOfStep(Claims):
 
 
 class SumsInSwitch(Claims):
-    """The same server with sums in its switches and without: an all-reduce gains, others do not."""
+    """An all-reduce gains by sums in the switches of a server, and the other collectives do not."""
 
     gather = quantity(published.row("h200-16gib-all_gather").measured["busbw"], "GB/s") | by_hand(
         "361.4 GB/s", "Bekman 2026"
@@ -358,7 +358,7 @@ class Thresholds(Claims):
 
 
 class BenchmarkLine(Claims):
-    """What an algbw says about the links depends on the collective."""
+    """An algbw says less or more about the links, by the collective."""
 
     size = quantity("1 GB")
     time = quantity("5 ms")

@@ -1,4 +1,4 @@
-"""What the chapter "Cost and carbon" quotes."""
+"""Claims of the chapter "Cost and carbon"."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class RunPrice(Claims):
 
 
 class TokenPrice(Claims):
-    """The same GPU writes a token for 24 times less once it writes for as many as it holds."""
+    """A GPU writes a token for 24 times less once it writes for as many as it holds."""
 
     model = models.get("llama-3-8b")
     device = hardware.get("h100")
@@ -136,7 +136,7 @@ class JoulesOf(Claims):
 
 @dataclass(frozen=True)
 class Joules:
-    """Where the energy of one token goes, of what the board takes in its time at most."""
+    """Energy of one token by its parts, of what the board takes in its time at most."""
 
     total: Quantity
     memory: Quantity
@@ -145,17 +145,17 @@ class Joules:
 
     @property
     def rest(self) -> Quantity:
-        """What neither explains: registers, control, leakage."""
+        """Return the energy that neither explains: registers, control, leakage."""
         return self.total - self.memory - self.way - self.arithmetic
 
     @property
     def floor(self) -> Quantity:
-        """What cannot be saved without fewer bytes or operations, or better memory and units."""
+        """Return the energy that only fewer bytes or operations, or better parts, can save."""
         return self.memory + self.arithmetic
 
 
 def joules(step: Step, tokens: Quantity | float) -> Joules:
-    """Of each of so many tokens that a pass reads or writes."""
+    """Return the energy of each of so many tokens that a pass reads or writes."""
     count = quantity(1, "token") * tokens
     cells = energy.movement_energy(step.traffic, JoulesOf.dram) / count
     moved = energy.movement_energy(step.traffic, JoulesOf.way) / count
@@ -194,7 +194,7 @@ class TokenJoules(Claims):
 
 
 class CarbonAccounts(Claims):
-    """With its authors' factors the equation gives what is reported; with averages it does not."""
+    """The equation gives what is reported with its authors' factors, and not with averages."""
 
     keys = ("bloom-176b", "llama-2-70b", "llama-3-1-405b")
     bloom = runs.get("bloom-176b")
@@ -276,12 +276,12 @@ class Paced:
 
     @property
     def price(self) -> Quantity:
-        """What a written token costs, with the reading of its prompt."""
+        """Return the cost of a written token, with the reading of its prompt."""
         return cost.cost_per_token(self.row["tensor"], self.rent, self.rate).to("USD/Mtoken")
 
     @property
     def energy(self) -> Quantity:
-        """What an answer takes of servers at full power."""
+        """Return the energy that an answer takes of servers at full power."""
         of_a_token = cost.energy_per_token(self.row["tensor"], RunPrice.power, self.rate)
         return (of_a_token * quantity(closed_loops.mean_lengths(self.row)[1], "token")).to("W*h")
 
@@ -415,7 +415,7 @@ class OneCall(Claims):
 
     @classmethod
     def plan(cls, key: str = "h100", devices: int | None = None, weights: str = "BF16") -> Plan:
-        """The same service on other devices, or with other weights."""
+        """A service takes another time and price on other devices, or with other weights."""
         return plan(
             cls.model,
             hardware.get(key),
@@ -454,7 +454,7 @@ class OneCall(Claims):
     def expected(
         cls, devices: int | None = None, weights: str = "BF16", key: str = "h100"
     ) -> Expectation:
-        """What is expected of it on devices of which all rates are measured."""
+        """Return its expectation on devices of which all rates are measured."""
         expectation = cls.plan(key, devices, weights).expected
         assert expectation is not None
         return expectation

@@ -1,4 +1,4 @@
-"""What the chapter "Decision tables" quotes: thresholds, and what published rows say of them."""
+"""Claims of the chapter "Decision tables": thresholds, and what published rows say of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NAMES = {
 
 
 def rounded(value: Quantity | float | None, digits: int = 2) -> Quoted:
-    """What is no surer than that; a dash where it is not known."""
+    """Return a value that is no surer than that; a dash where it is not known."""
     return Quoted(DASH) if value is None else show(value, digits=digits)
 
 
@@ -63,7 +63,7 @@ def span(values: Iterable[float]) -> Quoted:
 
 
 class HowFarOff(Claims):
-    """Where 80 % of published rows lie that are like what the tables expect."""
+    """Published rows like those that the tables expect lie for 80 % within these bounds."""
 
     _serving = intervals.of("serving", "vllm", mixture=False)
     serving_rows = _serving.rows | by_hand("353", "intervals.csv, serving of dense models by vLLM")
@@ -78,7 +78,7 @@ class HowFarOff(Claims):
 
 
 class TokensThatHide(Claims):
-    """How many tokens a device needs in a step before its messages hide behind its arithmetic."""
+    """A device needs so many tokens in a step before its messages hide behind its arithmetic."""
 
     large = quantity("1 GB")  # of a bucket: beyond it a collective is no faster
     devices = 512
@@ -94,7 +94,7 @@ class TokensThatHide(Claims):
 
     @classmethod
     def tokens(cls, machine: Machine, devices: int) -> Quantity | None:
-        """Of data parallelism, a step, or of full sharding, a microbatch: the two are the same."""
+        """Return tokens of data parallelism, a step; of full sharding, a microbatch: both agree."""
         time = summed(cls.large, devices, machine)
         rate = machine.likely("gemm", "bf16")
         return time and (time / cls.large * cls.gradient * rate / cls.backward).to("token")
@@ -149,7 +149,7 @@ class TokensThatHide(Claims):
 
 
 class PublishedCuts(Claims):
-    """How published training runs are cut, and what they reach."""
+    """Published training runs are cut in these ways, and reach these shares of the bound."""
 
     devices = ("h100", "b200", "b300", "gb200", "gb300")
 
@@ -203,7 +203,7 @@ class PublishedCuts(Claims):
 
 
 class PrecisionByBatch(Claims):
-    """What fewer bits gain in decode, by batch and device."""
+    """Fewer bits gain in decode, by batch and device."""
 
     model = examples.DENSE
     devices = 4
@@ -223,7 +223,7 @@ class PrecisionByBatch(Claims):
 
     @classmethod
     def time(cls, machine: str, batch: int, options: dict[str, str]) -> Quantity:
-        """What is expected of a token of the dense model under the load of a chat."""
+        """Return the expected time of a token of the dense model under the load of a chat."""
         expected = calc.plan(
             cls.model,
             machine,
@@ -301,7 +301,7 @@ def served() -> list[tuple[published.Row, float]]:
 
 
 def program(row: published.Row) -> str:
-    """What served, without its version."""
+    """Return the program that served, without its version."""
     return str(row["software"]).split()[0]
 
 
@@ -329,7 +329,7 @@ def measured_row(machine: str, model: str, what: str, values: list[float]) -> Ro
 
 
 class MeasuredFormats(Claims):
-    """What fewer bits were measured to gain."""
+    """Fewer bits gained this much in measurements."""
 
     @staticmethod
     @row_by_hand("DGX B200 | DeepSeek-V3 | NVFP4 over FP8 | 1.3 | 0.69–1.8 | 41")
@@ -356,7 +356,7 @@ class MeasuredFormats(Claims):
 
 
 class MeasuredSoftware(Claims):
-    """How far engines were apart, alike in all else."""
+    """Engines were this far apart, alike in all else."""
 
     pairs = (("tensorrt-llm", "vllm"), ("sglang", "vllm"), ("sglang", "tensorrt-llm"))
 
@@ -439,7 +439,7 @@ class CachesOrWeights(Claims):
     @classmethod
     @row_by_hand("DeepSeek-V3 | 670 GB | 70.3 kB/token | 6.4 million tokens | 9.5 million tokens")
     def rows(cls) -> Rows:
-        """The same, as a table prints them."""
+        """Return the rows as a table prints them."""
         return [
             (
                 name,
@@ -453,7 +453,7 @@ class CachesOrWeights(Claims):
 
 
 class GraphOrNot(Claims):
-    """What a launch may cost the host before the device waits for it."""
+    """A launch may cost the host so much before the device waits for it."""
 
     steps = (
         (examples.HAND, "dgx-h200", 1, "bf16", "2 byte"),
@@ -529,7 +529,7 @@ class Buckets(Claims):
 
 
 class DraftsOrNot(Claims):
-    """What a trained head gains, by batch and context."""
+    """A trained head gains by batch and context."""
 
     model, machine, devices = examples.DENSE, "dgx-h200", 8
     drafted = 3
@@ -565,7 +565,7 @@ class DraftsOrNot(Claims):
 
 
 class BuyOrRent(Claims):
-    """From which share of all hours a bought device costs less than a rented one."""
+    """A bought device costs less than a rented one from some share of all hours on."""
 
     rent = constants.price_h200
     power = calc.machines.get("dgx-h200").power / 8
@@ -578,7 +578,7 @@ class BuyOrRent(Claims):
 
     @classmethod
     def share(cls, purchase: Quantity, lifetime: Quantity) -> Quantity:
-        """With electricity, space and interest on the half of the purchase that is still owed."""
+        """Return the share with electricity, space and interest on the half that is still owed."""
         plain = cost.price_of_ownership(purchase, lifetime, cls.power, cls.electricity, cls.pue)
         owed = purchase / 2 * cls.interest
         price = (plain + owed + cls.power * cls.space).to("USD/h")

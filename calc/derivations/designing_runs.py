@@ -1,4 +1,4 @@
-"""What the chapter "Training at scale" quotes of layouts that ran, and of plans."""
+"""Claims of the chapter "Training at scale" on layouts that ran, and of plans."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class MixtureRun(Claims):
 
 
 class MixturePlans(Claims):
-    """The same run by layout and machine: racks, and servers with EP inside and across them."""
+    """One run by layout and machine: racks, and servers with EP inside and across them."""
 
     rack = _plan("gb200-nvl72", "mxfp8", "TP=1,PP=4,EP=64,CP=1")
     servers = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=8,CP=1")

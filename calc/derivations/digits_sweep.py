@@ -1,4 +1,4 @@
-"""What the chapter "Small machines" quotes of its laboratory: laws of storage, stored sweeps."""
+"""Claims of the chapter "Small machines" on its laboratory: laws of storage, stored sweeps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def variant(kind: str, pruning: float, precision: str, of: polars.DataFrame = VA
 
 
 def name_of(row: Named) -> str:
-    """How the chapter calls a variant."""
+    """Return the name of a variant in the chapter."""
     form = formats.get(row["precision"]).name
     if row["kind"] == "none":
         return form
@@ -262,7 +262,7 @@ def _counted_energy(precision: str) -> Quantity:
 
 
 class TwoEnergies(Claims):
-    """With fixed watts energy repeats latency; counted by operations and bytes it does not."""
+    """Energy by fixed watts repeats latency; counted by operations and bytes it does not."""
 
     float32 = _counted_energy("fp32") | by_hand(
         "256 * 84480 * (1.31 pJ + 0.38 pJ) + (340008 + 256 * 74 * 4) * 64 pJ + "

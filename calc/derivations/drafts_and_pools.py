@@ -1,4 +1,4 @@
-"""What the chapter "Drafts and pools" quotes: drafts, chunks, and two pools."""
+"""Claims of the chapter "Drafts and pools": drafts, chunks, and two pools."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Chunks(Claims):
 
 
 class Timeline(Claims):
-    """What a stream sees while a prompt is read: whole, in chunks, and on another server."""
+    """A stream waits for a prompt that is read whole, less in chunks, and not on another server."""
 
     before = 4  # steps that are drawn before the prompt comes
     end = 600  # ms
@@ -128,7 +128,7 @@ def largest_batch(limit: Quantity, prompts: float) -> int:
 
 
 class MixedOrApart(Claims):
-    """The same requests on servers that do both, and on two pools, within a limit of a token."""
+    """Servers that do both take fewer requests within a limit of a token than two pools do."""
 
     limit = quantity("50 ms")
     prompts = OneNode.prompt / OneNode.answer  # tokens to read for each that is written
@@ -179,7 +179,7 @@ class Speculation(Claims):
 
     @classmethod
     def speedup(cls, sequences: QuantityLike) -> Any:
-        """With the roofs of checking and drafting, which the law of one stream leaves out."""
+        """Return the gain with the roofs of checking and drafting, which one stream's law omits."""
         plain = step(cls.large, cls.devices, sequences)
         draft = step(cls.draft, cls.devices, sequences).lower
         check = checked(plain, cls.drafted)
@@ -220,7 +220,7 @@ class FullMemory(Claims):
 
 
 class FullMemoryGain(Claims):
-    """What the table is quoted for, and the gain by the roofs for one request."""
+    """Gains for which the table is quoted, and the gain by the roofs for one request."""
 
     alone = quantity(Speculation.speedup(1), "") | by_hand("2.7731 / (1 + 4 * {Speculation.cost})")
     few = FullMemory.row(0)[4] | by_hand(
@@ -294,7 +294,7 @@ class CheckOfAMixture(Claims):
 
     @classmethod
     def gain(cls, sequences: int) -> Quantity:
-        """With one drafted token of no cost."""
+        """Return the gain with one drafted token of no cost."""
         plain, check = (
             expected(inference.mixed_step(cls.job, sequences, 2048, 0, drafted=ahead))
             for ahead in (0, 1)
@@ -303,7 +303,7 @@ class CheckOfAMixture(Claims):
 
 
 class ChecksOfAMixture(Claims):
-    """By kernels, at batches of the published gains."""
+    """Drafts of a mixture gain by kernels too, at batches of the published gains."""
 
     requests = 32
 
@@ -333,7 +333,7 @@ class DraftLength(Claims):
 
 
 class MeasuredDrafts(Claims):
-    """What published drafts yield in a pass, and what of it arrives as speed."""
+    """Published drafts yield more in a pass than arrives as speed."""
 
     rows = (
         ("EAGLE-3", "Llama 3.3 70B", 5.63, 4.11, "[@li2025eagle3]"),
@@ -392,7 +392,7 @@ class DraftsByBatch(Claims):
 
     @classmethod
     def times(cls, head: Head, sequences: int) -> tuple[Step, Step, Step]:
-        """Of a step without drafts, of one that checks them, and of a pass of the head."""
+        """Return the times of a step without drafts, of one that checks them, and of a head."""
         layer = replaced(
             cls.model, layers=quantity(1, ""), vocabulary=quantity(head.vocabulary, "")
         )
@@ -403,7 +403,7 @@ class DraftsByBatch(Claims):
 
     @classmethod
     def gain(cls, head: Head, sequences: int) -> tuple[float, float]:
-        """By the bound, and at measured rates, without any work of the host."""
+        """Return the gain by the bound, and at measured rates, without any work of the host."""
         steps = cls.times(head, sequences)
         least = [step.lower for step in steps]
         times = [expected(step) for step in steps]
@@ -422,7 +422,7 @@ class DraftsByBatch(Claims):
 
 
 class DraftsShort(Claims):
-    """What kernels alone would make of it, over what is measured."""
+    """Kernels alone would make more of drafts than is measured."""
 
     few = quantity(DraftsByBatch.gain(EAGLE_3, DraftsByBatch.few)[1], "")
     many = quantity(DraftsByBatch.gain(EAGLE_3, DraftsByBatch.most)[1], "")

@@ -29,7 +29,7 @@ MACHINES = tuple(
 
 @dataclass(frozen=True)
 class Load:
-    """What people ask of a service: tokens that a request reads and writes."""
+    """Load of a service: tokens that a request reads and writes."""
 
     name: str
     prompt: int
@@ -43,7 +43,7 @@ SUMMARY = Load("offline summaries", 8192, 1024)
 
 @dataclass(frozen=True)
 class Agent(Load):
-    """One that comes back: each turn reads all that was said before, and what a tool has added."""
+    """Agent that comes back: each turn reads all that was said, and what a tool has added."""
 
     turns: int
     shared: int
@@ -56,7 +56,7 @@ class Agent(Load):
 
 
 class ExpectedInterval(Claims):
-    """What stands beside an expectation: between which times rows like it lie."""
+    """An expectation stands beside an interval: between its ends lie four of five rows like it."""
 
     level = quantity(80, "%")  # of published rows
 

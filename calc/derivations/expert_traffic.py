@@ -1,4 +1,4 @@
-"""What the chapter "Expert traffic" quotes."""
+"""Claims of the chapter "Expert traffic"."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class OnceToEachServer(Claims):
 
 
 class TwoFabrics(Claims):
-    """The same exchange among 64 GPUs of servers and of a rack."""
+    """An exchange among 64 GPUs takes less in a rack than among servers."""
 
     devices = 64
     few = 128
@@ -238,7 +238,7 @@ class Kernels(Claims):
 
 
 class TrainingRows(Claims):
-    """What training pays for its exchanges, by published rows of one model on four machines."""
+    """Training pays for its exchanges by machine, in published rows of one model on four."""
 
     rows_of = ("mbridge-26.08", "mbridge-26.08-2", "mbridge-26.04.01-18", "mbridge-25.09-15")
     found = tuple(published.predict(published.row(key)) for key in rows_of)
@@ -262,7 +262,7 @@ class TrainingRows(Claims):
     @classmethod
     @row_by_hand("256 GB300 | TP1 PP2 EP32 | 6300 tokens/s | 4700 tokens/s | −26% | 23%")
     def rows(cls) -> Rows:
-        """All of them."""
+        """Return all rows."""
         return [cls.row(place) for place in range(len(cls.found))]
 
 

@@ -1,4 +1,4 @@
-"""What the chapter "Experts at work" quotes."""
+"""Claims of the chapter "Experts at work"."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def decode(
 
 
 def expected(step: Step) -> Quantity:
-    """What the step is expected to take."""
+    """Return the expected time of the step."""
     assert step.expected is not None, step.not_expected
     return step.expected.to("ms")
 
@@ -135,7 +135,7 @@ class Width(Claims):
 
 
 class Widths(Claims):
-    """What the width of a group of experts is worth, at the batch that it leaves room for."""
+    """A wider group of experts gains up to a point, at the batch that it leaves room for."""
 
     few, some, many = (Width.rates(count)[1] for count in (Width.few, Width.some, Width.many))
     gain = (some / few).to("") | by_hand("2492.890 / 1971.675")
@@ -143,7 +143,7 @@ class Widths(Claims):
 
 
 class ExpertExchange(Claims):
-    """What a layer sends: k vectors of each token there, and k back."""
+    """A layer sends k vectors of each token there, and k back."""
 
     width = 7168
     copies = 8
@@ -217,14 +217,14 @@ class Deployments(Claims):
 
     @classmethod
     def times(cls, place: int) -> tuple[Quantity, Quantity, Quantity]:
-        """Of a step: at least, expected and measured."""
+        """Return the times of a step: at least, expected and measured."""
         _, batch, context, devices, rate, _ = cls.cases[place]
         step = decode(devices, batch, context)
         return step.lower.to("ms"), expected(step), quantity(cls.node * batch / rate, "s").to("ms")
 
 
 class FurthestDeployment(Claims):
-    """How far off the worst of their expectations is."""
+    """Return how far off the worst of their expectations is."""
 
     error = max(
         abs(signed_error(*Deployments.times(place)[1:])) for place in Deployments.places
@@ -233,7 +233,7 @@ class FurthestDeployment(Claims):
 
 @dataclass(frozen=True)
 class Rate:
-    """What one source says of a deployment: a rate, or a closed loop of it."""
+    """Deployment as one source tells it: a rate, or a closed loop of it."""
 
     name: str
     devices: int | None = None

@@ -1,4 +1,4 @@
-"""What the chapter "Fallacies and pitfalls" quotes: a counter-example for each sentence."""
+"""Claims of the chapter "Fallacies and pitfalls": a counter-example for each sentence."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def dense_loop(machine: str, clients: int, tensor: int = 8) -> Row:
 
 
 def rate_of_device(clients: int) -> Quantity:
-    """What each of eight B200s writes for so many clients."""
+    """Return the rate at which each of eight B200s writes for so many clients."""
     together = clients * quantity("1 token") / time_of_token(dense_loop("dgx-b200", clients))
     return (together / 8).to("token/s")
 
@@ -72,7 +72,7 @@ def time_of_token(row: Row) -> Quantity:
 
 
 def four_bits_against_eight() -> list[float]:
-    """How many times as fast NVFP4 is as FP8, for each pair of closed loops that are alike else."""
+    """Return the gain of NVFP4 over FP8, for each pair of closed loops that are alike else."""
     by_format: dict[str, dict[tuple[object, ...], float]] = {"fp8": {}, "nvfp4": {}}
     alike = ("software", "mode", "input", "output", "clients", "tensor", "data")
     for row in closed_loops.rows():
@@ -281,7 +281,7 @@ class UtilizationOfPapers(Claims):
 
 
 class SoldAndUsable(Claims):
-    """What an advertisement adds up is halved by the first program that uses it."""
+    """An advertised sum is halved by the first program that uses it."""
 
     sparse_peak = B200.sparse_peak("fp4") | by_hand("18 PFLOP/s", "its datasheet")
     dense_peak = B200.peak("fp4") | by_hand("0.5 * 18 PFLOP/s")
@@ -334,7 +334,7 @@ class SinglePrecision(Claims):
 
 
 class EasyDrafts(Claims):
-    """The same drafts are worth half as much again on a text that is easy to guess."""
+    """Drafts are worth half as much again on a text that is easy to guess."""
 
     drafted = 3
     easy = 0.8
@@ -360,7 +360,7 @@ class IdleHours(Claims):
 
 
 class SlowestCall(Claims):
-    """Of a chain of calls the slowest sets the pace, and the slowest is in the tail."""
+    """A chain of calls has the pace of its slowest, and the slowest is in the tail."""
 
     promise = quantity(99, "%")
     beyond = 1 - promise | by_hand("(100 - 99) * 1 %")

@@ -1,4 +1,4 @@
-"""What the chapter "Fine-tuning and reinforcement learning" quotes."""
+"""Claims of the chapter "Fine-tuning and reinforcement learning"."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ class StepOfLora(Claims):
 
 
 class ByMethod(Claims):
-    """What learning from preferences and rewards keeps beside the model that is trained."""
+    """Learning from preferences and rewards keeps other models beside the one that is trained."""
 
     small = SMALL
     trained = training.recipe("adam-mixed").bytes_per_parameter | by_hand(
@@ -371,7 +371,7 @@ class Rollouts(Claims):
     @classmethod
     @row_by_hand("Probabilities of the tokens under the policy | policy | 4.3 s")
     def rows(cls) -> Rows:
-        """Who works in which part of the step, and for how long at the bounds of this loop."""
+        """Return who works in which part of the step, and for how long at this loop's bounds."""
         return [
             ("Generation, if all answers were of average length", "engines", cls.even),
             ("The tail: waiting for the longest", "engines", (cls.generation - cls.even).to("s")),
@@ -454,7 +454,7 @@ class Asynchronous(Claims):
 
 
 def state(parameters: Quantity, recipe: str) -> Quantity:
-    """What a recipe keeps of so many parameters."""
+    """Return the memory that a recipe keeps of so many parameters."""
     return training.model_memory(parameters, training.recipe(recipe).bytes_per_parameter).to("GB")
 
 

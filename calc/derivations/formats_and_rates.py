@@ -1,4 +1,4 @@
-"""What the look-up page "Formats and rates" quotes."""
+"""Claims of the look-up page "Formats and rates"."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ BYTES = {"bf16": 2.0, "fp8": 1.0, "fp8-block": 1.0, "nvfp4": 0.5625}
 
 
 def _time(device: Accelerator, form: str, rows: int, side: int) -> Quantity | None:
-    """Of rows times a square matrix, by the fastest kernel of the engines; none if unmeasured."""
+    """Return the time of rows times a square matrix by the fastest kernel, if measured."""
     peak = device.peak(kernel_shares.RATES.get(form, "bf16")).m_as("FLOP/s")
     moved = kernel_shares.bytes_of_product(rows, side, side, BYTES[form], BYTES[form])
     roof = max(2 * rows * side**2 / peak, moved / device.memory_bandwidth.m_as("byte/s"))
@@ -65,7 +65,7 @@ def _time(device: Accelerator, form: str, rows: int, side: int) -> Quantity | No
 
 
 def _gain(key: str, form: str, rows: int) -> Quantity | None:
-    """How many times as fast as in BF16 a product is."""
+    """Return how many times as fast as in BF16 a product is."""
     device = hardware.get(key)
     if kernel_shares.RATES[form] not in device.dtypes:
         return None
@@ -133,7 +133,7 @@ def _format_row(key: str) -> Row:
 
 
 class FormatBits(Claims):
-    """What a number takes, and what shares a scale with it."""
+    """A number takes its bits, and those of its share of a scale."""
 
     header = ("Format", "Bits a number", "Largest element", "Block", "Scale")
     rows: Rows = tuple(

@@ -1,4 +1,4 @@
-"""What the chapter "How GEMMs run" quotes: tiles and waves, and products that others measured."""
+"""Claims of the chapter "How GEMMs run": tiles and waves, and products that others measured."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class RowMore(Claims):
 
 
 class TileOnSM(Claims):
-    """What a tile takes of an SM, and how much of the output's shape it wastes."""
+    """A tile takes its part of an SM, and wastes some of the output's shape."""
 
     warp = 32
     threads = 384
@@ -166,7 +166,7 @@ class OperandBytes(Claims):
 
 
 class FormatsReached(Claims):
-    """What large products reach by format, as three programs were measured."""
+    """Large products reach less of their peak in narrow formats, in all three programs."""
 
     side = 8192
     header = ("Format", "Device", "Peak", "SGLang", "vLLM", "TensorRT-LLM")
@@ -183,7 +183,7 @@ class FormatsReached(Claims):
 
     @classmethod
     def rate(cls, format: str, device: str, program: str) -> Quantity | None:
-        """What a large product reaches, None where none was measured."""
+        """Return the rate that a large product reaches, None where none was measured."""
         surface = kernel_shares.of("product", device, program, format)
         if surface is None:
             return None
@@ -303,7 +303,7 @@ class Sawtooth(Claims):
 
     @staticmethod
     def steps(machine: str) -> list[tuple[float, float, float]]:
-        """Of each pair of products a row apart: the growth by one tile, the best, and measured."""
+        """Return pairs of products a row apart: the growth by one tile, the best, and measured."""
         shapes = {
             (product.m, product.n, product.k): product for product in products.measured(machine)
         }

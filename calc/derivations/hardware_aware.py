@@ -1,4 +1,4 @@
-"""What the chapter "Your own machine" quotes: a stored measurement, and identities."""
+"""Claims of the chapter "Your own machine": a stored measurement, and identities."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pair(lever: str) -> tuple[Named, Named]:
 
 
 def without(name: str, form: str, whole: str = "as in the suite") -> float:
-    """How many times as long a kernel takes in one form as in another."""
+    """Return how many times as long a kernel takes in one form as in another."""
     of_kernel = REASONS.filter(col("kernel") == name)
     seconds = dict(zip(of_kernel["form"], of_kernel["seconds"], strict=True))
     return float(seconds[whole] / seconds[form])
@@ -203,7 +203,7 @@ class CostAndThroughput(Claims):
 
 
 class CameraBudget(Claims):
-    """What a frame may cost in a camera."""
+    """A camera leaves a frame so much time and energy."""
 
     rate = 30  # frames a second
     power = quantity("4 W")
@@ -229,7 +229,7 @@ class CameraBudget(Claims):
 
 
 def memory_beside_the_chip(device: Accelerator) -> bool:
-    """Whether it publishes a memory that is not the one on its chip."""
+    """Return whether it publishes a memory that is not the one on its chip."""
     if not device.publishes("memory_capacity"):
         return False
     on_chip = device.on_chip_memory if device.publishes("on_chip_memory") else None
@@ -252,7 +252,7 @@ class Envelope(Claims):
 
 
 class AdvertisedGains(Claims):
-    """What circulates, what it implies, and what bounds it."""
+    """Numbers in circulation, beside what they imply and what bounds it."""
 
     rows = (
         (

@@ -1,4 +1,4 @@
-"""What the chapter "Devices" quotes."""
+"""Claims of the chapter "Devices"."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _number(value: Quantity, unit: str, digits: int, *inputs: Quantity) -> float
 
 
 def _vector_rate(device: Accelerator) -> float | Quoted | None:
-    """What the vector units do in FP32; where there are no others, that is the peak before it."""
+    """Return the vector units' FP32 peak; where there are no others, that is the peak before it."""
     record = device.peaks["vector_peak"].get("fp32")
     rate = None if record is None else record.published
     return None if rate is None else _number(rate, "TFLOP/s", 3, rate)
@@ -197,7 +197,7 @@ def _generation_row(device: Accelerator) -> Row:
 
 
 class Generations(Claims):
-    """Of one vendor's largest modules: what grew, and what hardly moved."""
+    """The largest modules of one vendor grew in some numbers and hardly moved in others."""
 
     _devices = tuple(
         hardware.get(key) for key in ("v100", "a100", "h100", "h200", "b200", "b300", "gb300")
@@ -232,7 +232,7 @@ def own(machine: Machine, kind: str, name: str) -> Quantity | None:
 
 
 def surfaces_of_products(device: Accelerator, form: str) -> list[kernel_shares.Surface]:
-    """What the engines whose products were measured on a device in a format reach."""
+    """Return the rates that engines reach whose products were measured on a device in a format."""
     found = (
         kernel_shares.of("product", device.key, program, form)
         for program in kernel_shares.programs()
@@ -285,7 +285,7 @@ def _reached_row(key: str) -> Row:
 
 
 class ReachedRates(Claims):
-    """What programs were measured to reach: products by format, and memory."""
+    """Programs were measured to reach these rates: products by format, and memory."""
 
     size = 8192
     """Side of the square product at which engines' kernels are read."""
@@ -334,7 +334,7 @@ def _inside_row(device: Accelerator) -> Row:
 
 
 class InsideDevices(Claims):
-    """What a device is made of: its units, and what each of them holds and does."""
+    """A device is made of units, and each of them holds and does so much."""
 
     header = (
         *("Device", "Units", "Clock", "Registers", "Shared memory", "Tensor memory"),
@@ -353,7 +353,7 @@ JOINED_BY = ("bandwidth", "ports", "host_link")
 
 
 def joined_by(machine: Machine) -> tuple[list[Quantity | None], str]:
-    """What joins one device to others, to the network and to its host, and where each was read."""
+    """Return what joins one device to others, to the network and to its host, with sources."""
     values = [
         getattr(machine, field).to("GB/s") if machine.publishes(field) else None
         for field in JOINED_BY
@@ -371,7 +371,7 @@ def _joined_row(key: str) -> Row:
 
 
 class JoinedDevices(Claims):
-    """How devices are joined to each other, to the network and to their host."""
+    """Devices are joined to each other, to the network and to their host at these rates."""
 
     header = (
         *("Machine", "Devices", "Fabric", "To others", "Port", "Host link", "Sums in switch"),
@@ -465,7 +465,7 @@ class OddCells(Claims):
 
 
 class OnePeer(Claims):
-    """Without a switch, each of the other GPUs has its share of the links and no more."""
+    """A GPU without a switch gives each of the others its share of the links and no more."""
 
     links = hardware.get("mi300x").link_bandwidth
 
@@ -512,7 +512,7 @@ class WholeRack(Claims):
 
 
 class AdvertisedL4(Claims):
-    """With a sparse peak the ridge point of an L4 doubles on paper."""
+    """A sparse peak doubles the ridge point of an L4 on paper."""
 
     l4 = hardware.get("l4")
     bandwidth = l4.memory_bandwidth
@@ -543,7 +543,7 @@ class SparseUnlike(Claims):
 
 
 class AdvertisedOrin(Claims):
-    """Of the 275 TOPS of a Jetson AGX Orin, its GPU does 85 on dense matrices."""
+    """A Jetson AGX Orin's GPU does 85 of its 275 TOPS on dense matrices."""
 
     orin = hardware.get("jetson-agx-orin")
     advertised = quantity("275 TOP/s")

@@ -1,4 +1,4 @@
-"""What the look-up page "Links and collectives" quotes."""
+"""Claims of the look-up page "Links and collectives"."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _at(curve: Curve, size: Quantity) -> Cell:
 
 
 def _curve_row(name: str) -> Row:
-    """Where it was measured, its shortest time, what sizes reach, and the half of its best."""
+    """Return where it was measured, its shortest time, what sizes reach, and half of it."""
     curve = curves.get(name)
     machine = machines.get(curve.machine)
     where = f"{curve.devices} in {machine.name.removeprefix('NVIDIA ').removeprefix('AMD ')}"

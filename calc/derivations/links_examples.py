@@ -1,4 +1,4 @@
-"""What the chapter "Bandwidth and latency" quotes."""
+"""Claims of the chapter "Bandwidth and latency"."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class LoadedModel(Claims):
 
 
 class AsSold(Claims):
-    """What a datasheet prints and what a message gets differ by 8, by 2, and by the coding."""
+    """A datasheet's rate and a message's differ by 8, by 2, and by the coding."""
 
     tpu = hardware.get("tpu-v5p").link_bandwidth
     nvlinks = 18 | by_hand("450 / 25")  # of an H100

@@ -1,4 +1,4 @@
-"""What the chapter "Little's law" quotes."""
+"""Claims of the chapter "Little's law"."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Loader(Claims):
 
 
 class Conversations(Claims):
-    """What is left beside the weights decides how many conversations a device can hold."""
+    """Memory that weights leave decides how many conversations a device can hold."""
 
     parameters = quantity("8B param")
     layers = 32

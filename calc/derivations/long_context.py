@@ -1,4 +1,4 @@
-"""What the chapter "Training at scale" quotes of long contexts."""
+"""Claims of the chapter "Training at scale" on long contexts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the chapter "Latency and the memory hierarchy" quotes."""
+"""Claims of the chapter "Latency and the memory hierarchy"."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ class Tiles(Claims):
 
 
 class MemoriesOfToday(Claims):
-    """Where the wires are short a bit is cheap, and no memory answers in less than 100 ns."""
+    """A bit is cheap where the wires are short, and no memory answers in less than 100 ns."""
 
     lpddr5x_idle = constants.latency_dram_gb10_idle
     lpddr5x_loaded = constants.latency_dram_gb10_loaded
@@ -287,7 +287,7 @@ class MemoriesOfToday(Claims):
 
 
 class EnergyBudget(Claims):
-    """What the parts of a matrix product take, at the rate that an A100 reached, is its power."""
+    """A matrix product's parts take power, at the rate that an A100 reached."""
 
     rate = machines.get("dgx-a100").reached("gemm", "bf16") | by_hand("271.2 TFLOP/s")
     rows_of_product = 1024  # Bekman's best shape
@@ -358,7 +358,7 @@ class HitRateWanted(Claims):
 
 
 class Overflow(Claims):
-    """What does not fit into HBM sets the pace, however little it is."""
+    """Bytes that do not fit into HBM set the pace, however few they are."""
 
     h100 = hardware.get("h100")
     parameters = quantity("50B param")

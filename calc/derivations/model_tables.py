@@ -1,4 +1,4 @@
-"""What the look-up page "Models" quotes."""
+"""Claims of the look-up page "Models"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONG = 32_768
 
 
 def _size_row(key: str) -> Row:
-    """What its parameters are, and what they take if all are stored in one format."""
+    """Return its parameters by kind, and their memory if all are stored in one format."""
     model = models.get(key)
     sizes = [
         show((model.parameters * formats.get(form).size / quantity("1 param")).to("GB"), "GB", 3)
@@ -27,7 +27,7 @@ def _size_row(key: str) -> Row:
 
 
 def _token_row(key: str) -> Row:
-    """What a token costs: operations without attention and at a long context, and its cache."""
+    """Return the costs of a token: operations without and with a long context, and cache."""
     model = models.get(key)
     work = [transformer.forward_flops(model, context) for context in (0, LONG)]
     each = transformer.kv_cache_per_token(model)

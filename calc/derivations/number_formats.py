@@ -1,4 +1,4 @@
-"""What the chapter "Number formats" quotes."""
+"""Claims of the chapter "Number formats"."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class BellInBlocks(Claims):
 
 
 class ScalesOfFp8(Claims):
-    """How the scales of FP8 are chosen, and what an outlier or a growing tensor makes of it."""
+    """The scales of FP8 are chosen in several ways; an outlier or growth spoils some."""
 
     outlier = 1e6 | by_hand("1000000")
     growth = 4 | by_hand("4")
@@ -325,7 +325,7 @@ def sums_of_products(count: int) -> dict[str, Quantity]:
 
 
 class LongSums(Claims):
-    """What a sum keeps of thousands of products depends on where, and how, they are added."""
+    """A sum keeps more or less of thousands of products by where, and how, they are added."""
 
     lengths = (64, 256, 1024, 4096)
     bits = 14 | by_hand("14", "DeepSeek-V3 2024, section 3.3.2")
@@ -386,7 +386,7 @@ class Rotation(Claims):
 
 
 class LossGaps(Claims):
-    """How much higher the loss was where training was in few bits, as its authors report."""
+    """The loss was a little higher at most where training was in few bits, by its authors."""
 
     published = formats.training_formats()
 

@@ -1,4 +1,4 @@
-"""What the chapter "Numbers to know" quotes."""
+"""Claims of the chapter "Numbers to know"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calc.derivations.quoting import Quoted, Row, Rows, approximately, between, 
 
 
 def sixteen(device: hardware.Accelerator) -> str:
-    """Its format of 16 bits."""
+    """Return the format of 16 bits that a device has."""
     return "bf16" if "bf16" in device.dtypes else "fp16"
 
 
@@ -393,7 +393,7 @@ class DatacentreAgainstPhone(Claims):
 
 
 class LatencyBudgets(Claims):
-    """What a person, or a car, allows before an answer is late."""
+    """A person, or a car, allows so much time before an answer is late."""
 
     search_delay = constants.latency_delay_web_search
     rows = (
@@ -417,7 +417,7 @@ class BrakingDistance(Claims):
 
 
 class LastingRatios(Claims):
-    """What this chapter computes, as one list: ratios of one generation."""
+    """Ratios of one generation last, and this chapter computes them as one list."""
 
     _word, _multiply = EnergyOfMovement, EnergyOfArithmetic
     _state = MemoryPerParameter

@@ -1,4 +1,4 @@
-"""What the chapter "Other networks" quotes."""
+"""Claims of the chapter "Other networks"."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class OneImage(Claims):
 
 
 class MeasuredImages(Claims):
-    """What others measured, beside the bound, for networks of one pass."""
+    """Networks of one pass reach a part of the bound, as others measured."""
 
     cases = (
         ("vit-l-16", "rtx-4090", 256, constants.frequency_images_vit_l_rtx_4090),

@@ -1,4 +1,4 @@
-"""What the section on attention that is not full quotes, in "Transformer arithmetic"."""
+"""Claims of the section on attention that is not full, in "Transformer arithmetic"."""
 
 from __future__ import annotations
 

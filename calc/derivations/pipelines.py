@@ -1,4 +1,4 @@
-"""What the chapter "Training at scale" quotes of pipelines."""
+"""Claims of the chapter "Training at scale" on pipelines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PipelineSchedule(Claims):
 
     @classmethod
     def order(cls, device: int, slices: int) -> list[tuple[bool, int, int]]:
-        """What a device does in turn: backward or not, through which slice, which microbatch.
+        """Return a device's work in turn: backward or not, through which slice, which microbatch.
 
         It fills up with forward passes until the first gradient can be back, and then takes one
         forward and one backward pass in turn, each for a group of as many microbatches as there

@@ -1,4 +1,4 @@
-"""Where the book prints each value of the data: the page of its subject, the row of a value."""
+"""Places where the book prints the data: the page of a subject, the row of a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many digits a quoted result carries: no more than the worst of what it was computed from.
+"""Digits that a quoted result carries: no more than the worst of what it was computed from.
 
 Data know their kind and the digits that were published; what a result was computed from, it
 carries. An input counts by what hangs on it: where another value of it would change the result by a
@@ -32,14 +32,14 @@ CHANGE = 1.001  # of an input, to see what becomes of a result
 
 @dataclass(frozen=True)
 class Precision:
-    """How many digits are known of a value, and whether an estimate decides them."""
+    """Return how many digits are known of a value, and whether an estimate decides them."""
 
     digits: int = EXACT
     estimated: bool = False
 
 
 def precision(value: object) -> Precision:
-    """That of a result which stands in a derivation; a number of the data is printed as it is."""
+    """Return the digits of a result in a derivation; a number of the data is printed as it is."""
     made = made_of(value)
     if made is None:
         return Precision()
@@ -59,7 +59,7 @@ def precision(value: object) -> Precision:
 
 
 def digits_of_data(datum: Datum) -> int:
-    """How many digits of a number of the data count."""
+    """Return how many digits of a number of the data count."""
     if _kind(datum) == "estimate":
         return OF_AN_ESTIMATE
     if _kind(datum) == "definition" or _key(datum).startswith(COUNTS):
@@ -100,7 +100,7 @@ def _key(datum: Datum) -> str:
 
 
 def _further_digits(value: Any, key: str) -> int:
-    """How many digits more than an input a result may have, for how little of it hangs on that."""
+    """Return how many digits more than an input a result may have, for how little hangs on that."""
     try:
         again = remade(value, key, CHANGE)
         share = abs(

@@ -1,4 +1,4 @@
-"""What the chapter "Precision of a kernel" quotes of sums, decays and variances.
+"""Claims of the chapter "Precision of a kernel" on sums, decays and variances.
 
 What it quotes of the resolvent is in calc.derivations.resolvent.
 """
@@ -17,7 +17,7 @@ from calc.derivations.resolvent import KernelRoof, KernelSpeed, MachineOfKernel,
 
 
 class NaiveForms(Claims):
-    """How far a format carries an exponential, an inverse decay, and a difference of squares."""
+    """A format carries an exponential, an inverse decay, or a difference of squares only so far."""
 
     decay = 0.9
     chunk = 256

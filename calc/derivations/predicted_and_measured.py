@@ -1,4 +1,4 @@
-"""What the chapter "Predicted and measured" quotes: published rows beside what calc says of them.
+"""Claims of the chapter "Predicted and measured": published rows beside what calc says of them.
 
 All of it follows the data: whoever adds a row, a rate or a fault changes these results.
 """
@@ -86,7 +86,7 @@ def short_name(machine: str) -> str:
 
 
 def mixture(compared: Comparison) -> bool:
-    """Whether the model of a row of training or serving is a mixture of experts."""
+    """Return whether the model of a row of training or serving is a mixture of experts."""
     return conditions.model(compared.row).experts is not None
 
 
@@ -349,7 +349,7 @@ def of_class(title: str, kind: Summary) -> Row:
 
 
 def _smallest_first(kind: Summary) -> tuple[float, str]:
-    """By the first number in a class's name, and then those without one."""
+    """Return a key that orders by the first number in a class's name, if it has one."""
     name = kind.of.split(" · ")[1]
     first = re.search(r"\d+", name)
     return (float(first[0]) if first else inf), name
@@ -526,7 +526,7 @@ class LeftOut(Claims):
 
 
 def of(compared: Comparison) -> str:
-    """What a row measures: its model, its collective or its kernel."""
+    """Return the thing that a row measures: its model, its collective or its kernel."""
     if compared.row.group == "collective":
         operation = (
             str(compared.row["collective"]).replace("_", "-").replace("alltoall", "all-to-all")
@@ -543,7 +543,7 @@ SHOWN = {"kernel": 2, "collective": 2, "training": 5, "serving": 5}  # kinds of 
 
 
 def far(compared: Comparison) -> float:
-    """How far a row is off, to either side."""
+    """Return how far a row is off, to either side."""
     return abs(log(1 + (compared.error or 0.0)))
 
 
@@ -604,7 +604,7 @@ def loops_of_a_peer() -> Iterator[tuple[Compared, float]]:
 
 
 def errors_of_both(loops: Sequence[tuple[Compared, float]]) -> Row:
-    """How many rows, and of each planner the median of errors and the signed one."""
+    """Return the number of rows, and of each planner the median of errors and the signed one."""
     ours = error_of([found.error for found, _ in loops])
     theirs = error_of([found.measured / tpot - 1 for found, tpot in loops])
     return (len(loops), *map(percent, (*ours, *theirs)))
@@ -663,13 +663,13 @@ RECORDED = recorded.settings("closed_loops.toml")
 
 
 def of_loops(summed: dict[str, Any]) -> Row:
-    """How many rows, their share of the bound, and errors: median, largest and signed."""
+    """Return how many rows, their share of the bound, and errors: median, largest and signed."""
     names = ("share_of_bound", "median_error", "largest_errors", "signed_error")
     return (summed["rows"], *(percent(summed[name]) for name in names))
 
 
 def errors_under_load(summed: dict[str, Any], *names: str) -> Row:
-    """How many rows, and the signed error and the median of errors of each time."""
+    """Return the number of rows, and the signed error and the median of errors of each time."""
     errors = (percent(summed[name][which]) for name in names for which in ("signed", "error"))
     return (summed["rows"], *errors)
 
@@ -770,7 +770,7 @@ class UnderLoad(Claims):
 
 
 class Coverage(Claims):
-    """How many published rows lie in intervals of 80 % that were made without them."""
+    """Four of five published rows lie in intervals that were made without them."""
 
     recorded = RECORDED["intervals"]
     count = recorded["rows"] | by_hand("{ClosedLoops.expected} + 476 + 639")
@@ -834,7 +834,7 @@ class OwnServer(Claims):
 
 
 class Choice(Claims):
-    """What to make faster: the messages, or the host."""
+    """Faster messages, or a faster host, are worth so much of a step."""
 
     sum_of_vllm = (PartsOfDecode.messages / (2 * conditions.model(Served.compared.row).layers)).to(
         "us"

@@ -1,4 +1,4 @@
-"""What the chapter "Quantisation" quotes.
+"""Claims of the chapter "Quantisation".
 
 Its data are no random sample: they are equally likely quantiles of a normal distribution, the same
 on every machine, in the order that a stride with no divisor in common with their number gives.
@@ -163,7 +163,7 @@ class Drawing(Claims):
 
 
 class Clipping(Claims):
-    """With few bits it pays to clip the largest values; with many it does not."""
+    """Clipping the largest values pays with few bits; with many it does not."""
 
     few_bits = 4
     many_bits = Rounding.bits
@@ -205,7 +205,7 @@ class IntegerProduct(Claims):
 
 
 def sqnr_of_a_bell(bits: int, group: int | None = None) -> Quantity:
-    """What so many bits leave of a shuffled bell, with a scale for each group or one for all."""
+    """Return what so many bits leave of a shuffled bell, with a scale for each group or for all."""
     weights = normal(Rounding.count, stride=1571)
     scheme = quantization.symmetric(weights, bits, group_size=group)
     return quantity(quantization.sqnr(weights, scheme.round_trip(weights)), "")

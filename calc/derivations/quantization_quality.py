@@ -1,4 +1,4 @@
-"""What the chapter "Quantisation" quotes of methods, and of models that others quantised."""
+"""Claims of the chapter "Quantisation" on methods, and of models that others quantised."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from calc.formats import QuantizedModel
 
 
 class TwoWeights(Claims):
-    """Of two weights with correlated inputs the second makes up for the rounding of the first."""
+    """The second of two weights with correlated inputs makes up for the rounding of the first."""
 
     weight = quantity("0.4")
     correlation = quantity("0.8")
@@ -48,7 +48,7 @@ class TwoWeights(Claims):
 
 
 class BellNoise(Claims):
-    """What bits and groups leave of a bell: decibels, and the noise that they stand for."""
+    """Bits and groups leave so many decibels of a bell, and the noise that they stand for."""
 
     bits = (8, 6, 4, 3, 2)
     group = Groups.group | row_by_hand("4 | 16.4 | 18.5 | 20.3 | 1.4%")
@@ -69,7 +69,7 @@ class BellNoise(Claims):
 
 
 class FourBits(Claims):
-    """How much stronger the noise is with one bit less than the usual four."""
+    """Return how much stronger the noise is with one bit less than the usual four."""
 
     one_bit_less = (
         (quantization.symmetric_step(1, 3) / quantization.symmetric_step(1, 4)) ** 2
@@ -77,7 +77,7 @@ class FourBits(Claims):
 
 
 class PublishedQuality(Claims):
-    """What quantisation cost models that others quantised, beside the SQNR of a bell."""
+    """Models that others quantised lost some quality; beside it stands the SQNR of a bell."""
 
     rows = formats.quantized_models()
 
@@ -123,12 +123,12 @@ class PublishedQuality(Claims):
 
     @classmethod
     def cost(cls, key: str) -> Quantity:
-        """By how much the perplexity of the row with this key rose."""
+        """Return by how much the perplexity of the row with this key rose."""
         return _cost(next(row for row in cls.rows if row.key == key))
 
 
 def _cost(row: QuantizedModel) -> Quantity:
-    """By how much perplexity rose, as a share of what it was."""
+    """Return by how much perplexity rose, as a share of what it was."""
     return quantity(row.after / row.before - 1, "").to("%")
 
 
@@ -228,7 +228,7 @@ class FormatByBatch(Claims):
 
     @classmethod
     def time(cls, rows: int, device: str, format: str, given: float, weight: float) -> Quantity:
-        """Of the product of so many tokens with the layer's first matrix."""
+        """Return the time of the product of so many tokens with the layer's first matrix."""
         n, k = cls.layer.feed_forward_width, cls.layer.width
         surface = kernel_shares.of("product", device, cls.program, format)
         assert surface is not None

@@ -1,4 +1,4 @@
-"""How chapters quote numbers: `show()` in text, `math()` between dollar signs, `table()` for rows.
+"""Functions that quote: `show()` in text, `math()` between dollar signs, `table()` for rows.
 
 What these return reaches Markdown as it is (`_repr_markdown_`); a plain string would be escaped.
 Markdown carries the name of what is quoted, in the attributes of a span, and beside it goes where
@@ -106,7 +106,7 @@ def words(count: Quantity | float) -> Quoted:
 
 
 def _named(markdown: str, value: Quantity | float | str) -> Quoted:
-    """With the name of the row that the value is."""
+    """Return the text with the name of the row that the value is."""
     row = value.row_name if isinstance(value, Traced) else ""
     name = "" if " " in row else row  # of a part of a row
     exact = f"{value:.6g}" if name and not isinstance(value, str) else ""
@@ -132,7 +132,7 @@ def approximately(value: Quantity | float, digits: int | None = None) -> Quoted:
 def within(
     estimate: Quantity | float, answer: Quantity | float, digits: int | None = None
 ) -> Quoted:
-    """How far a hand estimate lies from the computed answer, above or below.
+    """Return how far a hand estimate lies from the computed answer, above or below.
 
     It is judged as it is shown, with so many digits where the text does not show all of them: a
     reader who sees 1.3 does not take it for exactly four thirds.
@@ -157,7 +157,7 @@ def within(
 
 
 def math(value: Quantity | float, unit: str | None = None, digits: int | None = None) -> Quoted:
-    """The same value as TeX, for formulas.
+    """Return the same value as TeX, for formulas.
 
     >>> from calc import quantity
     >>> print(math(quantity("312 TFLOP/s")))

@@ -27,7 +27,7 @@ class File:
 
 
 def settings(name: str) -> Named:
-    """What a file of TOML holds."""
+    """Return the contents of a file of TOML."""
     found: Named = known(read_toml(_place(name)), name)
     return found
 

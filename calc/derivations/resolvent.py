@@ -1,4 +1,4 @@
-"""What the chapter "Precision of a kernel" quotes of the resolvent, from stored measurements."""
+"""Claims of the chapter "Precision of a kernel" on the resolvent, from stored measurements."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _median(values: list[int]) -> float:
 
 
 class MachineOfKernel(Claims):
-    """Where the kernel was measured."""
+    """The kernel was measured on this machine."""
 
     processor = SETTINGS["processor"] | counted("CPU of the resolvent")
     measured = f"{SETTINGS['measured']:%d %B %Y}" | counted("day of the resolvent")
@@ -194,7 +194,7 @@ class KernelSpeed(Claims):
 
 
 class KernelRoof(Claims):
-    """By its bytes the kernel is memory-bound; it reaches less than a fifth of that roof."""
+    """The kernel is memory-bound by its bytes; it reaches less than a fifth of that roof."""
 
     flop = FLOP_PER_ENTRY["ratio"] | by_hand("2 + 2 × 8 + 8")
     size = quantity(bytes_per_entry("complex128"), "byte") | by_hand("(3 + 2) * 8 byte")

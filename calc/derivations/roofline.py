@@ -1,4 +1,4 @@
-"""What the chapter "The roofline and the iron law" quotes."""
+"""Claims of the chapter "The roofline and the iron law"."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class BatchOfRequests(Claims):
 
     @classmethod
     def slowdown(cls, batch: Quantity | Number, context: int) -> Any:
-        """Its time, by that of reading the weights alone."""
+        """Return its time over that of reading the weights alone."""
         step = cls.step(batch, context)
         time = roofline.execution_time_overlapped(
             step.traffic, cls.bandwidth, step.operations, cls.peak
@@ -421,7 +421,7 @@ class SmallLayer(Claims):
 
 
 class Regimes(Claims):
-    """Which term of the iron law is the largest, for a layer of any width and batch."""
+    """One term of the iron law is the largest, for a layer of any width and batch."""
 
     peak = SmallLayer.peak
     bandwidth = SmallLayer.bandwidth
@@ -446,7 +446,7 @@ class Regimes(Claims):
 
 
 class ThreeRepairs(Claims):
-    """Where the host cannot launch fast enough, only the repair of the launches has an effect."""
+    """The repair of the launches alone has an effect where the host cannot launch fast enough."""
 
     bandwidth = SmallLayer.bandwidth
     peak = SmallLayer.peak

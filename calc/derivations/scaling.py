@@ -1,4 +1,4 @@
-"""What the chapter "Amdahl and Gustafson" quotes."""
+"""Claims of the chapter "Amdahl and Gustafson"."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class TenPercentSerial(Claims):
 
 
 class DoubledCluster(Claims):
-    """What doubling a cluster brings to a step that its profile calls 5 % serial."""
+    """A step that its profile calls 5 % serial gains less than twofold from twice the cluster."""
 
     processors = 64
     doubled = 128
@@ -219,7 +219,7 @@ class LoaderOrDevices(Claims):
 
 
 class Sketch(Claims):
-    """The same 25 % serial part, on 4 processors: less time, or more work."""
+    """A serial part of 25 % on 4 processors means less time, or more work."""
 
     serial = quantity(25, "%") | by_hand("25 %")
     processors = 4 | by_hand("4")

@@ -1,4 +1,4 @@
-"""What the chapter "A service under load" quotes.
+"""Claims of the chapter "A service under load".
 
 Plans and simulations take seconds: they are recorded by `python -m experiments.record_services`.
 """
@@ -136,7 +136,7 @@ class FirstTokenPromise(Claims):
 
 
 class Prefixes(Claims):
-    """What a prefix cache finds, by its size, in a public trace of conversations."""
+    """A prefix cache finds more the larger it is, in a public trace of conversations."""
 
     per_token = transformer.kv_cache_per_token(OneNode.model)
     links = 8
@@ -176,7 +176,7 @@ AGENTS = "[@inferencex-agent-hits]"
 
 
 class HitsByLoad(Claims):
-    """What public sources say that prefix caches find, by load."""
+    """Public sources say that prefix caches find more or less, by load."""
 
     cases = (
         ("chat, one hour of Kimi's service", "any size of cache", "36.5 %", "[@qin2025mooncake]"),
@@ -195,14 +195,14 @@ class HitsByLoad(Claims):
 
 
 def expectation(model: Transformer, **asked: Any) -> Expectation:
-    """What is expected of vLLM on eight H200s."""
+    """Return the expectation of vLLM on eight H200s."""
     planned = plan(model, "dgx-h200", devices=8, software="vllm", **asked)
     assert planned.expected is not None
     return planned.expected
 
 
 class Tiers(Claims):
-    """Where a session of an agent may wait, and what it takes to come back."""
+    """A session of an agent may wait in several places, and comes back sooner from some."""
 
     machine = machines.get("dgx-h200")
     devices = 8
@@ -239,7 +239,7 @@ class Tiers(Claims):
 
 
 class ByLoad(Claims):
-    """The same server with 64 requests at work, by what they ask."""
+    """A server with 64 requests at work differs by what they ask."""
 
     batch = 64
 
@@ -292,7 +292,7 @@ class ColdStart(Claims):
 
 
 class AskedService(Claims):
-    """What is asked: so many requests a second, and limits that 99 % of them keep."""
+    """A service is asked for so many requests a second, and limits that 99 % of them keep."""
 
     rate = quantity("20 request/s")
     prompt = OneNode.prompt
@@ -392,7 +392,7 @@ def kept(loads: list[dict[str, float]]) -> Quantity:
 
 
 class KeptWithPools(Claims):
-    """What the two designs keep at the rate of the question, and how far the closed form is off."""
+    """The two designs keep nearly all at the rate of the question; the closed form is near."""
 
     apart = kept(GoodputByLoad.pools) | by_hand(
         "19.806187 / 20", "the recorded simulation, with its seed"
@@ -438,12 +438,12 @@ class Goodput:
 
     @property
     def scenario(self) -> str:
-        """Which limits it keeps."""
+        """Return which limits it keeps."""
         return str(self.row["scenario"])
 
     @property
     def errors(self) -> tuple[float, ...]:
-        """How far each prediction is above what was measured, as a share of that."""
+        """Return how far each prediction is above what was measured, as a share of that."""
         return tuple(rate / self.measured - 1 for rate in self.predicted)
 
 

@@ -1,4 +1,4 @@
-"""What the chapter "Serving" quotes: one engine on one server."""
+"""Claims of the chapter "Serving": one engine on one server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def step(model: Transformer, devices: int, sequences: QuantityLike, context: int
 def expected(
     model: Transformer, devices: int, sequences: QuantityLike, context: int = 2048
 ) -> Quantity:
-    """The same pass of vLLM at measured rates: the token that such a context is followed by."""
+    """Return vLLM's pass at measured rates: the token that such a context is followed by."""
     planned = plan(
         model,
         "dgx-h100",
@@ -395,7 +395,7 @@ class Loops(Claims):
 
 
 class TensorDegree(Claims):
-    """The same 64 clients of Llama 3.1 70B in FP8 on one, two, four and eight H200s."""
+    """More H200s serve 64 clients of Llama 3.1 70B in FP8 faster, and each of them writes less."""
 
     _numbers = ((1, 730), (2, 683), (4, 628), (8, 685))
     loops: ClassVar[dict[int, Comparison]] = {

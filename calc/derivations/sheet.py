@@ -1,4 +1,4 @@
-"""What the page "Numbers on one page" lists: values of other chapters, side by side."""
+"""Rows of the page "Numbers on one page": values of other chapters, side by side."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class OnePage(Claims):
 
     @staticmethod
     def name(device: Accelerator) -> str:
-        """As short as a column of three is narrow."""
+        """Return it as short as a column of three is narrow."""
         return short_names([device])[device.key].removesuffix(" NVL72")
 
     @classmethod
@@ -156,7 +156,7 @@ class OnePage(Claims):
     @staticmethod
     @row_by_hand("DGX H200 | 25 / 3 | 0.44 / 4")
     def cut_rows() -> Rows:
-        """By machine: devices up to which TP hides, and how long experts' messages take."""
+        """Return rows by machine: devices up to which TP hides, and times of experts' messages."""
         return [
             (NAMES[machine.key], *(row[place] for place in (4, 5)))
             for machine, row in zip(examples.MACHINES, TokensThatHide.rows(), strict=True)
@@ -165,7 +165,7 @@ class OnePage(Claims):
     @staticmethod
     @row_by_hand("Llama 3 8B | 0.082 Mtoken | 0.12 Mtoken")
     def flight_rows() -> Rows:
-        """By model: tokens in flight from which FP8 caches gain, and outweigh weights."""
+        """Return rows by model: tokens from which FP8 caches gain, and outweigh weights."""
         return [
             (name, *(rounded(tokens.to("Mtoken")) for tokens in (gains, outweighs)))
             for name, _, _, gains, outweighs in CachesOrWeights.thresholds()

@@ -1,4 +1,4 @@
-"""What the chapter "Small machines" quotes of real devices and of a device that is on order."""
+"""Claims of the chapter "Small machines" on real devices and of a device that is on order."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Schedules(Claims):
 
     @classmethod
     def all_outputs(cls, model: Convolutional) -> Quantity:
-        """What all layers write, together."""
+        """Return the bytes that all layers write, together."""
         return quantity(sum(layer.written for layer in model.convolutions), "byte").to("kB")
 
     @classmethod
@@ -411,6 +411,6 @@ class PrecisionCost(Claims):
 
     @classmethod
     def row_of_seeds(cls) -> list[object]:
-        """What the next seed changes, in FP32."""
+        """Another seed changes accuracy too, in FP32."""
         changed = cls.changed["fp32"]
         return ["the next seed, FP32", None, None, statistics.mean(changed), whole(max(changed))]

@@ -1,4 +1,4 @@
-"""What the page "Where the numbers come from" prints: every value of the data, and its source."""
+"""Tables of the page "Where the numbers come from": every value of the data, and its source."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _constant_groups() -> Groups:
 
 
 def _origin(record: Record) -> str:
-    """Its kind and its source; nobody is cited for what nobody published."""
+    """Return its kind and its source; nobody is cited for what nobody published."""
     provenance = record.provenance
     cited = "" if provenance.kind == "unpublished" else f" [@{provenance.source}]"
     return provenance.kind + cited
@@ -63,7 +63,7 @@ def _constant_row(record: Record) -> Row:
 
 
 def _reading(note: str) -> str:
-    """How a source was read, where that was not in the source itself or in no second place."""
+    """Return how a source was read, where not in the source itself or in no second place."""
     if "in an account" in note or "in accounts" in note:
         return ", in an account"
     return ", in one place only" if "onfirmed in one place only" in note else ""
@@ -77,7 +77,7 @@ def _told(title: str, record: Record) -> str:
 
 
 def mark(about: Provenance) -> str:
-    """What stands before a value that is an estimate."""
+    """Return the mark before a value that is an estimate."""
     return "≈\N{NO-BREAK SPACE}" if about.kind == "estimate" else ""
 
 
@@ -130,7 +130,7 @@ def model_records(key: str) -> dict[str, Record]:
 
 
 def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ...]:
-    """What has the same reason stands in one row."""
+    """Return the titles of records that have the same reason, in one row."""
     titles: dict[str, list[str]] = {}
     for record in records:
         if record.provenance.kind == kind:

@@ -34,7 +34,7 @@ LIBRARY, DERIVATIONS = "calc", "calc.derivations"
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """How a value was made: `kind` is "datum", "call", "part", "arithmetic", "unit" or "same"."""
+    """Origin of a value: `kind` is "datum", "call", "part", "arithmetic", "unit" or "same"."""
 
     kind: str
     name: str  # the key of a datum, a function, an attribute, a sign
@@ -68,7 +68,7 @@ def operands(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def remade(value: Any, key: str, factor: float) -> Any:
-    """What a value would be, were a number of the data larger by a factor."""
+    """Return what a value would be, were a number of the data larger by a factor."""
     known: dict[Made, Any] = {}
 
     def again(part: Any) -> Any:
@@ -89,7 +89,7 @@ def remade(value: Any, key: str, factor: float) -> Any:
 
 
 class Traced:
-    """What numbers, texts and rows have that know how they were made, and of which row they are."""
+    """Base of numbers, texts and rows that know how they were made, and of which row they are."""
 
     made_by: Made | None = None
     row_name: str = ""  # "DecodeStep.peak"; of a part of a row "DecodeStep.rows 0 1"
@@ -97,7 +97,7 @@ class Traced:
 
 
 def made_of(value: object) -> Made | None:
-    """How a value was made; None of what was written as it stands, or of which nothing is known."""
+    """Return how a value was made; None of what was written as it stands, or is not known."""
     if isinstance(value, Traced):
         return value.made_by
     provenance = getattr(value, "provenance", None)
@@ -324,7 +324,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def called(function: Any) -> str:
-    """How code calls a function of the library: inference.decode.
+    """Return the name by which code calls a function of the library: inference.decode.
 
     >>> from calc import inference
     >>> called(inference.decode)
@@ -428,7 +428,7 @@ def _quantity(plain: Quantity) -> Any:
 
 
 def _of_calc(value: object) -> bool:
-    """Whether it is a module, a function or an object of the library, and not of derivations."""
+    """Return whether it is a module, a function or an object of the library, not of derivations."""
     if isinstance(value, Exception | Enum):
         return False
     if isinstance(value, type) and issubclass(value, Exception | Quantity | Enum):

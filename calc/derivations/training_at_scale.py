@@ -1,4 +1,4 @@
-"""What the chapter "Training at scale" quotes."""
+"""Claims of the chapter "Training at scale"."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _unbroken(text: str) -> str:
 
 
 def _known(value: Quantity | None, *data: Quantity) -> Quantity | None:
-    """What is printed of a result, where there is one."""
+    """Return the printed form of a result, where there is one."""
     return None if value is None else with_digits_of(value, *data)
 
 
@@ -86,7 +86,7 @@ class ShardedStates(Claims):
 
 
 class CutThresholds(Claims):
-    """Where cuts become communication-bound: the decision table's values, a row for each cut."""
+    """Cuts become communication-bound at the decision table's values, a row for each cut."""
 
     machines = tuple(map(machines.get, ("dgx-h200", "dgx-b200", "gb300-nvl72")))
     names = tuple(NAMES[machine.key] for machine in machines) | row_by_hand(
@@ -138,7 +138,7 @@ class CutThresholds(Claims):
 
 
 def steady_mfu(run: runs.Run) -> Quantity:
-    """By the tokens of a second, where all goes well."""
+    """Return the MFU by the tokens of a second, where all goes well."""
     tokens = (run.throughput * quantity("1 s")).to("token")
     return training.mfu(run.parameters, tokens, run.devices, run.device_peak, "1 s")
 
@@ -219,7 +219,7 @@ class TrainingRuns(Claims):
 
 
 class Outliers(Claims):
-    """What explains the ratios of the table, and what does not."""
+    """Some causes explain the ratios of the table, and others do not."""
 
     palm_steady = training.mfu(
         TrainingRuns.palm.parameters,

@@ -1,4 +1,4 @@
-"""What the chapter "Levers of the training loop" quotes: laws, and stored measurements."""
+"""Claims of the chapter "Levers of the training loop": laws, and stored measurements."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def shares_of_step(width: int) -> dict[str, float]:
 
 
 class MachineOfLevers(Claims):
-    """Where the training loop was measured."""
+    """The training loop was measured on this machine."""
 
     processor = SETTINGS["processor"] | counted("CPU of the levers")
     measured = f"{SETTINGS['measured']:%d %B %Y}" | counted("day of the levers")
@@ -117,7 +117,7 @@ class MeasuredStep(Claims):
 
 
 class SixteenBitSteps(Claims):
-    """What a 16-bit format gains in time depends on whether the CPU has instructions for it."""
+    """A 16-bit format gains time only where the CPU has instructions for it."""
 
     widths = tuple(SETTINGS["widths"])
     best = max(all_of("precision", "bf16_speedup", rows=WITH_BF16)) | by_hand("2.15")
@@ -288,7 +288,7 @@ class TwoProcesses(Claims):
 
 
 def happened(event: str) -> int:
-    """How often, in the stored run."""
+    """Return how often an event happened in the stored run."""
     return sum(step.events.count(event) for step in RUN.steps)
 
 

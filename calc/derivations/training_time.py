@@ -1,4 +1,4 @@
-"""What the chapter "Training time" quotes."""
+"""Claims of the chapter "Training time"."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ class PublishedSteps(Claims):
 
     @classmethod
     def share(cls, row: published.Row) -> Quantity:
-        """Its part of the dense peak of the format, six operations for each parameter."""
+        """Return its part of the dense peak of the format, six operations for each parameter."""
         peak = conditions.machine(row).device.peak(conditions.dtype(row) or "bf16")
         return (cls.reached(row) / peak).to("%")
 
@@ -310,7 +310,7 @@ class TokensToHide(Claims):
 
     @classmethod
     def of_experts(cls, key: str, dtype: str) -> Quantity:
-        """Of the mixture with EP: a rack sums its experts with those of other racks alone."""
+        """Return the mixture's tokens with EP: a rack sums its experts with other racks' alone."""
         machine = machines.get(key)
         if machine.domain < OfMixtures.width:
             whole: Quantity = cls.of(key, dtype) * OfMixtures.exchanged
@@ -344,7 +344,7 @@ class TokensToHide(Claims):
 
 
 class OpenRuns(Claims):
-    """Of the peak over all hours that were paid for, open runs since 2025 reach a quarter or so."""
+    """Open runs since 2025 reach a quarter or so of the peak over all hours that were paid for."""
 
     peak = hardware.get("h100").peak("bf16")  # a GH200 has the same
     # Parameters, tokens and hours as accounts of the three reports state them.
@@ -395,7 +395,7 @@ class FromTheLog(Claims):
 
 
 class BudgetOfAMonth(Claims):
-    """What a month of a cluster can train best."""
+    """A month of a cluster trains a model of this size best."""
 
     devices = 1024
     time = quantity("30 day")

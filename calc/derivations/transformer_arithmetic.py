@@ -1,4 +1,4 @@
-"""What the chapter "Transformer arithmetic" quotes."""
+"""Claims of the chapter "Transformer arithmetic"."""
 
 from __future__ import annotations
 
@@ -200,14 +200,14 @@ class BatchOfDecodes(Claims):
 
     @classmethod
     def intensity(cls, key: str, name: str, sequences: QuantityLike) -> Quantity:
-        """Of one product of a model, by how many sequences are written at a time."""
+        """Return the intensity of one product, by how many sequences are written at a time."""
         products = transformer.decode_matmuls(models.get(key), cls.context, sequences)
         matmul = next(product for product in products if product.name == name)
         return matmul.intensity(Products.element)
 
     @classmethod
     def attention_intensity(cls, key: str) -> Quantity:
-        """Of attention as one fused kernel: queries, results and what is stored pass once."""
+        """Return that of attention as one fused kernel: queries, results and caches pass once."""
         model = models.get(key)
         products = {
             product.name: product for product in transformer.decode_matmuls(model, cls.context)
@@ -223,7 +223,7 @@ class BatchOfDecodes(Claims):
 
 
 class FusedDecode(Claims):
-    """What is stored once for all heads is read once for all of them."""
+    """One key and value that all heads share are read once for all of them."""
 
     latent = BatchOfDecodes.attention_intensity("deepseek-v3") | by_hand(
         "(128 * 4096 * (576 + 512) / (4096 * 576 + 128 * (576 + 512))) FLOP/byte"
@@ -277,7 +277,7 @@ class Caches(Claims):
 
 
 class Activations(Claims):
-    """What frees activations today, from what costs nothing to a second forward pass."""
+    """Activations are freed by several measures, from free ones to a second forward pass."""
 
     model = models.get("llama-3-8b")
     length = model.context | by_hand("8192", "max_position_embeddings of its config.json")
