@@ -27,7 +27,7 @@ from calc.core.elementwise import kept, maximum, smallest
 from calc.core.errors import InputError
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import attention
-from calc.laws.experts import experts_used
+from calc.laws.experts import experts_used, fullest_experts
 from calc.laws.layers import projection_flops
 from calc.networks import transformer
 from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, Batch, Job, Tokens, input_size
@@ -292,7 +292,8 @@ class Slice:
             share = first.used / first.copies
             met = experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
             rows = tokens * first.used / met
-            met = met / self.experts
+            met = fullest_experts(met / self.experts, first.copies / self.experts, self.experts)
+            met = met.magnitude
         work = quantity(2.0 * rows * n * k * met, "FLOP")
         moved = bytes_of_product(rows, n, k, *sizes)
         return Kernel(

@@ -143,3 +143,17 @@ def test_what_cannot_be_is_refused() -> None:
         inference.expert_decode(V3, DGX, 2048, 8, 1.5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="domains"):
         inference.expert_decode(V3, DGX, 2048, 8, 81)
+
+
+@pytest.mark.parametrize("batch", [1, 4, 16, 64])
+@pytest.mark.parametrize("devices", [4, 8, 32])
+def test_the_fullest_experts_against_a_simulation(batch: int, devices: int) -> None:
+    rng = np.random.default_rng(3)
+    held = 256 // devices
+    found = []
+    for _ in range(400):
+        woken = np.unique([rng.permutation(256)[:8] for _ in range(batch)])
+        found.append(np.bincount(woken // held, minlength=devices).max())
+    mean = experts.experts_used(256, 8 / 256, batch) / devices
+    law = experts.fullest_experts(mean, held, devices).magnitude
+    assert law == pytest.approx(np.mean(found), rel=0.12 if mean >= 1 else 0.25)
