@@ -127,7 +127,7 @@ def fullest_load(
 @law
 def fullest_experts(
     mean: Annotated[QuantityLike, "", "m"],
-    held: Annotated[QuantityLike, "", "h", AT_LEAST_ONE],
+    held: Annotated[QuantityLike, "", "h"],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, ""]:
     """Experts that the device with most to read reads, of h that each of n devices has.
