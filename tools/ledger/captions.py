@@ -390,7 +390,7 @@ CLAIMS: list[Claim] = [
          lambda x: x > 1.5)),
     ("tbl-serving-loops", "Of {Loops.count} servers, {Loops.outside} lie outside their interval",
      lambda t, count, outside: len(t.rows) == count and outside == sum(not number(row[4].split(" to ")[0])
-         <= quantity(number(row[5]), "ms").m_as("s") <= number(row[4].split(" to ")[1]) for row in
+         < quantity(number(row[5]), "ms").m_as("s") < number(row[4].split(" to ")[1]) for row in
          t.rows)),
     ("tbl-tensor-degree", "Twice the GPUs make a token {TensorDegree.least_gain} to {TensorDegree.most_gain} faster, and each GPU writes less",
      lambda t, least, most: falls(t["Measured"]) and falls(t["Rate"]) and (0.2 < least < most <
