@@ -112,7 +112,7 @@ def test_rows_of_the_roofline_are_its_law(intensity: float, device: str) -> None
 
 def test_figures_open_with_the_measured_dots_of_the_book() -> None:
     dots = [tuple(dot[1:]) for dot in answered("roofline")["measured"]]
-    assert dots == MeasuredRoofline.dots
+    assert dots == list(MeasuredRoofline.dots)
     assert answered("roofline", device="h200")["measured"] == []  # of its own nobody measured any
     measured = answered("all-reduce")["measured"]
     curve = curves.get("allreduce-8xh100-dgxc")
