@@ -101,6 +101,8 @@ def write() -> None:
         made, digests = parts()
     except ModuleNotFoundError as missing:
         sys.exit(f"the pages of reference/ need {missing.name}; `make set-up-book` brings it")
+    except SystemExit as refused:  # of another process, from which comes no code
+        sys.exit(str(refused))
     texts = pages(made.values())
     REFERENCE.mkdir(exist_ok=True)
     there = {path.relative_to(ROOT).as_posix() for path in REFERENCE.rglob("*") if path.is_file()}
