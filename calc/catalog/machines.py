@@ -236,7 +236,7 @@ class Machine(Recorded):
         measured = [record.quantity for record in self.rates.get("memory", {}).values()]
         return max(measured) if measured else self.likely("memory", "copy")
 
-    @property
+    @cached_property
     def processors(self) -> int:
         """Number of processors that compute tiles side by side; one where it is unpublished."""
         return self.device.units if self.device.publishes("units") else 1

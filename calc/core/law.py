@@ -114,6 +114,8 @@ class Argument:
         """The magnitude in this argument's unit, as a float or a float array, checked."""
         if type(given) is Quantity:
             value = self._in_unit(given)
+        elif type(given) is float and self.is_count:
+            value = given
         elif isinstance(given, str | PlainQuantity):
             value = self._in_unit(self._read(given), self._suffix_hint(given))
         else:

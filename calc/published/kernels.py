@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from calc.catalog.machines import Machine, NotMeasured
 from calc.core.units import Quantity, quantity
@@ -130,13 +131,16 @@ def _best(row: Row, machine: Machine, dtype: str) -> Quantity:
 
 def _others(row: Row, machine: Machine) -> list[Row]:
     """The other rows of the same kind of kernel that were measured on the same device."""
-    return [
-        other
-        for other in rows("kernel")
-        if other["kind"] == row["kind"]
-        and other.id != row.id
-        and _machine_of(other.device) == machine.key
-    ]
+    return [other for other in _alike().get((row["kind"], machine.key), ()) if other.id != row.id]
+
+
+@cache
+def _alike() -> dict[tuple[Any, str], list[Row]]:
+    """Return the rows of each kind of kernel on each machine."""
+    alike: dict[tuple[Any, str], list[Row]] = {}
+    for row in rows("kernel"):
+        alike.setdefault((row["kind"], _machine_of(row.device)), []).append(row)
+    return alike
 
 
 @cache

@@ -324,7 +324,7 @@ class Kernel:
 
     def roof(self, machine: Machine, surface: Surface) -> Number:
         """Seconds of a launch at published peaks, of operations or bytes, whichever is longer."""
-        dtype = surface.rate if surface.rate in machine.device.dtypes else self.dtype
+        dtype = rate if (rate := surface.rate) in machine.device.dtypes else self.dtype
         own = surface.device != machine.device.key and self.shape is not None
         peak, bandwidth = _peaks(machine, dtype, surface.sustained if own else None)
         worked = self.operations if self.worked is None else self.worked

@@ -78,11 +78,11 @@ class Weights:
                 " others=bf16, or the like"
             )
         named = {matrix.name for matrix in model.matrices}
-        groups = {"embedding", "others", *(matrix.group for matrix in model.matrices)}
         for group in self.given:
             if group not in named:
                 one_of(f"{name}: a group of matrices", group, GROUPS)
-                if group not in groups:
+                others = group in ("embedding", "others")
+                if not (others or any(matrix.group == group for matrix in model.matrices)):
                     raise InputError(f"{name}: {model.name} has no matrices of {group}")
         table, output = (self.given.get(group) for group in ("embedding", "output"))
         if model.tied_embeddings and table is not None and output not in (None, table):
