@@ -17,12 +17,14 @@ from calc import formats, hardware, inference, machines, models, quantization, t
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, counted, row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.traces import bare
 
 Array: TypeAlias = NDArray[numpy.float64]
 
 
 def normal(count: int, stride: int = 1) -> Array:
-    normal = NormalDist()
+    """The quantiles, in steps of so many; of plain numbers, since each is as all others are."""
+    normal, count, stride = NormalDist(), bare(count), bare(stride)
     ranks = [(index * stride % count + 0.5) / count for index in range(count)]
     return numpy.array([normal.inv_cdf(rank) for rank in ranks])
 

@@ -23,6 +23,7 @@ from calc.formats.recipes import SENSES
 HEADING_OR_NAME = re.compile(r"^# -{4} (.+?) -+$|^\[(\w+)\]$", re.MULTILINE)
 CONSTANTS_FILE = DATA / "constants.toml"
 CONSTANTS = constants.load(CONSTANTS_FILE)
+CONSTANT = re.compile(rf"\b(?:{'|'.join(CONSTANTS)})\b")
 MEANINGS = {
     "definition": "Exact, by a standard or by counting.",
     "datasheet": "Stated by the maker, measured or not.",
@@ -140,9 +141,9 @@ def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ..
 
 def _linked(note: str) -> str:
     """A note that names other constants by their titles, as readers see them."""
-    for key, record in CONSTANTS.items():
-        note = re.sub(rf"\b{key}\b", f"[{record.provenance.title}](#{anchor(key)})", note)
-    return note
+    return CONSTANT.sub(
+        lambda key: f"[{CONSTANTS[key[0]].provenance.title}](#{anchor(key[0])})", note
+    )
 
 
 def _constant_rows(groups: Groups) -> dict[str, list[Row]]:
