@@ -132,7 +132,7 @@ def fullest_experts(
 ) -> Annotated[Quantity, ""]:
     """Experts that the device with most to read reads, of h that each of n devices has.
 
-    Equation: x = min(min(h, m · n), m + 4.91 · (p^0.14 − q^0.14) · (m · (1 − m / h))^½),
+    Equation: x = min(min(h, m · n), m + 4.91 · (p^0.14 − q^0.14) · (m · max(1 − m / h, 0))^½),
         p = (8 · n − 3) / (8 · n + 2), q = 1 − p
 
     A batch wakes m experts of a device on average, and a step waits for the device with most. p is

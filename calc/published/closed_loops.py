@@ -88,7 +88,7 @@ def predict(row: Row) -> Comparison:
     """A row beside its prediction.
 
     >>> print(f"{predict(rows()[40]).error:.2f}")
-    0.22
+    0.21
     """
     job, load = job_of(row), load_of(row)
     measured = row.measured["tpot"]

@@ -260,7 +260,11 @@ def time(
 def seconds(
     operation: str, size: float, devices: int, machine: Machine, software: Software | None = None
 ) -> float:
-    """Return what is expected of `time`, as bare seconds for bare bytes."""
+    """Return what is expected of `time`, as bare seconds for bare bytes.
+
+    >>> print(f"{seconds('all_reduce', 2**20, 8, machines.get('dgx-h100')):.2e}")
+    3.39e-05
+    """
     return _expected(operation, size, devices, machine, software)[0]
 
 
@@ -389,7 +393,11 @@ def crossings(chosen: Number, devices: int, domains: int, each: bool, most: int 
 
 
 def seconds_per_byte(operation: str, devices: QuantityLike, machine: Machine) -> Number:
-    """The pace of `least_time`, which is in proportion to the size, for each number of devices."""
+    """The pace of `least_time`, which is in proportion to the size, for each number of devices.
+
+    >>> print(f"{seconds_per_byte('all_reduce', 8, machines.get('dgx-h100')):.2e}")
+    2.22e-12
+    """
     _check_operation(operation)
     count = whole_numbers("devices of a collective", quantity(devices).m_as(""))
     return of_each(partial(_seconds_per_byte, operation, machines.of(machine).hosted), count)

@@ -419,7 +419,11 @@ def _rate(rate: Quantity | Surface) -> Origin:
 
 
 def of_rate(rate: Quantity, words: str, source: str = "") -> tuple[Origin, tuple[str, ...]]:
-    """Return the origin of a time that is made of this rate, of a source unless it has its own."""
+    """Return the origin of a time that is made of this rate, of a source unless it has its own.
+
+    >>> print(of_rate(quantity("450 GB/s"), "of a link", "nvidia")[0])
+    450 GB/s of a link [nvidia]
+    """
     own = source if rate.provenance is None else rate.provenance.source
     return Origin(f"{rate} {words}", (own,)), ()
 

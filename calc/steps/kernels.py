@@ -292,8 +292,8 @@ class Slice:
             share = first.used / first.copies
             met = experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
             rows = tokens * first.used / met
-            met = fullest_experts(met / self.experts, first.copies / self.experts, self.experts)
-            met = met.magnitude
+            mean, held = met / self.experts, first.copies / self.experts
+            met = fullest_experts(mean, held, self.experts).magnitude
         work = quantity(2.0 * rows * n * k * met, "FLOP")
         moved = bytes_of_product(rows, n, k, *sizes)
         return Kernel(

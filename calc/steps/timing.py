@@ -135,7 +135,7 @@ def _messages(job: Job, load: Tokens) -> Quantity:
     return time
 
 
-def mean_step(job: Job, batch: float, prompt: float, generated: float) -> Step:
+def mean_step(job: Job, sequences: float, prompt: float, generated: float) -> Step:
     """The step that writes a token of each of so many sequences, the mean over their answer.
 
     At published rates each part grows linearly with the context, but where a window or a selection
@@ -148,16 +148,16 @@ def mean_step(job: Job, batch: float, prompt: float, generated: float) -> Step:
     >>> print(found.lower, found.expected)
     5.315 ms 11.07 ms
     """
-    least = mean_bounds(job, batch, prompt, generated)
+    least = mean_bounds(job, sequences, prompt, generated)
     if not isinstance(job.machine, Machine):
         return Step.of(least, expectation.NO_MACHINE)
     made = expectation.if_measured(
-        lambda: mean_pass(job, batch, prompt, generated), batch, prompt, generated
+        lambda: mean_pass(job, sequences, prompt, generated), sequences, prompt, generated
     )
     return Step.of(least, made)
 
 
-def mean_bounds(job: Job, batch: Number, prompt: Number, generated: Number) -> StepTime:
+def mean_bounds(job: Job, sequences: Number, prompt: Number, generated: Number) -> StepTime:
     """The bounds of that step alone; numbers, or arrays of them.
 
     >>> print(mean_bounds(Job.of("llama-3-8b", "dgx-h100"), 8, 1000, 200).lower)
@@ -167,7 +167,7 @@ def mean_bounds(job: Job, batch: Number, prompt: Number, generated: Number) -> S
     steps: list[StepTime] = []
     for share, low, high in _stretches(job, prompt, generated):
         shares.append(share)
-        steps.append(bounds(job, Tokens(writing=batch, context=(low + high) / 2)))
+        steps.append(bounds(job, Tokens(writing=sequences, context=(low + high) / 2)))
     if len(steps) == 1:
         return steps[0]
 
@@ -184,29 +184,29 @@ def mean_bounds(job: Job, batch: Number, prompt: Number, generated: Number) -> S
     )
 
 
-def mean_pass(job: Job, batch: Any, prompt: float, generated: float) -> Parts:
+def mean_pass(job: Job, sequences: Any, prompt: float, generated: float) -> Parts:
     """Return what is expected of that step; of arrays of batches an array of it.
 
     >>> print(mean_pass(Job.of("llama-3-8b", "dgx-h100"), 8, 1000, 200).total)
     5.830 ms
     """
     end = prompt + generated
-    bent = _copies_fit(job, batch, prompt, end) != _copies_fit(job, batch, end, end)
+    bent = _copies_fit(job, sequences, prompt, end) != _copies_fit(job, sequences, end, end)
     bends = []
     if isinstance(bent, bool) and bent:
-        bends = [_last_that_fits(job, batch, prompt, end)]
+        bends = [_last_that_fits(job, sequences, prompt, end)]
     shares: list[float] = []
     passes: list[Parts] = []
     for share, low, high in _stretches(job, prompt, generated, bends):
         for node in NODES:
             context = low + node * (high - low)
             shares.append(share / len(NODES))
-            passes.append(serving_pass(job, Tokens(writing=batch, context=context)))
+            passes.append(serving_pass(job, Tokens(writing=sequences, context=context)))
     made = _mean(shares, passes)
     if not isinstance(bent, bool):
         for place in map(int, numpy.flatnonzero(bent)):
-            alone = mean_pass(job, float(batch[place]), prompt, generated)
-            made = _with_one(made, place, alone, batch.shape)
+            alone = mean_pass(job, float(sequences[place]), prompt, generated)
+            made = _with_one(made, place, alone, sequences.shape)
     return made
 
 
@@ -227,20 +227,20 @@ def _stretches(
         low = high
 
 
-def _copies_fit(job: Job, batch: Any, context: float, end: float) -> Any:
+def _copies_fit(job: Job, sequences: Any, context: float, end: float) -> Any:
     """Return whether devices have room for copies of caches so long, or share them out."""
     if job.copies_of_caches == 1:
         return True
-    fit = holds_copies(job.with_context(end), batch, context)
+    fit = holds_copies(job.with_context(end), sequences, context)
     return fit if getattr(fit, "ndim", 0) else bool(fit)
 
 
-def _last_that_fits(job: Job, batch: float, low: float, high: float) -> float:
+def _last_that_fits(job: Job, sequences: float, low: float, high: float) -> float:
     """The context up to which there is room for them."""
     end = high
     while high - low > 1:
         middle = (low + high) / 2
-        low, high = (middle, high) if _copies_fit(job, batch, middle, end) else (low, middle)
+        low, high = (middle, high) if _copies_fit(job, sequences, middle, end) else (low, middle)
     return low
 
 
