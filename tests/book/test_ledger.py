@@ -189,6 +189,8 @@ def test_faults_of_quoted_rows_name_the_file_the_line_and_what_is_wanted(tmp_pat
         "chapters/roofline.qmd:7: A100Roofline.ridgepoint is no row of calc.derivations;"
         f" {ridge} is one."
     )
+    (told,) = of_names([quoted("AsSold.block")])
+    assert told == "chapters/roofline.qmd:7: AsSold is quoted, and no cell of the page imports it."
     (told,) = of_results(
         [quoted("ModelTooLarge.int4_time"), quoted("WeightsOrBoth.token_int4", other)]
     )

@@ -19,7 +19,7 @@ from calc.derivations.cards import is_given
 from calc.derivations.traces import made_of
 from tools.ledger import captions, tables
 from tools.ledger.captions import CLAIMS, FIGURE_CLAIMS
-from tools.ledger.quotes import Quote, quotes
+from tools.ledger.quotes import Quote, imported, quotes
 from tools.ledger.rows import derived, numbers, place_of, value_of
 from tools.ledger.statements import Statement, statements
 from tools.ledger.takeaways import TAKEAWAYS
@@ -52,7 +52,7 @@ def of_classes(files: list[Path]) -> Iterator[str]:
 
 
 def of_names(told: list[Quote]) -> Iterator[str]:
-    """Yield each quoted name that is none of a row, and what is called nearly so."""
+    """Yield each quoted name that is no row, with what is called nearly so, or is not imported."""
     known = {
         f"{name}.{attribute}": owner
         for name, owner in derived().items()
@@ -65,6 +65,8 @@ def of_names(told: list[Quote]) -> Iterator[str]:
                 near = get_close_matches(name, known, 1)
                 mend = f"; {near[0]} is one" if near else ""
                 yield f"{quote.place}: {name} is no row of calc.derivations{mend}."
+            elif (owner := name.partition(".")[0]) not in imported(quote.chapter):
+                yield f"{quote.place}: {owner} is quoted, and no cell of the page imports it."
 
 
 def of_witnesses(rows: dict[str, Any]) -> Iterator[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tools.pages import ROOT
 
+CELL = re.compile(r"^```\{python\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`\{python\} ([^`]*)`")
 
 
@@ -40,6 +43,14 @@ class Quote:
     @property
     def page(self) -> str:
         return self.chapter.relative_to(ROOT).with_suffix(".html").as_posix()
+
+
+@cache
+def imported(page: Path) -> set[str]:
+    """Return the names that the cells of a page import."""
+    cells = CELL.findall(page.read_text(encoding="utf-8"))
+    found = (node for cell in cells for node in ast.walk(ast.parse(cell)))
+    return {each.name for node in found if isinstance(node, ast.ImportFrom) for each in node.names}
 
 
 def quotes() -> list[Quote]:
