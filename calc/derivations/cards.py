@@ -214,7 +214,7 @@ class _Tree:
             card["kind"] = "read"
         if inputs:
             card["inputs"] = inputs
-        if numbers := _sum(shown):
+        if numbers := _sum(value):
             card["sum"] = numbers
         return card | _law(made)
 
@@ -247,13 +247,14 @@ class _Tree:
                 case ast.Attribute(value=ast.Name(id=other), attr=name) if other[0].isupper():
                     of = vars(sys.modules[owner.__module__]).get(other, owner)
             part = vars(of).get(name) if isinstance(of, type) else None
+            called = ast.unparse(node).replace("._", ".").strip("_")
             if isinstance(part, classmethod | staticmethod):
                 method = f"{of.__name__}.{name}"
                 note = _first_sentences(part.__func__)
                 self.found[method] = {"value": "", "kind": "computed", "code": name, "note": note}
-                yield ast.unparse(node), method
+                yield called, method
             elif isinstance(part, Traced) and part.row_name != row and _name(part):
-                yield ast.unparse(node), self.add(part, _name(part))
+                yield called, self.add(part, _name(part))
 
 
 def _label(part: Any, within: Any) -> str:
