@@ -11,7 +11,7 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.examples import DENSE, HAND, HYBRID, MIXTURE
-from calc.derivations.quoting import Quoted, Row, show
+from calc.derivations.quoting import Quoted, Row, percent, show
 from calc.derivations.traces import whole
 from calc.published import reading
 
@@ -19,10 +19,6 @@ H100, B200, B300 = map(hardware.get, ("h100", "b200", "b300"))
 PROMPT = 8192
 ELEMENT = formats.BF16.size
 SPARSE = models.get("deepseek-v3-2")
-
-
-def percent(share: float) -> Quoted:
-    return Quoted(f"{share:.0%}", of=share)
 
 
 def _exponentials(device: Accelerator, dtype: str = "bf16", width: int = 128) -> Quantity:

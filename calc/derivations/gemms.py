@@ -12,7 +12,7 @@ from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.examples import MIXTURE
-from calc.derivations.quoting import Quoted, Row, show
+from calc.derivations.quoting import Quoted, Row, percent, show
 from calc.derivations.traces import whole
 from calc.published import products
 from calc.published.products import Product
@@ -29,10 +29,6 @@ ONE_TILE, BEST = "waves of one tile", "best tile and split"
 ROOFLINE, FITTED = "roofline, published", "two numbers fitted"
 STARTED = "roofline, measured, and start"
 STEP = 1.05  # from which one more row counts as a step
-
-
-def percent(value: float, digits: int = 0) -> str:
-    return f"{value:.{digits}%}"
 
 
 def tenth_worst(errors: Sequence[float]) -> float:

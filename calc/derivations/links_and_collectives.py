@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from calc import collectives, constants, curves, machines
 from calc.catalog import engine_sums
-from calc.catalog.kernel_shares import number_of
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
@@ -49,7 +48,7 @@ def _at(curve: Curve, size: Quantity) -> Cell:
 
 
 def _curve_row(name: str) -> Row:
-    """Return where it was measured, its shortest time, what sizes reach, and half of it."""
+    """Return where it was measured, its shortest time, what sizes reach, and which size half."""
     curve = curves.get(name)
     machine = machines.get(curve.machine)
     where = f"{curve.devices} in {machine.name.removeprefix('NVIDIA ').removeprefix('AMD ')}"
@@ -124,23 +123,13 @@ class ServerOfH100s(Claims):
     slower_at_1_mib |= by_hand("7/4 * 1048576 byte / 41.99 us")
 
 
-def _newest(device: str, program: str, devices: int) -> engine_sums.Sums | None:
-    """Sums among so many devices by the newest version of an engine that was measured."""
-    measured = [
-        sums
-        for sums in engine_sums.load()
-        if (sums.device, sums.program, sums.devices) == (device, program, devices)
-    ]
-    return max(measured, key=lambda sums: number_of(sums.version), default=None)
-
-
 def _time_of(sums: engine_sums.Sums | None, size: int) -> Cell:
     return None if sums is None else show(quantity(sums.time(size), "s"), "µs", 2)
 
 
 def _engine_row(device: str, program: str) -> Row:
     """Sums of two lengths among two, four and eight devices, named after the widest."""
-    newest = [_newest(device, program, devices) for devices in (2, 4, 8)]
+    newest = [engine_sums.of(device, program, devices) for devices in (2, 4, 8)]
     version = next(sums.version for sums in reversed(newest) if sums is not None)
     return (
         device.upper(),

@@ -123,6 +123,11 @@ def _prose(
     return formatting.prose(quantity, _carried(value, digits), rescaled=not unit)
 
 
+def percent(share: float) -> Quoted:
+    """Return a share in whole per cent, for a cell of a table."""
+    return Quoted(f"{share:.0%}", of=share)
+
+
 def approximately(value: Quantity | float, digits: int | None = None) -> Quoted:
     """An estimate, or what follows from one, marked as such."""
     marked = f"≈\N{NO-BREAK SPACE}{_prose(value, digits=digits)}"

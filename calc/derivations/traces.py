@@ -25,6 +25,7 @@ from typing import Any
 
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
+from calc.core.fixed import Fixed
 from calc.core.provenance import Provenance
 from calc.core.records import Count
 from calc.core.units import Quantity, from_parts
@@ -392,7 +393,7 @@ def traced(value: Any, made: Made | None = None) -> Any:
         if type(value) in (tuple, list):
             return type(value)(parts)
         return type(value)(*parts) if hasattr(value, "_fields") else value
-    if type(value) is dict:
+    if type(value) in (dict, Fixed):
         whole = Seen(value, made) if made else None
         return {
             key: traced(
