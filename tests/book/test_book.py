@@ -214,7 +214,7 @@ PAGE = 200  # of HTML without its drawings
 DRAWINGS = 120  # of a page, for both widths
 SITE_BY_PAGE = 100  # everything but the PDF and the notebooks, over the number of pages
 PDF_BY_PAGE = 75
-RUNTIME = 12_300  # Python for the browser, which a reader loads only to change inputs
+RUNTIME = 12_000  # Python for the browser, which a reader loads only to change inputs
 
 
 def kilobytes_drawn(page: Path) -> float:
