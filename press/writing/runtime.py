@@ -197,7 +197,10 @@ def _run(*command: str | Path, folder: Path | None = None) -> subprocess.Complet
 
 
 def _last_line(done: subprocess.CompletedProcess[str]) -> str:
-    return next(reversed((done.stderr or done.stdout).strip().splitlines()), "no word of why.")
+    """The last that a program said, without pip's hint of where to read more."""
+    said = (line.strip() for line in (done.stderr or done.stdout).splitlines())
+    lines = [line for line in said if line and not line.startswith("hint:")]
+    return lines[-1] if lines else "no word of why."
 
 
 def _say(why: str) -> None:

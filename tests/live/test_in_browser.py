@@ -33,7 +33,7 @@ pytestmark = [
 ]
 
 REPOSITORY = Path(__file__).parents[2]
-PROJECT = ("pyproject.toml", "references.bib", "LICENSE", "README.md")
+PROJECT = ("pyproject.toml", "references.bib", "LICENSE", "README.md", "tools/stubs.py")
 STARTS = 120_000  # ms, on a machine that does much else
 SETTINGS = """\
 project:
@@ -56,6 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hidden = shutil.ignore_patterns("__pycache__")
     for folder in ("calc", "figures/live"):
         shutil.copytree(REPOSITORY / folder, book / folder, ignore=hidden)
+    (book / "tools").mkdir()
     for file in (*PROJECT, "figures/__init__.py"):
         shutil.copyfile(REPOSITORY / file, book / file)
     (book / "_quarto.yml").write_text(SETTINGS, encoding="utf-8")
