@@ -1,4 +1,4 @@
-"""README.md, CONTRIBUTING.md and the page "The command line" say what is true: examples run."""
+"""README.md and the page "The command line" say what is true: examples run."""
 
 from __future__ import annotations
 
@@ -62,11 +62,3 @@ def test_it_is_short_and_lists_the_devices_that_were_measured() -> None:
         if any(machine.has_reached(*kind) for kind in kinds)
     }
     assert listed == measured
-
-
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_the_files_that_are_named_exist(name: str) -> None:
-    text = (REPOSITORY / name).read_text(encoding="utf-8")
-    links = [part.split(")")[0] for part in text.split("](")[1:]]
-    for link in links:
-        assert link.startswith("https://") or (REPOSITORY / link).exists(), link

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -102,6 +103,13 @@ def test_every_folder_of_the_library_has_its_floor() -> None:
     modules = {path.stem for path in (ROOT / "calc").glob("*.py")} - {"__init__"}
     packages = {path.parent.name for path in (ROOT / "calc").glob("*/__init__.py")}
     assert modules | packages == set(FLOOR)
+
+
+def test_the_floors_are_those_that_are_drawn() -> None:
+    """The picture of ARCHITECTURE.md, from below: a line a floor, its rooms between dots."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    drawn = re.findall(r"^│ (\w+(?: · \w+)*) {2,}\S", text, re.MULTILINE)
+    assert [set(line.split(" · ")) for line in reversed(drawn)] == FLOORS[:-1]
 
 
 def test_every_module_stands_in_the_list_of_its_folder() -> None:
