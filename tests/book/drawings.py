@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import isnan, nan
+from math import isfinite, isnan, nan
+from statistics import median
+from types import ModuleType
 from typing import Any
 
 import numpy
@@ -20,11 +22,13 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from matplotlib.text import Text
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.text import Annotation, Text
+from matplotlib.ticker import FixedFormatter
 
+from calc.core.units import Quantity
 from figures import style
-from tools.ledger.numbers import numbers, unit_of
+from tools.ledger.numbers import factor, numbers, unit_of
 
 COLOURS = {
     getattr(style, name): name.lower()
@@ -66,12 +70,41 @@ class Value:
     unit: str
 
 
+class Given:
+    """The magnitudes that calc gave while a figure was drawn, and the numbers that it imports."""
+
+    def __init__(self) -> None:
+        self.magnitudes: dict[str, set[float]] = {}
+        self.places: dict[tuple[str, float], Any] = {}  # of them all on an axis, in order
+
+    def add(self, unit: str, magnitudes: Any) -> None:
+        self.magnitudes.setdefault(unit, set()).update(numpy.ravel(magnitudes).astype(float))
+
+    def hold(self, values: list[float], scale: Scale) -> bool:
+        """Whether each of these places on an axis is one of a magnitude, in the axis's unit."""
+        known = self.places.get(key := (scale.unit, scale.step))
+        if known is None:
+            known = self.places[key] = numpy.sort([*self._on(scale)])
+        sought = numpy.array([value for value in values if value and isfinite(value)])
+        near = numpy.searchsorted(known, sought - 1e-6 * abs(sought)).clip(max=len(known) - 1)
+        return len(known) > 0 and bool((abs(known[near] - sought) <= 1e-6 * abs(sought)).all())
+
+    def _on(self, scale: Scale) -> Iterator[float]:
+        for unit, magnitudes in self.magnitudes.items():
+            factors = [(factor(unit, scale.unit) or nan) / scale.step]
+            if not unit:
+                factors = [1, 1 / scale.step, *([100] if scale.unit == "%" else [])]
+            yield from (m * by for m in magnitudes for by in factors if not isnan(m * by))
+
+
 @dataclass(frozen=True)
 class Drawing:
     """Marks and scales that are read of a figure."""
 
     marks: tuple[Mark, ...]
     scales: tuple[Scale, ...]
+    names: tuple[str, ...]  # of axes, of rows, and of colours in legends
+    given: Given
 
     @property
     def is_log(self) -> bool:
@@ -84,6 +117,66 @@ class Drawing:
             for scale in self.scales
         ]
         return [f"{x} × {y}" for x, y in zip(each[::2], each[1::2], strict=True)]
+
+    def own(self) -> dict[str, float]:
+        """The means of what is drawn at values that calc did not give in the axis's unit.
+
+        They are geometric means of all that has one kind and colour in a panel: a tenth more of one
+        value shows in the fifth digit.
+        """
+        found: dict[str, list[float]] = {}
+        scales = {(scale.panel, scale.axis): scale for scale in self.scales}
+        own = set()
+        for mark in (m for m in self.marks if m.kind in ("line", "dots", "bar")):
+            for axis, at in (("x", 0), ("y", 1)):
+                values = [point[at] for point in mark.points if not isnan(point[at])]
+                if mark.kind == "bar":
+                    values = [values[1] - values[0]]
+                scale = scales[mark.panel, axis]
+                name = f"{mark.panel} {mark.kind} {mark.colour} {axis}"
+                if scale.is_shown:
+                    found.setdefault(name, []).extend(
+                        abs(value) for value in values if value and isfinite(value)
+                    )
+                    if not self.given.hold(values, scale):
+                        own.add(name)
+        return {
+            name: float(f"{numpy.exp(numpy.mean(numpy.log(found[name]))):.5g}")
+            for name in sorted(own)
+        }
+
+    def order(self) -> list[str]:
+        """What stands in each panel from left to right, and upwards: marks alike, and then words.
+
+        Two series exchanged, two labels exchanged, and one left out give another order or number.
+        """
+        found = []
+        for panel in range(-1, len(self.scales) // 2):
+            alike: dict[str, list[Point]] = {}
+            words: list[tuple[Point, str]] = []
+            for mark, name in self._named():
+                if mark.panel == panel and mark.kind == "text":
+                    words += [(_rounded(point), name) for point in mark.points[:1]]
+                elif mark.panel == panel:
+                    alike.setdefault(name, []).append(_middle(mark.points))
+            marks = [(_middle(places), f"{len(places)} {name}") for name, places in alike.items()]
+            found += [f"{panel}: {name}" for _, name in sorted(marks) + sorted(words)]
+        return [" ".join(name.split()) for name in (*found, *self.names)]
+
+    def _named(self) -> Iterator[tuple[Mark, str]]:
+        """The marks with what they are called: words that differ in numbers alone by their rank."""
+        alike: dict[tuple[int, str], list[list[float]]] = {}
+        read = {mark: [n.value for n in numbers(mark.text)] for mark in self.marks if mark.text}
+        for mark, values in read.items():
+            alike.setdefault((mark.panel, _template(mark.text)), []).append(values)
+        for mark in self.marks:
+            if mark.kind != "text":
+                yield mark, f"{mark.kind} {mark.colour}"
+                continue
+            words = _template(mark.text)
+            others = sorted(alike[mark.panel, words])
+            rank = f".{others.index(read[mark]) + 1}" if len(others) > 1 else ""
+            yield mark, f"“{words}”{rank}"
 
     def values(self) -> dict[str, Value]:
         """Each drawn value by its name."""
@@ -134,12 +227,26 @@ class Drawing:
         return float(numpy.exp(numpy.interp(numpy.log(x), places, heights)))
 
 
+def _template(text: str) -> str:
+    """Words of a label with # for each number."""
+    for number in reversed(list(numbers(text))):
+        text = f"{text[: number.start]}#{text[number.start + len(number.digits) :]}"
+    return text
+
+
+def _middle(points: Sequence[Point]) -> Point:
+    """Return the middle of points on both axes, 0 on one where none has a place."""
+    x, y = ([point[at] for point in points if not isnan(point[at])] for at in (0, 1))
+    return _rounded((median(x or [0]), median(y or [0])))
+
+
+def _rounded(point: Point) -> Point:
+    return float(f"{point[0]:.5g}"), float(f"{point[1]:.5g}")
+
+
 def _of_label(text: str, seen: Counter[str]) -> Iterator[tuple[str, Value]]:
     found = list(numbers(text))
-    words = text
-    for number in reversed(found):
-        end = number.start + len(number.digits)
-        words = f"{words[: number.start]}#{words[end:]}"
+    words = _template(text)
     seen[words] += 1
     again = f".{seen[words]}" if seen[words] > 1 else ""
     for place, number in enumerate(found, 1):
@@ -162,21 +269,62 @@ def _of_points(values: list[float], kind: str) -> Iterator[tuple[str, float]]:
 
 @cache
 def drawing(name: str) -> Drawing:
-    """Return the drawing of a figure of the book."""
-    figure: Figure = importlib.import_module(f"figures.{name}").draw()
-    return of(figure)
+    """What a figure of the book draws."""
+    return of(*drawn(importlib.import_module(f"figures.{name}")))
 
 
-def of(figure: Figure) -> Drawing:
-    return Drawing(tuple(_marks(figure)), tuple(_scales(figure)))
+def of(figure: Figure, given: Given) -> Drawing:
+    return Drawing(tuple(_marks(figure)), tuple(_scales(figure)), tuple(_names(figure)), given)
+
+
+def drawn(module: ModuleType) -> tuple[Figure, Given]:
+    """A figure, and all that its module had from calc for it."""
+    given = Given()
+
+    def recorded(self: Quantity) -> Any:
+        given.add(str(self.units), self._magnitude)
+        return self._magnitude
+
+    Quantity.magnitude = property(recorded)  # type: ignore[assignment]
+    try:
+        figure: Figure = module.draw()
+    finally:
+        del Quantity.magnitude
+    for name, value in vars(module).items():
+        if not name.startswith("__"):
+            _collect(value, given, depth=4)
+    return figure, given
+
+
+def _collect(value: Any, given: Given, depth: int) -> None:
+    """The numbers and quantities that derivations and records hold."""
+    of_calc = getattr(value, "__module__", "") or type(value).__module__
+    parts: Any = ()
+    match value:
+        case Quantity():
+            given.add(str(value.units), value._magnitude)
+        case bool():
+            pass
+        case int() | float() | numpy.number():
+            given.add("", value)
+        case numpy.ndarray() if value.dtype.kind in "if":
+            given.add("", value)
+        case list() | tuple():
+            parts = value
+        case dict():
+            parts = value.values()
+        case _ if str(of_calc).startswith("calc.") and hasattr(value, "__dict__"):
+            parts = [part for name, part in vars(value).items() if not name.startswith("__")]
+    for part in parts if depth else ():
+        _collect(part, given, depth - 1)
 
 
 def _scales(figure: Figure) -> Iterator[Scale]:
     for panel, axes in enumerate(figure.axes):
         for which, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
             low, high = map(float, sorted(axis.get_view_interval()))
-            kind, label, shown = axis.get_scale(), _label(axis), bool(_ticks(axis))
-            yield Scale(panel, which, kind, label, *_unit(axis), (low, high), shown)
+            kind, words, shown = axis.get_scale(), label(axis), bool(_ticks(axis))
+            yield Scale(panel, which, kind, words, *_unit(axis), (low, high), shown)
 
 
 def _ticks(axis: Axis) -> list[tuple[float, str]]:
@@ -195,28 +343,44 @@ def _unit(axis: Axis) -> tuple[str, float]:
         found = list(numbers(word))
         if place and len(found) == 1 and found[0].unit and word.endswith(found[0].printed):
             return found[0].unit, found[0].value / place
-    label = _label(axis)
-    if named := re.search(r"(?:\(|, )([^(),]+?)(?:, or .*)?(?:\)| \(logarithmic\))\s*$", label):
+    stated = label(axis)
+    if named := re.search(r"(?:\(|, )([^(),]+?)(?:, or .*)?(?:\)| \(logarithmic\))\s*$", stated):
         return unit_of(named[1]), 1
     return "", 1
 
 
-def _label(axis: Axis) -> str:
-    """Return the label of an axis, of those that share it, or of the whole figure."""
+def label(axis: Axis) -> str:
+    """Of the axis, or of those that share it, or of the whole figure."""
     axes, is_x = axis.axes, axis is axis.axes.xaxis
     shared = (axes.get_shared_x_axes() if is_x else axes.get_shared_y_axes()).get_siblings(axes)
     labels = [(each.xaxis if is_x else each.yaxis).get_label_text() for each in (axes, *shared)]
     whole = axes.figure.get_supxlabel() if is_x else axes.figure.get_supylabel()
     title = axes.get_title() if is_x else ""
     given = [*labels, whole, title]
-    return next((label for label in given if "(" in label), next(filter(None, given), ""))
+    return next((words for words in given if "(" in words), next(filter(None, given), ""))
+
+
+def _names(figure: Figure) -> Iterator[str]:
+    for panel, axes in enumerate(figure.axes):
+        for which, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+            if words := label(axis):
+                yield f"{panel} {which}: {words}"
+            if isinstance(axis.get_major_formatter(), FixedFormatter):
+                yield from (f"{panel} {which}: {word}" for _, word in _ticks(axis) if word)
+    for legend in [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]:
+        pairs = zip(legend.legend_handles, legend.get_texts(), strict=True)
+        yield from (f"{_colour(_of_handle(handle))}: {text.get_text()}" for handle, text in pairs)
+
+
+def _of_handle(handle: Any) -> Any:
+    return handle.get_facecolor() if isinstance(handle, Patch) else handle.get_color()
 
 
 def _marks(figure: Figure) -> Iterator[Mark]:
     for panel, axes in enumerate(figure.axes):
         for line in axes.lines:
             alone = line.get_linestyle() in ("None", "none", "", " ")
-            points = list(zip(line.get_xdata(), line.get_ydata(), strict=True))
+            points: Any = numpy.transpose([numpy.asarray(data, float) for data in line.get_data()])
             if line.get_transform() != axes.transData:  # a level, in shares of the other axis
                 level = line.get_transform() == axes.get_yaxis_transform(which="grid")
                 points = [(nan, points[0][1]) if level else (points[0][0], nan)]
@@ -225,7 +389,21 @@ def _marks(figure: Figure) -> Iterator[Mark]:
     for text in figure.findobj(Text):
         if words := " ".join(text.get_text().split()):
             panel = figure.axes.index(text.axes) if text.axes in figure.axes else -1
-            yield Mark(panel, "text", to_hex(text.get_color()), text=words)
+            yield Mark(panel, "text", to_hex(text.get_color()), _place(text), words)
+
+
+def _place(text: Text) -> tuple[Point, ...]:
+    """Return the place of a text in the data of its panel, of none where it stands outside."""
+    axes = text.axes
+    if axes is None:
+        return ()
+    if isinstance(text, Annotation) and text.xycoords == "data":
+        return ((float(text.xy[0]), float(text.xy[1])),)
+    return (
+        tuple(
+            axes.transData.inverted().transform(text.get_transform().transform(text.get_position()))
+        ),
+    )
 
 
 def _areas(panel: int, axes: Axes) -> Iterator[Mark]:
@@ -239,7 +417,7 @@ def _areas(panel: int, axes: Axes) -> Iterator[Mark]:
     for collection in axes.collections:
         colours = [*collection.get_facecolor(), *collection.get_edgecolor()]
         colour = colours[0] if len(colours) else "black"
-        offsets = [(float(x), float(y)) for x, y in collection.get_offsets()]
+        offsets = [(float(x), float(y)) for x, y in numpy.asarray(collection.get_offsets(), float)]
         if len(offsets) > 1 or any(map(any, offsets)):
             yield _mark(panel, "dots", colour, offsets)
         else:
@@ -248,5 +426,8 @@ def _areas(panel: int, axes: Axes) -> Iterator[Mark]:
 
 
 def _mark(panel: int, kind: str, colour: Any, points: Any) -> Mark:
-    named = COLOURS.get(to_hex(colour), to_hex(colour))
-    return Mark(panel, kind, named, tuple((float(x), float(y)) for x, y in points))
+    return Mark(panel, kind, _colour(colour), tuple((float(x), float(y)) for x, y in points))
+
+
+def _colour(colour: Any) -> str:
+    return COLOURS.get(to_hex(colour), to_hex(colour))
