@@ -24,6 +24,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
 from press.audit import allowed_words, typed_numbers
 from tests.book import drawings
@@ -111,6 +112,16 @@ def wrong_drawings(
     figure: Figure, chance: random.Random
 ) -> Iterator[tuple[str, Callable[[], object]]]:
     """Ways to draw a figure wrong, each with what does it."""
+    first = [axes.lines[0] for axes in figure.axes if axes.lines]
+    for one, two in pairwise(first):
+        if any(
+            numpy.shape(a) != numpy.shape(b) or (a != b).any()
+            for a, b in zip(
+                *([numpy.asarray(data, float) for data in line.get_data()] for line in (one, two)),
+                strict=True,
+            )
+        ):
+            yield "another panel's values", partial(_swap, one, two)
     for axes in figure.axes:
         for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
             if axis.get_scale() == "log":
@@ -120,6 +131,13 @@ def wrong_drawings(
                 if label.endswith(f"({unit})"):
                     wrong = label.replace(f"({unit})", f"({other})")
                     yield "another unit", partial(axis.set_label_text, wrong)
+        texts = [text for text in axes.texts if text.get_text().strip()]
+        others = [(a, b) for a in texts for b in texts if a.get_text() != b.get_text()]
+        for a, b in chance.sample(others, min(4, len(others))):
+            yield "two labels exchanged", partial(_exchange, a, b)
+        bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+        for bar in bars if len(bars) > 1 else []:
+            yield "a bar left out", bar.remove
         at = _measured(axes)
         if at is None:
             continue
@@ -134,7 +152,9 @@ def wrong_drawings(
         pairs = [(a, b) for a in lines for b in lines if a.get_color() != b.get_color()]
         for one, two in chance.sample(pairs, min(2, len(pairs))):
             yield "two series swapped", partial(_swap, one, two)
-        for bar in [patch for patch in axes.patches if isinstance(patch, Rectangle)]:
+        for line in lines if len(lines) > 1 else []:
+            yield "a line left out", line.remove
+        for bar in bars:
             yield "a bar's value changed", partial(_lengthen, bar, at)
 
 
@@ -156,6 +176,12 @@ def _swap(one: Line2D, two: Line2D) -> None:
     first, second = one.get_data(), two.get_data()
     one.set_data(*second)
     two.set_data(*first)
+
+
+def _exchange(one: Text, two: Text) -> None:
+    first, second = one.get_text(), two.get_text()
+    one.set_text(second)
+    two.set_text(first)
 
 
 def _lengthen(bar: Rectangle, at: int) -> None:

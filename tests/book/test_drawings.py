@@ -40,7 +40,7 @@ def problems(figure: str, drawn: Drawing, alt: str, caption: str) -> list[str]:
         f"{place} draws “{name}” at values that calc does not give in the unit of its axis,"
         f" {own.get(name)} in the mean; tests/figures.toml has {listed.get(name)} under own"
         for name in sorted(own.keys() | listed.keys())
-        if own.get(name) != pytest.approx(listed.get(name), rel=1e-4)
+        if own.get(name, 0) != pytest.approx(listed.get(name, 0), rel=1e-4)
     ]
     order = zip_longest(drawn.order(), reading["order"])
     if moved := next((pair for pair in order if pair[0] != pair[1]), None):
