@@ -30,6 +30,7 @@ from press.audit import allowed_words, typed_numbers
 from tests.book import drawings
 from tests.book.rendered import REPOSITORY
 from tests.book.test_drawings import READINGS, problems, told
+from tools.ledger.comparisons import uncompared
 from tools.ledger.faults import unsaid
 from tools.ledger.numbers import Number, numbers
 from tools.ledger.quotes import INLINE
@@ -66,6 +67,25 @@ OPPOSITES = {
     "cheaper": "dearer",
     "narrow": "wide",
     "few": "many",
+    "left": "right",
+    "upper": "lower",
+    "before": "after",
+    "inside": "outside",
+    "with": "without",
+    "earlier": "later",
+    "fastest": "slowest",
+    "longest": "shortest",
+    "always": "never",
+    "once": "twice",
+    "decode": "prefill",
+    "measured": "expected",
+    "training": "serving",
+    "weights": "caches",
+    "latency": "bandwidth",
+    "up": "down",
+    "far": "little",
+    "under": "over",
+    "nearly": "hardly",
     "many": "few",
 }
 OPPOSITES |= {new: old for old, new in OPPOSITES.items() if " " not in new and new not in OPPOSITES}
@@ -96,6 +116,9 @@ def _other(number: Number) -> str:
 def is_said_wrong(statement: Statement, text: str) -> bool:
     """Whether a test tells of a statement that says this instead."""
     changed = replace(statement, source=text)
+    others = [changed if other == statement else other for other in statements()]
+    if any(uncompared(others)):
+        return True
     if statement.kind == "alt text":
         drawn, words = drawings.drawing(statement.figure), told(statement.figure)
         return bool(problems(statement.figure, drawn, changed.text, words.get("caption", "")))
@@ -104,7 +127,6 @@ def is_said_wrong(statement: Statement, text: str) -> bool:
     before = PROSE.sub("", statement.source)
     if len([*typed_numbers(typed, allowed)]) > len([*typed_numbers(before, allowed)]):
         return True  # `press audit` lists it
-    others = [changed if other == statement else other for other in statements()]
     return any(unsaid(others))
 
 

@@ -16,6 +16,7 @@ from math import isfinite, isnan, nan
 from statistics import median
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import numpy
 from matplotlib.axes import Axes
@@ -27,6 +28,7 @@ from matplotlib.text import Annotation, Text
 from matplotlib.ticker import FixedFormatter
 
 from calc.core.units import Quantity
+from calc.derivations import show
 from figures import style
 from tools.ledger.numbers import factor, numbers, unit_of
 
@@ -271,6 +273,22 @@ def _of_points(values: list[float], kind: str) -> Iterator[tuple[str, float]]:
 def drawing(name: str) -> Drawing:
     """What a figure of the book draws."""
     return of(*drawn(importlib.import_module(f"figures.{name}")))
+
+
+@cache
+def shown(name: str) -> frozenset[float]:
+    """Return the numbers that show() prints while a figure's module writes its alt text."""
+    module = importlib.import_module(f"figures.{name}")
+    found: set[float] = set()
+
+    def recorded(*values: Any, **options: Any) -> Any:
+        text = show(*values, **options)
+        found.update(number.value for number in numbers(str(text)))
+        return text
+
+    with mock.patch.object(module, "show", recorded, create=True):
+        module.alt()
+    return frozenset(found)
 
 
 def of(figure: Figure, given: Given) -> Drawing:

@@ -4,12 +4,14 @@ the values that they quote."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from tests.book.drawings import drawing
 from tools.ledger import faults
 from tools.ledger.captions import CLAIMS, FIGURE_CLAIMS
+from tools.ledger.comparisons import uncompared, unheld
 from tools.ledger.faults import unsaid, untrue
 from tools.ledger.statements import statements
 
@@ -22,6 +24,23 @@ def test_captions_and_takeaways_say_what_is_held() -> None:
 
 def test_captions_and_takeaways_hold_of_their_tables_and_values() -> None:
     assert list(untrue(statements())) == []
+
+
+def test_what_compares_is_held_or_listed() -> None:
+    assert list(uncompared(statements())) == []
+
+
+def test_a_comparison_that_is_neither_held_nor_listed_is_named() -> None:
+    (own,) = (s for s in statements() if (s.kind, s.label) == ("caption", "tbl-nvls"))
+    assert unheld(own) == "each"  # the rest is a claim
+    others = [other for other in statements() if other != own]
+    (told,) = uncompared([*others, replace(own, source=f"{own.source} No ring is faster.")])
+    assert told == (
+        f"{own.place}: its caption compares by “each no faster”, of which comparisons.toml has"
+        " “each”: write a claim, or list it once it is read."
+    )
+    (told,) = uncompared(others)
+    assert told == "tools/ledger/comparisons.toml:1: caption of tbl-nvls is no text of the book."
 
 
 def test_a_caption_that_its_table_does_not_hold_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

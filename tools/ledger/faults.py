@@ -19,6 +19,7 @@ from calc.derivations.cards import is_given
 from calc.derivations.traces import made_of
 from tools.ledger import captions, tables
 from tools.ledger.captions import CLAIMS, FIGURE_CLAIMS
+from tools.ledger.comparisons import uncompared
 from tools.ledger.quotes import Quote, imported, quotes
 from tools.ledger.rows import derived, numbers, place_of, value_of
 from tools.ledger.statements import Statement, statements
@@ -36,7 +37,8 @@ def faults() -> list[str]:
     if found := list(of_names(quotes())):
         return found
     told = statements()
-    return [*of_witnesses(numbers()), *of_results(quotes()), *unsaid(told), *untrue(told)]
+    of_words = [*unsaid(told), *untrue(told), *uncompared(told)]
+    return [*of_witnesses(numbers()), *of_results(quotes()), *of_words]
 
 
 def of_classes(files: list[Path]) -> Iterator[str]:
