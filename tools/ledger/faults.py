@@ -100,7 +100,7 @@ def unsaid(told: list[Statement]) -> Iterator[str]:
             yield _unsaid(own, f"the caption of {label} needs “{words}”", "captions")
     for figure, words, _ in FIGURE_CLAIMS:
         if not said(words, own := [s for s in told if s.figure == figure]):
-            yield _unsaid(own, f"the caption of {figure} needs “{words}”", "captions")
+            yield _unsaid(own, f"the caption or alt text of {figure} needs “{words}”", "captions")
     for chapter, words, _ in TAKEAWAYS:
         own = [s for s in told if (s.kind, s.label) == ("takeaway", chapter)]
         if not said(words, own):
