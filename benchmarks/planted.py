@@ -14,6 +14,7 @@ import argparse
 import importlib
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -113,21 +114,22 @@ def _other(number: Number) -> str:
     return f"{value:.10g}"
 
 
-def is_said_wrong(statement: Statement, text: str) -> bool:
-    """Whether a test tells of a statement that says this instead."""
+def told_by(statement: Statement, text: str) -> str:
+    """Return what tells of a statement that says this instead, "" if nothing does."""
     changed = replace(statement, source=text)
     others = [changed if other == statement else other for other in statements()]
-    if any(uncompared(others)):
-        return True
+    if any(unsaid(others)):
+        return "a claim"
     if statement.kind == "alt text":
         drawn, words = drawings.drawing(statement.figure), told(statement.figure)
-        return bool(problems(statement.figure, drawn, changed.text, words.get("caption", "")))
-    allowed = allowed_words(REPOSITORY)
-    typed = PROSE.sub("", text)
-    before = PROSE.sub("", statement.source)
-    if len([*typed_numbers(typed, allowed)]) > len([*typed_numbers(before, allowed)]):
-        return True  # `press audit` lists it
-    return any(unsaid(others))
+        if problems(statement.figure, drawn, changed.text, words.get("caption", "")):
+            return "the drawing"
+    else:
+        allowed = allowed_words(REPOSITORY)
+        before, after = (PROSE.sub("", source) for source in (statement.source, text))
+        if len([*typed_numbers(after, allowed)]) > len([*typed_numbers(before, allowed)]):
+            return "press audit"
+    return "the list of comparisons" if any(uncompared(others)) else ""
 
 
 def wrong_drawings(
@@ -213,7 +215,10 @@ def _lengthen(bar: Rectangle, at: int) -> None:
         bar.set_width(1.15 * bar.get_width())
 
 
-def planted_words(number: int, chance: random.Random) -> Iterator[tuple[str, bool]]:
+Planted = Iterator[tuple[str, str, str]]  # the kind of fault, the fault, and what told of it
+
+
+def planted_words(number: int, chance: random.Random) -> Planted:
     kinds: dict[str, list[Statement]] = {}
     for statement in statements():
         kinds.setdefault(statement.kind, []).append(statement)
@@ -223,10 +228,8 @@ def planted_words(number: int, chance: random.Random) -> Iterator[tuple[str, boo
         if texts:
             text = chance.choice(texts)
             number -= 1
-            yield (
-                f"{statement.place} ({statement.kind}): {_shown(statement.source, text)}",
-                (is_said_wrong(statement, text)),
-            )
+            what = f"{statement.place}: {_shown(statement.source, text)}"
+            yield statement.kind, what, told_by(statement, text)
 
 
 def _shown(old: str, new: str) -> str:
@@ -234,21 +237,20 @@ def _shown(old: str, new: str) -> str:
     return f"… {old[max(0, start - 30) : start + 30]!r} → {new[max(0, start - 5) : start + 25]!r}"
 
 
-def planted_drawings(number: int, chance: random.Random) -> Iterator[tuple[str, bool]]:
+def planted_drawings(number: int, chance: random.Random) -> Planted:
     while number:
         name = chance.choice([*READINGS])
         figure, given = drawings.drawn(importlib.import_module(f"figures.{name}"))
         ways = list(wrong_drawings(figure, chance))
         if ways:
             kind = chance.choice(sorted({kind for kind, _ in ways}))
-            way, act = chance.choice([way for way in ways if way[0] == kind])
-            act()
+            chance.choice([act for way, act in ways if way == kind])()
             words = told(name)
             found = problems(
                 name, drawings.of(figure, given), words["alt text"], words.get("caption", "")
             )
             number -= 1
-            yield f"{name}: {way}", bool(found)
+            yield kind, name, "the drawing" if found else ""
 
 
 def main() -> None:
@@ -258,11 +260,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     plant = planted_words if asked.of == "words" else planted_drawings
-    found = 0
-    for what, noticed in plant(asked.number, random.Random(asked.seed)):
-        found += noticed
-        print(f"{'noticed' if noticed else 'NOT NOTICED'}: {what}", flush=True)
-    print(f"{found} of {asked.number} noticed")
+    found: dict[str, Counter[str]] = {}
+    for kind, what, told_of in plant(asked.number, random.Random(asked.seed)):
+        found.setdefault(kind, Counter())[told_of] += 1
+        print(f"{f'told by {told_of}' if told_of else 'NOT NOTICED'}: {kind}: {what}", flush=True)
+    for kind, by in sorted(found.items()):
+        told_in_all = by.total() - by[""]
+        parts = ", ".join(f"{number} by {what}" for what, number in by.most_common() if what)
+        print(f"{kind}: {told_in_all} of {by.total()} noticed ({parts})")
 
 
 if __name__ == "__main__":

@@ -110,6 +110,12 @@ def close(cell: float, quoted: float) -> bool:
     return bool(abs(cell - float(quoted)) < 0.03 * abs(cell))
 
 
+def share(sources: Table, start: str) -> float:
+    """Return the share of a table's rows whose source begins so: of what was measured."""
+    told = sources.words("Source")
+    return sum(word.startswith(start) for word in told) / len(told)
+
+
 Claim = tuple[str, str, Callable[..., bool]]
 
 # fmt: off
@@ -456,6 +462,56 @@ CLAIMS: list[Claim] = [
      lambda t: below([s / 100 for s in t["Serial, of the serial"]], [1 / x for x in t["Speedup"]])),
     ("tbl-sandia", "Three programs on the same machine",
      lambda t: len(t.rows) == 3),
+    ("tbl-validation", "Kernels that stream or multiply square matrices run about as predicted; those that waste cache lines or make many short calls run far slower",
+     lambda t: all(every(t.named(k)["Ratio"], lambda r: 0.75 < r < 1.25) for k in ("dot", "add", "scale",
+         "sum", "ReLU", "GEMM 1024", "GEMM 256")) and all(every(t.named(k)["Ratio"], lambda r: r > 10)
+         for k in ("transpose", "gather elements", "resolvent"))),
+    ("tbl-memories-today", "Newer memories are faster and take less energy per bit",
+     lambda t: all(rises(known(t.named(k)["Bandwidth"])) for k in ("HBM", "GDDR", "SSD")) and all(falls(t.named(k)["Energy"])
+         for k in ("HBM", "GDDR"))),
+    ("tbl-as-sold", "Links are rarely sold by the bandwidth that a message reaches",
+     lambda t: sum(re.fullmatch(r"\S+ GB/s", w) is not None and number(w) == number(f"{m:g} GB/s") for w,
+         m in zip(t.words("Printed"), t["One message"], strict=True)) == 0),
+    ("tbl-intervals", "Intervals hold more or fewer rows of a new source than they say, by class",
+     lambda t: min(t["Sources"]) < 80 < max(t["Sources"])),
+    ("tbl-released-weights", "The formats of a model's groups of matrices explain the size of its files",
+     lambda t: every(t.ratios("Files", "Counted"), lambda r: abs(r - 1) < 0.03)),
+    ("tbl-recipes-that-ran", "mixtures mostly without TP, dense models with it, and with less of it in racks",
+     lambda t: middle([number(w[2:]) for w in t.words("Layout")[:7]]) == 1 and t.words("Layout")[8]
+         < t.words("Layout")[7] and t.words("Layout")[10] < t.words("Layout")[9]),
+    ("tbl-sources-light", "What light allows is a matter of definition; cables and routes are estimates",
+     lambda t: t.words("Source")[0].startswith("definition") and share(t, "estimate") > 0.9),
+    ("tbl-sources-arithmetic", "All of these energies are from one paper",
+     lambda t: all("@horowitz2014computing" in w for w in t.words("Source"))),
+    ("tbl-sources-access", "Measured energies of an access stand beside the estimates that circulate",
+     lambda t: min(share(t, "measured"), share(t, "estimate")) > 0.2),
+    ("tbl-sources-newer-process", "Energies in the newer process are nearly all estimates; few were measured",
+     lambda t: share(t, "estimate") > 0.8 and 0 < share(t, "measured") < 0.2),
+    ("tbl-sources-bits", "seldom measured by others",
+     lambda t: share(t, "measured") < 0.4),
+    ("tbl-sources-anchors", "Nearly all of the anchors are estimates",
+     lambda t: share(t, "estimate") > 0.8),
+    ("tbl-sources-other-devices", "One program measured most of these",
+     lambda t: share(t, "measured @ernst2024benches") >= 0.5),
+    ("tbl-sources-link-latency", "Of links little is measured",
+     lambda t: share(t, "measured") < 0.4),
+    ("tbl-sources-bandwidth", "Most bandwidths of links and memories follow from the definitions of standards",
+     lambda t: share(t, "definition") > 0.5),
+    ("tbl-sources-hierarchy", "The machine is described by its maker, for the most part",
+     lambda t: share(t, "datasheet") > 0.5),
+    ("tbl-sources-budgets", "Budgets are conventions of those who build for people, and nearly all of them estimates",
+     lambda t: 0.8 < share(t, "estimate") < 1),
+    ("tbl-sources-bytes", "The bytes of a parameter follow from the formats and the optimiser",
+     lambda t: share(t, "definition") == 1),
+    ("tbl-sources-work", "The work of a parameter is counted, not measured; how many tokens it should see was measured",
+     lambda t: all(w.startswith("definition" if "FLOP" in v else "measured") for v, w in zip(t.words("Value"),
+         t.words("Source"), strict=True))),
+    ("tbl-sources-speedups", "The speedups with which Gustafson answered Amdahl were measured",
+     lambda t: all("measured @gustafson" in w for w in t.words("Source"))),
+    ("tbl-sources-throughput", "What others measured",
+     lambda t: share(t, "measured") == 1),
+    ("tbl-sources-comparisons", "Losses and scores are measured, each by the authors of the recipe",
+     lambda t: share(t, "measured") + share(t, "unpublished") == 1),
 ]
 # fmt: on
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from calc import quantity
-from tools.ledger.captions import every, table
+from tools.ledger.captions import every, pairs, table
 
 Takeaway = tuple[str, str, Callable[..., bool]]
 
@@ -255,5 +255,15 @@ TAKEAWAYS: list[Takeaway] = [
      lambda: every(table("tbl-phone-decode").named("Snapdragon")["Share"], lambda s: 40 < s < 65)),
     ("attention", "with one short request it reaches little of it",
      lambda: max(table("tbl-split-decode")[d][0] for d in ("H100", "B200", "B300")) < 15),
+    ("attention", "Prefill attention is compute-bound",
+     lambda: table("tbl-attention-intensity")["Intensity"][0] > 590),
+    ("attention", "Kernels of three engines lie near the pace of doing both in turn, or below it",
+     lambda: all(every([k / p for p, k in pairs(table("tbl-third-roof")["In turn"], table("tbl-third-roof")[engine])],
+         lambda x: x < 1.25) for engine in ("SGLang", "vLLM", "TensorRT-LLM"))),
+    ("attention", "Absorbed decode stands near the ridge point of an H100 or a B200",
+     lambda: 150 < table("tbl-attention-intensity").named("Decode, latents")["Intensity"][0] < 590),
+    ("collectives", "Engines' kernels are several times as fast up to a megabyte among {SumsOfEngines.devices} GPUs",
+     lambda devices: every([r for r, a in zip(table("tbl-sums-of-engines")["NCCL over"], table("tbl-sums-of-engines").words("Array"),
+         strict=True) if a in ("120 kB", "1 MB")], lambda r: r > 2.4) and devices == 8),
 ]
 # fmt: on
