@@ -18,21 +18,22 @@ from tools.ledger.takeaways import TAKEAWAYS
 
 FILE = Path(__file__).with_suffix(".toml")
 WORDS = """
-    above after all always apart around away before behind below beneath beside best better
-    between beyond both bottom bound cheaper closer compute-bound constant dearer decode
-    decrease(?:s|d)? deeper double[sd]? down drop(?:s|ped)? each earlier early either
+    above after all always apart around away bandwidths? before behind below beneath beside best
+    better between beyond both bottom bound caches cheaper closer compute-bound constant dearer
+    decode decrease(?:s|d)? deeper double[sd]? down drop(?:s|ped)? each earlier early either
     equal(?:ly)? every everything exactly exceed(?:s|ed)? expected extra fall(?:s|ing)? far
     farther farthest fast faster fastest fell few fewer fewest first flat flatten(?:s|ed)?
     follow(?:s|ed)? full(?:est)? furthest gain(?:s|ed)? greater greatest grew grow(?:s|n)? half
     halve[sd]? halving heavier high higher highest hundreds increase[sd]? inside large larger
-    largest last late later latest lead(?:s|ing)? least leave[sd]? left less level lie[sd]?
-    light lighter little longer longest lose[sd]? low lower lowest many matter(?:s|ed)? measured
-    memory-bound more most mostly much narrow narrower narrowest near nearer nearest nearly
-    neither never no nobody none nothing older once only opposite outside over pays predicted
-    prefill published raise[sd]? rarely reach(?:es|ed)? reverse right rise[sn]? rising rose same
-    second seldom serving several shorter shortest shrink(?:s|ing)? slower slowest slow(?:s|ed)?
-    small smaller smallest sooner soonest steeper steeply stronger tens thicker thinner third
-    thousands tighter top training twice under unless up upper wide wider without worse worst
+    largest last late latencies latency later latest lead(?:s|ing)? least leave[sd]? left less
+    level lie[sd]? light lighter little longer longest lose[sd]? low lower lowest many
+    matter(?:s|ed)? measured memory-bound more most mostly much narrow narrower narrowest near
+    nearer nearest nearly neither never no nobody none nothing older once only opposite outside
+    over pays predicted prefill published raise[sd]? rarely reach(?:es|ed)? reverse right
+    rise[sn]? rising rose same second seldom serving several shorter shortest shrink(?:s|ing)?
+    slower slowest slow(?:s|ed)? small smaller smallest sooner soonest steeper steeply stronger
+    tens thicker thinner third thousands throughput tighter top training twice under unless up
+    upper weights wide wider without worse worst
 """
 WORD = re.compile(
     rf"\{{\w+\.\w+\}}|(?<![\w-])(?:{'|'.join(WORDS.split())})(?![\w-])", re.IGNORECASE

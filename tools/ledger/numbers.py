@@ -56,8 +56,9 @@ def numbers(text: str) -> Iterator[Number]:
         power = 10.0 ** int(found[2].translate(PLAIN)) if found[2] else 1.0
         power *= SIZES.get(found[3], 1.0)
         _, point, fraction = digits.partition(".")
-        zeros = len(digits) - len(digits.rstrip("0")) if abs(float(digits)) >= 100 else 0
-        step = power * 10.0 ** (-len(fraction) if point else zeros)  # 200 may be 196, 20 is not 16
+        # Of a whole number two digits count, and those before its closing zeros: 200 may be 196.
+        zeros = min(len(digits) - len(digits.rstrip("0")), max(len(digits.lstrip("-")) - 2, 0))
+        step = power * 10.0 ** (-len(fraction) if point else zeros)
         unit = unit_of(found[4] or "")
         number = found[0][: found.end(2 if found[2] else 1) - found.start()]
         yield Number(
