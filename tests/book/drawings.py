@@ -2,12 +2,15 @@
 
 A value has a name such as `0 line blue.2 last y`: the panel, the kind of mark, its colour, which of
 these it is, which of its points, and the axis; `“# tokens each”` is a number that a label prints.
+`python -m tests.book.drawings roofline` prints the reading of a figure for `tests/figures.toml`.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -449,3 +452,16 @@ def _mark(panel: int, kind: str, colour: Any, points: Any) -> Mark:
 
 def _colour(colour: Any) -> str:
     return COLOURS.get(to_hex(colour), to_hex(colour))
+
+
+def reading(drawn: Drawing) -> str:
+    """Return what tests/figures.toml says of a drawing, but for the numbers of its alt text."""
+    listed = {"axes": drawn.axes(), "order": drawn.order()}
+    lines = [f"{key} = {json.dumps(names, ensure_ascii=False)}" for key, names in listed.items()]
+    own = [f"{json.dumps(name)} = {mean}" for name, mean in drawn.own().items()]
+    return "\n".join([*lines, "own:", *own])
+
+
+if __name__ == "__main__":
+    for figure_name in sys.argv[1:]:
+        print(reading(drawing(figure_name)))

@@ -1,8 +1,8 @@
 """Comparisons in captions, alt texts and takeaways, and those of them that no claim holds.
 
 A claim of `captions` or `takeaways` is asked of the numbers. What else compares, or quotes a value,
-is listed in `comparisons.toml`, word by word in its order, once somebody has read it beside its
-figure, table or chapter: a word that changes is named until it is read again, or held by a claim.
+is listed in `comparisons.toml`, word by word in its order: a word that changes is named until
+somebody has read it beside its figure, table or chapter, and lists it, or a claim holds it.
 """
 
 from __future__ import annotations
