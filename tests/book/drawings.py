@@ -123,32 +123,38 @@ class Drawing:
         ]
         return [f"{x} × {y}" for x, y in zip(each[::2], each[1::2], strict=True)]
 
-    def own(self) -> dict[str, float]:
-        """The means of what is drawn at values that calc did not give in the axis's unit.
+    def own(self) -> set[str]:
+        """Return what is drawn at values that calc did not give in the unit of its axis."""
+        return {
+            name
+            for name, scale, values in self._drawn_along()
+            if not self.given.hold(values, scale)
+        }
 
-        They are geometric means of all that has one kind and colour in a panel: a tenth more of one
-        value shows in the fifth digit.
+    def means(self) -> dict[str, float]:
+        """Return the geometric mean of all that has one kind and colour in a panel, on each axis.
+
+        A tenth more of one value shows in its fifth digit.
         """
         found: dict[str, list[float]] = {}
+        for name, _, values in self._drawn_along():
+            found.setdefault(name, []).extend(abs(v) for v in values if v and isfinite(v))
+        return {
+            name: float(f"{numpy.exp(numpy.mean(numpy.log(values))):.5g}")
+            for name, values in found.items()
+            if values
+        }
+
+    def _drawn_along(self) -> Iterator[tuple[str, Scale, list[float]]]:
+        """Yield what each line, bar and row of dots measures on each axis that shows its ticks."""
         scales = {(scale.panel, scale.axis): scale for scale in self.scales}
-        own = set()
         for mark in (m for m in self.marks if m.kind in ("line", "dots", "bar")):
             for axis, at in (("x", 0), ("y", 1)):
                 values = [point[at] for point in mark.points if not isnan(point[at])]
                 if mark.kind == "bar":
                     values = [values[1] - values[0]]
-                scale = scales[mark.panel, axis]
-                name = f"{mark.panel} {mark.kind} {mark.colour} {axis}"
-                if scale.is_shown:
-                    found.setdefault(name, []).extend(
-                        abs(value) for value in values if value and isfinite(value)
-                    )
-                    if not self.given.hold(values, scale):
-                        own.add(name)
-        return {
-            name: float(f"{numpy.exp(numpy.mean(numpy.log(found[name]))):.5g}")
-            for name in sorted(own)
-        }
+                if (scale := scales[mark.panel, axis]).is_shown:
+                    yield f"{mark.panel} {mark.kind} {mark.colour} {axis}", scale, values
 
     def order(self) -> list[str]:
         """What stands in each panel from left to right, and upwards: marks alike, and then words.
@@ -458,7 +464,8 @@ def reading(drawn: Drawing) -> str:
     """Return what tests/figures.toml says of a drawing, but for the numbers of its alt text."""
     listed = {"axes": drawn.axes(), "order": drawn.order()}
     lines = [f"{key} = {json.dumps(names, ensure_ascii=False)}" for key, names in listed.items()]
-    own = [f"{json.dumps(name)} = {mean}" for name, mean in drawn.own().items()]
+    means = drawn.means()
+    own = [f"{json.dumps(name)} = {means[name]}" for name in sorted(drawn.own())]
     return "\n".join([*lines, "own:", *own])
 
 

@@ -35,12 +35,16 @@ def problems(figure: str, drawn: Drawing, alt: str, caption: str) -> list[str]:
     found = []
     if (axes := drawn.axes()) != reading["axes"]:
         found.append(f"{place} draws on axes {axes}; tests/figures.toml has {reading['axes']}")
-    own, listed = drawn.own(), reading.get("own", {})
+    means, own = drawn.means(), reading.get("own", {})
     found += [
-        f"{place} draws “{name}” at values that calc does not give in the unit of its axis,"
-        f" {own.get(name)} in the mean; tests/figures.toml has {listed.get(name)} under own"
-        for name in sorted(own.keys() | listed.keys())
-        if own.get(name, 0) != pytest.approx(listed.get(name, 0), rel=1e-4)
+        f"{place} draws “{name}” at values that calc does not give in the unit of its axis; if they"
+        f" are its own, tests/figures.toml has their mean, {means.get(name)}"
+        for name in sorted(drawn.own() - own.keys())
+    ]
+    found += [
+        f"{place} draws “{name}” at {means.get(name)} in the mean; tests/figures.toml has {mean}"
+        for name, mean in own.items()
+        if means.get(name, 0) != pytest.approx(mean, rel=1e-4)
     ]
     order = zip_longest(drawn.order(), reading["order"])
     if moved := next((pair for pair in order if pair[0] != pair[1]), None):
