@@ -512,6 +512,24 @@ CLAIMS: list[Claim] = [
      lambda t: share(t, "measured") == 1),
     ("tbl-sources-comparisons", "Losses and scores are measured, each by the authors of the recipe",
      lambda t: share(t, "measured") + share(t, "unpublished") == 1),
+    ("tbl-mx", "The values within a block reach only from the smallest element to the largest",
+     lambda t: all(close(r, a / b) for r, a, b in zip(t["Ratio"], t["Largest"], t["Smallest"], strict=True)
+         if not isnan(b))),
+    ("tbl-furthest", "Most of the largest errors have a known cause",
+     lambda t: 2 * sum(w == "not known" for w in t.words("What is known")) < len(t.rows)),
+    ("tbl-under-load", "first tokens are off {UnderLoad.worse} times as far as later ones",
+     lambda t, worse: worse > 1.5 and number(t.named("closed loops").rows[0][4]) > 1.5 * number(t.named("closed loops").rows[0][6])),
+    ("tbl-few-rows", "fewer bytes give at most the speed that they save",
+     lambda t: max(known(t["FP8"]) + known(t["FP8, blocks"])) <= 2 and every(t["NVFP4"], lambda x: x <= 32
+         / 9)),
+    ("tbl-recipes", "With Adam in mixed precision, moments and master weights are most of what training keeps",
+     lambda t: t.named("Mixed, Adam")["byte"][0] > 2 * (2 + 2)),
+    ("tbl-decide-software", "where there are several pairs",
+     lambda t: min(t["Pairs"]) > 1),
+    ("tbl-decide-precision-measured", "alike in all else, several of each",
+     lambda t: min(t["Pairs"]) > 1),
+    ("tbl-budgets", "marked as the estimates that they are",
+     lambda t: all(w.startswith("≈") for w in t.words("Less"))),
 ]
 # fmt: on
 
