@@ -1,10 +1,10 @@
-"""Whether a wrong word under a figure, or a wrong drawing, would be noticed: plants them, and asks.
+"""Wrong words under figures and tables, and wrong drawings: plants them, and says what is told.
 
     python -m benchmarks.planted --of words --number 40 --seed 3
     python -m benchmarks.planted --of drawings --number 20 --seed 3
 
-A number or a word that a number decides is changed in a caption, an alt text (in `alt()` and in its
-chapter alike) or a takeaway; or a figure, once drawn, gets another value, unit, scale or series.
+A number or a comparing word is changed in a caption, an alt text (in `alt()` and in its chapter
+alike) or a takeaway; or a figure, once drawn, gets another value, unit, scale, series or label.
 All is done in memory, and what the tests of the first tier ask is asked of it.
 """
 
@@ -95,7 +95,7 @@ PROSE = re.compile(r"`[^`]*`|\[[^][]*@[^][]*\]|\([^()]*qmd[^()]*\)|@[\w-]+|\$[^$
 
 
 def changed_words(statement: Statement) -> Iterator[str]:
-    """The text with one word or one number changed, quoted values by another of its own."""
+    """Yield the text with a word or a number changed, or with two quoted values exchanged."""
     text = statement.source
     kept = PROSE.sub(lambda match: "\0" * len(match[0]), text)
     for match in WORD.finditer(kept):
@@ -135,7 +135,7 @@ def told_by(statement: Statement, text: str) -> str:
 def wrong_drawings(
     figure: Figure, chance: random.Random
 ) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Ways to draw a figure wrong, each with what does it."""
+    """Yield ways to draw a figure wrong, each with what does it."""
     first = [axes.lines[0] for axes in figure.axes if axes.lines]
     for one, two in pairwise(first):
         if any(
@@ -183,7 +183,7 @@ def wrong_drawings(
 
 
 def _measured(axes: Axes) -> int | None:
-    """Along which axis a panel has its values: the one with numbers and a label, y before x."""
+    """Return the axis of a panel's values, y before x: the one with numbers and a label."""
     for at, axis in ((1, axes.yaxis), (0, axes.xaxis)):
         words = axis.get_major_formatter().format_ticks([*axis.get_majorticklocs()])
         if axes.axison and drawings.label(axis) and any(re.search(r"\d", word) for word in words):

@@ -86,7 +86,7 @@ class Given:
         self.magnitudes.setdefault(unit, set()).update(numpy.ravel(magnitudes).astype(float))
 
     def hold(self, values: list[float], scale: Scale) -> bool:
-        """Whether each of these places on an axis is one of a magnitude, in the axis's unit."""
+        """Return whether each of these places on an axis is a magnitude, in the axis's unit."""
         known = self.places.get(key := (scale.unit, scale.step))
         if known is None:
             known = self.places[key] = numpy.sort([*self._on(scale)])
@@ -157,7 +157,7 @@ class Drawing:
                     yield f"{mark.panel} {mark.kind} {mark.colour} {axis}", scale, values
 
     def order(self) -> list[str]:
-        """What stands in each panel from left to right, and upwards: marks alike, and then words.
+        """Return what stands in each panel from left to right and up: marks alike, then words.
 
         Two series exchanged, two labels exchanged, and one left out give another order or number.
         """
@@ -175,7 +175,7 @@ class Drawing:
         return [" ".join(name.split()) for name in (*found, *self.names)]
 
     def _named(self) -> Iterator[tuple[Mark, str]]:
-        """The marks with what they are called: words that differ in numbers alone by their rank."""
+        """Yield marks with their names; words that differ in numbers alone have their rank too."""
         alike: dict[tuple[int, str], list[list[float]]] = {}
         read = {mark: [n.value for n in numbers(mark.text)] for mark in self.marks if mark.text}
         for mark, values in read.items():
@@ -280,7 +280,7 @@ def _of_points(values: list[float], kind: str) -> Iterator[tuple[str, float]]:
 
 @cache
 def drawing(name: str) -> Drawing:
-    """What a figure of the book draws."""
+    """Return the drawing of a figure of the book."""
     return of(*drawn(importlib.import_module(f"figures.{name}")))
 
 
@@ -305,7 +305,7 @@ def of(figure: Figure, given: Given) -> Drawing:
 
 
 def drawn(module: ModuleType) -> tuple[Figure, Given]:
-    """A figure, and all that its module had from calc for it."""
+    """Return a figure, and all that its module had from calc for it."""
     given = Given()
 
     def recorded(self: Quantity) -> Any:
@@ -324,7 +324,7 @@ def drawn(module: ModuleType) -> tuple[Figure, Given]:
 
 
 def _collect(value: Any, given: Given, depth: int) -> None:
-    """The numbers and quantities that derivations and records hold."""
+    """Add the numbers and quantities that derivations and records hold to those given."""
     of_calc = getattr(value, "__module__", "") or type(value).__module__
     parts: Any = ()
     match value:
@@ -377,7 +377,7 @@ def _unit(axis: Axis) -> tuple[str, float]:
 
 
 def label(axis: Axis) -> str:
-    """Of the axis, or of those that share it, or of the whole figure."""
+    """Return the label of an axis, of those that share it, or of the whole figure."""
     axes, is_x = axis.axes, axis is axis.axes.xaxis
     shared = (axes.get_shared_x_axes() if is_x else axes.get_shared_y_axes()).get_siblings(axes)
     labels = [(each.xaxis if is_x else each.yaxis).get_label_text() for each in (axes, *shared)]
