@@ -285,10 +285,10 @@ def drawing(name: str) -> Drawing:
 
 
 @cache
-def shown(name: str) -> frozenset[float]:
-    """Return the numbers that show() prints while a figure's module writes its alt text."""
+def shown(name: str) -> Counter[float]:
+    """Return how often show() prints each number while a figure's module writes its alt text."""
     module = importlib.import_module(f"figures.{name}")
-    found: set[float] = set()
+    found: Counter[float] = Counter()
 
     def recorded(*values: Any, **options: Any) -> Any:
         text = show(*values, **options)
@@ -297,7 +297,7 @@ def shown(name: str) -> frozenset[float]:
 
     with mock.patch.object(module, "show", recorded, create=True):
         module.alt()
-    return frozenset(found)
+    return found
 
 
 def of(figure: Figure, given: Given) -> Drawing:
