@@ -316,6 +316,7 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         "unsupported",
         "measured_as",
         "measurement",
+        "also",
     ]
     check_fields(f"{path}: {key}", table, known)
     if missing := [name for name in FIELDS if name not in table and name not in MAY_BE_LEFT_OUT]:
@@ -509,8 +510,8 @@ def is_machine(table: object) -> bool:
 def key_of(name: str) -> str | None:
     """The key for a name as people write it; None where no device has it.
 
-    >>> key_of("TPU_v5p"), key_of("M2 Ultra"), key_of("abacus")
-    ('tpu-v5p', 'apple-m2-ultra', None)
+    >>> key_of("TPU_v5p"), key_of("M2 Ultra"), key_of("strix-halo"), key_of("abacus")
+    ('tpu-v5p', 'apple-m2-ultra', 'ryzen-ai-max-395', None)
     """
     return _spellings().get(squeezed(name))
 
@@ -522,7 +523,10 @@ def _spellings() -> dict[str, str]:
         key: (table["name"], *table["name"].split(" ", 1)) for key, table in _tables().items()
     }
     return spellings(
-        {key: (name, rest, f"{vendor} {key}") for key, (name, vendor, rest) in called.items()}
+        {
+            key: (name, rest, f"{vendor} {key}", *_tables()[key].get("also", ()))
+            for key, (name, vendor, rest) in called.items()
+        }
     )
 
 

@@ -143,7 +143,10 @@ class CommandParser(argparse.ArgumentParser):
             before.add_argument("--config")
             if (file := before.parse_known_args(args)[0].config) is not None:
                 take_from_file(self, file)
-        return super().parse_known_args(args, namespace)
+        known, left = super().parse_known_args(args, namespace)
+        if left and self.get_default("command") is not None:
+            self.error(f"unrecognized arguments: {' '.join(left)}")
+        return known, left
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a wrong word, and name the nearest right ones."""

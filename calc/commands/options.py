@@ -24,8 +24,8 @@ from calc.core.nouns import arguments_of, options_of
 def whole(text: str) -> int:
     """A whole number as people write it, "4096" or "16k".
 
-    >>> whole("16k")
-    16000
+    >>> whole("16k"), whole("10k")
+    (16384, 10000)
     """
     with suppress(ValueError):
         if (number := float(counted(text))).is_integer():

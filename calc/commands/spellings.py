@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from calc.catalog import machines
 from calc.catalog.asking import ours
 from calc.commands.options import option_of, split_at_commas
-from calc.core.errors import InputError, marked
+from calc.core.arguments import counted
+from calc.core.errors import InputError, did_you_mean, marked
 from calc.core.records import DATA, read_toml
 
 
@@ -21,6 +22,9 @@ def in_our_words(
     known = {action.dest: action for action in parser._actions if action.option_strings}
     for place, word in enumerate(words):
         theirs, equals, value = word.partition("=")
+        if word == "--":  # behind which nothing is an option
+            return [*found, *words[place:]], told
+        told += _binary(value or word)
         if place == 1 and "machines" in known and _are_model_and_machine(words):
             told.append(f"calc: {word} is {option_of('machines')} here")
             found += [option_of("machines"), word]
@@ -33,9 +37,24 @@ def in_our_words(
             parser.error(f"{theirs} is {option_of(own)} here, which {parser.prog} does not take")
         elif instead := read_toml(DATA / "spellings.toml")["instead"].get(theirs):
             parser.error(f"there is no {theirs} here: {instead}")
+        elif theirs.startswith("--") and not _is_begun(theirs, parser):
+            strings = (each for each in parser._option_string_actions if each.startswith("--"))
+            near = did_you_mean(theirs, strings) or "its help prints all that there are "
+            parser.error(f"there is no {theirs}; {near.strip()}")
         else:
             found.append(word)
     return found, told
+
+
+def _is_begun(word: str, parser: argparse.ArgumentParser) -> bool:
+    """Return whether a word is text, or how an option begins."""
+    return " " in word or any(each.startswith(word) for each in parser._option_string_actions)
+
+
+def _binary(word: str) -> list[str]:
+    """Return in a line what a count such as 8k is, where k is no thousand."""
+    count = counted(word)
+    return [f"calc: {word} is {count:.0f} here"] if count != word and count % 1000 else []
 
 
 def _are_model_and_machine(words: Sequence[str]) -> bool:

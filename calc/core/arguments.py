@@ -24,11 +24,24 @@ LARGEST = 2**62  # above all counts, so that no integer of an array wraps
 def counted(given: Any) -> Any:
     """A count as people write it, "8k" or "16M", as a number; all else as it is.
 
-    >>> counted("8k"), counted("1.5M token"), counted("8")
-    (8000.0, '1.5M token', '8')
+    A power of two of k is binary, as people mean 8k of a context and 16k devices; 10k is 10 000.
+
+    >>> counted("8k"), counted("10k"), counted("1.5M token"), counted("8")
+    (8192.0, 10000.0, '1.5M token', '8')
     """
     match = re.fullmatch(r"\s*(\d[\d.]*)\s*([kKMB])\s*", given) if isinstance(given, str) else None
-    return float(match[1]) * SUFFIXES[match[2].upper()] if match else given
+    return float(match[1]) * scale_of(float(match[1]), match[2]) if match else given
+
+
+def scale_of(number: float, suffix: str) -> float:
+    """What a suffix of a count multiplies it by: k by 1 024 behind a power of two.
+
+    >>> scale_of(128, "k"), scale_of(100, "k"), scale_of(8, "M")
+    (1024.0, 1000.0, 1000000.0)
+    """
+    whole = int(number) if number.is_integer() else 0
+    is_binary = suffix in "kK" and whole > 0 and whole & (whole - 1) == 0
+    return 1024.0 if is_binary else SUFFIXES[suffix.upper()]
 
 
 def without_point(number: float) -> int | float:

@@ -23,7 +23,7 @@ from importlib import import_module
 from itertools import accumulate
 from typing import Any, ClassVar, NoReturn, Self
 
-from calc.core.errors import InputError
+from calc.core.errors import InputError, marked
 from calc.core.fixed import Fixed, fix_fields, returns_fixed
 from calc.core.formatting import columns, html_table, listed
 from calc.core.provenance import Provenance
@@ -201,7 +201,12 @@ class Reported:
         try:
             package = import_module(library)
         except ImportError:
-            raise InputError(f"to_frame() needs {library}: pip install {library}") from None
+            others = " or ".join(
+                f"{name} by {marked('library', name)}" for name in FRAMES if name != library
+            )
+            raise InputError(
+                f"to_frame() needs {library}: pip install {library}; it makes one of {others} too"
+            ) from None
         rows = [dict(_leaves(row)) for row in self.facts["rows"]]
         units: dict[str, str] = {}
         for row in rows:

@@ -52,6 +52,8 @@ NEAREST = "Nearest published rows"
 FASTER, LARGER = 3.0, 4.0  # than a claim's a row's memory, and its model, may be, and as much less
 WORST = 10  # claims of a file that are printed
 OF_TRAINED = {"dtype_weights": SMALLEST, "parallelism": None}
+KERNELS = {"flops": "gemm", "bandwidth": "memory_bandwidth"}
+"""The kind of published kernels that a figure of a device alone is like."""
 UNSAID = {  # conditions that a claim should say, and what stands for them
     "serving": {
         "dtype_weights": f"format of weights: {SMALLEST}, computed in the device's fastest",
@@ -70,6 +72,7 @@ UNSAID = {  # conditions that a claim should say, and what stands for them
         "software": "software",
     },
     "collective": {"software": "software"},
+    "kernel": {"dtype": "format: the fastest of the device"},
 }
 
 
@@ -122,7 +125,7 @@ class Near:
         """The model, its devices, its batch and the row, in words."""
         row = self.row
         batch = "" if row.number("batch") is None else f", batch {row['batch']:.3g}"
-        model = str(row["model"] or row["collective"]).rpartition("/")[2]
+        model = str(row["model"] or row["collective"] or row["kind"]).rpartition("/")[2]
         return f"{model} on {conditions.devices(row)} {row.device}{batch} ({row.id})"
 
 
@@ -166,6 +169,8 @@ class Check(Reported):
         """The conditions that it leaves out, and what stands for each."""
         row, figures = self.claim.row, self.claim.figures
         unsaid = {name: what for name, what in UNSAID[row.group].items() if not row[name]}
+        if figures.keys() == {"bandwidth"}:
+            return []
         if "mfu" in figures and "dtype" in unsaid:
             unsaid["dtype"] = "format: the slowest of the device, of whose peak MFU is largest"
         if row["batch"] and "tpot" in figures and not {"ttft", "output"} & figures.keys():
@@ -443,7 +448,12 @@ class _Bound:
 def _bounds(claim: Claim) -> list[_Bound]:
     """The bounds of a claim; of several that differ in numbers alone, arrays."""
     machine = conditions.machine(claim.row)
-    holds = {"serving": _serving, "training": _training, "collective": _collective}
+    holds = {
+        "serving": _serving,
+        "training": _training,
+        "collective": _collective,
+        "kernel": _device,
+    }
     found = list(holds[claim.row.group](claim, machine))
     if all(bound.name == "memory" for bound in found):
         raise InputError(f"of {', '.join(claim.figures)} alone no bound is known; a rate is needed")
@@ -456,9 +466,12 @@ def _serving(claim: Claim, machine: Machine) -> Iterator[_Bound]:
 
         def told() -> tuple[str, str]:
             each = quantity(figures["tpot"], "s")
-            return f"each of {users:.0f} users writes a token in {each}", ""
+            return f"its own figures: each of {users:.0f} users writes a token in {each}", ""
 
-        yield _Bound("output", figures["output"], users / figures["tpot"], told)  # Little's law
+        # Little's law, which binds no machine: figures of one run keep it, unless they contradict.
+        most = users / figures["tpot"]
+        broken = figures["output"] > most * (1 + ROUNDING)
+        yield _Bound("output", figures["output"], most, told, broken)
     served = _job(claim, machine)
     yield from _too_large(claim, served.job)
     for limit in _limits(claim, served):
@@ -729,6 +742,37 @@ def _collective(claim: Claim, machine: Machine) -> Iterator[_Bound]:
             yield _Bound(name, value, limits[name], partial(_both, by))
 
 
+def _device(claim: Claim, machine: Machine) -> Iterator[_Bound]:
+    """A rate of operations or of memory, which no model is needed for: a device's own peak."""
+    device = machine.device
+    dtype = conditions.dtype(claim.row) or max(device.dtypes, key=device.peak, default="")
+    for name, value in claim.figures.items():
+        if name == "bandwidth":
+            most = float(device.memory_bandwidth.m_as("byte/s"))
+            by = f"memory: the published bandwidth of {device.name} is {device.memory_bandwidth}"
+            unless = "what is read again stays in its caches"
+        else:
+            peak = device.peak(dtype)
+            most = float(peak.m_as("FLOP/s"))
+            by = f"compute: the published dense peak of {device.name} in {dtype.upper()} is {peak}"
+            unless = _if_sparse(device, dtype, value)
+        is_more = value > most * (1 + ROUNDING)
+        yield _Bound(name, value, most, partial(_told_of_device, by, unless if is_more else ""))
+
+
+def _if_sparse(device: Accelerator, dtype: str, rate: float) -> str:
+    """Return what would make a rate of operations possible: half of them on zeros."""
+    if dtype not in device.peaks["sparse_peak"]:
+        return ""
+    sparse = device.sparse_peak(dtype)
+    counted = f"operations on zeros are counted, as in its {sparse} with 2:4 sparsity"
+    return counted if rate <= sparse.m_as("FLOP/s") * (1 + ROUNDING) else ""
+
+
+def _told_of_device(by: str, unless: str) -> tuple[str, str]:
+    return by, unless
+
+
 # --- the published rows that are most like it ---
 
 
@@ -754,6 +798,8 @@ def _distance(row: Row, claim: Row, machine: Machine) -> float:
     Dense models and mixtures, and models and devices of other classes, are not alike at all.
     """
     reads = not claim.measured.keys().isdisjoint(("input", "ttft"))
+    if claim.group == "kernel":
+        return _distance_of_kernel(row, claim, machine)
     if row["collective"] != claim["collective"] or (any(map(PREFILL, row.measured)) and not reads):
         return math.inf
     if (one := _sizes(row)) is None or (other := _sizes(claim)) is None:
@@ -771,6 +817,18 @@ def _distance(row: Row, claim: Row, machine: Machine) -> float:
     return far + (0.0 if device == machine.device else 4.0)
 
 
+def _distance_of_kernel(row: Row, claim: Row, machine: Machine) -> float:
+    """Return nought for the same figure of the same device in the same format."""
+    if row["kind"] != KERNELS[next(iter(claim.measured))]:
+        return math.inf
+    try:
+        alike = conditions.machine(row).device == machine.device and conditions.devices(row) > 0
+        alike = alike and conditions.dtype(row) in (None, conditions.dtype(claim))
+    except InputError:
+        return math.inf
+    return 0.0 if alike else math.inf
+
+
 def _times(one: Accelerator, other: Accelerator) -> float:
     """Return how many times as fast a device's memory is as another's, as a logarithm."""
     if one == other:
@@ -785,6 +843,8 @@ def _class(claim: Row, machine: Machine) -> str:
     pace = f"a device {FASTER:g} times as fast as {machine.device.name} or as slow at most"
     if claim.group == "collective":
         return f"this collective on {pace}"
+    if claim.group == "kernel":
+        return f"this kind and format on {machine.device.name}"
     experts = conditions.model(claim).experts
     kind = "a dense model" if experts is None else "a mixture of experts"
     return f"{kind} of {1 / LARGER:g} to {LARGER:g} times the size, on {pace}"

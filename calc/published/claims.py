@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any
 
 from calc.catalog import hardware, machines, models, software
+from calc.core.arguments import scale_of
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import parse_json, read_text
 from calc.core.units import quantity
@@ -31,6 +32,7 @@ ONE_EACH = {*WORDS["results"], *(key for keys in WORDS["columns"].values() for k
 FIGURES = WORDS["figures"]  # by name: what it is, and its unit
 LONGEST, LONGEST_NAME = 2000, 8  # characters of a sentence, and words of a name
 TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
+OF_DEVICES = {"flops", "bandwidth"}  # alone, which need no model
 OF_TRAINING = ("tokens", "flops", "mfu", "step")
 SCALE = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 SCALE |= {"M": 1e6, "B": 1e9, "T": 1e12, "P": 1e15, "G": 1e9, "K": 1e3, "": 1.0}
@@ -41,10 +43,11 @@ PATTERNS = {  # of figures in a clause
     "rate": rf"{NUMBER}[\s-]*(?:\w+\s+)?(?:tokens?|toks?|t)\s*{SECOND}|{NUMBER}\s*tps\b",
     "requests": rf"{NUMBER}\s*(?:requests?|queries|req|samples?)\s*{SECOND}",
     "mfu": rf"{NUMBER}\s*%\s*MFU|MFU\D{{0,12}}{NUMBER}\s*%",
-    "flops": rf"{NUMBER}\s*(?-i:([GTP]))FLOPS?(?:{SECOND}|ps\b|\b)",
+    "flops": rf"{NUMBER}\s*(?-i:([GTP]))(?:FL)?OPS?(?:{SECOND}|ps\b|\b)",
     "busbw": rf"{NUMBER}\s*(?-i:([GTM]))B\s*{SECOND}",
     "time": rf"{NUMBER}\s*(ms|[µμu]s|seconds?|s|minutes?|min|hours?|h|days?)\b",
 }
+LINKS = r"link|pcie|bus|network|infiniband|ethernet|all|reduce|nccl"
 COUNTS = {"one": "1", "single": "1", "two": "2", "four": "4", "eight": "8"}
 OF_ONE = r"(?:/|\bper\b|\beach\b(?: of \d+)?|\ba\b)\s*(?:{})s?\b"
 DEVICES, USERS = "gpu|device|chip|accelerator|card|tpu", "user|client|stream|request"
@@ -52,6 +55,8 @@ KINDS = {  # of tokens a second, by words of their clause
     "total": r"\btotal|combined|in(?:put)?\s*\+\s*out",
     "input": r"\binput\b|\bprompt|prefill",
 }
+LENGTHS = r"\b(?:in|out)puts?(?: len\w*)?\W{0,3}\d+|\d+(?: tokens?)?[ -](?:in|out)puts?\b"
+"""Lengths of prompts and answers, which are not what a rate beside them counts."""
 COUNTED = {  # conditions, and the words beside their numbers
     "input_len": r"prompts?|inputs?|isl|in\b",
     "output_len": r"outputs?|generated|answers?|completions?|osl|out\b",
@@ -76,7 +81,7 @@ GLUE = re.compile(  # words that say nothing by themselves, or that `_figures` l
     r"|serv(?:es?|ed|ing)|measured|claimed|throughput|speed|rate|latency|inference|performance"
     r"|mean|average|tok|s|max(?:imum)?|busbw|bandwidth|bus|nodes?|servers?|machines?|size"
     r"|weights?|model|tensor|cores?|speculative|decoding|mfu|pretrain\w*|train\w*|fine-?tun\w*"
-    rf"|lora|kv|caches?)s?\b|\S*(?:{DRAFTS}|{PREFIXES}|{OFFLOADS})\w*",
+    rf"|lora|kv|caches?|gemm|matmul|memory|hbm|dense|peak)s?\b|\S*(?:{DRAFTS}|{PREFIXES}|{OFFLOADS})\w*",
     re.I,
 )
 
@@ -118,9 +123,12 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
         said, figures = of_result(given, beside)
     training = any(name in OF_TRAINING for name in figures)
     group = "collective" if said.get("collective") else "training" if training else "serving"
+    if figures and "model" not in said and figures.keys() <= OF_DEVICES:
+        group = "kernel"
+        said.setdefault("num_devices", 1)
     if training and "batch" in said:
         said["global_batch_seqs"] = said.pop("batch")
-    if training and "dtype" not in said and "dtype_weights" in said:
+    if (training or group == "kernel") and "dtype" not in said and "dtype_weights" in said:
         said["dtype"] = said.pop("dtype_weights")
     if odd := [name for name, value in figures.items() if not 0 < value < MOST]:
         raise InputError(f"{FIGURES[odd[0]][0]} must be positive; got {figures[odd[0]]:g}")
@@ -165,7 +173,7 @@ def of_result(
 def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, given: Any) -> None:
     """Refuse what is no claim that can be checked, with what was understood of it."""
     needed = {"device": "a device", "num_devices": "how many devices"}
-    needed |= {} if group == "collective" else {"model": "a model"}
+    needed |= {} if group in ("collective", "kernel") else {"model": "a model"}
     missing = [what for name, what in needed.items() if name not in said]
     if not figures:
         missing.append("a figure, such as token/s, TTFT, TPOT, MFU or a time")
@@ -337,12 +345,17 @@ def _figures(clause: str, said: Mapping[str, Any], figures: dict[str, float]) ->
             value = quantity(signed, units[-1]).m_as("s")
             kind = _time_named(small, said)
         elif kind == "rate":
-            kinds = (name for name, words in KINDS.items() if re.search(words, small))
+            counted = re.sub(LENGTHS, " ", small[: match.start()] + " ; " + small[match.end() :])
+            said_of = f"{match[0].lower()} {counted}"
+            kinds = (name for name, words in KINDS.items() if re.search(words, said_of))
             kind = "user" if of_user else next(kinds, "tokens" if "task" in said else "output")
             value *= devices if each else 1.0
         elif kind == "flops" and re.search("total|together|aggregate", small):
             value /= devices
-        if not kind or (kind == "busbw" and "collective" not in said):
+        if kind == "busbw" and "collective" not in said:
+            of_memory = "model" not in said and not re.search(LINKS, small)
+            kind = "bandwidth" if of_memory else ""
+        if not kind:
             continue
         figures.setdefault(kind, value)
         clause = clause.replace(match[0], " ", 1)
@@ -369,8 +382,8 @@ def _count(clause: str, said: dict[str, Any], has_prompt: bool) -> str:
     is left of the clause.
     """
     if pair := re.search(rf"{NUMBER}\s*(?:/|\+|→)\s*{NUMBER}", clause):
-        said.setdefault("input_len", float(pair[1]) * SCALE[pair[2] or ""])
-        said.setdefault("output_len", float(pair[3]) * SCALE[pair[4] or ""])
+        said.setdefault("input_len", _scaled(pair[1], pair[2]))
+        said.setdefault("output_len", _scaled(pair[3], pair[4]))
         clause = clause.replace(pair[0], " ")
     words = "|".join(f"(?P<{name}>\\b(?:{words}))" for name, words in COUNTED.items())
     waiting: re.Match[str] | None = None
@@ -397,7 +410,13 @@ def _count(clause: str, said: dict[str, Any], has_prompt: bool) -> str:
 
 
 def _number(match: re.Match[str]) -> float:
-    return float(match[1]) * SCALE[match[2] or ""]
+    return _scaled(match[1], match[2])
+
+
+def _scaled(digits: str, suffix: str | None) -> float:
+    """A count with what stands behind it, which is no rate: 8k is 8 192."""
+    number = float(digits)
+    return number * (scale_of(number, "k") if suffix in ("k", "K") else SCALE[suffix or ""])
 
 
 def _without(text: str, match: re.Match[str]) -> str:

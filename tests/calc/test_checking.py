@@ -41,7 +41,7 @@ FOUND = 0.95  # of what is twice as fast as can be
         (
             "DeepSeek-R1 on 8x H200: 30 ms TPOT and TTFT of 0.4 s, concurrency 128, 1k/2k",
             {"tpot": 0.03, "ttft": 0.4},
-            {"num_devices": 8, "batch": 128, "input_len": 1000, "output_len": 2000},
+            {"num_devices": 8, "batch": 128, "input_len": 1024, "output_len": 2048},
         ),
         ("Llama 3.1 8B on H100, 8 GPUs: 9k tok/s per GPU", {"output": 72000}, {"num_devices": 8}),
         ("Qwen3-32B on 2 MI300X: 50 tokens/s/user", {"user": 50}, {"num_devices": 2}),
@@ -317,6 +317,44 @@ def test_a_claim_that_says_less_is_never_harder(count: int) -> None:
                     tried += 1
                     assert (share(less | figures) or 0.0) <= whole * (1 + 1e-9)
     assert tried > count
+
+
+@pytest.mark.parametrize(
+    ("claim", "possible", "bound"),
+    [
+        ("A100 bf16 GEMM 400 TFLOP/s", False, 312e12),  # dense peaks of NVIDIA's data sheets
+        ("A100 bf16 GEMM 250 TFLOP/s", True, 312e12),
+        ("H100 memory bandwidth 3 TB/s", True, 3.35e12),
+        ("H100 HBM 4.2 TB/s", False, 3.35e12),
+        ("MI300X int8 3000 TOPS", False, 2.6149e15),
+    ],
+)
+def test_rates_of_a_device_need_no_model(claim: str, possible: bool, bound: float) -> None:
+    found = calc.check(claim)
+    assert found.possible is possible
+    assert found.hardest.bound == pytest.approx(bound, rel=1e-3)
+
+
+def test_figures_of_one_file_are_no_bound_of_each_other() -> None:
+    """Users over the time of a token is what a run writes; only a contradiction is told."""
+    run = {"model_id": "Qwen/Qwen3-Next-80B-A3B-Instruct", "max_concurrency": 64}
+    run |= {"output_throughput": 2027.82, "mean_tpot_ms": 29.24}
+    found = calc.check(run, "on 8 MI355X")
+    assert found.hardest.share < 0.1
+    assert "memory: " in found.title[1]
+    assert all("its own figures" not in held.by for held in found.held)
+    contradicting = calc.check(run | {"output_throughput": 2500}, "on 8 MI355X")
+    assert not contradicting.possible
+    assert "its own figures: each of 64 users" in contradicting.title[1]
+
+
+def test_lengths_beside_a_rate_do_not_say_what_it_counts() -> None:
+    for claim, figure in (
+        ("6552.62 tokens/s for input 128 output 128", "output"),
+        ("5000 input tokens/s for input 128", "input"),
+        ("9000 total tokens/s, 128 input 128 output", "total"),
+    ):
+        assert [*read(f"Llama 3 8B on 1 H100: {claim}").figures] == [figure], claim
 
 
 def test_what_is_unsaid_is_easiest_in_sentences() -> None:

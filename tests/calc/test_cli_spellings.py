@@ -69,6 +69,11 @@ def test_what_was_taken_is_told_with_an_answer_alone(capsys: pytest.CaptureFixtu
     ("line", "told"),
     [
         ("roofline h100 --tp 4", "--tp is --tensor here, which calc roofline does not take"),
+        (
+            "plan llama-3-8b h100 --promt 5 --generated 9",
+            "there is no --promt; did you mean --prompt",
+        ),
+        ("plan llama-3-8b h100 --prompt 5 --generated 9 b200", "see calc plan --help"),
         ("fit llama-3-8b h100 --num-prompts 4", "requests are so many a second, --rate"),
     ],
 )

@@ -11,8 +11,10 @@ import pytest
 
 from calc import InputError, compare, models, plan, plan_service, plan_training
 from calc.commands import command_parser, main
+from calc.core.arguments import counted
 from calc.formats import element_size
 from calc.planning.service import read_trace
+from calc.published.claims import read
 from tests.calc.command import Command, Written
 from tests.calc.flatly import flatly
 
@@ -22,13 +24,25 @@ RUN: dict[str, Any] = {"tokens": "1B", "length": 4096, "devices": 8, "software":
 
 def test_counts_have_suffixes_and_tokens() -> None:
     long = plan("llama-3-1-8b", "h100", prompt="8k", generated="200 token")
-    assert (long.prompt.magnitude, long.generated.magnitude) == (8000, 200)
+    assert (long.prompt.magnitude, long.generated.magnitude) == (8192, 200)
+    assert plan("llama-3-1-8b", "h100", prompt="10k", generated=1).prompt.magnitude == 10_000
     assert plan("llama-3-8b", "h100", prompt=100, generated=0).generated == 1
     run = flatly(plan_training, "llama-3-8b", "dgx-h100", sequences="1M token", **RUN).run
     assert run.sequences == 256  # of 4096 tokens: 2^20, since a million makes no whole sequences
     assert (
         flatly(plan_training, "llama-3-8b", "dgx-h100", sequences="64", **RUN).run.sequences == 64
     )
+
+
+def test_k_is_binary_behind_a_power_of_two(capsys: pytest.CaptureFixture[str]) -> None:
+    """Contexts of 8k and 128k hold 8 192 and 131 072 tokens, as the cards of models print them."""
+    pairs = {"1k": 1024, "8k": 8192, "32K": 32768, "128k": 131072, "100k": 100_000, "1.5k": 1500}
+    assert {text: counted(text) for text in pairs} == pairs
+    claim = read("Llama 3.1 8B on 1 H100: 5k token/s, 32k prompt")
+    assert (claim.figures["output"], claim.row["input_len"]) == (5000, 32768)
+    line = ["fit", "llama-3-8b", "h100", "--context", "8k"]
+    assert main(line) == 0
+    assert capsys.readouterr().err == "calc: 8k is 8192 here\n"
 
 
 def test_a_limit_may_be_tokens_a_second() -> None:
@@ -72,7 +86,7 @@ def test_a_published_layout_makes_no_choice_of_its_own() -> None:
 
 @pytest.mark.parametrize("layout", ["TP=2,PP=1", '{"tensor": 2, "pipeline": 1}', "published"])
 def test_layouts_of_the_command_line(layout: str, command: Command) -> None:
-    asked = "plan-training llama-3-8b dgx-h100 --tokens 1B --sequences 64 --length 4k --devices 8"
+    asked = "plan-training llama-3-8b dgx-h100 --tokens 1B --sequences 64 --length 4096 --devices 8"
     row = command.facts(*asked.split(), "--layout", layout)["rows"][0]
     assert row["tensor"] == 2 or layout == "published"
 
@@ -118,7 +132,7 @@ def test_a_configuration_of_gpt2(tmp_path: Path) -> None:
 CALLS = {  # a call of each command, to which each option's own example is added
     "plan": "llama-3-8b h100 --prompt 1k --generated 200",
     "compare": "llama-3-8b --machines h100 --prompt 1k --generated 200",
-    "plan-training": "llama-3-8b dgx-h100 --tokens 1B --sequences 64 --length 4k --devices 8",
+    "plan-training": "llama-3-8b dgx-h100 --tokens 1B --sequences 64 --length 4096 --devices 8",
     "plan-service": "llama-3-8b h100 --rate 5 --prompt 1k --generated 200 --ttft 1s --tpot 50ms"
     " --requests 200",
 }

@@ -469,7 +469,7 @@ def test_what_is_advised_where_memory_lacks_is_taken_and_fits() -> None:
 
 
 def test_the_command_takes_several(command: Command) -> None:
-    line = ["plan-service", "llama-3-8b", "h100,h200", "--rate", "5", "--prompt", "1k"]
+    line = ["plan-service", "llama-3-8b", "h100,h200", "--rate", "5", "--prompt", "1000"]
     line += ["--generated", "200", "--ttft", "1 s", "--tpot", "20 token/s", "--pools", "mixed"]
     found = command.facts(*line, "--price", "h100=3 USD/h,h200=4 USD/h")
     assert [row["rank"] for row in found["rows"]] == [1, 2]
