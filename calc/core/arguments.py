@@ -34,7 +34,7 @@ def counted(given: Any) -> Any:
 
 
 def scale_of(number: float, suffix: str) -> float:
-    """What a suffix of a count multiplies it by: k by 1 024 behind a power of two.
+    """Return what a suffix multiplies a count by: k by 1 024 behind a power of two.
 
     >>> scale_of(128, "k"), scale_of(100, "k"), scale_of(8, "M")
     (1024.0, 1000.0, 1000000.0)
