@@ -61,7 +61,7 @@ set-up-book set-up-test set-up-torch: set-up-%:
 	@command -v "$(PYTHON)" >/dev/null || { echo 'There is no "$(PYTHON)" on PATH; Python 3.11 or newer is needed.' >&2; exit 1; }
 	@"$(PYTHON)" tools/requirements/install.py $*
 ifeq ($(MAKECMDGOALS),set-up-test)
-	@echo 'Ready. Next: make test, or the part that you change, as "Check your change" in CONTRIBUTING.md says.'
+	@echo 'Ready. Next: make test, or the part that you change, as docs/checking-a-change.md says.'
 endif
 
 # Versions already locked stay as they are; delete tools/requirements/*.txt first to take today's newest.

@@ -69,7 +69,8 @@ def device_of(conditions: dict[str, Any], given: str | None) -> Accelerator:
     if key is None:
         raise InputError(
             f"no device of the data is called {given or conditions['gpu']!r}: name its key by"
-            " --device (`calc list devices` prints them), or add it first, as CONTRIBUTING says"
+            " --device (`calc list devices` prints them), or add it first, as"
+            " docs/adding-a-device.md says"
         )
     return hardware.get(key)
 

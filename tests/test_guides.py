@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 GUIDES = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "INVARIANTS.md"]
+GUIDES += sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
 FOLDERS = "calc|chapters|figures|press|tests|tools|experiments|benchmarks|backmatter|docs"
 NAMED = rf"`((?:{FOLDERS})/[\w/.-]*)(?:::(\w+))?`"
 
@@ -42,3 +43,11 @@ def test_each_invariant_has_its_test_and_its_fault() -> None:
         assert re.match(r"\*\*[^*]*[=≤≥<⇒≈(][^*]*\*\*", held), item
         assert re.search(r"`tests/[\w/]+\.py::[tT]est\w+`", held), item
         assert taught, item
+
+
+def test_the_page_for_contributors_is_short_and_leads_to_every_recipe() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= 300
+    assert {guide for guide in GUIDES if guide.startswith("docs/")} <= set(
+        re.findall(r"\]\(([^)]*)\)", text)
+    )

@@ -81,7 +81,7 @@ def _measure_all(options: argparse.Namespace) -> Report:
         parts = gpu.record(options.all, on_progress=told)
     lines = [
         f"{len(parts)} tables are in {options.all}: {', '.join(parts)}",
-        "CONTRIBUTING says how a record becomes part of the project",
+        "docs/adding-a-measured-row.md says how a record becomes part of the project",
     ]
     return Report(lines, facts={"folder": options.all, "parts": parts})
 

@@ -39,7 +39,9 @@ GROUNDS = {"light": "#fefdfb", "dark": "#15171a"}
 
 def test_no_chapter_types_a_number() -> None:
     """Rows and captions, of which `press audit` tells too, are held by tests of their own."""
-    assert audit(REPOSITORY) == [], "quote a number with show() or words(); see CONTRIBUTING.md"
+    assert audit(REPOSITORY) == [], (
+        "quote a number with show() or words(); see docs/adding-a-number.md"
+    )
 
 
 def test_every_chapter_is_listed() -> None:
@@ -209,7 +211,7 @@ def test_the_pdf_is_light(pdf: Path) -> None:
     assert size <= PDF_BY_PAGE * pages, heavy
 
 
-# Limits in kB, which CONTRIBUTING.md states too. The book may grow, by pages that stay light.
+# Limits in kB, as in docs/adding-a-chapter.md. The book may grow, by pages that stay light.
 PAGE = 200  # of HTML without its drawings
 DRAWINGS = 120  # of a page, for both widths
 SITE_BY_PAGE = 100  # everything but the PDF and the notebooks, over the number of pages

@@ -178,7 +178,7 @@ UNSEEN: dict[str, tuple[str, Callable[[Path], object]]] = {
 def test_what_cannot_be_seen(
     what: str, write_book: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CONTRIBUTING and "What it promises" say so; once press sees it, they may say that."""
+    """The promises say so, and docs/adding-a-chapter.md; once press sees it, they may say that."""
     code, change = UNSEEN[what]
     home = tmp_path / "home"
     home.mkdir()
