@@ -1,7 +1,8 @@
-"""Continuous integration of a public forge: it does as `.ci/run`, and publishes a tag."""
+"""A public forge: the workflow does as `.ci/run` and publishes a tag; forms, hooks, container."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -51,3 +52,39 @@ def test_it_runs_the_oldest_python_that_the_project_supports() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     oldest = project["requires-python"].removeprefix(">=")
     assert JOBS["test"]["container"].startswith(f"python:{oldest}-")
+
+
+def test_a_container_to_work_in_is_that_of_the_workflow() -> None:
+    folder = REPOSITORY / ".devcontainer"
+    settings = json.loads((folder / "devcontainer.json").read_text(encoding="utf-8"))
+    image = (folder / settings["build"]["dockerfile"]).read_text(encoding="utf-8")
+    assert f"\nFROM {JOBS['test']['container']}\n" in image
+    assert settings["postCreateCommand"].endswith(" make set-up-test")
+
+
+def test_hooks_of_a_commit_run_what_there_is() -> None:
+    text = (REPOSITORY / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    hooks = [hook for source in yaml.safe_load(text)["repos"] for hook in source["hooks"]]
+    assert {"ruff", "ruff-format", "typos", "data"} <= {hook["id"] for hook in hooks}
+    for hook in hooks:
+        for word in re.findall(r"tests/\S+", hook["entry"]):
+            assert (REPOSITORY / word).exists(), word
+        assert re.compile(hook.get("files", ""))
+        # What is fetched is of one version.
+        assert all("==" in package for package in hook.get("additional_dependencies", []))
+
+
+def test_forms_ask_for_what_a_report_needs() -> None:
+    folder = REPOSITORY / ".github" / "ISSUE_TEMPLATE"
+    asked = {}
+    for path in sorted(folder.glob("*[!g].yml")):
+        form = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert {"name", "description", "body"} <= form.keys(), path
+        fields = [field for field in form["body"] if field["type"] != "markdown"]
+        assert all(field["attributes"]["label"] for field in fields), path
+        asked[path.stem] = {field["id"] for field in fields if field.get("validations")}
+    assert asked == {
+        "device": {"name", "datasheet"},
+        "measured-row": {"row", "source"},
+        "wrong-number": {"where", "edition", "printed", "expected", "source"},
+    }
