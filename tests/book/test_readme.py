@@ -11,6 +11,7 @@ import pytest
 from calc.catalog import machines
 from calc.commands import main
 from tests.book.rendered import REPOSITORY
+from tests.calc.command import Command
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
@@ -23,6 +24,14 @@ def test_examples_run() -> None:
     said: list[str] = []
     doctest.DocTestRunner().run(examples, out=said.append)
     assert not said, "".join(said)
+
+
+def test_an_answer_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```console\n\$ calc (.*) \| head -(\d+)\n(.*?)```", text, re.DOTALL)
+    assert shown
+    for line, count, printed in shown:
+        assert Command(capsys).prints(line).splitlines()[: int(count)] == printed.splitlines()
 
 
 def test_the_row_of_ones_own_is_compared(
