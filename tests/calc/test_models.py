@@ -254,10 +254,123 @@ def test_a_released_config_gives_the_model(
         assert transformer.cache_read(found, length) == transformer.cache_read(ours, length)
 
 
+# Configurations of families that no table of ours has, with the parameters of their checkpoints as
+# their pages count them.
+ERNIE = config("ernie4_5_moe", "28 2560 20 4 12288 103424 131072", tie_word_embeddings=True)
+ERNIE |= {"moe_num_experts": 64, "moe_k": 6, "moe_num_shared_experts": 2, "use_bias": False}
+ERNIE |= {"moe_intermediate_size": 1536, "moe_layer_start_index": 1, "moe_layer_end_index": -1}
+LATENT = {"kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128}
+LATENT |= {"q_lora_rank": None, "first_k_dense_replace": 1}
+V2_LITE = config("deepseek_v2", "27 2048 16 16 10944 102400 163840", topk_method="greedy") | LATENT
+V2_LITE |= {"n_routed_experts": 64, "num_experts_per_tok": 6, "n_shared_experts": 2}
+V2_LITE |= {"moe_intermediate_size": 1408}
+STEP = config("step3p7", "45 4096 64 8 11264 128896 65536", head_dim=128, num_experts=288)
+STEP |= {"num_experts_per_tok": 8, "moe_intermediate_size": 1280, "share_expert_dim": 1280}
+STEP |= {"n_shared_experts": 1, "first_k_dense_replace": 3, "use_moe_router_bias": True}
+KIMI = config("kimi_linear", "27 2304 32 32 9216 163840 1048576", head_dim=72) | LATENT
+KIMI |= {"num_experts": 256, "num_experts_per_token": 8, "num_shared_experts": 1}
+KIMI |= {"moe_intermediate_size": 1024, "moe_layer_freq": 1}
+KIMI["linear_attn_config"] = {
+    "num_heads": 32,
+    "head_dim": 128,
+    "short_conv_kernel_size": 4,
+    "full_attn_layers": [4, 8, 12, 16, 20, 24, 27],
+}
+ADDED: dict[str, tuple[dict[str, Any], float, float]] = {  # in billions, and how far off at most
+    "ernie": (ERNIE, 21.825437888, 1e-5),
+    "deepseek v2 lite": (V2_LITE, 15.706484224, 1e-5),
+    "seed": (
+        config("seed_oss", "64 5120 80 8 27648 155136 524288", head_dim=128, attention_bias=True),
+        36.151104512,
+        0,
+    ),
+    "step": (STEP, 196, 0.5),
+    "kimi linear": (KIMI, 49.122681728, 0),
+    "qwen 2.5 vl": (
+        config("qwen2_5_vl", "28 3584 28 4 18944 152064 128000", use_sliding_window=False),
+        7.615616512,
+        0,
+    ),
+    # 7.83 as its page counts it, with the layer and the matrix of its module for further tokens
+    "mimo": (
+        config("mimo", "36 4096 32 8 11008 151680 32768", head_dim=128, attention_bias=True),
+        7.833409536 - (177.22 + 2 * 4096**2 / 1e6) / 1e3,
+        1e-4,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_a_config_of_another_family_gives_the_published_parameters(
+    name: str, read: Callable[[Any], models.Transformer]
+) -> None:
+    given, billions, off = ADDED[name]
+    assert read(given).parameters.m_as("param") / 1e9 == pytest.approx(billions, abs=off)
+
+
+def blocks(*networks: float | None) -> list[dict[str, Any]]:
+    """Blocks as a search of architectures leaves them, the second without attention."""
+    return [
+        {
+            "attention": {"n_heads_in_group": None if place == 1 else 8, "no_op": place == 1},
+            "ffn": {"ffn_mult": multiple, "no_op": multiple is None},
+        }
+        for place, multiple in enumerate(networks)
+    ]
+
+
+def test_blocks_that_differ(read: Callable[[Any], models.Transformer]) -> None:
+    """Widths as DeciLM rounds them: 2/3 of the multiple, up to a multiple of 256."""
+    said = {"model_type": "nemotron-nas", "hidden_size": 8192, "num_attention_heads": 64}
+    said |= {"num_key_value_heads": None, "vocab_size": 128256, "max_position_embeddings": 131072}
+    made = read(said | {"block_configs": blocks(2.625, 5.25, None)})
+    attention, widths = 2 * (8192 * 8192 + 8192 * 1024), 14336 + 28672
+    norms = (2 + 2 + 1) * 8192
+    assert made.parameters.m_as("param") == (
+        2 * 128256 * 8192 + 2 * attention + 3 * 8192 * widths + norms
+    )
+    assert "14336 to 28672 are counted as of their mean" in made.notes[0]
+    linear = blocks(2.625)
+    linear[0]["ffn"]["replace_with_linear"] = True
+    with pytest.raises(InputError, match="replace_with_linear in its ffn, which is not read"):
+        read(said | {"block_configs": linear})
+
+
+def test_encoders_of_images_are_counted(read: Callable[[Any], models.Transformer]) -> None:
+    """By what their pages count of Qwen2.5-VL 7B and of Qwen3-VL 8B, less the text."""
+    text = config("qwen2_5_vl", "28 3584 28 4 18944 152064 128000", use_sliding_window=False)
+    seen = {"model_type": "qwen2_5_vl", "hidden_size": 1280, "in_chans": 3}
+    assert read(text | {"vision_config": seen}).vision == 8_292_166_656 - 7_615_616_512
+    text = config("qwen3_vl_text", "36 4096 32 8 12288 151936 262144", head_dim=128)
+    newer = {"model_type": "qwen3_vl", "deepstack_visual_indexes": [8, 16, 24]}
+    both = {"text_config": text, "vision_config": newer | {"out_hidden_size": 4096}}
+    model = read(both)
+    assert (model.vision, model.notes) == (8_767_123_696 - 8_190_735_360, ())
+    assert read(both | {"vision_config": {"model_type": "own"}}).vision is None
+
+
+def test_an_empty_list_of_positions_is_the_default(
+    read: Callable[[Any], models.Transformer],
+) -> None:
+    """Every fourth layer of Llama 4 is without, where the list has no layer and where none is."""
+    given = RELEASED["llama-4-scout"] | {"no_rope_layers": []}
+    assert read(given).kinds == models.get("llama-4-scout").kinds
+
+
+def test_a_family_that_is_known_and_not_counted_says_why(
+    read: Callable[[Any], models.Transformer],
+) -> None:
+    with pytest.raises(InputError, match="got 'deepseek_v4', and it compresses keys of 4") as no:
+        read(config("deepseek_v4", "43 4096 64 1 2048 129280 1048576"))
+    assert (no.value.argument, no.value.given) == ("model_type", "deepseek_v4")
+
+
 def test_a_config_of_each_family_is_held() -> None:
-    """All families are held but gemma and GPT-2, which are counted ones, and another name."""
+    """All families are held but gemma and GPT-2, which are counted ones, and other names."""
     held = {config["model_type"] for config in RELEASED.values()}
-    assert {*known()["families"]} - held == {"gemma", "gpt2", "llama4_text"}
+    held |= {given["model_type"] for given, *_ in ADDED.values()}
+    others = {"llama4_text", "qwen2_5_vl_text", "minimax_m3_vl", "nemotron-nas"}
+    assert {*known()["families"]} - held == {"gemma", "gpt2"} | others
 
 
 def test_what_a_config_has_and_is_not_counted_is_noted(
@@ -280,8 +393,25 @@ GROUP = {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128, "
 PACKED = {"targets": ["Linear"], "weights": GROUP, "input_activations": None}
 FLOAT = {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16}
 BLOCK = {"num_bits": 8, "type": "float", "strategy": "block", "block_structure": [128, 128]}
-IN_FP8 = {"num_bits": 8, "type": "float"}
+IN_FP8 = {"num_bits": 8, "type": "float", "dynamic": False}
+SEVERAL = {
+    "quant_method": "modelopt",
+    "quant_algo": "MIXED_PRECISION",
+    "quantized_layers": {
+        f"model.layers.{layer}.mlp.{name}_proj": {"quant_algo": "W4A16_NVFP4", "group_size": 16}
+        for layer in range(32)
+        for name in ("gate", "up", "down")
+    }
+    | {"model.layers.0.self_attn.o_proj": {"quant_algo": "FP8"}},
+}
 QUANTIZED: tuple[tuple[dict[str, Any], float, str], ...] = (  # bits that 16 are more, in all
+    # networks in 4.5 bits, scales included, and one matrix of 16 million in 8
+    (SEVERAL, 32 * NETWORK * (16 - 4.5) + 4096 * 4096 * 8, ""),
+    (
+        {"quant_method": "fp8", "weight_block_size": [128, 128], "fmt": "float8_e4m3fn"},
+        32 * (ATTENTION + NETWORK) * (8 - 32 / 128**2),
+        "fp8",
+    ),
     (
         {"quant_method": "fp8", "weight_block_size": [128, 128]},
         32 * (ATTENTION + NETWORK) * (8 - 32 / 128**2),
@@ -516,7 +646,7 @@ def in_a_group(name: str, value: object) -> dict[str, Any]:
         ("awq", "zero_point", "no", "true or false"),
         ("gptq", "dynamic", {"-:mlp": None}, "an object of which each value is an object"),
         ("auto-round", "extra_config", [], "an object of which each value is an object"),
-        ("fp8", "fmt", "banana", "e4m3 or e5m2"),
+        ("fp8", "fmt", "banana", "e4m3, e5m2 or float8_e4m3fn"),
         *(
             ("fp8", "weight_block_size", block, "two whole numbers from 1 to 1048576")
             for block in ([-128, 128], [0, 128], [128], ["128", "128"], "128x128", 128)

@@ -19,13 +19,14 @@ from calc.core.units import Quantity, QuantityLike, quantity
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
 BIASES = ("qkv", "attention output", "feed-forward", "router", "output", "sinks")
 NONE = "none"
-LATENT = ("query_latent", "kv_latent", "rotary_width", "value_width")
+LATENT = ("kv_latent", "rotary_width", "value_width")
+SELECTED = ("query_latent", *LATENT)  # whose index reads the latents of queries
 ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer of the kind has
     "full": (),
     "window": ("window",),
     "latent": LATENT,
-    "sparse": (*LATENT, "index_heads", "index_head_width", "index_topk"),
-    "following": (*LATENT, "index_topk"),
+    "sparse": (*SELECTED, "index_heads", "index_head_width", "index_topk"),
+    "following": (*SELECTED, "index_topk"),
     "blocks": ("index_heads", "index_head_width", "index_topk"),
     "linear": (
         *("linear_key_heads", "linear_value_heads", "linear_key_width", "linear_value_width"),
@@ -47,6 +48,7 @@ OPTIONAL = {  # numbers that only some layers of a kind have
     "shared_experts": ("experts",),
     "shared_expert_width": ("experts",),
     "expert_latent": ("experts",),
+    "query_latent": LATENTS,
     "value_width": ("full", "blocks", "window", *LATENTS),
     "window_heads": ("window",),
     "window_kv_heads": ("window",),
@@ -55,6 +57,7 @@ OPTIONAL = {  # numbers that only some layers of a kind have
     "chunk": RECURRENT,
     "state_bytes": RECURRENT,
     "decay_rank": ("linear",),
+    "gate_rank": ("linear",),
 }
 NORMS = {"rms": 1, "layer": 2}  # vectors of each
 OUTPUTS = ("own", "tied", "pooler", "classes", "none")
@@ -168,6 +171,7 @@ class Transformer(Entry):
     linear_key_width: int | None = None
     linear_value_width: int | None = None
     decay_rank: int | None = None
+    gate_rank: int | None = None
     state_heads: int | None = None
     state_head_width: int | None = None
     state_width: int | None = None
@@ -573,12 +577,18 @@ class Transformer(Entry):
             Matrix("attention", "index key", width, index, sparse),
             Matrix("attention", "index weights", width, index_heads, sparse),
         ]
+        asked = heads * (head + rotary)
+        queries = [Matrix("attention", "query", width, asked, layers)]
+        if query:
+            queries = [
+                Matrix("attention", "query down", width, query, layers),
+                Matrix("attention", "query up", query, asked, layers),
+            ]
         last = "attention output" in self.biases
         gated = "attention" in self.gates
         gate = [Matrix("attention", "attention gate", width, heads * value, layers)] * gated
         return [
-            Matrix("attention", "query down", width, query, layers),
-            Matrix("attention", "query up", query, heads * (head + rotary), layers),
+            *queries,
             Matrix("attention", "key and value down", width, latent + rotary, layers),
             Matrix("attention", "key up", latent, heads * head, layers),
             Matrix("attention", "value up", latent, heads * value, layers),
@@ -593,14 +603,16 @@ class Transformer(Entry):
             return []
         heads = self.linear_value_heads or 0
         values = heads * (self.linear_value_width or 0)
-        # Queries, keys, values and a gate as wide as these; a decay and a rate for each head, or
-        # a rate and what the decays of all rows are made from.
-        rank = self.decay_rank or 0
-        widths = self.convolved("linear") + values + heads + (rank or heads)
+        # Queries, keys, values and a gate as wide as these, or what it is made from; a decay and a
+        # rate for each head, or a rate and what the decays of all rows are made from.
+        rank, gate = self.decay_rank or 0, self.gate_rank or 0
+        widths = self.convolved("linear") + (gate or values) + heads + (rank or heads)
         decay = [Matrix("attention", "decay", rank, self._decayed, layers)] if rank else []
+        gates = [Matrix("attention", "linear gate", gate, values, layers)] if gate else []
         return [
             Matrix("attention", "linear input", width, widths, layers),
             *decay,
+            *gates,
             Matrix("attention", "linear output", values, width, layers),
         ]
 

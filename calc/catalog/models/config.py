@@ -57,6 +57,14 @@ class Config:
         """Return whether the field of that name was read."""
         return name in self._asked
 
+    def leave(self, name: str) -> None:
+        """A field that was looked at and not counted, which the notes tell."""
+        self._asked.discard(name)
+
+    def is_null(self, name: str) -> bool:
+        """Return whether a field is there and says that the model has none of it."""
+        return name in self._values and self._values[name] is None
+
     def count(self, name: str, default: int | None = None, least: int = 1) -> int:
         """A whole number; of layers one that a list of them can have."""
         count = self.get(name, default)
@@ -70,7 +78,8 @@ class Config:
 
     def imply(self, name: str, value: Any) -> None:
         """A number that others tell, of a configuration that leaves it out."""
-        self._values.setdefault(name, value)
+        if self._values.get(name) is None:
+            self._values[name] = value
 
     def counts(self, names: dict[str, str]) -> dict[str, int]:
         """Whole numbers that must be there, under our names."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from calc.catalog.models import quantized
+from calc.catalog.models import quantized, vision
 from calc.catalog.models.architecture import RECURRENT, Transformer, from_shape
 from calc.catalog.models.config import Config, known
 from calc.core.errors import abbreviated
@@ -16,6 +17,7 @@ Fields = dict[str, Any]
 WINDOWED = {"full_attention": "full", "sliding_attention": "window"}
 STATES, FP32 = ("mamba_ssm_dtype", "mamba_ssm_cache_dtype"), "float32"
 NEMOTRON = {"M": "state", "*": "full", "-": "dense", "E": "experts"}
+OF_BLOCKS = ("n_heads_in_group", "no_op", "ffn_mult")  # what is read of blocks that differ
 NEMOTRON_BLOCKS = {"mamba": "state", "attention": "full", "mlp": "dense", "moe": "experts"}
 
 
@@ -41,11 +43,18 @@ def load(path: str | Path) -> Transformer:
     config, families = Config(path), known()["families"]
     family = config.get("model_type")
     if not isinstance(family, str) or family not in families:
+        why = known()["unread"].get(family, "") if isinstance(family, str) else ""
         raise config.error(
             f"its model_type must be one of {', '.join(families)}; got {abbreviated(family)}"
+            + (f", and {why}" if why else ""),
+            argument="model_type",
+            given=family,
+            allowed=tuple(families),
         )
     tied = config.flag("tie_word_embeddings", family.startswith(("gemma", "gpt2")))
     numbers: Fields = {"output": "tied" if tied else "own", "biases": (), "notes": ()}
+    if (encoder := vision.parameters(config)) is not None:
+        numbers["vision"] = encoder
     like = families[family].get("like", family)
     numbers |= _numbers(config, families[like], SHAPES.get(like, _dense))
     numbers["notes"] = (*numbers["notes"], *config.notes())
@@ -77,7 +86,12 @@ def _numbers(config: Config, family: Fields, shape: Callable[[Config, Fields], F
 
 def _counts(config: Config, family: Fields, part: str = "") -> Fields:
     """The numbers of a family, and those of a part that not all of it have."""
-    return {**config.counts(family["numbers"] | family.get(part, {}))}
+    names = family["numbers"] | family.get(part, {})
+    queries = names.get("query_latent", "")
+    if config.is_null(queries):  # which then come from the whole width
+        config.get(queries)
+        names = {ours: name for ours, name in names.items() if ours != "query_latent"}
+    return {**config.counts(names)}
 
 
 def _dense(config: Config, family: Fields, part: str = "") -> Fields:
@@ -93,7 +107,10 @@ def _dense(config: Config, family: Fields, part: str = "") -> Fields:
 
 def _windows(config: Config, shape: Fields, pattern: tuple[str, ...]) -> Fields:
     """Kinds of attention: as the layers are listed, or as the family places its windows."""
-    used = config.flag("use_sliding_window", config.get("model_type") not in ("qwen2", "qwen3"))
+    used = config.flag(
+        "use_sliding_window",
+        config.get("model_type") not in ("qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "qwen3"),
+    )
     window = config.count("sliding_window") if config.get("sliding_window") is not None else 0
     listed = not config.is_read("layer_types")  # by a family that has other kinds
     kinds = config.kinds("layer_types", WINDOWED) if listed else None
@@ -128,6 +145,64 @@ def _gpt2(config: Config, family: Fields) -> Fields:
 def _qwen2(config: Config, family: Fields) -> Fields:
     shape = _dense(config, family)
     return shape | {"biases": tuple({"qkv": 0} | dict.fromkeys(shape["biases"]))}
+
+
+def _mimo(config: Config, family: Fields) -> Fields:
+    shape = _dense(config, family)
+    return shape | {"biases": tuple(part for part in shape["biases"] if part == "qkv")}
+
+
+def _seed_oss(config: Config, family: Fields) -> Fields:
+    shape = _mimo(config, family)
+    last = ("attention output",) if config.flag("attention_out_bias") else ()
+    return shape | {"biases": (*shape["biases"], *last)}
+
+
+def _decilm(config: Config, family: Fields) -> Fields:
+    """Blocks of which each has attention and a network of its own width, or has none."""
+    blocks = config.get("block_configs")
+    parts = [_parts_of_blocks(config, blocks, name) for name in ("attention", "ffn")]
+    config.imply("num_hidden_layers", len(parts[0]))
+    heads = config.count("num_attention_heads")
+    config.imply("num_key_value_heads", heads)
+    shape = _dense(config, family)
+    groups: set[Any] = {part.get("n_heads_in_group") for part in parts[0] if not part.get("no_op")}
+    multiples: list[Any] = [part.get("ffn_mult") for part in parts[1] if not part.get("no_op")]
+    numbers = [*groups, *multiples]
+    if len(groups) != 1 or not all(type(part) in (int, float) and part > 0 for part in numbers):
+        raise config.error(
+            "block_configs must have one n_heads_in_group, and an ffn_mult of each ffn that is no"
+            " no_op"
+        )
+    widths = [math.ceil(int(2 * each * shape["width"] / 3) / 256) * 256 for each in multiples]
+    mean = round(sum(widths) / len(widths))
+    note = f"its networks of {min(widths)} to {max(widths)} are counted as of their mean, {mean}"
+    attentions, networks = (
+        tuple("none" if part.get("no_op") else kind for part in several)
+        for several, kind in zip(parts, ("full", "dense"), strict=True)
+    )
+    return shape | {
+        "kv_heads": heads // int(groups.pop()),
+        "feed_forward_width": mean,
+        "attention": attentions,
+        "feed_forward": networks,
+        "notes": (note,) if min(widths) < max(widths) else (),
+    }
+
+
+def _parts_of_blocks(config: Config, blocks: object, name: str) -> list[dict[str, Any]]:
+    """The attention, or the network, of each block; what is in one and not read is refused."""
+    parts = [
+        block.get(name) if isinstance(block, dict) else None
+        for block in (blocks if isinstance(blocks, list) else [None])
+    ]
+    found = [part for part in parts if isinstance(part, dict)]
+    if not found or len(found) < len(parts):
+        raise config.error("block_configs must list an attention and an ffn for each block")
+    for part in found:
+        if odd := [key for key, value in part.items() if value and key not in OF_BLOCKS]:
+            raise config.error(f"block_configs has {odd[0]} in its {name}, which is not read")
+    return found
 
 
 def _gemma3(config: Config, family: Fields) -> Fields:
@@ -193,7 +268,7 @@ def _llama4(config: Config, family: Fields) -> Fields:
     dense = config.count("intermediate_size_mlp")
     shape |= {"feed_forward_width": dense} if "dense" in kinds else {}
     every = config.count("no_rope_layer_interval", 4)
-    rotated = config.get("no_rope_layers", [int((i + 1) % every != 0) for i in range(layers)])
+    rotated = config.get("no_rope_layers") or [int((i + 1) % every != 0) for i in range(layers)]
     chunks = ["window" if is_rotated else "full" for is_rotated in rotated]
     return shape | {
         "feed_forward": tuple(kinds),
@@ -214,6 +289,29 @@ def _routed(config: Config, shape: Fields, shared: str = "n_shared_experts") -> 
 
 def _deepseek(config: Config, family: Fields) -> Fields:
     return _routed(config, _dense(config, family))
+
+
+def _deepseek_v2(config: Config, family: Fields) -> Fields:
+    """Routers without a bias, by whichever rule they choose."""
+    shape = _deepseek(config, family)
+    return shape | {"biases": tuple(part for part in shape["biases"] if part != "router")}
+
+
+def _ernie(config: Config, family: Fields) -> Fields:
+    shape = _dense(config, family)
+    layers, first = shape["layers"], config.count("moe_layer_start_index", 0, least=0)
+    step, last = config.count("moe_layer_interval", 1), config.get("moe_layer_end_index", -1)
+    if type(last) is not int or not -1 <= last < layers:
+        raise config.error(f"moe_layer_end_index must be a layer or -1; got {abbreviated(last)}")
+    routed = range(first, layers if last == -1 else last + 1)
+    kinds = ("experts" if i in routed and (i + 1) % step == 0 else "dense" for i in range(layers))
+    return shape | {"biases": (*shape["biases"], "router"), "feed_forward": tuple(kinds)}
+
+
+def _step3(config: Config, family: Fields) -> Fields:
+    shape = _routed(config, _dense(config, family))
+    biased = config.flag("use_moe_router_bias", True)
+    return shape | ({} if biased else {"biases": shape["biases"][:-1]})
 
 
 def _glm_moe_dsa(config: Config, family: Fields) -> Fields:
@@ -238,7 +336,11 @@ def _minimax_m2(config: Config, family: Fields) -> Fields:
 
 
 def _minimax_m3(config: Config, family: Fields) -> Fields:
+    config.imply("moe_intermediate_size", config.get("intermediate_size"))
     shape = _counts(config, family)
+    listed = config.get("moe_layer_freq")
+    if isinstance(listed, list) and 1 in listed:
+        config.imply("first_k_dense_replace", listed.index(1))
     first, layers = config.count("first_k_dense_replace", least=0), shape["layers"]
     apart = [0] * first + [1] * (layers - first)
     config.must_be("moe_layer_freq", apart)
@@ -263,26 +365,36 @@ def _minimax_m3(config: Config, family: Fields) -> Fields:
 
 
 def _kimi_linear(config: Config, family: Fields) -> Fields:
+    config.imply("max_position_embeddings", config.get("model_max_length"))
     shape = _routed(config, _counts(config, family) | {"biases": ()}, "num_shared_experts")
     linear = config.get("linear_attn_config")
     numbers = ("num_heads", "head_dim", "short_conv_kernel_size")
-    known = isinstance(linear, dict) and linear.get("use_full_rank_gate") is True
+    known = isinstance(linear, dict)
     if not known or any(type(linear.get(number)) is not int for number in numbers):
-        raise config.error(
-            f"linear_attn_config must have {', '.join(numbers)} and use_full_rank_gate, true"
-        )
+        raise config.error(f"linear_attn_config must have {', '.join(numbers)}")
+    if config.get("routed_expert_hidden_size") is not None:
+        shape["expert_latent"] = config.count("routed_expert_hidden_size")
+    if config.get("attn_res_block_size") is not None:
+        told = "the norms of its residuals and of its experts' inputs are not counted"
+        shape["notes"] = (told,)
+    if config.flag("mla_use_output_gate"):
+        shape["gates"] = ("attention",)
     heads, width, kernel = (linear[number] for number in numbers)
     full = {number - 1 for number in linear.get("full_attn_layers", ())}
     kinds = ("latent" if layer in full else "linear" for layer in range(shape["layers"]))
-    return shape | {
-        "attention": tuple(kinds),
-        "linear_key_heads": heads,
-        "linear_value_heads": heads,
-        "linear_key_width": width,
-        "linear_value_width": width,
-        "decay_rank": width,
-        "convolution": kernel,
-    }
+    return (
+        shape
+        | {
+            "attention": tuple(kinds),
+            "linear_key_heads": heads,
+            "linear_value_heads": heads,
+            "linear_key_width": width,
+            "linear_value_width": width,
+            "decay_rank": width,
+            "convolution": kernel,
+        }
+        | ({} if linear.get("use_full_rank_gate") else {"gate_rank": width})
+    )
 
 
 def _granite(config: Config, family: Fields) -> Fields:
@@ -350,8 +462,10 @@ def _modernbert(config: Config, family: Fields) -> Fields:
 
 SHAPES: dict[str, Callable[[Config, Fields], Fields]] = {  # of families that are no `_dense` alone
     "bert": _counts,
+    "deepseek_v2": _deepseek_v2,
     "deepseek_v3": _deepseek,
     "deepseek_v32": _deepseek,
+    "ernie4_5_moe": _ernie,
     "gemma3": _gemma3,
     "gemma4_text": _gemma4,
     "glm4_moe": _glm4_moe,
@@ -363,13 +477,17 @@ SHAPES: dict[str, Callable[[Config, Fields], Fields]] = {  # of families that ar
     "kimi_linear": _kimi_linear,
     "llama": _llama,
     "llama4": _llama4,
+    "mimo": _mimo,
     "mimo_v2_flash": _mimo_v2,
     "minimax_m2": _minimax_m2,
     "minimax_m3": _minimax_m3,
     "modernbert": _modernbert,
+    "nemotron-nas": _decilm,
     "nemotron_h": _nemotron_h,
     "qwen2": _qwen2,
     "qwen3_5_text": _gated_delta,
     "qwen3_moe": _qwen3_moe,
     "qwen3_next": _gated_delta,
+    "seed_oss": _seed_oss,
+    "step3p7": _step3,
 }

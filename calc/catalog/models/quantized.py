@@ -39,8 +39,8 @@ MODULES: Mapping[str, tuple[str, ...]] = {  # what transformers calls a matrix i
     "key and value down": ("kv_a_proj_with_mqa",),
     "key up": ("kv_b_proj",),
     "value up": ("kv_b_proj",),
-    "index query": ("indexer.wq_b",),
-    "index key": ("indexer.wk",),
+    "index query": ("indexer.wq_b", "index_q_proj"),
+    "index key": ("indexer.wk", "index_k_proj"),
     "index weights": ("indexer.weights_proj",),
     "attention gate": ("g_proj",),
     "state input": ("in_proj",),
@@ -178,12 +178,13 @@ KINDS: Mapping[str, Kind] = {
         f"{GROUP.said}, or 0 for a whole matrix",
     ),
     **dict.fromkeys(("weight_block_size", "block_structure"), BLOCK),
-    "fmt": _one_of("e4m3", "e5m2"),
+    "fmt": _one_of("e4m3", "e5m2", "float8_e4m3fn"),
     "type": _one_of("float", "int"),
     "bnb_4bit_quant_type": _one_of("nf4", "fp4"),
     **dict.fromkeys(("weights", "input_activations", "sparsity_config"), OBJECT),
     **dict.fromkeys(("quantization", "global_quant_config"), OBJECT),
-    **dict.fromkeys(("config_groups", "dynamic", "extra_config"), OBJECTS),
+    **dict.fromkeys(("config_groups", "extra_config", "quantized_layers"), OBJECTS),
+    "gptq dynamic": OBJECTS,
     **dict.fromkeys(("weight", "input_tensors"), LISTED),
 }
 """The kind of each field that is read, wherever it stands; of one method before that of all."""
@@ -311,27 +312,50 @@ def _computed_in(form: str, computed: Mapping[str, Any]) -> str:
     return "fp8" if computed["type"] == "float" else "int8"
 
 
+ALGORITHMS = {  # of ModelOpt: the format of weights, and what products are computed in
+    "FP8": ("fp8", "fp8"),
+    "FP8_PER_CHANNEL_PER_TOKEN": ("fp8", "fp8"),
+    "FP8_PB_WO": ("FP8 in blocks", ""),
+    "NVFP4": ("nvfp4", "fp4"),
+    "NVFP4_AWQ": ("nvfp4", "fp4"),
+    "W4A16_NVFP4": ("nvfp4", ""),
+    "W4A16_AWQ": ("W4A16", ""),
+    "W4A8_AWQ": ("W4A16", "fp8"),
+    "W8A8_SQ_PER_CHANNEL": ("int8", "int8"),
+    "MXFP8": ("mxfp8", ""),
+    "MXFP4": ("mxfp4", ""),
+}
+
+
 def _modelopt(given: dict[str, Any]) -> Rules:
     inner = given.get("quantization", given)
-    algorithm = str(inner["quant_algo"]).upper()
-    forms = {
-        "FP8": ("fp8", "fp8"),
-        "FP8_PER_CHANNEL_PER_TOKEN": ("fp8", "fp8"),
-        "FP8_PB_WO": ("FP8 in blocks", ""),
-        "NVFP4": ("nvfp4", "fp4"),
-        "NVFP4_AWQ": ("nvfp4", "fp4"),
-        "W4A16_AWQ": ("W4A16", ""),
-        "W4A8_AWQ": ("W4A16", "fp8"),
-        "W8A8_SQ_PER_CHANNEL": ("int8", "int8"),
-        "MXFP8": ("mxfp8", ""),
-        "MXFP4": ("mxfp4", ""),
-    }
-    if algorithm not in forms:
-        raise ValueError(f"quant_algo {algorithm}, of which {', '.join(forms)} are read")
-    form, products = forms[algorithm]
+    if (layers := inner.get("quantized_layers")) is not None:
+        return _layer_by_layer(layers, _caches(inner))
+    form, products = _algorithm(inner)
     skipped = inner.get("exclude_modules") or given.get("ignore") or ()
     rules = _all_but(form, skipped, products)
     return Rules(rules.form, products, True, False, rules.ignored, _caches(inner))
+
+
+def _algorithm(given: Mapping[str, Any]) -> tuple[str, str]:
+    """The format of weights, and what products are computed in, by ModelOpt's name of both."""
+    algorithm = str(given["quant_algo"]).upper()
+    if algorithm not in ALGORITHMS:
+        raise ValueError(f"quant_algo {algorithm}, of which {', '.join(ALGORITHMS)} are read")
+    return ALGORITHMS[algorithm]
+
+
+def _layer_by_layer(layers: Mapping[str, Mapping[str, Any]], notes: tuple[str, ...]) -> Rules:
+    """Modules that are listed, each with a method of its own; all others stay."""
+    listed = {_short(name): _algorithm(each) for name, each in layers.items()}
+    of_experts = {listed[name][1] for name in listed if ".experts." in name}
+    products = of_experts or {each for _, each in listed.values()}
+
+    def of(names: Sequence[str]) -> str:
+        found = (listed[name] for name in map(_short, names) if name in listed)
+        return next(found, (WIDE, ""))[0]
+
+    return Rules(of, products.pop() if len(products) == 1 else "", True, False, (), notes)
 
 
 def _bitsandbytes(given: dict[str, Any]) -> Rules:
