@@ -337,7 +337,7 @@ def test_blocks_that_differ(read: Callable[[Any], models.Transformer]) -> None:
 
 
 def test_encoders_of_images_are_counted(read: Callable[[Any], models.Transformer]) -> None:
-    """Their pages count all of Qwen2.5-VL 7B and of Qwen3-VL 8B, of which the text is less."""
+    """Qwen2.5-VL 7B and Qwen3-VL 8B have as many as their pages count, less those of the text."""
     text = config("qwen2_5_vl", "28 3584 28 4 18944 152064 128000", use_sliding_window=False)
     seen = {"model_type": "qwen2_5_vl", "hidden_size": 1280, "in_chans": 3}
     assert read(text | {"vision_config": seen}).vision == 8_292_166_656 - 7_615_616_512
