@@ -21,7 +21,7 @@ EXACT = 2**53  # above it a float holds no digit of what was typed
 LARGEST = 2**62  # above all counts, so that no integer of an array wraps
 
 
-def counted(given: Any) -> Any:
+def counted(value: Any) -> Any:
     """A count as people write it, "8k" or "16M", as a number; all else as it is.
 
     A power of two of k is binary, as people mean 8k of a context and 16k devices; 10k is 10 000.
@@ -29,8 +29,8 @@ def counted(given: Any) -> Any:
     >>> counted("8k"), counted("10k"), counted("1.5M token"), counted("8")
     (8192.0, 10000.0, '1.5M token', '8')
     """
-    match = re.fullmatch(r"\s*(\d[\d.]*)\s*([kKMB])\s*", given) if isinstance(given, str) else None
-    return float(match[1]) * scale_of(float(match[1]), match[2]) if match else given
+    match = re.fullmatch(r"\s*(\d[\d.]*)\s*([kKMB])\s*", value) if isinstance(value, str) else None
+    return float(match[1]) * scale_of(float(match[1]), match[2]) if match else value
 
 
 def scale_of(number: float, suffix: str) -> float:
@@ -53,108 +53,108 @@ def without_point(number: float) -> int | float:
     return int(number) if float(number).is_integer() and abs(number) < EXACT else number
 
 
-def whole_number(name: str, given: Any, at_least: int = 1) -> int:
+def whole_number(name: str, value: Any, at_least: int = 1) -> int:
     """A count as it was given; 2.9, True and 0 are refused, never rounded or replaced."""
     try:
-        count = -math.inf if isinstance(given, bool) else operator.index(given)
+        count = -math.inf if isinstance(value, bool) else operator.index(value)
     except TypeError:
         count = -math.inf
     if not at_least <= count < LARGEST:
         needed = f"from {at_least}" if count < at_least else "below 2 to the power of 62"
         raise InputError(
-            f"{marked(name)} must be a whole number {needed}; got {abbreviated(given)}",
-            given=given,
+            f"{marked(name)} must be a whole number {needed}; got {abbreviated(value)}",
+            given=value,
             allowed=needed,
         )
     return int(count)
 
 
-def whole_numbers(name: str, given: Any) -> Any:
+def whole_numbers(name: str, value: Any) -> Any:
     """Counts, one or an array of them, that may be written as floats: 8.0 is 8."""
-    if not getattr(given, "ndim", 0):
-        return whole_number(name, int(given) if given == given // 1 else given)
-    if not ((given >= 1) & (given < LARGEST) & (given % 1 == 0)).all():
+    if not getattr(value, "ndim", 0):
+        return whole_number(name, int(value) if value == value // 1 else value)
+    if not ((value >= 1) & (value < LARGEST) & (value % 1 == 0)).all():
         raise InputError(
-            f"{marked(name)} must be whole numbers from 1; got {abbreviated(given)}", given=given
+            f"{marked(name)} must be whole numbers from 1; got {abbreviated(value)}", given=value
         )
-    return given.astype("int64")
+    return value.astype("int64")
 
 
-def number(name: str, given: Any, at_least: float = 0.0, above: float = -math.inf) -> float:
+def number(name: str, raw: Any, at_least: float = 0.0, above: float = -math.inf) -> float:
     """A finite number in its range; NaN is in none."""
     try:
-        value = float(given) if _may_be_number(given) else math.nan
+        value = float(raw) if _may_be_number(raw) else math.nan
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not (math.isfinite(value) and value >= at_least and value > above):
         needed = f"above {above:g}" if above >= at_least else f"from {at_least:g}"
         raise InputError(
-            f"{marked(name)} must be a number {needed}; got {abbreviated(given)}",
-            given=given,
+            f"{marked(name)} must be a number {needed}; got {abbreviated(raw)}",
+            given=raw,
             allowed=needed,
         )
     return value
 
 
-def _may_be_number(given: object) -> bool:
+def _may_be_number(value: object) -> bool:
     """Return whether this may be a number: no word, truth, complex or masked value of numpy's."""
-    complex_or_masked = getattr(given, "dtype", None) in ("c8", "c16") or getattr(
-        given, "mask", False
+    complex_or_masked = getattr(value, "dtype", None) in ("c8", "c16") or getattr(
+        value, "mask", False
     )
-    return not (isinstance(given, bool | str) or complex_or_masked)
+    return not (isinstance(value, bool | str) or complex_or_masked)
 
 
-def truth(name: str, given: object) -> bool:
+def truth(name: str, value: object) -> bool:
     """True or False and nothing that merely counts as one of them, such as 0 or a text."""
-    if not isinstance(given, bool):
+    if not isinstance(value, bool):
         raise InputError(
-            f"{marked(name)} must be True or False; got {abbreviated(given)}", given=given
+            f"{marked(name)} must be True or False; got {abbreviated(value)}", given=value
         )
-    return given
+    return value
 
 
-def check_is(kind: type, name: str, given: object, example: str) -> None:
+def check_is(kind: type, name: str, value: object, example: str) -> None:
     """Refuse what is not of the kind that is needed."""
-    if not isinstance(given, kind):
+    if not isinstance(value, kind):
         raise InputError(
-            f"{marked(name)} must be {example}; got {abbreviated(given)}",
-            given=given,
+            f"{marked(name)} must be {example}; got {abbreviated(value)}",
+            given=value,
             allowed=example,
         )
 
 
-def one_of(name: str, given: object, known: Iterable[str]) -> str:
+def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     """A word that is known, such as the name of a mode."""
-    if not isinstance(given, str) or given not in known:
+    if not isinstance(value, str) or value not in choices:
         raise InputError(
-            f"{marked(name)} must be one of {', '.join(known)}; got {abbreviated(given)}",
-            given=given,
-            allowed=[*known],
+            f"{marked(name)} must be one of {', '.join(choices)}; got {abbreviated(value)}",
+            given=value,
+            allowed=[*choices],
         )
-    return given
+    return value
 
 
-def as_list(name: str, given: Any) -> list[Any]:
+def as_list(name: str, values: Any) -> list[Any]:
     """Return the items of a list; a single value is refused, and so is a text."""
     try:
-        items = None if isinstance(given, str | Quantity) else list(given)
+        items = None if isinstance(values, str | Quantity) else list(values)
     except TypeError:
         items = None
     if items is None:
-        raise InputError(f"{marked(name)} must be a list; got {abbreviated(given)}", given=given)
+        raise InputError(f"{marked(name)} must be a list; got {abbreviated(values)}", given=values)
     return items
 
 
-def as_array(name: str, given: object) -> NDArray[Any]:
+def as_array(name: str, values: object) -> NDArray[Any]:
     """Return a list or an array as an array; rows must be of one length."""
     try:
-        return numpy.asarray(given)
+        return numpy.asarray(values)
     except NumpyNeededError:
         raise
     except Exception:  # rows of unequal length, or an array that fails at being one
         raise InputError(
             f"{marked(name)} must be a list or an array whose rows are of one length;"
-            f" got {abbreviated(given)}"
+            f" got {abbreviated(values)}"
         ) from None
 
 
@@ -178,22 +178,22 @@ def check_finite(name: str, values: Any) -> None:
         raise InputError(f"{marked(name)} must be finite; got {values[~finite].flat[0]}")
 
 
-def memory(name: str, given: QuantityLike) -> Quantity:
+def memory(name: str, value: QuantityLike) -> Quantity:
     """An amount of memory, positive and finite, in whole bytes: a part of one holds nothing.
 
     >>> memory("budget", "0.25 MiB").m_as("byte")
     262144.0
     """
-    if given is None or isinstance(given, bool | int | float):
-        raise InputError(f'{name} needs a unit, as in "512 MiB"; got {abbreviated(given)}')
-    amount = quantity(given)
+    if value is None or isinstance(value, bool | int | float):
+        raise InputError(f'{name} needs a unit, as in "512 MiB"; got {abbreviated(value)}')
+    amount = quantity(value)
     if not amount.check("[information]"):
         raise InputError(f"{marked(name)} must be memory, as 512 MiB is; got {amount}")
     size = amount.m_as("byte")
     if not isinstance(size, float):
         raise InputError(
-            f"{marked(name)} must be a single amount of memory; got {abbreviated(given)}",
-            given=given,
+            f"{marked(name)} must be a single amount of memory; got {abbreviated(value)}",
+            given=value,
         )
     if not 1 <= size < math.inf:
         raise InputError(

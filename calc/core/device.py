@@ -48,10 +48,10 @@ named: Callable[[str], Device | None]
 """The device of that name, which `calc` looks up for the sentence that refuses its name."""
 
 
-def check_device(given: object) -> None:
+def check_device(value: object) -> None:
     """Refuse what is no device, and the name of one, which is written otherwise."""
-    if not hasattr(type(given), "instead"):
-        hint = f": write hardware.get({abbreviated(given)})" if isinstance(given, str) else ""
+    if not hasattr(type(value), "instead"):
+        hint = f": write hardware.get({abbreviated(value)})" if isinstance(value, str) else ""
         raise InputError(
-            f"a device of calc.hardware is needed here; got {abbreviated(given)}{hint}"
+            f"a device of calc.hardware is needed here; got {abbreviated(value)}{hint}"
         )

@@ -44,9 +44,9 @@ def where(condition: Truth, yes: Either, no: Either) -> Either:
     return yes if condition else no
 
 
-def choose(words: Sequence[str], place: Any) -> Any:
+def choose(words: Sequence[str], index: Any) -> Any:
     """The word at that place, or an array of them for an array of places."""
-    return numpy.array(words)[place] if _is_array(place) else words[place]
+    return numpy.array(words)[index] if _is_array(index) else words[index]
 
 
 def different(*numbers: Number) -> tuple[tuple[Number, ...], NDArray[numpy.intp] | None]:
@@ -68,8 +68,8 @@ def different(*numbers: Number) -> tuple[tuple[Number, ...], NDArray[numpy.intp]
         if _is_array(number)
     )
     for other in others:
-        place = _place(other)
-        code = _place(code) * (place.max(initial=0) + 1) + place
+        index = _place(other)
+        code = _place(code) * (index.max(initial=0) + 1) + index
     _, first, places = numpy.unique(code, return_index=True, return_inverse=True)
     return tuple(coordinate.ravel()[first] for coordinate in coordinates), places.reshape(
         code.shape
@@ -78,8 +78,8 @@ def different(*numbers: Number) -> tuple[tuple[Number, ...], NDArray[numpy.intp]
 
 def _place(coordinate: NDArray[Any]) -> NDArray[numpy.intp]:
     """Return the index of each number among the sorted distinct ones."""
-    _, place = numpy.unique(coordinate, return_inverse=True)
-    return place.reshape(coordinate.shape)
+    _, index = numpy.unique(coordinate, return_inverse=True)
+    return index.reshape(coordinate.shape)
 
 
 def of_each(function: Callable[..., float], *numbers: Number) -> Number:
@@ -103,15 +103,15 @@ def kept(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
         cached: Callable[..., R] = lru_cache(maxsize=most)(function)
 
         @wraps(function)
-        def asked(*given: P.args, **named: P.kwargs) -> R:
-            return (function if any(map(_is_array, given)) else cached)(*given, **named)
+        def asked(*positional: P.args, **named: P.kwargs) -> R:
+            return (function if any(map(_is_array, positional)) else cached)(*positional, **named)
 
         return asked
 
     return keeping
 
 
-def at(value: V, place: int | Truth) -> V:
+def at(value: V, index: int | Truth) -> V:
     """Return a value's part at an index or under a mask: of an array, a quantity or a record.
 
     What is no array is the same at all places.
@@ -120,16 +120,16 @@ def at(value: V, place: int | Truth) -> V:
     >>> at(numpy.array([5, 3]), 1), at(7, 1)
     (3, 7)
     """
-    given: Any = value
-    if is_quantity(given):
-        magnitude = given.magnitude
-        return cast("V", at(magnitude, place) * given.units if _is_array(magnitude) else given)
-    if is_dataclass(given):
-        parts = {part.name: at(getattr(given, part.name), place) for part in fields(given)}
-        return cast("V", replace(cast("Any", given), **parts))
-    if not _is_array(given):
+    record: Any = value
+    if is_quantity(record):
+        magnitude = record.magnitude
+        return cast("V", at(magnitude, index) * record.units if _is_array(magnitude) else record)
+    if is_dataclass(record):
+        parts = {part.name: at(getattr(record, part.name), index) for part in fields(record)}
+        return cast("V", replace(cast("Any", record), **parts))
+    if not _is_array(record):
         return value
-    held: Any = given[place]
+    held: Any = record[index]
     return cast("V", held if held.ndim else held.item())
 
 

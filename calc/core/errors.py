@@ -46,7 +46,7 @@ class InputError(ValueError):
         A spelling is a function of the law that takes the argument, of its name and of its value as
         Python writes it, each "" where there is none.
         """
-        return MARKED.sub(lambda found: spelling(*found.groups()), self.message)
+        return MARKED.sub(lambda match: spelling(*match.groups()), self.message)
 
 
 def marked(argument: str, value: object = NOTHING, law: str = "") -> str:
@@ -110,20 +110,20 @@ def do_not_broadcast(values: Iterable[object]) -> InputError:
     return InputError(f"arrays of shapes {shapes} do not broadcast")
 
 
-def abbreviated(given: object) -> str:
+def abbreviated(value: object) -> str:
     """Return a given value as text, short enough for the sentence that refuses it."""
-    shown = str(given) if hasattr(given, "dimensionality") else repr(given)
+    shown = str(value) if hasattr(value, "dimensionality") else repr(value)
     text = " ".join(shown.split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def did_you_mean(given: str, names: Iterable[str]) -> str:
+def did_you_mean(word: str, names: Iterable[str]) -> str:
     """Return a question with up to three names that begin with the given one, have it as a part,
     or else look like it."""
-    known = list(names)
-    near = [name for name in known if given and name.startswith(given)]
-    near = near or [name for name in known if f"-{given}-" in f"-{name}-"]
-    near = near or difflib.get_close_matches(given, known, cutoff=0.5)
+    candidates = list(names)
+    near = [name for name in candidates if word and name.startswith(word)]
+    near = near or [name for name in candidates if f"-{word}-" in f"-{name}-"]
+    near = near or difflib.get_close_matches(word, candidates, cutoff=0.5)
     *others, last = near[:3] or [""]
     joined = f"{', '.join(others)} or {last}" if others else last
     return f"did you mean {joined}? " if joined else ""

@@ -37,11 +37,11 @@ def opened(path: Path | str, most: float = LARGEST_MB) -> BinaryIO:
         raise InputError(f"{name}: cannot be read: {error.strerror}") from None
     except ValueError as error:  # a path that no system takes
         raise InputError(f"{name}: cannot be read: {error}") from None
-    found = os.fstat(file.fileno())
-    if stat.S_ISREG(found.st_mode) and found.st_size <= most * 1e6:
+    status = os.fstat(file.fileno())
+    if stat.S_ISREG(status.st_mode) and status.st_size <= most * 1e6:
         return file
     file.close()
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{name}: is a pipe or a device; a file is needed")
     raise InputError(f"{name}: is too large; a file may have {most:g} MB")
 
@@ -71,8 +71,8 @@ def read_text(path: Path | str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def parse_json(text: str, place: object, finite: bool = True) -> Any:
-    """Return what a JSON text holds, of which `place` says where it stands.
+def parse_json(text: str, source: object, finite: bool = True) -> Any:
+    """Return what a JSON text holds, of which `source` says where it stands.
 
     Refused are keys that are there twice, of which JSON itself would keep the last, numbers that
     are none or, where all must be `finite`, beyond all, and what is nested deeper than any result.
@@ -81,32 +81,32 @@ def parse_json(text: str, place: object, finite: bool = True) -> Any:
     def refused(constant: str) -> float:
         if not finite:  # as a configuration has, of what is not limited
             return float(constant)
-        raise InputError(f"{place}: {constant[:20]} is no number of JSON, or is too large")
+        raise InputError(f"{source}: {constant[:20]} is no number of JSON, or is too large")
 
     def number(kind: type, digits: str) -> Any:
         too_large = len(digits) > 400 or not math.isfinite(float(digits))
         return refused(digits) if too_large else kind(digits)
 
     try:
-        found = json.loads(
+        value = json.loads(
             text,
-            object_pairs_hook=partial(_once_each, place),
+            object_pairs_hook=partial(_once_each, source),
             parse_constant=refused,
             parse_int=partial(number, int),
             parse_float=partial(number, float),
         )
     except RecursionError:
-        raise InputError(f"{place}: is nested too deeply") from None
+        raise InputError(f"{source}: is nested too deeply") from None
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"{place}: is not valid JSON: {error}") from None
-    level = [found]
+        raise InputError(f"{source}: is not valid JSON: {error}") from None
+    level = [value]
     for _ in range(DEEPEST):
         level = [part for whole in level for part in _parts(whole)]
     if level:
-        raise InputError(f"{place}: is nested too deeply")
-    return found
+        raise InputError(f"{source}: is nested too deeply")
+    return value
 
 
 def _parts(value: Any) -> list[Any]:
@@ -115,14 +115,16 @@ def _parts(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _once_each(place: object, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once_each(source: object, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys differ."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    table = dict(pairs)
+    if len(table) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{place}: {abbreviated(twice)[1:-1]} is there {names.count(twice)} times")
-    return found
+        raise InputError(
+            f"{source}: {abbreviated(twice)[1:-1]} is there {names.count(twice)} times"
+        )
+    return table
 
 
 def writable(path: Path | str) -> Path:

@@ -16,7 +16,7 @@ class Fixed(dict[K, V]):
 
     __slots__ = ()
 
-    def _refused(self, *given: Any, **more: Any) -> NoReturn:
+    def _refused(self, *arguments: Any, **more: Any) -> NoReturn:
         raise TypeError("what calc returns does not change: change a copy of it, dict(…)")
 
     __setitem__ = __delitem__ = __ior__ = _refused
@@ -47,12 +47,12 @@ def fixed(value: T) -> T:
     TypeError: what calc returns does not change: change a copy of it, dict(…)
     """
     kind: Any = type(value)
-    given = cast(Any, value)
+    thawed = cast(Any, value)
     if kind is dict:
-        given = Fixed({name: fixed(part) for name, part in given.items()})
+        thawed = Fixed({name: fixed(part) for name, part in thawed.items()})
     elif kind is list or kind is tuple:
-        given = tuple(map(fixed, given))
-    return cast(T, given)
+        thawed = tuple(map(fixed, thawed))
+    return cast(T, thawed)
 
 
 def fix_fields(thing: object) -> None:

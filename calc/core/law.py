@@ -110,16 +110,16 @@ class Argument:
         """The argument as a refusal has it."""
         return marked(self.name, law=self.law_name)
 
-    def magnitude(self, given: object) -> Number:
+    def magnitude(self, raw: object) -> Number:
         """The magnitude in this argument's unit, as a float or a float array, checked."""
-        if type(given) is Quantity:
-            value = self._in_unit(given)
-        elif type(given) is float and self.is_count:
-            value = given
-        elif isinstance(given, str | PlainQuantity):
-            value = self._in_unit(self._read(given), self._suffix_hint(given))
+        if type(raw) is Quantity:
+            value = self._in_unit(raw)
+        elif type(raw) is float and self.is_count:
+            value = raw
+        elif isinstance(raw, str | PlainQuantity):
+            value = self._in_unit(self._read(raw), self._suffix_hint(raw))
         else:
-            value = self._count(given)
+            value = self._count(raw)
         if isinstance(value, float):
             low = high = value
         elif value.size:
@@ -127,57 +127,57 @@ class Argument:
         else:
             return value
         if not self.allowed.holds(low, high):
-            self._refuse_range(given, low, high)
+            self._refuse_range(raw, low, high)
         return value
 
-    def _in_unit(self, given: Quantity, hint: str = "") -> Number:
-        units = given._units
+    def _in_unit(self, value: Quantity, hint: str = "") -> Number:
+        units = value._units
         factor = self.factors.get(units)
         if factor is None:
             factor = registry.factor_between(units._d, self.units._d)
             if factor is None:
-                unit = str(given.units) or "nothing (a pure number)"
-                self._refuse(given, f"got {given}, which is measured in {unit}{hint}")
+                unit = str(value.units) or "nothing (a pure number)"
+                self._refuse(value, f"got {value}, which is measured in {unit}{hint}")
             self.factors[units] = factor
-        return given._magnitude if factor == 1.0 else scale(given._magnitude, factor)
+        return value._magnitude if factor == 1.0 else scale(value._magnitude, factor)
 
-    def _read(self, given: object) -> Quantity:
+    def _read(self, value: object) -> Quantity:
         try:
-            return self.allowed.read(given)
+            return self.allowed.read(value)
         except InputError as error:
-            self._refuse_device(given)
+            self._refuse_device(value)
             raise InputError(f"{self._marked}: {error}") from None
 
-    def _refuse_device(self, given: object) -> None:
+    def _refuse_device(self, value: object) -> None:
         """The key of a device is no quantity; of the sentence, only it needs the devices."""
-        if isinstance(given, str) and (named := device.named(given)):
+        if isinstance(value, str) and (named := device.named(value)):
             number = named.number_in(self.unit)
             wanted = f': write hardware.get("{named.key}").{number}' if number else ""
-            self._refuse(named, f"got {abbreviated(given)}, the name of a device{wanted}")
+            self._refuse(named, f"got {abbreviated(value)}, the name of a device{wanted}")
 
-    def _suffix_hint(self, given: object) -> str:
+    def _suffix_hint(self, value: object) -> str:
         """Return the hint to write 70e9 for "70B", which is 70 byte, where something is counted."""
-        meant = re.fullmatch(r"\s*([0-9.]+)\s*B\s*", given) if isinstance(given, str) else None
+        meant = re.fullmatch(r"\s*([0-9.]+)\s*B\s*", value) if isinstance(value, str) else None
         if meant is None or not self.is_count:
             return ""
         return f"; for {meant[1]} billion write {meant[1]}{f'B {self.unit}' if self.unit else 'e9'}"
 
-    def _count(self, given: Any) -> Any:
+    def _count(self, value: Any) -> Any:
         try:
-            numbers = as_float_or_array(given)
+            numbers = as_float_or_array(value)
         except NumpyNeededError as error:
             raise InputError(f"{self._marked}: {error}") from None
         except InputError:
-            offers = hasattr(given, "instead")  # as a device does
-            got = given.instead(self.unit) if offers else abbreviated(given)
-            self._refuse(given, f"got {got}{why_no_numbers(given, self.unit or '%')}")
+            offers = hasattr(value, "instead")  # as a device does
+            got = value.instead(self.unit) if offers else abbreviated(value)
+            self._refuse(value, f"got {got}{why_no_numbers(value, self.unit or '%')}")
         if not self.is_count:
-            self._refuse(given, f"got {abbreviated(given)} without a unit")
+            self._refuse(value, f"got {abbreviated(value)} without a unit")
         return numbers
 
-    def _refuse_range(self, given: object, low: float, high: float) -> NoReturn:
-        got = str(given) if isinstance(given, Quantity) else abbreviated(given)
-        if getattr(given, "ndim", False):
+    def _refuse_range(self, value: object, low: float, high: float) -> NoReturn:
+        got = str(value) if isinstance(value, Quantity) else abbreviated(value)
+        if getattr(value, "ndim", False):
             outside = high if self.allowed.holds(low, low) else low
             unit = f" {self.unit}" if self.unit else ""
             got = f"an array that holds {'NaN' if math.isnan(low) else f'{outside}{unit}'}"
@@ -185,23 +185,23 @@ class Argument:
             got += f" (a percentage is written {low:g}%)"
         raise InputError(
             f"{self._marked} must be {self.allowed.words}; got {got}",
-            given=given,
+            given=value,
             allowed=self.allowed.words,
         )
 
-    def _refuse(self, given: object, got: str) -> NoReturn:
+    def _refuse(self, value: object, got: str) -> NoReturn:
         needs = f"a quantity in {self.unit}" if self.unit else "a pure number"
         if self.is_count and self.unit:
             needs = f"a number of {self.unit} (with or without the unit)"
         example = (
             ""
             if self.is_count
-            or isinstance(given, Quantity | list | tuple)
-            or hasattr(given, "instead")
+            or isinstance(value, Quantity | list | tuple)
+            or hasattr(value, "instead")
             else f', as in calc.quantity(1, "{self.unit}")'
         )
         raise InputError(
-            f"{self._marked} needs {needs}{example}; {got}", given=given, allowed=needs
+            f"{self._marked} needs {needs}{example}; {got}", given=value, allowed=needs
         )
 
 
@@ -248,13 +248,13 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> Any:
-        given: Any = args
+        values: Any = args
         if kwargs or not required <= len(args) <= count:
-            given = _bound(read_once, name, args, kwargs)
+            values = _bound(read_once, name, args, kwargs)
         elif len(args) < count:
-            given = (*args, *defaults[len(args) :])
+            values = (*args, *defaults[len(args) :])
         magnitudes = [
-            argument.magnitude(value) for argument, value in zip(arguments, given, strict=True)
+            argument.magnitude(value) for argument, value in zip(arguments, values, strict=True)
         ]
         magnitudes += fixed
         try:
@@ -314,8 +314,8 @@ def _argument(law_name: str, name: str, hint: object) -> Argument:
     private = name.startswith("_")
     symbol = "" if private else rest.pop(0) if rest else ""
     allowed = rest.pop(0) if rest else POSITIVE
-    told = isinstance(symbol, str) and bool(symbol) != private
-    if not isinstance(unit, str) or not told or not isinstance(allowed, Range):
+    is_sound = isinstance(symbol, str) and bool(symbol) != private
+    if not isinstance(unit, str) or not is_sound or not isinstance(allowed, Range):
         raise InputError(
             f"{law_name}(): argument {name} must be annotated with its unit, its symbol in the"
             f" equation, and its Range if it has one, as in"

@@ -24,5 +24,6 @@ def meaning(law: str, argument: str) -> str:
     """
     places = (law, law.partition(".")[0], SHARED)
     return next(
-        (words[argument] for place in places if argument in (words := tables().get(place, {}))), ""
+        (words[argument] for section in places if argument in (words := tables().get(section, {}))),
+        "",
     )

@@ -24,7 +24,11 @@ def squeezed(name: object) -> str:
 
 
 def resolve(
-    what: str, given: object, known: Mapping[str, str], listing: str = "", also: Iterable[str] = ()
+    what: str,
+    name: object,
+    keys_by_spelling: Mapping[str, str],
+    listing: str = "",
+    also: Iterable[str] = (),
 ) -> str:
     """The key that a spelling stands for; one of none is refused with those that are near, of the
     keys and what else is offered.
@@ -32,10 +36,10 @@ def resolve(
     >>> resolve("device", "H-100", spellings({"h100": ["NVIDIA H100"], "t4": []}))
     'h100'
     """
-    key = known.get(squeezed(given)) if isinstance(given, str) else None
+    key = keys_by_spelling.get(squeezed(name)) if isinstance(name, str) else None
     if key is None:
-        keys = list(dict.fromkeys(known.values()))
-        near = did_you_mean(given.lower(), (*keys, *also)) if isinstance(given, str) else ""
+        keys = list(dict.fromkeys(keys_by_spelling.values()))
+        near = did_you_mean(name.lower(), (*keys, *also)) if isinstance(name, str) else ""
         listing = listing or f"there are {', '.join(keys)}"
-        raise InputError(f"there is no {what} {abbreviated(given)}; {near}{listing}")
+        raise InputError(f"there is no {what} {abbreviated(name)}; {near}{listing}")
     return key

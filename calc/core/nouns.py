@@ -43,12 +43,12 @@ def nouns_of(called: Callable[..., object]) -> dict[str, type[Noun]]:
     >>> nouns_of(plan_service)["limits"].__name__
     'Limits'
     """
-    known, found = vars(sys.modules[called.__module__]), {}
+    classes, nouns = vars(sys.modules[called.__module__]), {}
     for name, parameter in inspect.signature(called).parameters.items():
         for word in re.findall(r"\w+", str(parameter.annotation)):
-            if isinstance(kind := known.get(word), type) and issubclass(kind, Noun):
-                found[name] = kind
-    return found
+            if isinstance(kind := classes.get(word), type) and issubclass(kind, Noun):
+                nouns[name] = kind
+    return nouns
 
 
 def options_of(called: Callable[..., object]) -> dict[str, Option]:
@@ -58,19 +58,21 @@ def options_of(called: Callable[..., object]) -> dict[str, Option]:
     >>> options_of(plan_service)["rate"].meaning
     'requests a second; that of the trace where it is left out'
     """
-    nouns, told = nouns_of(called), _meanings(called)
-    found: dict[str, Option] = {}
+    nouns, meanings = nouns_of(called), _meanings(called)
+    options: dict[str, Option] = {}
     for name, parameter in inspect.signature(called).parameters.items():
         needed = parameter.default is parameter.empty
         if name not in nouns:
             default = None if needed else parameter.default
-            own = {name: Option(str(parameter.annotation), default, needed, told.get(name, ""))}
+            added = {
+                name: Option(str(parameter.annotation), default, needed, meanings.get(name, ""))
+            }
         else:
-            own = _fields(nouns[name], needed)
-        if twice := own.keys() & found.keys():
+            added = _fields(nouns[name], needed)
+        if twice := added.keys() & options.keys():
             raise TypeError(f"{called.__name__}() has two options {', '.join(sorted(twice))}")
-        found |= own
-    return found
+        options |= added
+    return options
 
 
 def arguments_of(called: Callable[..., object], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,33 +84,33 @@ def arguments_of(called: Callable[..., object], options: Mapping[str, Any]) -> d
     >>> arguments_of(plan_service, {"ttft": "1 s", "tpot": "50 ms"})["limits"].tpot
     '50 ms'
     """
-    known = options_of(called)
+    allowed = options_of(called)
     for name in options:
-        if name not in known:
+        if name not in allowed:
             raise not_known(called, name)
     parameters, arguments = inspect.signature(called).parameters, dict(options)
     for name, noun in nouns_of(called).items():
-        own = {part.name: part.default is MISSING for part in fields(noun)}  # type: ignore[arg-type]
-        given = {part: arguments.pop(part) for part in own if part in arguments}
-        needed = [part for part, must in own.items() if must]
-        missing = [part for part in needed if given.get(part) is None]
+        required_by_field = {part.name: part.default is MISSING for part in fields(noun)}  # type: ignore[arg-type]
+        values = {part: arguments.pop(part) for part in required_by_field if part in arguments}
+        needed = [part for part, must in required_by_field.items() if must]
+        missing = [part for part in needed if values.get(part) is None]
         required = parameters[name].default is inspect.Parameter.empty
         if missing and (required or len(missing) < len(needed)):
             beside = [] if required else [part for part in needed if part not in missing]
             others = f" with {', '.join(map(marked, beside))}" if beside else ""
             raise InputError(f"{called.__name__}() needs {', '.join(map(marked, missing))}{others}")
-        if given and not missing:
-            arguments[name] = noun(**given)
+        if values and not missing:
+            arguments[name] = noun(**values)
     return arguments
 
 
 def not_known(called: Callable[..., object], name: str) -> InputError:
     """Return the refusal of an option that a function lacks, or has as a field of a noun."""
-    known = options_of(called)
+    options = options_of(called)
     for noun in nouns_of(called).values():
         if name in _fields(noun, needed=False):
             return InputError(f"{called.__name__}() has {name} in calc.{noun.__name__}({name}=…)")
-    near = did_you_mean(name, known) or f"known are {', '.join(known)}"
+    near = did_you_mean(name, options) or f"known are {', '.join(options)}"
     return InputError(f"{called.__name__}() has no option {name}; {near.strip()}")
 
 
@@ -126,13 +128,13 @@ def _meanings(explained: Callable[..., object]) -> dict[str, str]:
 
 
 def _fields(noun: type[Noun], needed: bool) -> dict[str, Option]:
-    told = _meanings(noun)
+    meanings = _meanings(noun)
     return {
         part.name: Option(
             str(part.type),
             None if part.default is MISSING else part.default,
             needed and part.default is MISSING,
-            told.get(part.name, ""),
+            meanings.get(part.name, ""),
         )
         for part in fields(noun)  # type: ignore[arg-type]
     }

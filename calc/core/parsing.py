@@ -191,8 +191,8 @@ class _Parser:
         return token
 
     def refuse(self, why: str) -> NoReturn:
-        given = self.text if len(self.text) <= 60 else self.text[:57] + "..."
-        raise InputError(f"cannot read {given!r}: {why}")
+        quoted = self.text if len(self.text) <= 60 else self.text[:57] + "..."
+        raise InputError(f"cannot read {quoted!r}: {why}")
 
     def whole(self, rule: Callable[[], Result]) -> Result:
         result = rule()
@@ -391,8 +391,8 @@ class _Parser:
         ]  # KiB of kiB
         close = close or difflib.get_close_matches(name, known_names, n=3, cutoff=0.6)
         units = dict.fromkeys(unit for prefix, unit in self.units.unit_names.values() if not prefix)
-        known = f"known are {', '.join(units)}"
-        advice = f"did you mean {' or '.join(close)}?" if close else known
+        listing = f"known are {', '.join(units)}"
+        advice = f"did you mean {' or '.join(close)}?" if close else listing
         self.refuse(f"{name[:40]} is not a unit here; {advice}")
 
     # --- arithmetic ---

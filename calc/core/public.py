@@ -29,16 +29,16 @@ def on_first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
     The package's `__all__` is what the stub names beside modules; all its modules are attributes.
     """
     stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi")
-    homes, own = {}, []
+    homes, functions = {}, []
     for node in ast.parse(stub.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom):
             homes.update({alias.name: str(node.module) for alias in node.names if alias.asname})
         elif isinstance(node, ast.FunctionDef):
-            own.append(node.name)
+            functions.append(node.name)
 
     def getattr_(name: str) -> Any:
         if name == "__all__":
-            public = {*homes, *own} - {*modules(package)}
+            public = {*homes, *functions} - {*modules(package)}
             value: Any = sorted(name for name in public if name[0] != "_")
         elif (home := homes.get(name, package)) != package:
             value = getattr(__import__(home, fromlist=[name]), name)
@@ -50,7 +50,7 @@ def on_first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
         return value
 
     HOMES[package] = homes
-    return getattr_, lambda: [*homes, *own]
+    return getattr_, lambda: [*homes, *functions]
 
 
 ROOT = Path(__file__).parents[2]  # of `calc`
@@ -61,7 +61,7 @@ HOMES: dict[str, dict[str, str]] = {}
 def modules(package: str) -> dict[str, str]:
     """Return the modules that a package shows, each with the name of where it lies."""
     places = {name: f"{home}.{name}" for name, home in HOMES[package].items()}
-    paths = {name: ROOT / place.replace(".", "/") for name, place in places.items()}
+    paths = {name: ROOT / module.replace(".", "/") for name, module in places.items()}
     return {
         name: places[name]
         for name, path in paths.items()
@@ -78,8 +78,8 @@ class ShortNames(MetaPathFinder, Loader):
     def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
         """Return a specification of a module that a stub has from elsewhere."""
         package, _, short = name.rpartition(".")
-        place = modules(package).get(short, name) if package in HOMES else name
-        return ModuleSpec(name, self) if place != name else None
+        module = modules(package).get(short, name) if package in HOMES else name
+        return ModuleSpec(name, self) if module != name else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the module itself; its own specification is kept for it meanwhile."""

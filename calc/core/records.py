@@ -105,15 +105,15 @@ _sharing = Lock()
 def shared(entry: E) -> E:
     """The one object that all share who read this entry of the data, at once or later."""
     with _sharing:
-        found: E = _shared.setdefault(entry, entry)
-    return found
+        kept: E = _shared.setdefault(entry, entry)
+    return kept
 
 
 def _entry(kind: type[E], said: dict[str, Any]) -> E:
     """An entry that was copied or pickled: that of the data, where they say the same."""
     made = kind(**said)
-    found: E = _shared.get(made, made)
-    return found
+    kept: E = _shared.get(made, made)
+    return kept
 
 
 @cache
@@ -256,26 +256,28 @@ def one_of_file(what: str, file: str, key: str | None, names: Sequence[str]) -> 
     return key
 
 
-def check_fields(place: str, table: Iterable[str], known: Iterable[str]) -> None:
+def check_fields(owner: str, table: Iterable[str], allowed: Iterable[str]) -> None:
     """Refuse a field of a data file that means nothing there."""
-    if unknown := [name for name in table if name not in known]:
-        raise InputError(f"{place} has an unknown field {unknown[0]}; known are {', '.join(known)}")
+    if unknown := [name for name in table if name not in allowed]:
+        raise InputError(
+            f"{owner} has an unknown field {unknown[0]}; known are {', '.join(allowed)}"
+        )
 
 
-def check_positive(place: str, record: Record, unit: str) -> None:
+def check_positive(owner: str, record: Record, unit: str) -> None:
     """Refuse a published value that is not above zero, or of another kind than the unit's."""
     value = record.published
     if value is None or (value.is_compatible_with(unit) and value.magnitude > 0):
         return
     raise InputError(
-        f"{place} must be positive and measured in {unit or 'no unit'} or its like; got {value}"
+        f"{owner} must be positive and measured in {unit or 'no unit'} or its like; got {value}"
     )
 
 
-def check_each_way(place: str, table: Mapping[str, Any]) -> None:
+def check_each_way(owner: str, table: Mapping[str, Any]) -> None:
     """Refuse a bandwidth of a link that does not say that it is one direction's."""
     if table.get("direction") != "each way":
-        raise InputError(f'{place} must be given for one way and say so: direction = "each way"')
+        raise InputError(f'{owner} must be given for one way and say so: direction = "each way"')
 
 
 def read_records(

@@ -69,8 +69,8 @@ class Table:
         lines = columns(rows)
         more = len(lines) - most + 1 if len(lines) > most else 0
         left = [*([f"{more} rows"] if more else []), *([listed(dropped)] if dropped else [])]
-        told = wrapped(f"… with --explain: {' and '.join(left)}") if left else []
-        return [*lines[: len(lines) - more], *told]
+        hint = wrapped(f"… with --explain: {' and '.join(left)}") if left else []
+        return [*lines[: len(lines) - more], *hint]
 
 
 class Reported:
@@ -84,8 +84,8 @@ class Reported:
     _SENTENCES: ClassVar[Sequence[tuple[str, str]]] = ()
     """Properties that are sentences, in the order in which they are printed, and their titles."""
 
-    def __init_subclass__(cls, **given: Any) -> None:
-        super().__init_subclass__(**given)
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
         for name, kept in vars(cls).items():
             if isinstance(kept, cached_property) and not name.startswith("_"):
                 kept.func = returns_fixed(kept.func)
@@ -282,23 +282,23 @@ class Answer(Reported):
         first = min(FEWEST_OF_FIRST, len(tables[0].rows)) if tables else 0
         below = self._below(left - others - first - 1)
         left -= len(below) + bool(below)
-        for place, table in enumerate(tables):
-            later = FEWEST_ROWS * (len(tables) - place - 1)
+        for index, table in enumerate(tables):
+            later = FEWEST_ROWS * (len(tables) - index - 1)
             short = table.short(max(FEWEST_ROWS, left - later))
             left -= len(short)
-            lines += ["", *short] if place else short
+            lines += ["", *short] if index else short
         return "\n".join([*lines, *(["", *below] if below else [])])
 
     def _below(self, most: int) -> list[str]:
         """The caveats, or of more than so many lines the first of them, and told so."""
-        told = [wrapped(f"- {caveat}") for caveat in self.caveats]
-        lines = [line for caveat in told for line in caveat]
+        paragraphs = [wrapped(f"- {caveat}") for caveat in self.caveats]
+        lines = [line for caveat in paragraphs for line in caveat]
         if len(lines) <= most:
             return lines
-        ends = [end for end in accumulate(map(len, told)) if end < most]  # a line tells so
+        ends = [end for end in accumulate(map(len, paragraphs)) if end < most]  # a line tells so
         return [
             *lines[: max(ends, default=0)],
-            f"… with --explain: {len(told) - len(ends)} more to mind",
+            f"… with --explain: {len(paragraphs) - len(ends)} more to mind",
         ]
 
     def text(self) -> str:
@@ -404,7 +404,7 @@ def _origin(provenance: Provenance) -> dict[str, object]:
 def _names(rows: Sequence[Mapping[str, object]]) -> list[str]:
     """The columns of rows; of what has parts in some row, and is missing in others, the parts."""
     names = dict.fromkeys(name for row in rows for name in row)
-    parted = {name[:place] for name in names for place, mark in enumerate(name) if mark == "."}
+    parted = {name[:index] for name in names for index, mark in enumerate(name) if mark == "."}
     return [name for name in names if name not in parted]
 
 

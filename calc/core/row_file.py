@@ -37,16 +37,16 @@ class RowFile:
             yield self._rows()
 
     def _rows(self) -> list[Row]:
-        found = self._text()
-        if not found:
+        text = self._text()
+        if not text:
             append_line(self.path, json.dumps(self.settings))
             return []
-        whole = found[: found.rfind("\n") + 1]
+        whole = text[: text.rfind("\n") + 1]
         if not whole:
             raise self._corrupted("line 1 is cut off")
         first, *rows = [self._read(number, line) for number, line in enumerate(whole.splitlines())]
         self._check_settings(first)
-        if whole != found:
+        if whole != text:
             os.truncate(self.path, len(whole.encode()))
         return rows
 
@@ -72,8 +72,8 @@ class RowFile:
             raise self._corrupted(f"line {number + 1} does not belong there")
         return row
 
-    def _check_settings(self, found: Row) -> None:
-        other = [name for name, value in self.settings.items() if found[name] != value]
+    def _check_settings(self, row: Row) -> None:
+        other = [name for name, value in self.settings.items() if row[name] != value]
         if other:
             raise InputError(
                 f"{self.path} holds the rows of another sweep, which differs in"

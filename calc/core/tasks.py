@@ -60,12 +60,12 @@ class Tasks:
         future.add_done_callback(self.finished.put)
 
 
-def check_executor(given: Executor | None) -> None:
+def check_executor(executor: Executor | None) -> None:
     """Refuse whatever is no executor; None is allowed, and work is then done here."""
-    if given is not None and not isinstance(given, Executor):
+    if executor is not None and not isinstance(executor, Executor):
         raise InputError(
             f"executor must be one of concurrent.futures, as ProcessPoolExecutor(); got"
-            f" {abbreviated(given)}"
+            f" {abbreviated(executor)}"
         )
 
 

@@ -126,28 +126,28 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         return f'<span title="{html.escape(where)}">{shown}</span>'
 
     def __new__(cls, value: Any, units: Any = None) -> Quantity:
-        given: Any = value
+        parsed: Any = value
         if isinstance(value, str):
-            given = cls._REGISTRY.parse_expression(value)
+            parsed = cls._REGISTRY.parse_expression(value)
             if units is None:
-                return cast(Quantity, given)
+                return cast(Quantity, parsed)
         elif not isinstance(value, PlainQuantity):
-            given = as_float_or_array(value)
+            parsed = as_float_or_array(value)
             if type(units) is str:
                 units = cls._REGISTRY._parse_units_as_container(units)
             if type(units) is UnitsContainer:  # the result of arithmetic, most of the time
-                return from_parts(given, units)
+                return from_parts(parsed, units)
         elif not isinstance(value, Quantity):
-            given = _from_other_registry(value)
-        return cast(Quantity, super().__new__(cls, given, units))
+            parsed = _from_other_registry(value)
+        return cast(Quantity, super().__new__(cls, parsed, units))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return from_parts, (self._magnitude, dict(self._units), self.provenance)
 
     def __copy__(self) -> Quantity:
         magnitude = self._magnitude
-        own = magnitude if type(magnitude) is float else copy.copy(magnitude)
-        return from_parts(own, self._units, self.provenance)
+        copied = magnitude if type(magnitude) is float else copy.copy(magnitude)
+        return from_parts(copied, self._units, self.provenance)
 
     def __deepcopy__(self, memo: Any) -> Quantity:
         return from_parts(copy.deepcopy(self._magnitude, memo), self._units, self.provenance)
@@ -231,27 +231,27 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         name = ufunc.__name__
-        given = _of_one_unit(name, inputs)
+        operands = _of_one_unit(name, inputs)
         if name in SAME_DIMENSION:
-            given = [Quantity(operand).to(_first(given)) for operand in given]
+            operands = [Quantity(operand).to(_first(operands)) for operand in operands]
         with _going_together(*inputs):
-            result: Any = super().__array_ufunc__(ufunc, method, *given, **options)  # type: ignore[no-untyped-call]
-        return _merged(result, [getattr(operand, "_units", None) for operand in given])
+            result: Any = super().__array_ufunc__(ufunc, method, *operands, **options)  # type: ignore[no-untyped-call]
+        return _merged(result, [getattr(operand, "_units", None) for operand in operands])
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         name = func.__name__
-        given = _of_one_unit(name, [*args, *kwargs.values()])
-        args, kwargs = given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True))
+        operands = _of_one_unit(name, [*args, *kwargs.values()])
+        args, kwargs = operands[: len(args)], dict(zip(kwargs, operands[len(args) :], strict=True))
         if name in OPTIONS:
             bound = inspect.signature(func).bind(*args, **kwargs)
             for option in bound.arguments.keys() & OPTIONS[name]:
-                bound.arguments[option] = _bare(option, bound.arguments[option], given)
+                bound.arguments[option] = _bare(option, bound.arguments[option], operands)
             args, kwargs = bound.args, bound.kwargs
         try:
             result: Any = super().__array_function__(func, types, args, kwargs)  # type: ignore[no-untyped-call]
         except RecursionError:  # pint left a quantity where it looks for none, and met it again
             raise InputError(f"numpy.{name} takes bare numbers beside its quantity") from None
-        return _merged(result, [operand._units for operand in _quantities(given)])
+        return _merged(result, [operand._units for operand in _quantities(operands)])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The numbers of a share; what has a unit is refused, since an array has none."""
@@ -277,8 +277,8 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         self._magnitude.put(indices, Quantity(values).m_as(self.units), mode)
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        (given,) = _of_one_unit("round", [self])
-        return NumpyQuantity.__round__(given, ndigits)
+        (merged,) = _of_one_unit("round", [self])
+        return NumpyQuantity.__round__(merged, ndigits)
 
     def _comparable(self) -> tuple[Any, frozenset[tuple[str, Any]]]:
         """Magnitude in root units, less the last digits that depend on the unit it came from."""
@@ -540,10 +540,10 @@ def _of_one_unit(name: str, arguments: Sequence[Any]) -> Sequence[Any]:
             return type(value)([in_unit(part) for part in value])
         if not isinstance(value, Quantity):
             return value
-        own = value._units
+        its_unit = value._units
         if name in ("nanvar", "var"):
-            own = (registry.merged(own) or (1.0, own))[1]
-        unit = units.setdefault(value.dimensionality, own)
+            its_unit = (registry.merged(its_unit) or (1.0, its_unit))[1]
+        unit = units.setdefault(value.dimensionality, its_unit)
         return value if unit == value._units else value.to(unit)
 
     return [in_unit(argument) for argument in arguments]

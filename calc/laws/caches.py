@@ -162,8 +162,8 @@ def prefix_hit_rate(requests: Iterable[Sequence[Any]], blocks: int) -> float:
     """
     cache = PrefixCache((whole_number("blocks", blocks),))
     hits = looked_up = 0
-    for given in as_list("requests", requests):
-        names = as_list("the blocks of a request", given)
+    for request in as_list("requests", requests):
+        names = as_list("the blocks of a request", request)
         for name in names:
             _check_name(name)
         looked_up += len(names)
@@ -211,11 +211,11 @@ class PrefixCache:
         return counts
 
 
-def _check_name(given: Any) -> None:
+def _check_name(value: Any) -> None:
     """Refuse what cannot name a block, as a list cannot: a cache looks names up."""
     try:
-        hash(given)
+        hash(value)
     except TypeError:
         raise InputError(
-            f"a block is named by a number or a text; got {abbreviated(given)}"
+            f"a block is named by a number or a text; got {abbreviated(value)}"
         ) from None

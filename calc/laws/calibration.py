@@ -109,10 +109,10 @@ def compensate(weights: Weights, inputs: Inputs, scheme: Scheme) -> Codes:
     factor = numpy.linalg.cholesky(numpy.linalg.inv(hessian[numpy.ix_(order, order)])).T
     left = left[:, order]
     codes = []
-    for place, column in enumerate(order):
-        codes.append(columns[column].quantize(left[:, place]))
-        error = left[:, place] - columns[column].dequantize(codes[-1])
-        left[:, place:] -= numpy.outer(error / factor[place, place], factor[place, place:])
+    for index, column in enumerate(order):
+        codes.append(columns[column].quantize(left[:, index]))
+        error = left[:, index] - columns[column].dequantize(codes[-1])
+        left[:, index:] -= numpy.outer(error / factor[index, index], factor[index, index:])
     return numpy.stack(codes, axis=1)[:, numpy.argsort(order)]
 
 

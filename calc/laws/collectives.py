@@ -389,10 +389,10 @@ def chunked_hierarchical_all_reduce(
     >>> print(chunked_hierarchical_all_reduce("14 GB", 8, 8, "450 GB/s", "50 GB/s"))
     61.25 ms
     """
-    own = devices_per_node
-    inner = 2 * (own - 1) * (inner_latency + size / (own * inner_bandwidth))
+    members = devices_per_node
+    inner = 2 * (members - 1) * (inner_latency + size / (members * inner_bandwidth))
     return maximum(
-        inner, 2 * (nodes - 1) * (outer_latency + size / (own * nodes * outer_bandwidth))
+        inner, 2 * (nodes - 1) * (outer_latency + size / (members * nodes * outer_bandwidth))
     )
 
 

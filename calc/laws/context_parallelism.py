@@ -91,9 +91,9 @@ def ulysses_traffic(
     >>> print(ulysses_traffic(131072, 32, 8, 128, 128, 8))
     293.6 MB
     """
-    own = tokens / devices
+    tokens_of_one = tokens / devices
     both = (heads + kv_heads) * (key_width + value_width)
-    return (devices - 1) / devices * own * both * element_size
+    return (devices - 1) / devices * tokens_of_one * both * element_size
 
 
 @law

@@ -434,18 +434,18 @@ def batch_waiting_time(
 
 
 def _all_busy(
-    utilization: Number, servers: Number, shared: Number = 1.0, own: Number = 0.0
+    utilization: Number, servers: Number, shared: Number = 1.0, alone: Number = 0.0
 ) -> Number:
     """Erlang's C formula by the recursion of his B, which neither overflows nor cancels.
 
-    Servers that slow one another down take the time `shared`, and `own` for each that is busy.
+    Servers that slow one another down take the time `shared`, and `alone` for each that is busy.
     """
-    if is_quantity(own):
-        shared, own = 1.0, pure(own / shared)
+    if is_quantity(alone):
+        shared, alone = 1.0, pure(alone / shared)
     utilization, count = pure(utilization), floor(pure(servers))
-    load = utilization * count / (shared + count * own)
+    load = utilization * count / (shared + count * alone)
     loss = 1 + 0 * load
     for number in range(1, 1 + int(max(largest(count), 0))):
-        offered = load * (shared + number * own) * loss
+        offered = load * (shared + number * alone) * loss
         loss = where(number <= count + 0 * load, offered / (number + offered), loss)
     return loss / (1 - utilization + utilization * loss)

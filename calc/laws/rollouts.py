@@ -116,7 +116,7 @@ def expected_maximum(lengths: Iterable[float], answers: int) -> float:
     count = whole_number("expected_maximum(): answers", answers)
     if not rising:
         raise InputError("expected_maximum() needs at least one length")
-    share = [(place / len(rising)) ** count for place in range(len(rising) + 1)]
+    share = [(rank / len(rising)) ** count for rank in range(len(rising) + 1)]
     return sum(x * (share[i + 1] - share[i]) for i, x in enumerate(rising))
 
 

@@ -477,11 +477,11 @@ class StepTime(Reported):
     def longest(self) -> Any:
         """The place of that part among all; of equal ones the first."""
         first, *others = self._seconds
-        place: Any = where(first < 0, 1, 0)  # 0, or an array of it
+        index: Any = where(first < 0, 1, 0)  # 0, or an array of it
         for number, seconds in enumerate(others, start=1):
-            place = where(seconds > first, number, place)
+            index = where(seconds > first, number, index)
             first = maximum(seconds, first)
-        return place
+        return index
 
     @property
     def rate(self) -> Quantity:

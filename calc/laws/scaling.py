@@ -291,12 +291,12 @@ def combined_speedup(
             "combined_speedup(): a lever is a pair, its fraction of the time and its speedup;"
             f" got {abbreviated(wrong[0])}"
         )
-    given = [(quantity(fraction, ""), speedup) for fraction, speedup in pairs]
-    covered = sum((fraction for fraction, _ in given), quantity(0, ""))
+    checked = [(quantity(fraction, ""), speedup) for fraction, speedup in pairs]
+    covered = sum((fraction for fraction, _ in checked), quantity(0, ""))
     if largest(covered) > 1 + 1e-12:
         raise InputError(
             f"combined_speedup(): the fractions are parts of one time and sum to 1 at most; these"
             f" sum to {covered}"
         )
-    saved = sum((time_saved(*lever) for lever in given), quantity(0, ""))
+    saved = sum((time_saved(*lever) for lever in checked), quantity(0, ""))
     return 1 / (1 - saved)

@@ -273,9 +273,9 @@ def computed_again(model: Transformer | str) -> tuple[Matrix, ...]:
     """
     model = _check(model)
     inside = [matrix for matrix in model.matrices if matrix.part != "output"]
-    alone = [place for place, matrix in enumerate(inside) if matrix.copies == 1]
+    alone = [index for index, matrix in enumerate(inside) if matrix.copies == 1]
     kept = alone[::2]
-    return tuple(matrix for place, matrix in enumerate(inside) if place not in kept)
+    return tuple(matrix for index, matrix in enumerate(inside) if index not in kept)
 
 
 def backward_flops(
@@ -585,13 +585,13 @@ def activation_memory(
     )
     if input_size is not None:
         kept = formats.element_size("element_size", element_size)
-        given = formats.element_size("input_size", input_size)
+        element = formats.element_size("input_size", input_size)
         hidden = sum(
             inputs * used * layers
             for part, name, inputs, _, layers, _, used, _ in model.matrices
             if part == "feed-forward" and name.endswith(("down", "output"))
         )
-        layer = layer - maximum(kept - given, 0.0 * kept) * (
+        layer = layer - maximum(kept - element, 0.0 * kept) * (
             2 * model.width + hidden / model.layers
         )
     total: Quantity = tokens * model.layers * layer
@@ -615,9 +615,9 @@ def _alternate_outputs(model: Transformer) -> int:
     return products - again + attention
 
 
-def _check(given: Any, context: QuantityLike = 1, name: str = "context") -> Transformer:
+def _check(named: Any, context: QuantityLike = 1, name: str = "context") -> Transformer:
     """The transformer that is given, or that of a name, unless it cannot read so much."""
-    model = models.transformer(given)
+    model = models.transformer(named)
     # A plain number, as most calls give it, needs no unit read.
     if (
         type(context) is not bool

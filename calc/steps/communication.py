@@ -90,8 +90,8 @@ class CollectiveTime(Answer):
             return [f"published bandwidths, and {constants.latency_ici_hop} a hop as TPUs have"]
         others = {curve.machine: curve.place for curve in self.measured}
         return [
-            f"{place.name}{self._network(place)}"
-            for key, place in others.items()
+            f"{other.name}{self._network(other)}"
+            for key, other in others.items()
             if key != self.machine.key
         ]
 
@@ -110,21 +110,21 @@ class CollectiveTime(Answer):
         assert hop is not None
         return tuple(dict.fromkeys(c.source for c in self.measured)) or (hop.source,)
 
-    def _network(self, place: Machine) -> str:
+    def _network(self, other: Machine) -> str:
         """Say that a curve of another machine is of another network, where it is."""
-        theirs, own = place.network, self.machine.network
+        theirs, ours = other.network, self.machine.network
         inside = self.devices <= self.machine.domain
-        if inside or not theirs or not own or set(theirs) & set(own):
+        if inside or not theirs or not ours or set(theirs) & set(ours):
             return ""
-        return f" over {' or '.join(theirs)}, not {' or '.join(own)}"
+        return f" over {' or '.join(theirs)}, not {' or '.join(ours)}"
 
     @property
     def basis(self) -> str:
         """Return what it stands on: measured rates, rates of kin, published peaks alone."""
         if self.expected is None:
             return intervals.PEAKS
-        own = self.measured or self.devices == 1
-        return intervals.KIN if self.elsewhere or not own else intervals.MEASURED
+        is_exact = self.measured or self.devices == 1
+        return intervals.KIN if self.elsewhere or not is_exact else intervals.MEASURED
 
     @property
     def answer(self) -> str:
@@ -143,9 +143,9 @@ class CollectiveTime(Answer):
         if not self.measured:
             return f"{self.basis}: {self.by.strip()}, since no message of a torus was measured"
         off = curves.off(self.measured[0])
-        told = f"80% of curves left out in {signed(1 / (1 + off))} … {signed(1 + off)}%"
+        spread = f"80% of curves left out in {signed(1 / (1 + off))} … {signed(1 + off)}%"
         cut = intervals.cuts({"it": self.around})
-        return f"{self.basis} of messages{elsewhere} by {software}; {told}{cut}"
+        return f"{self.basis} of messages{elsewhere} by {software}; {spread}{cut}"
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -158,12 +158,12 @@ class CollectiveTime(Answer):
             return ()
         device = self.machine.device
         usual = programs.meant(None, device.key, device.measured_as, device.name)
-        own = measured.sums(self.machine, usual, self.devices)
-        if own is None or own in self.measured:
+        sums = measured.sums(self.machine, usual, self.devices)
+        if sums is None or sums in self.measured:
             return ()
-        seconds = own.time(self.size.m_as("byte"))
+        seconds = sums.time(self.size.m_as("byte"))
         return (
-            f"Engines have sums of their own: {own.software} takes {quantity(seconds, 's')}, with"
+            f"Engines have sums of their own: {sums.software} takes {quantity(seconds, 's')}, with"
             f" software {usual.key}.",
         )
 
@@ -172,10 +172,10 @@ class CollectiveTime(Answer):
         rows = [("", "time", "80% of curves", "bus bandwidth")]
         for title, time in (("at least", self.lower), ("expected", self.expected)):
             if time is not None:
-                told = self.around if time is self.expected else None
+                around = self.around if time is self.expected else None
                 sent = curves.traffic(self.operation, self.devices) * self.size.to("GB")
                 rate = str(sent / time.to("s")) if time.magnitude else "–"
-                rows.append((title, str(time), told.told() if told else "", rate))
+                rows.append((title, str(time), around.told() if around else "", rate))
         return [Table(rows)]
 
     @property
@@ -241,17 +241,17 @@ def time(
     >>> print(*(time("all_reduce", "64 kB", 8, "h100", of).expected for of in (None, "vllm")))
     28.58 µs 6.371 µs
     """
-    amount, place = _asked(operation, size, machine)
+    amount, host = _asked(operation, size, machine)
     if amount.ndim:
         raise InputError(f"what is expected of a collective is of one size; got {amount}")
     count = whole_number("devices of a collective", devices)
     if isinstance(software, str):
-        one = place.device
+        one = host.device
         software = programs.meant(software, one.key, one.measured_as, one.name)
-    lower, algorithm = _lower(operation, amount, count, place)
-    asked = operation, amount, count, place, software, lower, algorithm
+    lower, algorithm = _lower(operation, amount, count, host)
+    asked = operation, amount, count, host, software, lower, algorithm
     try:
-        expected, slowest, used = _expected(operation, amount.m_as("byte"), count, place, software)
+        expected, slowest, used = _expected(operation, amount.m_as("byte"), count, host, software)
     except NotMeasured as error:
         return CollectiveTime(*asked, None, None, missing=str(error))
     return CollectiveTime(*asked, quantity(expected, "s"), quantity(slowest, "s"), used)
@@ -279,10 +279,10 @@ def _expected(
         return 0.0, 0.0, ()
     least = _seconds_per_byte(operation, machine, devices) * size
     if software is not None and operation == "all_reduce":
-        own = measured.sums(machine, software, devices)
-        if own is not None:
-            alone = max(least, own.time(size))
-            return alone, alone, (own,)
+        sums = measured.sums(machine, software, devices)
+        if sums is not None:
+            alone = max(least, sums.time(size))
+            return alone, alone, (sums,)
     if machine.fabric == "torus" and devices <= machine.domain:
         with_hops = least + _hops(operation, devices, machine) * HOP
         return with_hops, with_hops, ()
@@ -316,8 +316,8 @@ def least_time(
     >>> print(least_time("all_reduce", quantity([1, 2], "GiB"), 8, "dgx-h100"))
     [0.00238609 0.00477219] s
     """
-    amount, place = _asked(operation, size, machine)
-    pace = seconds_per_byte(operation, devices, place)
+    amount, host = _asked(operation, size, machine)
+    pace = seconds_per_byte(operation, devices, host)
     seconds: Number = pace * amount.m_as("byte")
     return SECOND * seconds
 
@@ -328,14 +328,14 @@ def sending(devices: Number, machine: Machine) -> Quantity:
     >>> print(sending(8, machines.get("dgx-h100")), sending(16, machines.get("dgx-h100")))
     450 GB/s 400 Gbit/s
     """
-    place = machines.of(machine).hosted
+    host = machines.of(machine).hosted
     count = whole_numbers("devices", quantity(devices).m_as(""))
-    if largest(count) <= place.domain:
-        return place.bandwidth
-    if smallest(1.0 * count) > place.domain:  # of whole numbers too
-        return place.ports
-    inside, outside = (one.m_as("byte/s") for one in (place.bandwidth, place.ports))
-    return quantity(where(count <= place.domain, inside, outside), "byte/s")
+    if largest(count) <= host.domain:
+        return host.bandwidth
+    if smallest(1.0 * count) > host.domain:  # of whole numbers too
+        return host.ports
+    inside, outside = (one.m_as("byte/s") for one in (host.bandwidth, host.ports))
+    return quantity(where(count <= host.domain, inside, outside), "byte/s")
 
 
 def expert_exchange(machine: Machine, size: Quantity, devices: Number) -> tuple[Quantity, Quantity]:
@@ -367,7 +367,7 @@ def copies_of_a_token(machine: Machine, chosen: int, devices: Number, slices: Nu
     domain = machines.of(machine).hosted.domain
     counts = {"devices of an exchange": quantity(devices), "slices of an expert": quantity(slices)}
     check_shapes(counts)
-    count, parts = (whole_numbers(name, given.m_as("")) for name, given in counts.items())
+    count, parts = (whole_numbers(name, amount.m_as("")) for name, amount in counts.items())
     domains = ceiling(count * parts / domain)
     places = where(domains > 1, domains, count)
     copies: Number = experts_used(places, 1 / places, chosen).m_as("")
@@ -411,8 +411,8 @@ def _seconds_per_byte(operation: str, machine: Machine, devices: float) -> float
 
 def _check_operation(operation: Any) -> None:
     if not isinstance(operation, str) or operation not in curves.OPERATIONS:
-        known = ", ".join(curves.OPERATIONS)
-        raise InputError(f"a collective is one of {known}; got {abbreviated(operation)}")
+        listing = ", ".join(curves.OPERATIONS)
+        raise InputError(f"a collective is one of {listing}; got {abbreviated(operation)}")
 
 
 def _asked(operation: Any, size: Any, machine: Any) -> tuple[Quantity, Machine]:
@@ -421,8 +421,8 @@ def _asked(operation: Any, size: Any, machine: Any) -> tuple[Quantity, Machine]:
     positive = smallest(amount) > 0 and largest(amount) < math.inf
     if not amount.is_compatible_with("byte") or not positive:
         raise InputError(f"the size of a collective is positive and in byte; got {size}")
-    place = machines.get(machine) if isinstance(machine, str) else machines.of(machine)
-    return amount, place.hosted
+    host = machines.get(machine) if isinstance(machine, str) else machines.of(machine)
+    return amount, host.hosted
 
 
 Bound = tuple[Quantity, str]

@@ -116,7 +116,7 @@ class Curve:
             return self.times[0]
         if size >= last:
             return self.times[-1] * size / last
-        after = next(place for place, length in enumerate(self.sizes) if length >= size)
+        after = next(index for index, length in enumerate(self.sizes) if length >= size)
         low, high = self.sizes[after - 1], self.sizes[after]
         before, there = self.times[after - 1], self.times[after]
         share = math.log(size / low) / math.log(high / low)
@@ -183,27 +183,27 @@ def of_engine(sums: Sums) -> Curve:
     >>> print(of_engine(engine_sums.of("l40s", "vllm", 4)).software)
     vLLM 0.22.0
     """
-    place = machines.of(hardware.get(sums.device)).key
+    machine_key = machines.of(hardware.get(sums.device)).key
     sizes = tuple(float(sums.smallest * 2**number) for number in range(len(sums.times)))
     program = f"{software.get(sums.program).name} {sums.version}"
     counts = sums.devices, 1
     return Curve(
-        str(sums), place, "all_reduce", *counts, "domain", program, SOURCE, sizes, sums.times
+        str(sums), machine_key, "all_reduce", *counts, "domain", program, SOURCE, sizes, sums.times
     )
 
 
 @cache
 def _of_usual_engines() -> tuple[Curve, ...]:
     """The sums of the engine that usually serves, where no library was timed on such links."""
-    known = {curve.place.fabric for curve in _stored()}
-    found = dict.fromkeys((sums.device, sums.devices) for sums in engine_sums.load())
+    fabrics = {curve.place.fabric for curve in _stored()}
+    groups = dict.fromkeys((sums.device, sums.devices) for sums in engine_sums.load())
     made = []
-    for key, devices in found:
+    for key, devices in groups:
         device = hardware.get(key)
-        place = machines.of(device)
+        machine = machines.of(device)
         usual = software.meant(None, device.key, device.measured_as, device.name)
         newest = engine_sums.of(key, usual.key, devices, usual.version)
-        if newest is not None and devices <= place.domain and place.fabric not in known:
+        if newest is not None and devices <= machine.domain and machine.fabric not in fabrics:
             made.append(of_engine(newest))
     return tuple(made)
 
@@ -282,7 +282,7 @@ def _like(
     Sizes do not count, so that a search asks once for all of them.
     """
     span = "domain" if devices <= machine.domain else "across"
-    known = [
+    candidates = [
         curve
         for curve in (*_stored(), *_of_usual_engines())
         if curve.span == span
@@ -292,7 +292,7 @@ def _like(
         and (span == "across" or _kind_of(curve.place) == _kind_of(machine))
     ]
     needed = ("bandwidth",) if span == "domain" else ("bandwidth", "ports")
-    if not known or not all(map(machine.publishes, needed)):
+    if not candidates or not all(map(machine.publishes, needed)):
         raise NotMeasured(
             f"{operation} {SPANS[span]} of {machine.name} was not measured:"
             " calc/data/measured/collectives.csv has no curve of it, nor one of a machine with"
@@ -306,8 +306,8 @@ def _like(
             f" calc/data/measured/collectives.csv, of any machine, has {most}, so nothing is"
             f" expected of more than {FARTHEST} times as many"
         )
-    distances = {curve: _distance(curve, operation, devices, machine) for curve in known}
-    ranked = tuple(sorted(known, key=distances.__getitem__))
+    distances = {curve: _distance(curve, operation, devices, machine) for curve in candidates}
+    ranked = tuple(sorted(candidates, key=distances.__getitem__))
     return ranked, tuple(curve for curve in ranked if distances[curve] == distances[ranked[0]])
 
 

@@ -78,9 +78,9 @@ def of(
             f"{marked('utilization')} must be above 0 and at most 1; got {utilization}"
         )
     tokens, most = _count("batched_tokens", batched_tokens), _count("sequences", sequences)
-    found = None if memory is None else arguments.memory("memory", memory)
+    capacity = None if memory is None else arguments.memory("memory", memory)
     whole = arguments.truth("shared", shared)
-    return _found(_Asked.of(job), length, share, tokens, most, found, whole)
+    return _found(_Asked.of(job), length, share, tokens, most, capacity, whole)
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def fit(
     Weights.of(checked, kept)  # refuses by the name that is asked for here
     sizes = Formats(weights=kept, kv=formats.cache_size("kv", kv))
     job = Job(checked, machine, layout, sizes, program)
-    found = of(
+    made = of(
         job,
         length,
         utilization=utilization,
@@ -180,7 +180,7 @@ def fit(
         sequences=sequences,
         memory=memory,
     )
-    return advised(found)
+    return advised(made)
 
 
 def advised(memory: Memory) -> Memory:
@@ -206,7 +206,7 @@ def ways(memory: Memory, sequences: int = 1, kinds: Sequence[str] = KINDS) -> It
     """
     changes = {kind: list(_changes(memory, kind)) for kind in kinds}
     for together in range(1, MOST_CHANGES + 1):
-        found = False
+        has_one = False
         for several in combinations(kinds, together):
             for change in product(*map(changes.__getitem__, several)):
                 settings = {name: value for each in change for name, value in each.items()}
@@ -215,13 +215,13 @@ def ways(memory: Memory, sequences: int = 1, kinds: Sequence[str] = KINDS) -> It
                     settings |= _shorter(tried, sequences)
                     tried = _with(memory, settings)
                 if tried.largest_batch >= sequences:
-                    found = True
-                    told = " and ".join(f"{name} {value}" for name, value in settings.items())
+                    has_one = True
+                    words = " and ".join(f"{name} {value}" for name, value in settings.items())
                     fits = f"{tried.sequences:.2f} sequences of {tried.context} tokens"
                     doubt = ", if the ± allows" if tried.doubt else ""
-                    yield Way(settings, f"{told}: {fits}{doubt}")
+                    yield Way(settings, f"{words}: {fits}{doubt}")
                     break
-        if found:
+        if has_one:
             return
 
 
@@ -253,7 +253,7 @@ def _settings(start: Start) -> Iterator[dict[str, Any]]:
     fewer = {"sequences": FEW_SEQUENCES} if start.step_sequences > FEW_SEQUENCES else {}
     smaller = fewer | ({"batched_tokens": SMALL_STEP} if start.step_tokens > SMALL_STEP else {})
     tried: list[dict[str, Any]] = [more, fewer, more | fewer, smaller, more | smaller]
-    yield from (change for place, change in enumerate(tried) if change not in [{}, *tried[:place]])
+    yield from (change for index, change in enumerate(tried) if change not in [{}, *tried[:index]])
 
 
 def _shorter(memory: Memory, sequences: int) -> dict[str, Any]:
@@ -335,5 +335,5 @@ def cache_tokens(job: Job, draft: Job | None, length: float) -> int:
     return max(0, math.floor(tokens))
 
 
-def _count(name: str, given: int | None) -> int | None:
-    return None if given is None else whole_number(name, given)
+def _count(name: str, value: int | None) -> int | None:
+    return None if value is None else whole_number(name, value)

@@ -150,12 +150,12 @@ class Start:
     def visible(self) -> Quantity:
         """Return what programs find of the device's memory."""
         if self.memory is not None:
-            found = self.memory
+            amount = self.memory
         elif self.rules is not None:
-            found = engines.visible(self.device)
+            amount = engines.visible(self.device)
         else:
-            found = self.job.device.memory_capacity
-        return found.to("GiB")
+            amount = self.job.device.memory_capacity
+        return amount.to("GiB")
 
     def parts(self) -> Iterator[Part]:
         """Yield what it takes before caches, on each device."""
@@ -170,19 +170,19 @@ class Start:
         yield Part("weights", weights, self._weights_told(), off)
         if self.rules is None or self.engine.rule == "static":
             return
-        step, told = self._peak()
+        step, reason = self._peak()
         constant = f"{self.engine['constant'].to('MiB')} whatever the model"
-        told = f"{told}, and {constant}, {_source(self.engine, 'constant')}"
-        yield Part("largest step", step, told, self._off("step", step))
+        reason = f"{reason}, and {constant}, {_source(self.engine, 'constant')}"
+        yield Part("largest step", step, reason, self._off("step", step))
         if self.engine["workspace"].magnitude and (buffers := self._experts_buffers()):
-            told = "workspaces of the chosen experts, which stay once they are made"
+            reason = "workspaces of the chosen experts, which stay once they are made"
             memory = in_gib(buffers)
-            yield Part("experts' buffers", memory, told, self._off("step", memory))
-        outside, told = self._outside()
-        yield Part("outside of torch", outside, told, self._off("outside", outside))
+            yield Part("experts' buffers", memory, reason, self._off("step", memory))
+        outside, reason = self._outside()
+        yield Part("outside of torch", outside, reason, self._off("outside", outside))
         if self.engine["graphs_counted"].magnitude:
-            told = f"left for CUDA graphs, {_source(self.engine, 'graphs')}"
-            yield Part("graphs", self.engine["graphs"].to("GiB"), told)
+            reason = f"left for CUDA graphs, {_source(self.engine, 'graphs')}"
+            yield Part("graphs", self.engine["graphs"].to("GiB"), reason)
 
     def _off(self, name: str, memory: Quantity) -> Quantity | None:
         """Return what a part may be off by, as the last logs that were read say."""
@@ -313,9 +313,9 @@ class Start:
         pages: list[Pages] = []
         for kind in ("full", "window"):
             if layers := self._layers_with(kind):
-                own = model.heads_of(kind)
+                heads = model.heads_of(kind)
                 per_token = kv_bytes_per_token(
-                    1, max(1, own.keys // tensor), own.key_width, own.value_width, size
+                    1, max(1, heads.keys // tensor), heads.key_width, heads.value_width, size
                 )
                 pages.append(Pages(kind, layers, per_token.m_as("byte/token") / copies))
         if layers := self._layers_with("latent", "sparse"):
@@ -414,8 +414,8 @@ class Start:
         images = ", its encoder of images" if self.model.vision else ""
         stages = self.layout.pipeline
         staged = f", of the fullest of {stages} stages" if stages > 1 else ""
-        told = f"counted matrix by matrix in {self.weights}{sliced}{staged}{images}"
-        return f"{told}, with a table of positions"
+        sentence = f"counted matrix by matrix in {self.weights}{sliced}{staged}{images}"
+        return f"{sentence}, with a table of positions"
 
     def _peak(self) -> tuple[Quantity, str]:
         """The largest step at its peak, and what takes it."""

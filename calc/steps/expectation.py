@@ -103,14 +103,14 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
         super().__init__(times)
         vars(self).update(hidden=hidden, made=made)
 
-    def at(self, place: int) -> Parts:
+    def at(self, index: int) -> Parts:
         """Return those of one of an array of layouts, without what takes it no time."""
         account = Account(self.made)
-        times = {name: at(time.m_as("s"), place) for name, time in self.items()}
+        times = {name: at(time.m_as("s"), index) for name, time in self.items()}
         account.times |= {name: time for name, time in times.items() if time}
-        account.hidden = at(self.hidden.m_as("s"), place)
+        account.hidden = at(self.hidden.m_as("s"), index)
         for message in self.made.messages:
-            if (one := at(message, place)).devices > 1:
+            if (one := at(message, index)).devices > 1:
                 account.say_message(one)
         return account.parts(self.made.like)
 
@@ -125,10 +125,10 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
     @property
     def origins(self) -> dict[str, tuple[Origin, ...]]:
         """Return what the time of each part is made of, as far as it is measured."""
-        told: dict[str, tuple[Origin, ...]] = {}
+        origins: dict[str, tuple[Origin, ...]] = {}
         for part, origin, _ in self._said:
-            told[part] = (*told.get(part, ()), origin)
-        return {kind: tuple(map(_rate, rates)) for kind, rates in self._rates.items()} | told
+            origins[part] = (*origins.get(part, ()), origin)
+        return {kind: tuple(map(_rate, rates)) for kind, rates in self._rates.items()} | origins
 
     @cached_property
     def _said(self) -> list[tuple[str, Origin, tuple[str, ...]]]:
@@ -138,10 +138,10 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
     def borrowed(self) -> tuple[str, ...]:
         """The rates of kernels that are not the device's own, as clauses."""
         rates = [rate for several in self._rates.values() for rate in several]
-        own = self.made.machine.device.key
+        this_device = self.made.machine.device.key
         others = {rate.device: None for rate in rates if isinstance(rate, Surface)}
         likely = [rate for rate in rates if isinstance(rate, Quantity) and machines.is_likely(rate)]
-        clauses = [f"kernels as on {device}" for device in others if device != own]
+        clauses = [f"kernels as on {device}" for device in others if device != this_device]
         if likely:
             clauses.append(f"{len(likely)} of {len(rates)} rates as usual shares of its peaks")
         if self.made.as_if_dense:
@@ -306,11 +306,13 @@ class Account:
         machine, layers, chosen = self.made.machine, job.layers_that_exchange, job.chosen_experts
         among = int(largest(job.layout.experts))
         for way, vectors in zip(WAYS, job.sent_to_experts(load.computed), strict=True):
-            if (own := exchange(machine, self.made.program, way, among, load.reads)) is not None:
+            if (
+                measured := exchange(machine, self.made.program, way, among, load.reads)
+            ) is not None:
                 domains = curves.domains_of(among, machine)
-                copies = communication.crossings(chosen, among, domains, own.each)
-                each: Number = of_each(own.time, vectors.m_as("byte") * copies)
-                telling = partial(_of_exchange, layers, own, machine)
+                copies = communication.crossings(chosen, among, domains, measured.each)
+                each: Number = of_each(measured.time, vectors.m_as("byte") * copies)
+                telling = partial(_of_exchange, layers, measured, machine)
                 self.add("experts", layers * each, telling)
                 continue
             start = constants.latency_expert_exchange
@@ -424,13 +426,17 @@ def of_rate(rate: Quantity, words: str, source: str = "") -> tuple[Origin, tuple
     >>> print(of_rate(quantity("450 GB/s"), "of a link", "nvidia")[0])
     450 GB/s of a link [nvidia]
     """
-    own = source if rate.provenance is None else rate.provenance.source
-    return Origin(f"{rate} {words}", (own,)), ()
+    origin = source if rate.provenance is None else rate.provenance.source
+    return Origin(f"{rate} {words}", (origin,)), ()
 
 
-def _of_exchange(layers: int, own: Exchange, machine: Machine) -> tuple[Origin, tuple[str, ...]]:
-    alone = own.device == machine.device.key
-    return Origin(f"{layers} {own}", (SOURCE,)), () if alone else (hardware.get(own.device).name,)
+def _of_exchange(
+    layers: int, measured: Exchange, machine: Machine
+) -> tuple[Origin, tuple[str, ...]]:
+    alone = measured.device == machine.device.key
+    return Origin(f"{layers} {measured}", (SOURCE,)), () if alone else (
+        hardware.get(measured.device).name,
+    )
 
 
 def _of_message(
@@ -438,10 +444,12 @@ def _of_message(
 ) -> tuple[Origin, tuple[str, ...]]:
     among, devices = _among(machine, message), message.devices
     last = getattr(message.size, "flat", [message.size])[-1] * BYTE
-    found = communication.time(message.operation, last, among, machine, program)
+    message_time = communication.time(message.operation, last, among, machine, program)
     fewer = f" as among {among} devices, not {devices}" if among < devices else ""
-    told = f"{found.needed} {MESSAGES[message.operation]} of {last}{found.by}{fewer}"
-    return Origin(told, found.sources), tuple(found.elsewhere)
+    sentence = (
+        f"{message_time.needed} {MESSAGES[message.operation]} of {last}{message_time.by}{fewer}"
+    )
+    return Origin(sentence, message_time.sources), tuple(message_time.elsewhere)
 
 
 @dataclass(frozen=True)
@@ -474,14 +482,14 @@ class Step(StepTime):
         amounts = bounds.operations, bounds.peak, bounds.traffic, bounds.tokens
         return cls(bounds.parts, *amounts, expectation)
 
-    def at(self, place: int) -> Step:
+    def at(self, index: int) -> Step:
         """Return that of one of an array of layouts, without what takes it no time."""
-        times = {name: at(time, place) for name, time in self.parts.items()}
+        times = {name: at(time, index) for name, time in self.parts.items()}
         parts = {name: time for name, time in times.items() if time.magnitude}
-        operations, peak = at(self.operations, place), at(self.peak, place)
-        traffic, tokens = at(self.traffic, place), at(self.tokens, place)
+        operations, peak = at(self.operations, index), at(self.peak, index)
+        traffic, tokens = at(self.traffic, index), at(self.tokens, index)
         expected = self.expectation
-        one = expected.at(place) if isinstance(expected, Parts) else expected
+        one = expected.at(index) if isinstance(expected, Parts) else expected
         return Step(parts, operations, peak, traffic, tokens, one)
 
     @property
@@ -520,7 +528,7 @@ class Step(StepTime):
         return rows
 
 
-def if_measured(make: Callable[[], Parts], *given: object) -> Parts | Missing:
+def if_measured(make: Callable[[], Parts], *arguments: object) -> Parts | Missing:
     """Make it, or say why not: a rate that was not measured, or arrays of what is given.
 
     >>> job = Job.of("llama-3-8b", "dgx-spark", Layout(tensor=2))
@@ -528,7 +536,7 @@ def if_measured(make: Callable[[], Parts], *given: object) -> Parts | Missing:
     >>> str(made)[:43]
     'all_reduce across the domains of NVIDIA DGX'
     """
-    if any(getattr(argument, "ndim", 0) for argument in given):
+    if any(getattr(argument, "ndim", 0) for argument in arguments):
         return ONE_POINT
     try:
         return make()
@@ -579,8 +587,8 @@ def serving_pass(job: Job, tokens: Tokens, piece: float = 0.0) -> Parts:
         fit = holds_copies(job, tokens.writing, tokens.context)
     job = job.with_context(tokens.longest)
     if smallest(fit) == largest(fit):
-        found = _serving_pass(job, tokens, piece, shared_caches=not largest(fit))
-        return _no_sooner(found, job, tokens, piece)
+        parts = _serving_pass(job, tokens, piece, shared_caches=not largest(fit))
+        return _no_sooner(parts, job, tokens, piece)
     copied, shared = (_serving_pass(job, tokens, piece, shares) for shares in (False, True))
     times = {
         part: SECOND * where(fit, copied.get(part, NO_TIME).m_as("s"), time.m_as("s"))
@@ -589,7 +597,7 @@ def serving_pass(job: Job, tokens: Tokens, piece: float = 0.0) -> Parts:
     return Parts(times, shared.hidden, shared.made)
 
 
-def _no_sooner(found: Parts, job: Job, tokens: Tokens, piece: float) -> Parts:
+def _no_sooner(parts: Parts, job: Job, tokens: Tokens, piece: float) -> Parts:
     """Return the pass of which no part takes less than for a shorter prompt.
 
     Engines call other kernels for few rows, and some were measured to be slower than those for
@@ -597,13 +605,13 @@ def _no_sooner(found: Parts, job: Job, tokens: Tokens, piece: float) -> Parts:
     """
     prompt = tokens.prompt
     if tokens.writes or largest(tokens.before) or not smallest(prompt) == largest(prompt) <= FEW:
-        return found
-    times = dict(found)
+        return parts
+    times = dict(parts)
     for rows in (rows for rows in ROWS if rows < largest(prompt)):
         shorter = replace(tokens, reading=tokens.reading * (rows / prompt), prompt=rows)
         for part, time in _serving_pass(job, shorter, piece, False).items():
             times[part] = SECOND * maximum(time.m_as("s"), times.get(part, NO_TIME).m_as("s"))
-    return Parts(times, found.hidden, found.made)
+    return Parts(times, parts.hidden, parts.made)
 
 
 def _serving_pass(job: Job, tokens: Tokens, piece: float, shared_caches: bool) -> Parts:

@@ -130,8 +130,10 @@ class Adapters(Training):
         0.7937 byte/param
         """
         trained = self.parameters(model)
-        own = dict(training.recipe(states).parts)
-        parts = {part: size * trained / model.parameters for part, size in own.items()}
+        states_of_trained = dict(training.recipe(states).parts)
+        parts = {
+            part: size * trained / model.parameters for part, size in states_of_trained.items()
+        }
         adapter = parts.pop("weight")
         # All frozen weights: QLoRA leaves embedding, output and norms as they are.
         inside = quantity(sum(matrix.parameters for matrix in adapted(model)), "param")
@@ -281,8 +283,8 @@ def longest_context(
     """
     model = models.transformer(model)
     reserved = number("longest_context(): reserve, in bytes,", quantity(reserve).m_as("byte"))
-    place = machines.of(device).device
-    left = float(room(place, reserve=quantity(reserved, "byte")).m_as("byte"))
+    accelerator = machines.of(device).device
+    left = float(room(accelerator, reserve=quantity(reserved, "byte")).m_as("byte"))
 
     def beyond(context: int) -> float:
         total = memory(model, trained, replace(ONE_SEQUENCE, length=context), **options).total

@@ -311,13 +311,15 @@ def ring_prefill(
     model = reaching(model, largest(tokens))
     devices = parts_of_context * slices
     step = prefill(model, machine.device, tokens, 1, devices, dtype, weight_size, kv_size)
-    own = tokens / parts_of_context
+    tokens_of_one = tokens / parts_of_context
     size = formats.cache_size("kv_size", kv_size)
-    block = own * model.cache_heads / min(slices, model.cache_heads)
+    block = tokens_of_one * model.cache_heads / min(slices, model.cache_heads)
     sent = (block * (model.key_width + model.head_value_width) * size).to("byte")
     link = communication.sending(devices, machine)
     hop = (sent / link).to("s") if parts_of_context > 1 else NO_TIME
-    sums = communication.least_time("all_reduce", own * model.width * TWO_BYTES, slices, machine)
+    sums = communication.least_time(
+        "all_reduce", tokens_of_one * model.width * TWO_BYTES, slices, machine
+    )
     hops = model.caching_layers * (parts_of_context - 1)
     least = model.blocks * sums + hops * hop
 
@@ -329,12 +331,12 @@ def ring_prefill(
             replace(kernel, launches=kernel.launches / parts_of_context) for kernel in whole
         ]
         account = Account.of(launched, machine, UNKNOWN)
-        vectors = own.m_as("") * 2 * model.width
+        vectors = tokens_of_one.m_as("") * 2 * model.width
         account.add_messages("tensor", model.blocks, "all_reduce", vectors, slices)
         if parts_of_context > 1:
             block = account.times["attention"] / model.caching_layers / parts_of_context
-            told = partial(of_rate, link, "of a link", machine.source)
-            account.add("ring", hop.m_as("s") * hops, told)
+            telling = partial(of_rate, link, "of a link", machine.source)
+            account.add("ring", hop.m_as("s") * hops, telling)
             account.hidden += min(hop.m_as("s"), block) * hops
         return account.parts()
 
@@ -430,9 +432,9 @@ def _counts(devices: QuantityLike, **counts: QuantityLike) -> dict[str, Any]:
     check_shapes(read)
     for name, count in read.items():
         if not count.unitless or not smallest(count) >= 1:
-            given = {"devices": devices, **counts}[name]
+            value = {"devices": devices, **counts}[name]
             raise InputError(
-                f"{marked(name)} must be a number from 1; got {abbreviated(given)}", given=given
+                f"{marked(name)} must be a number from 1; got {abbreviated(value)}", given=value
             )
     numbers = {name: count.m_as("") for name, count in read.items()}
     return numbers | {"devices": whole_numbers("devices", numbers["devices"])}

@@ -104,11 +104,11 @@ class Layout:
     def __post_init__(self) -> None:
         one_of("a layout's schedule", self.schedule, SCHEDULES)
         for part in fields(self):
-            given = getattr(self, part.name)
-            if part.name in ("sharding", "hold_gradients", "schedule") or given is None:
+            value = getattr(self, part.name)
+            if part.name in ("sharding", "hold_gradients", "schedule") or value is None:
                 continue
-            if not _counts(given):
-                whole_number(f"a layout's {part.name}", given)
+            if not _counts(value):
+                whole_number(f"a layout's {part.name}", value)
         if not _counts(self.sharding, 0, 3):
             raise InputError(
                 f"{marked('sharding')} must be a stage from 0 to 3; got"
@@ -168,19 +168,19 @@ class Layout:
         return where(self.shards("gradient"), self.microbatches, 1)
 
     @staticmethod
-    def stages_of(model: Transformer, given: int | None) -> int:
+    def stages_of(model: Transformer, stages: int | None) -> int:
         """Return the stages of a server (PP), one where none are given; each needs a layer.
 
         >>> Layout.stages_of(models.get("llama-3-8b"), 4)
         4
         """
         check_transformer(model)
-        count = 1 if given is None else whole_number("stages", given)
+        count = 1 if stages is None else whole_number("stages", stages)
         if count > model.layers:
             raise InputError(
                 f"{marked('stages')} must be at most {model.layers}, the layers of {model.name};"
                 f" got {count}",
-                given=given,
+                given=stages,
             )
         return count
 
@@ -269,11 +269,11 @@ class Layout:
         check_transformer(model)
         for fits, sentence in self.rules(model):
             if not (fits if isinstance(fits, bool) else fits.all()):
-                own = {part.name: getattr(self, part.name) for part in fields(self)}
+                degrees = {part.name: getattr(self, part.name) for part in fields(self)}
                 slices, shares = Layout.slices_of(model, machine), divisors(model.experts or 1)
-                own |= {"slices": one_of_counts(slices), "shares": one_of_counts(shares)}
-                own["copies"] = self.copies
-                raise InputError(sentence.format(**own))
+                degrees |= {"slices": one_of_counts(slices), "shares": one_of_counts(shares)}
+                degrees["copies"] = self.copies
+                raise InputError(sentence.format(**degrees))
 
     @staticmethod
     def slices_of(model: Transformer, machine: Machine | None = None) -> tuple[int, ...]:
@@ -329,8 +329,8 @@ class Layout:
             return (held,)
         sharing = maximum(self.sharers // self.experts, 1)
         slices = self.expert_slices * self.experts
-        own = self.expert_parameters(model)
-        return held, Held(inside, own, self.expert_copies, sharing, slices)
+        of_experts = self.expert_parameters(model)
+        return held, Held(inside, of_experts, self.expert_copies, sharing, slices)
 
     def weights_read(self, weights: Weights, tokens: Number) -> Quantity:
         """Bytes of the matrices that a pass of so many tokens of each copy reads, on all devices.
@@ -356,15 +356,15 @@ class Layout:
         return read
 
 
-def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
+def _counts(value: Any, least: int = 1, most: float = 2**62) -> bool:
     """Return whether it is a whole number in that range, or an array of them."""
-    if type(given) is int:
-        return least <= given <= most
-    if isinstance(given, PlainQuantity):
+    if type(value) is int:
+        return least <= value <= most
+    if isinstance(value, PlainQuantity):
         return False
-    if getattr(getattr(given, "dtype", None), "kind", "") != "i" or not given.ndim:
+    if getattr(getattr(value, "dtype", None), "kind", "") != "i" or not value.ndim:
         return False
-    return not given.size or bool(least <= given.min() and given.max() <= most)
+    return not value.size or bool(least <= value.min() and value.max() <= most)
 
 
 def input_size(dtype: str) -> Quantity:
@@ -374,8 +374,8 @@ def input_size(dtype: str) -> Quantity:
     2 byte 1 byte 4 byte
     """
     check_is(str, "dtype", dtype, 'the name of a format, as "bf16" is')
-    known = dtype_of(dtype) or dtype
-    return formats.element_size("dtype", "fp32" if known == "tf32" else known)
+    format_name = dtype_of(dtype) or dtype
+    return formats.element_size("dtype", "fp32" if format_name == "tf32" else format_name)
 
 
 @dataclass(frozen=True)
@@ -464,12 +464,12 @@ class Job:
         trained: Training = ALL,
     ) -> Job:
         """The job of what a caller wrote: names stand for the model, machine and software."""
-        place = machines.of(machine)
+        host = machines.of(machine)
         if isinstance(software, str):
-            one = place.device
+            one = host.device
             software = programs.meant(software, one.key, one.measured_as, one.name)
         how = layout or Layout(), formats or Formats(), software or UNKNOWN, trained
-        return cls(models.transformer(model), place, *how)
+        return cls(models.transformer(model), host, *how)
 
     @staticmethod
     def check(job: object) -> None:

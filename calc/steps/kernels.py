@@ -102,12 +102,12 @@ def _checked_tokens(tokens: Tokens) -> Tokens:
     )
 
 
-def _amount(name: str, given: Any) -> Number:
+def _amount(name: str, value: Any) -> Number:
     """A number, or an array of them: a table of steps is made in one pass."""
-    kind = getattr(getattr(given, "dtype", None), "kind", "")
-    if type(given).__name__ != "ndarray" or kind not in ("i", "u", "f") or given.ndim != 1:
-        return number(name, given)
-    numbers: Number = given.astype(float)
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if type(value).__name__ != "ndarray" or kind not in ("i", "u", "f") or value.ndim != 1:
+        return number(name, value)
+    numbers: Number = value.astype(float)
     check_finite(name, numbers)
     number(name, smallest(numbers))
     return numbers
@@ -278,11 +278,11 @@ class Slice:
         n = columns if by_rows else maximum(columns / slices, 1.0)  # a column is never cut
         if first.part in ("output", "router"):  # kept in two bytes by all recipes
             sizes = (TWO_BYTES,) * 3
-        given, weight, result = (size.m_as("byte") for size in sizes)
+        operand, weight, result = (size.m_as("byte") for size in sizes)
         if weight >= 2:
-            given, dtype = 2.0, "bf16"
+            operand, dtype = 2.0, "bf16"
         name, formats = "+".join(each.name for each in alike), formats_of_product(dtype, weight)
-        return Cut(name, first, seen, n, k, (given, weight, result), dtype, formats)
+        return Cut(name, first, seen, n, k, (operand, weight, result), dtype, formats)
 
     def _product(self, cut: Cut, tokens: Number) -> Kernel:
         name, first, seen, n, k, sizes, dtype, formats = cut
@@ -450,8 +450,8 @@ class Slice:
             widths = model.kv_latent, (model.rotary_width or 0), (model.index_head_width or 0)
             shape = load.prompts, last, last, heads * load.prompt
             moved = quantity(bytes_of_chosen(*shape, size, widths), "byte")
-            own = model.head_width + widths[1] + (model.value_width or model.head_width)
-            latents = (work - scored) * (2 * widths[0] + widths[1]) / own  # of each head
+            widths_of_head = model.head_width + widths[1] + (model.value_width or model.head_width)
+            latents = (work - scored) * (2 * widths[0] + widths[1]) / widths_of_head  # of each head
             worked = quantity((latents / self.slices + scored) / layers, "FLOP")
         cached = NO_BYTES
         if load.before:

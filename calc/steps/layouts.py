@@ -203,8 +203,8 @@ def _states_of(model: Transformer, layout: Layout, recipe: Recipe) -> dict[str, 
         shared = layout.shards("weight" if part == "adapter" else part)
         for held in layout.held(model):
             sharers = where(shared, held.sharing, 1)
-            own = parallelism.state_memory(held.own, size, NO_SIZE, NO_SIZE, sharers)
-            states[part] = states[part] + own
+            of_dense = parallelism.state_memory(held.own, size, NO_SIZE, NO_SIZE, sharers)
+            states[part] = states[part] + of_dense
     return states
 
 
@@ -374,10 +374,10 @@ def _messages_of(job: Job, inner: Link | None, outer: Link | None) -> Messages:
     return _OverLinks(job.layout, _link("inner", inner), _link("outer", outer))
 
 
-def _link(name: str, given: Link | None) -> Link:
-    check_is(Link, name, given, "a calc.layouts.Link")
-    assert given is not None
-    return given
+def _link(name: str, link: Link | None) -> Link:
+    check_is(Link, name, link, "a calc.layouts.Link")
+    assert link is not None
+    return link
 
 
 def _bubble(job: Job, batch: Batch) -> Quantity:
@@ -437,11 +437,13 @@ class _OverLinks:
 
     def share(self, held: Held, weights: Passes, gradients: Passes) -> Quantity:
         """Time of gathering the weights of copies so often, and of reducing their gradients."""
-        own, among = held.own, held.sharing
+        parameters, among = held.own, held.sharing
         (weight, gathers), (gradient, reductions) = weights, gradients
-        sent = collectives.all_gather_traffic(own * weight, among) * gathers
-        sent = sent + collectives.all_gather_traffic(own * gradient, among) * reductions
-        sent = sent + collectives.all_reduce_traffic(own * gradient / among, held.alike // among)
+        sent = collectives.all_gather_traffic(parameters * weight, among) * gathers
+        sent = sent + collectives.all_gather_traffic(parameters * gradient, among) * reductions
+        sent = sent + collectives.all_reduce_traffic(
+            parameters * gradient / among, held.alike // among
+        )
         latency = (gathers + reductions) * (among - 1) * quantity(self.outer.latency)
         return links.transfer_time(sent, self.outer.bandwidth, latency)
 
@@ -481,12 +483,12 @@ class _OnMachine:
         Of these a domain holds as many as it has room for beside the other slices. Groups that
         hold copies of one another add up their gradients besides.
         """
-        own, among, apart = held.own, held.sharing, held.slices
+        parameters, among, apart = held.own, held.sharing, held.slices
         (weight, gathers), (gradient, reductions) = weights, gradients
-        gathered = self._least("all_gather", own * weight, among, apart)
-        reduced = self._least("reduce_scatter", own * gradient, among, apart)
+        gathered = self._least("all_gather", parameters * weight, among, apart)
+        reduced = self._least("reduce_scatter", parameters * gradient, among, apart)
         groups = held.alike // among
-        summed = self._least("all_reduce", own * gradient / among, groups, apart * among)
+        summed = self._least("all_reduce", parameters * gradient / among, groups, apart * among)
         return gathered * gathers + reduced * reductions + summed
 
     def _least(self, operation: str, size: Quantity, members: Number, apart: Number) -> Quantity:

@@ -99,8 +99,8 @@ def formats_of_choosing(kv: float, heads: float, index: float) -> tuple[str, ...
     ('latent-fp8-16-64', 'latent-16-64', 'latent-fp8-16-32')
     """
     attending, scoring = (
-        sorted(measured, key=lambda one: abs(math.log(one / own)))
-        for measured, own in ((HEADS, heads), (INDEX_HEADS, index))
+        sorted(measured, key=lambda one: abs(math.log(one / count)))
+        for measured, count in ((HEADS, heads), (INDEX_HEADS, index))
     )
     caches = formats_of_attention(kv, 0, latent=True)
     return tuple(f"{name}-{a}-{s}" for a in attending for s in scoring for name in caches)
@@ -140,10 +140,10 @@ def sums(machine: Machine, software: Software, devices: int) -> Curve | None:
     >>> sums(machines.get("dgx-h200"), software.get("sglang"), 8).devices
     8
     """
-    measured, own = kernel_shares.programs(), software.sums or software.key
-    if own not in measured or devices > machine.domain:
+    measured, engine = kernel_shares.programs(), software.sums or software.key
+    if engine not in measured or devices > machine.domain:
         return None
-    for program in (own, *(each for each in measured if each != own)):
+    for program in (engine, *(each for each in measured if each != engine)):
         version = software.version if program == software.key else ""
         rows = engine_sums.of(machine.device.key, program, devices, version)
         if rows is not None:
@@ -246,10 +246,10 @@ class Kernel:
         launches: float = 1,
     ) -> Kernel:
         """A product (m × k) · (k × n), whose matrices go to memory, or come from it, once."""
-        (m, n, k), (given, weight, result) = shape, sizes
-        moved = m * k * given + k * n * weight + m * n * result
+        (m, n, k), (operand, weight, result) = shape, sizes
+        moved = m * k * operand + k * n * weight + m * n * result
         work = quantity(2.0 * m * n * k, "FLOP")
-        held = given.m_as("byte"), weight.m_as("byte"), result.m_as("byte")
+        held = operand.m_as("byte"), weight.m_as("byte"), result.m_as("byte")
         return cls(name, "gemm", launches, work, moved, shape, sizes=held, dtype=dtype)
 
     def expected(self, machine: Machine, software: Software = UNKNOWN) -> Quantity:
@@ -325,8 +325,8 @@ class Kernel:
     def roof(self, machine: Machine, surface: Surface) -> Number:
         """Seconds of a launch at published peaks, of operations or bytes, whichever is longer."""
         dtype = rate if (rate := surface.rate) in machine.device.dtypes else self.dtype
-        own = surface.device != machine.device.key and self.shape is not None
-        peak, bandwidth = _peaks(machine, dtype, surface.sustained if own else None)
+        is_borrowed = surface.device != machine.device.key and self.shape is not None
+        peak, bandwidth = _peaks(machine, dtype, surface.sustained if is_borrowed else None)
         worked = self.operations if self.worked is None else self.worked
         moved = self.traffic if self.moved is None else self.moved
         longest: Number = maximum(worked.m_as("FLOP") / peak, moved.m_as("byte") / bandwidth)
@@ -341,11 +341,11 @@ def _rates(
         attends = kind == "attention"
         rate = machine.attention_reached(name, software.attention) if attends else machine.gap
         return machine.memory_reached, rate
-    known = rate = machine.lasting(name) if lasting else machine.likely("gemm", name)
+    usual = rate = machine.lasting(name) if lasting else machine.likely("gemm", name)
     # Of smaller weights the factors are integers, if the program can.
     if not narrow and (faster := software.products_faster(machine.device, name)) != 1:
-        rate = known * faster
-        rate.provenance = known.provenance
+        rate = usual * faster
+        rate.provenance = usual.provenance
     return machine.memory_reached, rate
 
 

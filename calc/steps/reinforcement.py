@@ -90,8 +90,8 @@ def writing_times(
     whole_number("writing_times(): among", among)
     part = lengths.longest(max(count, among)) / GRID
     tokens, seconds = [0.0], [0.0]
-    for place in range(GRID):
-        middle = (place + 0.5) * part
+    for index in range(GRID):
+        middle = (index + 0.5) * part
         writing = count * lengths.unfinished(middle)
         tokens.append(tokens[-1] + part)
         seconds.append(seconds[-1] + part * _pass(job, writing, lengths.prompt + middle, measured))
@@ -158,5 +158,5 @@ def step(
     )
 
 
-def _check_lengths(given: object) -> None:
-    check_is(Lengths, "lengths", given, "those of answers, as Lengths(1000, 4096) is")
+def _check_lengths(lengths: object) -> None:
+    check_is(Lengths, "lengths", lengths, "those of answers, as Lengths(1000, 4096) is")

@@ -179,10 +179,10 @@ class Throughput(Answer):
         yield from self.notes
         batch = f"Each device computes a batch of {self.batch}"
         if self.sharers > 1:
-            place = communication.sending(self.sharers, self.machine)
+            host = communication.sending(self.sharers, self.machine)
             yield (
                 f"{batch}; {self.sharers} share the tables, and send one another the sums of their"
-                f" rows in an all-to-all, two bytes an element, over {place} each way."
+                f" rows in an all-to-all, two bytes an element, over {host} each way."
             )
         elif self.devices > 1:
             yield f"{batch}, with all weights, and sends nothing to the others."
@@ -310,7 +310,7 @@ class _Asked:
     devices: int | None
 
     def answer(self, model: Any, items: str, launched: Iterator[Kernel], **more: Any) -> Throughput:
-        own: dict[str, Any] = {"passes": 1, "memory": self.size * model.parameters.m_as("param")}
+        facts: dict[str, Any] = {"passes": 1, "memory": self.size * model.parameters.m_as("param")}
         return Throughput(
             model=model,
             machine=self.machine,
@@ -318,7 +318,7 @@ class _Asked:
             batch=self.batch,
             dtype=self.dtype,
             kernels=tuple(launched),
-            **(own | {"devices": self.devices or 1} | more),
+            **(facts | {"devices": self.devices or 1} | more),
         ).settled()
 
     def product(self, name: str, m: float, n: float, k: float, launches: float = 1) -> Kernel:
@@ -433,10 +433,10 @@ def _diffusion(asked: _Asked, model: models.DiffusionTransformer) -> Throughput:
         # Queries and keys are normalised, or rotated, or both.
         Kernel("rotation", "memory", model.blocks, traffic=4 * inner * count * TWO_BYTES),
     ]
-    own = " as in the model's library" if asked.steps is None else ""
+    library = " as in the model's library" if asked.steps is None else ""
     each_step = " and two passes a step, one for guidance" if model.passes == 2 else ""
     notes = (
-        f"An image has {rows} × {columns} pixels, in {steps} steps{own}{each_step}.",
+        f"An image has {rows} × {columns} pixels, in {steps} steps{library}{each_step}.",
         "Encoding the text, decoding the image and the host's work are left out.",
     )
     more = {"passes": int(passes), "vectors": tuple(vectors), "notes": notes}

@@ -84,8 +84,8 @@ def _expected(job: Job, tokens: Tokens) -> Parts | Missing:
     """Return what is expected of a pass of serving, or why nothing is."""
     if not isinstance(job.machine, Machine):
         return expectation.NO_MACHINE
-    given = *vars(tokens).values(), job.layout.tensor
-    return expectation.if_measured(partial(expectation.serving_pass, job, tokens), *given)
+    counts = *vars(tokens).values(), job.layout.tensor
+    return expectation.if_measured(partial(expectation.serving_pass, job, tokens), *counts)
 
 
 def _workload(job: Job, load: Tokens) -> Workload:
@@ -204,9 +204,9 @@ def mean_pass(job: Job, sequences: Any, prompt: float, generated: float) -> Part
             passes.append(serving_pass(job, Tokens(writing=sequences, context=context)))
     made = _mean(shares, passes)
     if not isinstance(bent, bool):
-        for place in map(int, numpy.flatnonzero(bent)):
-            alone = mean_pass(job, float(sequences[place]), prompt, generated)
-            made = _with_one(made, place, alone, sequences.shape)
+        for index in map(int, numpy.flatnonzero(bent)):
+            alone = mean_pass(job, float(sequences[index]), prompt, generated)
+            made = _with_one(made, index, alone, sequences.shape)
     return made
 
 
@@ -244,12 +244,12 @@ def _last_that_fits(job: Job, sequences: float, low: float, high: float) -> floa
     return low
 
 
-def _with_one(made: Parts, place: int, alone: Parts, shape: tuple[int, ...]) -> Parts:
+def _with_one(made: Parts, index: int, alone: Parts, shape: tuple[int, ...]) -> Parts:
     """Return what is expected of several batches, with that of one in its place."""
     times = {}
     for name in dict.fromkeys((*made, *alone)):
         seconds = numpy.array(numpy.broadcast_to(made.get(name, NO_TIME).m_as("s"), shape))
-        seconds[place] = alone.get(name, NO_TIME).m_as("s")
+        seconds[index] = alone.get(name, NO_TIME).m_as("s")
         times[name] = SECOND * seconds
     return Parts(times, made.hidden, made.made)
 
