@@ -39,7 +39,7 @@ def scale_of(number: float, suffix: str) -> float:
     >>> scale_of(128, "k"), scale_of(100, "k"), scale_of(8, "M")
     (1024.0, 1000.0, 1000000.0)
     """
-    whole = int(number) if number.is_integer() else 0
+    whole = int(number) if number % 1 == 0 else 0
     is_binary = suffix in "kK" and whole > 0 and whole & (whole - 1) == 0
     return 1024.0 if is_binary else SUFFIXES[suffix.upper()]
 
