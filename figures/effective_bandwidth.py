@@ -28,7 +28,7 @@ def draw() -> Figure:
     axes.set_ylim(5e-7, 2e3)
     style.ticks(axes.xaxis, SIZE_TICKS, "byte")
     style.ticks(axes.yaxis, RATE_TICKS, RATE)
-    for name, latency, bandwidth, half in FourLinks.rows:
+    for name, _, latency, bandwidth, half in FourLinks.rows:
         _link(axes, name, latency, bandwidth, half, narrow)
     _library(axes, narrow)
     _sides(axes, narrow)
@@ -37,7 +37,7 @@ def draw() -> Figure:
 
 
 def alt() -> str:
-    halves = (f"{name}, {show(half, digits=3)}" for name, _, _, half in FourLinks.rows)
+    halves = (f"{name}, {show(half, digits=3)}" for name, *_, half in FourLinks.rows)
     return f"""Log-log plot of effective bandwidth against the size of the message, a curve for each
     link. On the left, where latency decides, every curve rises in proportion to the size; on the
     right it is level at the link's bandwidth. Dots mark the sizes that reach half of it:

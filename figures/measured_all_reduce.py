@@ -52,7 +52,7 @@ def draw() -> Figure:
             va="center",
         )
         half = fitted.half.m_as("byte")
-        axes.plot(half, dict(points)[half], "o", color=style.RED, markersize=6)
+        axes.plot(half, fitted.beta.m_as("GB/s") / 2, "o", color=style.RED, markersize=6)
     style.note(axes, 2.5e8, 30, "dots: half\nof the largest", color=style.RED, bold=True)
     return figure
 

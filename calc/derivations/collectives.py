@@ -11,13 +11,13 @@ from calc import (
     curves,
     hardware,
     machines,
-    parallelism,
     published,
     training,
 )
 from calc.catalog import engine_sums
 from calc.catalog.machines import Machine
 from calc.core.units import Quantity, quantity
+from calc.derivations.bases import HalfBandwidth, HidingTokens, TensorLimit
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.examples import DENSE, MIXTURE
@@ -91,7 +91,7 @@ class Fitted(Claims):
         self.devices = self.curve.devices
         self.alpha = quantity(self.curve.time(self.small.m_as("byte")), "s").to("µs")
         self.beta = quantity(max(self.curve.bus_bandwidths), "byte/s").to("GB/s")
-        self.half = quantity(self.curve.half_size, "byte").to("MB")
+        self.half = HalfBandwidth.reached(self.curve)
         self.half_by_fit = (self.alpha * self.beta * self.devices / (2 * (self.devices - 1))).to(
             "MB"
         )
@@ -128,14 +128,18 @@ class MeasuredAllReduce(Claims):
     most_alpha = max(alphas) | by_hand("47.79 us", "8 B200s at 32 KiB, the smallest; Bekman 2026")
     halves = tuple(link.half for _, link in fitted)
     least_half = min(halves) | by_hand(
-        "2**24 byte",
+        "2**23 byte * power(2, ln(316.8201 / 2 / 131.5654) / ln(171.4560 / 131.5654))",
         "8 MI300X: 171.5 GB/s at 2^24 byte, 131.6 at half of it; half of 316.8 "
         "is 158.4; Azure 2025",
     )
-    most_half = max(halves) | by_hand("2**28 byte")
+    most_half = max(halves) | by_hand(
+        "2**27 byte * power(2, ln(683.5719 / 2 / 272.8596) / ln(342.3922 / 272.8596))"
+    )
     most_devices = max(link.devices for _, link in fitted) | by_hand("128")
     half_by_fit = fitted[2][1].half_by_fit | by_hand("8/14 * {least_alpha} * 480.1605 GB/s")
-    half = fitted[2][1].half | by_hand("2**25 byte")
+    half = fitted[2][1].half | by_hand(
+        "2**24 byte * power(2, ln(480.1605 / 2 / 237.1577) / ln(294.6325 / 237.1577))"
+    )
 
 
 class SumsOfEngines(Claims):
@@ -279,7 +283,7 @@ class FourCollectives(Claims):
 
 
 class TwoNetworks(Claims):
-    """A server sends by a port for each GPU: summing inside first saves rounds, and not bytes."""
+    """A server sends by a port for each GPU: summing inside first saves bytes of the ports."""
 
     machine = Servers.machine
     size = GradientExchange.gradients
@@ -297,6 +301,13 @@ class TwoNetworks(Claims):
     time = collectives.chunked_hierarchical_all_reduce(
         size, per_node, nodes, GradientExchange.link, port, *latencies
     ) | by_hand("14/8 * 1.75 GB / 50 GB/s + 37.8 us")
+    by_flat_rings = collectives.all_reduce_traffic(size, devices) / per_node | by_hand(
+        "126 / 64 * 14 GB / 8"
+    )
+    by_hierarchy = collectives.all_reduce_traffic(size / per_node, nodes) | by_hand(
+        "14 / 8 * 14 GB / 8"
+    )
+    fewer_bytes = (1 - by_hierarchy / by_flat_rings).to("%") | by_hand("1 - 3.0625 / 3.445313")
     rounds = 2 * (devices - 1) | by_hand("2 * 63")
     fewer_rounds = 2 * (per_node - 1) + 2 * (nodes - 1) | by_hand("2 * 7 + 2 * 7")
     found = communication.time("all_reduce", size, devices, machine)
@@ -306,6 +317,26 @@ class TwoNetworks(Claims):
         "126/64 * 2**33 byte / 52.754 ms"
     )
     reached_share = (reached / leaving).to("%") | by_hand("320.5716 / 400")
+
+
+class OnTorus(Claims):
+    """On a torus sums use all links; an all-to-all is bound by what crosses its middle."""
+
+    machine = machines.get("tpu-v7-pod")
+    devices = 64
+    larger = 512
+    side, larger_side = 4, 8
+    size = quantity("1 GB")
+
+    links = machine.bandwidth
+    link = (links / (2 * len(machine.sides))).to("GB/s") | by_hand("600 GB/s / 6")
+    exchange = (size / communication.least_time("all_to_all", size, devices, machine)).to(
+        "GB/s"
+    ) | by_hand("8 * 100 GB/s / 4")
+    larger_exchange = (size / communication.least_time("all_to_all", size, larger, machine)).to(
+        "GB/s"
+    ) | by_hand("16 * 100 GB/s / 16")
+    switched = (links / exchange).to("") | by_hand("600 / 200")
 
 
 class Overlap(Claims):
@@ -331,26 +362,26 @@ class Thresholds(Claims):
     """Tokens that hide an exchange: a device's FLOP/s over its bandwidth, and a mixture's share."""
 
     devices = TwoNetworks.devices | by_hand("8 * 8")
-    utilization = Overlap.utilization
-    size = GradientExchange.gradients
-    slices = 8
-    block = 3 * DENSE.width * DENSE.feed_forward_width
+    size = HidingTokens.large
+    slices = TensorLimit.inside
 
     @classmethod
     def row(cls, machine: Machine) -> Row:
         """The machine, its rates, the tokens of a dense model and of a mixture, and sums of TP."""
-        rate = cls.utilization * machine.device.peak("bf16")
+        rate = machine.likely("gemm", "bf16")
         expected = communication.time("all_reduce", cls.size, cls.devices, machine).needed
         busbw = collectives.bus_bandwidth(cls.size, expected, cls.devices).to("GB/s")
-        dense = parallelism.data_parallel_tokens(cls.devices, rate, busbw).to("token")
+        dense = HidingTokens.planned(machine, cls.devices)
+        assert dense is not None
         mixture = dense * (MIXTURE.parameters / MIXTURE.active_parameters)
-        most = parallelism.tensor_parallel_limit(cls.block, DENSE.width, rate, machine.bandwidth)
+        most = TensorLimit.planned(machine, cls.slices)
+        assert most is not None
         sums = ((cls.slices - 1) / (most - 1)).to("%")
         return machine.device.name, rate.to("TFLOP/s"), busbw, dense, mixture, sums
 
     @classmethod
     @row_by_hand(
-        "NVIDIA B200 SXM, in HGX B200 | 900 TFLOP/s | 330 GB/s | 2700 tokens | 48 000 tokens | 16%"
+        "NVIDIA B200 SXM, in HGX B200 | 1700 TFLOP/s | 310 GB/s | 5500 tokens | 99 000 tokens | 50%"
     )
     def rows(cls) -> Rows:
         """Servers of two generations, and a rack."""

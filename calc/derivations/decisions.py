@@ -14,7 +14,6 @@ from calc import (
     context_parallelism,
     cost,
     inference,
-    parallelism,
     published,
     software,
     speculation,
@@ -25,6 +24,7 @@ from calc.catalog.machines import Machine
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.derivations import examples
+from calc.derivations.bases import ExchangeRatio, HalfBandwidth, HidingTokens, TensorLimit
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.quoting import DASH, Quoted, Row, Rows, show
@@ -48,14 +48,6 @@ def rounded(value: Quantity | float | None, digits: int = 2) -> Quoted:
     return Quoted(DASH) if value is None else show(value, digits=digits)
 
 
-def summed(size: Quantity, devices: int, machine: Machine) -> Quantity | None:
-    """Time of an all-reduce; None across ports that are not published."""
-    try:
-        return communication.time("all_reduce", size, devices, machine).needed
-    except InputError:
-        return None
-
-
 def span(values: Iterable[float]) -> Quoted:
     """The least and the most of several ratios."""
     ends = sorted(values)
@@ -77,65 +69,53 @@ class HowFarOff(Claims):
     )
 
 
-class TokensThatHide(Claims):
-    """A device needs so many tokens in a step before its messages hide behind its arithmetic."""
+class CutsThatHide(Claims):
+    """A cut of the work pays if its messages hide: from some tokens on, or up to some devices."""
 
-    large = quantity("1 GB")  # of a bucket: beyond it a collective is no faster
-    devices = 512
-    experts_in = 64
-    gradient = quantity("2 byte/param")
-    backward = quantity("4 FLOP/(param·token)")
     dense, mixture = examples.DENSE, examples.MIXTURE
+    devices = 512
 
     total_per_active = (mixture.parameters / mixture.active_parameters).to("") | by_hand(
         "671.03e9 / 37.55e9"
     )
-    layer = mixture.active_parameters / mixture.layers
 
     @classmethod
-    def tokens(cls, machine: Machine, devices: int) -> Quantity | None:
-        """Return tokens of data parallelism, a step; of full sharding, a microbatch: both agree."""
-        time = summed(cls.large, devices, machine)
-        rate = machine.likely("gemm", "bf16")
-        return time and (time / cls.large * cls.gradient * rate / cls.backward).to("token")
+    def limits(cls, machine: Machine) -> tuple[Quantity | None, ...]:
+        """Limits of TP among the devices of a server, and of two."""
+        counts = TensorLimit.inside, TensorLimit.across
+        return tuple(TensorLimit.planned(machine, count) for count in counts)
 
     @classmethod
-    def slices(cls, machine: Machine, bandwidth: Quantity) -> Quantity:
-        """Devices up to which TP hides its sums behind the feed-forward network."""
-        network = quantity(3 * cls.dense.width * cls.dense.feed_forward_width, "param")
-        rate = machine.likely("gemm", "bf16")
-        return parallelism.tensor_parallel_limit(network, cls.dense.width, rate, bandwidth)
+    def exchanges(cls, machine: Machine) -> tuple[Quantity | None, ...]:
+        """Ratios of an exchange of experts inside the domain, and across domains."""
+        inside = ExchangeRatio.within(machine)
+        across = ExchangeRatio.across
+        beyond = ExchangeRatio.planned(machine, across) if machine.domain < across else None
+        return ExchangeRatio.planned(machine, inside), beyond
 
     @classmethod
-    def exchange(cls, machine: Machine, bandwidth: Quantity) -> Quantity:
-        """Time of a token's way to its experts and back, over that of a layer's arithmetic."""
-        sent = parallelism.expert_traffic(
-            1, cls.mixture.width, cls.mixture.active_experts, cls.experts_in, "1 byte", "2 byte"
-        )
-        work = constants.work_inference * cls.layer * quantity("1 token")
-        share: Quantity = (sent / bandwidth / (work / machine.likely("gemm", "fp8"))).to("")
-        return share
-
-    @classmethod
-    @row_by_hand("DGX H200 | 1500 tokens | 2600 tokens | 46 000 tokens | 25 / 3 | 0.44 / 4 | 3200")
+    @row_by_hand(
+        "DGX H200 | 1500 tokens | 2600 tokens | 46 000 tokens | 23 / 19 | 0.26 / 1.2 | 3200"
+    )
     def rows(cls) -> Rows:
         """Machine; DP or FSDP inside and across, and of a mixture; limits of TP, EP and CP."""
         lines: list[Row] = []
         for machine in examples.MACHINES:
-            across = machine.ports if machine.publishes("ports") else None
-            outside = cls.tokens(machine, cls.devices)
-            links = (machine.bandwidth, across)
-            slices = (str(whole(cls.slices(machine, link))) if link else DASH for link in links)
-            exchanges = (str(rounded(link and cls.exchange(machine, link))) for link in links)
+            across = machine.ports if machine.publishes("ports") else machine.bandwidth
+            outside = HidingTokens.planned(machine, cls.devices)
+            slices = (
+                str(whole(most)) if most is not None else DASH for most in cls.limits(machine)
+            )
+            exchanges = (str(rounded(ratio)) for ratio in cls.exchanges(machine))
             lines.append(
                 (
                     NAMES[machine.key],
-                    rounded(cls.tokens(machine, 8)),
+                    rounded(HidingTokens.planned(machine, 8)),
                     rounded(outside),
                     rounded(outside and outside * cls.total_per_active),
                     Quoted(" / ".join(slices)),
                     Quoted(" / ".join(exchanges)),
-                    rounded(cls.ring(machine, across or machine.bandwidth)),
+                    rounded(cls.ring(machine, across)),
                 )
             )
         return lines
@@ -493,34 +473,18 @@ class Buckets(Claims):
     """Below which size a collective mostly starts, and above which it mostly sends."""
 
     smallest = quantity("64 kB")
-    largest = quantity("1 GB")
+    largest = HalfBandwidth.largest
     most = quantity(80, "%")
 
     @classmethod
-    def size(cls, machine: Machine, devices: int, share: float) -> Quantity | None:
-        """The smallest array that moves at this share of the best bandwidth."""
-        best = summed(cls.largest, devices, machine)
-        if best is None:
-            return None
-        wanted = (cls.largest / best).m_as("byte/s") * share
-        low, high = 1e3, cls.largest.m_as("byte")
-        while high / low > 1.05:
-            middle = (low * high) ** 0.5
-            array = quantity(middle, "byte")
-            time = communication.time("all_reduce", array, devices, machine).needed
-            low, high = (low, middle) if middle / time.m_as("s") >= wanted else (middle, high)
-        return quantity(high, "byte").to("MB")
-
-    @classmethod
-    @row_by_hand("DGX B200 | 8 | 53 µs | 47 MB | 150 MB")
+    @row_by_hand("DGX B200 | 8 | 53 µs | 75 MB | 440 MB")
     def rows(cls) -> Rows:
         """Machine, devices, the smallest array's time, and the sizes of half and of most."""
         lines: list[Row] = []
         for machine in examples.MACHINES:
             for devices in (8, 512):
-                half, most = (
-                    cls.size(machine, devices, share) for share in (0.5, cls.most.m_as(""))
-                )
+                half = HalfBandwidth.planned(machine, devices)
+                most = HalfBandwidth.planned(machine, devices, cls.most.m_as(""))
                 if half is not None and most is not None:
                     start = communication.time("all_reduce", cls.smallest, devices, machine).needed
                     cells = (rounded(start.to("µs")), rounded(half), rounded(most))

@@ -15,6 +15,7 @@ from calc import (
 )
 from calc.catalog.machines import Machine
 from calc.core.units import Quantity, quantity
+from calc.derivations.bases import ExchangeRatio
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.designing_runs import cuts, rates
@@ -71,7 +72,6 @@ class TwoFabrics(Claims):
     devices = 64
     few = 128
     many = 4096
-    utilization = quantity(40, "%")
     machines = tuple(machines.get(key) for key in ("dgx-h200", "dgx-b200", "gb300-nvl72"))
 
     @classmethod
@@ -86,13 +86,13 @@ class TwoFabrics(Claims):
 
     @classmethod
     def layer(cls, machine: Machine, tokens: int) -> Quantity:
-        """Arithmetic of a layer's forward pass at the share of the BF16 peak."""
+        """Arithmetic of a layer's forward pass at the best FP8 GEMM measured."""
         work = training.inference_flops(MIXTURE.active_parameters) * tokens / MIXTURE.layers
-        time: Quantity = work / (cls.utilization * machine.device.peak("bf16"))
+        time: Quantity = work / machine.likely("gemm", "fp8")
         return time.to("ms")
 
     @classmethod
-    @row_by_hand("NVIDIA GB300 NVL72 | 128 | 24 µs | 110 µs | 160 µs")
+    @row_by_hand("NVIDIA GB300 NVL72 | 128 | 24 µs | 110 µs | 47 µs")
     def rows(cls) -> Rows:
         """Machine, tokens, both exchanges at least and expected, and the layer's arithmetic."""
         rows: list[Row] = []
@@ -114,13 +114,13 @@ class OpeningLayer(Claims):
         "56/64 * 4096 * 172032 byte / 50 GB/s"
     )
     arithmetic = TwoFabrics.layer(servers, TwoFabrics.many) | by_hand(
-        "2 * 37.5525e9 * 4096 FLOP / 61 / (0.4 * 989 TFLOP/s)"
+        "2 * 37.5525e9 * 4096 FLOP / 61 / 1453.4 TFLOP/s"
     )
     by_rack = TwoFabrics.exchanges(rack, TwoFabrics.many)[0].to("ms") | by_hand(
         "63/64 * 4096 * 172032 byte / 900 GB/s"
     )
     arithmetic_of_rack = TwoFabrics.layer(rack, TwoFabrics.many) | by_hand(
-        "2 * 37.5525e9 * 4096 FLOP / 61 / (0.4 * 2500 TFLOP/s)"
+        "2 * 37.5525e9 * 4096 FLOP / 61 / 3353 TFLOP/s"
     )
 
 
@@ -128,36 +128,46 @@ class WidthThatHides(Claims):
     """Wider experts hide their exchange; more tokens, more experts and a wider model do not."""
 
     width = MIXTURE.expert_width | by_hand("2048", "an input: the model's configuration")
-    utilization = TwoFabrics.utilization
 
     @classmethod
     def needed(cls, machine: Machine, devices: int, crossing: float) -> Quantity:
         """Width of an expert whose products take as long as its bytes over the slowest link."""
         within = devices <= machine.domain
         bandwidth = machine.bandwidth if within else machine.ports
-        rate = cls.utilization * machine.device.peak("bf16")
+        rate = machine.likely("gemm", "fp8")
         needed: Quantity = (crossing * (FP8 + BF16) * rate / (6 * bandwidth)).to("FLOP")
         return quantity(needed.m_as("FLOP"), "")
 
     @classmethod
-    def row(cls, name: str, machine: Machine, devices: int, crossing: float) -> Row:
-        """The domain, what crosses its slowest link, the width that hides it, and the ratio."""
-        needed = cls.needed(machine, devices, crossing)
+    def row(cls, name: str, machine: Machine, devices: int, limit: float = 1) -> Row:
+        """The domain, what crosses its slowest link, the width that hides it, and the ratios.
+
+        Routing may be limited to so large a part of the servers.
+        """
+        domains = max(1, devices // machine.domain)
+        places = domains if domains > 1 else devices
+        crossing = limit * (places - 1) / places
+        ratios = (
+            ExchangeRatio.published(machine, devices),
+            ExchangeRatio.reached(machine, devices),
+            ExchangeRatio.planned(machine, devices),
+        )
+        limited = (ratio and limit * ratio for ratio in ratios)
         share = quantity(100 * crossing, "%")
-        return name, devices, share, needed, (needed / cls.width).to("")
+        return name, devices, share, cls.needed(machine, devices, crossing), *limited
 
     @classmethod
-    @row_by_hand("8 × H200 and NDR | 64 | 88% | 3500 | 1.7")
+    @row_by_hand("8 × H200 and NDR | 64 | 88% | 13 000 | 4.8 | 3.9 | 1.2")
     def rows(cls) -> Rows:
         """Servers, with and without a limit of nodes, and a rack."""
         server, newer, rack = TwoFabrics.machines
         return [
-            cls.row("8 × H200 and NDR", server, 64, 7 / 8),
-            cls.row("the same, 4 servers a token at most", server, 64, 4 / 8 * 7 / 8),
-            cls.row("one server of 8 × H200", server, 8, 7 / 8),
-            cls.row("8 × B200 and NDR", newer, 64, 7 / 8),
-            cls.row("one server of 8 × B200", newer, 8, 7 / 8),
-            cls.row("GB300 NVL72", rack, 64, 63 / 64),
+            cls.row("8 × H200 and NDR", server, 64),
+            cls.row("the same, 4 servers a token at most", server, 64, 4 / 8),
+            cls.row("one server of 8 × H200", server, 8),
+            cls.row("8 × B200 and NDR", newer, 64),
+            cls.row("one server of 8 × B200", newer, 8),
+            cls.row("GB300 NVL72", rack, 64),
         ]
 
 
@@ -194,24 +204,30 @@ class MeasuredAllToAll(Claims):
 class Kernels(Claims):
     """Kernels made for experts' exchange, as their authors measured them."""
 
+    first, later = "DeepEP V1, normal, 4096 tokens", "DeepEP V2, 8192 tokens"
     names = (
-        ("DeepEP V1, normal, 4096 tokens", "deepep-v1-normal-2"),
-        ("DeepEP V1, normal, 4096 tokens", "deepep-v1-normal-4"),
-        ("DeepEP V2, 8192 tokens", "deepep-v2-2"),
-        ("DeepEP V2, 8192 tokens", "deepep-v2-3"),
+        (first, "deepep-v1-normal"),
+        (first, "deepep-v1-normal-2"),
+        (first, "deepep-v1-normal-3"),
+        (first, "deepep-v1-normal-4"),
+        (later, "deepep-v2-4"),
+        (later, "deepep-v2"),
+        (later, "deepep-v2-2"),
+        (later, "deepep-v2-3"),
     )
 
     @classmethod
-    @row_by_hand("DeepEP V2, 8192 tokens | 32 Hopper | 61 GB/s | 61 GB/s")
+    @row_by_hand("DeepEP V2, 8192 tokens | 32 Hopper | the ports | 61 GB/s | 61 GB/s")
     def rows(cls) -> Rows:
-        """Library, devices, and bandwidth of dispatch and combine."""
+        """Library, devices, the slowest of what it crosses, and bandwidth there and back."""
         rows: list[Row] = []
         for name, key in cls.names:
             row = published.row(key)
             reached = (row.measured[f"{way}_bandwidth"] for way in ("dispatch", "combine"))
             device = row.device.removeprefix("NVIDIA ").partition(" (")[0]
             rates = (quantity(rate, "GB/s") for rate in reached)
-            rows.append((name, f"{row['num_devices']} {device}", *rates))
+            crossed = "NVLink" if row["num_devices"] == 8 else "the ports"
+            rows.append((name, f"{row['num_devices']} {device}", crossed, *rates))
         return rows
 
     @staticmethod
@@ -233,8 +249,16 @@ class Kernels(Claims):
             cells += [measured, expected, error]
         return tuple(cells)
 
-    devices = (8, 16, 64, 256)
+    devices = (8, 16, 32, 64, 128, 256)
     start_up = constants.latency_expert_exchange
+
+
+class CombineAmongMany(Claims):
+    """On more than 64 devices a combine takes longer than its bytes and a start."""
+
+    error = max(Kernels.low_latency(count)[6] for count in (128, 256)) | by_hand(
+        "floor((369 / (88 + 231.2) - 1) * 100 + 0.5) * 1 %"
+    )
 
 
 class TrainingRows(Claims):

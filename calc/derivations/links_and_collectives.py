@@ -5,6 +5,7 @@ from __future__ import annotations
 from calc import collectives, constants, curves, machines
 from calc.catalog import engine_sums
 from calc.core.units import Quantity, quantity
+from calc.derivations.bases import HalfBandwidth
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.hardware_tables import joined_by
@@ -57,7 +58,7 @@ def _curve_row(name: str) -> Row:
     short = curve.sizes[0] <= SHORT
     base = show(quantity(curve.times[0], "s"), "µs", 2) if short else None
     reached = [_at(curve, size) for size in SIZES]
-    half = show(quantity(curve.half_size, "byte"), "MB", 2) if short else None
+    half = show(HalfBandwidth.reached(curve), "MB", 2) if short else None
     best = show(quantity(max(curve.bus_bandwidths), "byte/s"), "GB/s", 3)
     return (where, base, *reached, best, half, f"[@{curve.source}]")
 
@@ -111,7 +112,9 @@ class ServerOfH100s(Claims):
 
     wire = machines.get("dgx-h100").bandwidth
     start = quantity(_h100.times[0], "s").to("µs") | by_hand("13.67 us")
-    half = quantity(_h100.half_size, "byte").to("MB") | by_hand("32 MiB")
+    half = HalfBandwidth.reached(_h100) | by_hand(
+        "2**24 byte * power(2, ln(480.1605 / 2 / 237.1577) / ln(294.6325 / 237.1577))"
+    )
     small = quantity("1 MiB")
     at_1_mib, slower_at_1_mib = (
         collectives.bus_bandwidth(

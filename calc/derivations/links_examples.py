@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from calc import constants, curves, hardware, links
-from calc.catalog import engine_sums
 from calc.core.units import quantity
+from calc.derivations.bases import HalfBandwidth, LinkLatency
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.examples import MIXTURE
@@ -31,29 +31,27 @@ class LongLink(Claims):
 
 
 class FourLinks(Claims):
-    """The faster a link, the larger a message must be to notice; distance asks for most."""
+    """Latency times bandwidth is the message that gets half of a link; distance asks for most."""
 
-    kernel = engine_sums.of("h100", "sglang", 2)
-    assert kernel is not None
     nvlink = AnchorBandwidths.nvlink
-    nvlink_latency = quantity(kernel.time(kernel.smallest), "s").to("µs")
+    nvlink_latency = LinkLatency.reached_nvlink
     pcie = AnchorBandwidths.pcie_coded
-    pcie_latency = constants.latency_p2p_pcie_gen5
+    pcie_latency = LinkLatency.reached_pcie
     infiniband = AnchorBandwidths.infiniband
-    infiniband_latency = constants.latency_rdma_round_trip / 2  # from host to host
+    infiniband_latency = LinkLatency.reached_infiniband
 
     pcie_half = links.half_performance_size(pcie, pcie_latency) | by_hand(
         "64 GB/s * 128/130 * 4.1 us"
     )
     rows = tuple(
-        (name, latency, bandwidth, links.half_performance_size(bandwidth, latency))
-        for name, latency, bandwidth in (
-            ("NVLink 4", nvlink_latency, nvlink),
-            ("PCIe Gen5 x16", pcie_latency, pcie),
-            ("InfiniBand NDR", infiniband_latency, infiniband),
-            ("The long link", LongLink.latency, LongLink.bandwidth_bytes),
+        (name, what, latency, bandwidth, links.half_performance_size(bandwidth, latency))
+        for name, what, latency, bandwidth in (
+            ("NVLink 4", "a sum's kernel, with its launch", nvlink_latency, nvlink),
+            ("PCIe Gen5 x16", "a kernel's read", pcie_latency, pcie),
+            ("InfiniBand NDR", "half a round trip of hosts", infiniband_latency, infiniband),
+            ("The long link", "the wire alone", LongLink.latency, LongLink.bandwidth_bytes),
         )
-    ) | row_by_hand("PCIe Gen5 x16 | 4.1 µs | 63.02 GB/s | 260 kB")
+    ) | row_by_hand("PCIe Gen5 x16 | a kernel's read | 4.1 µs | 63.02 GB/s | 260 kB")
 
 
 class LinksOfToday(Claims):
@@ -101,9 +99,11 @@ class WireAndLibrary(Claims):
     start = quantity(curve.time(1e3), "s").to("µs") | by_hand(
         "16.70 us * power(16.94 / 16.70, log2(1000 / 512))"
     )
-    half = quantity(curve.half_size, "byte").to("MB") | by_hand("2**25 byte")
+    half = HalfBandwidth.reached(curve) | by_hand(
+        "2**24 byte * power(2, ln(480.1605 / 2 / 237.1577) / ln(294.6325 / 237.1577))"
+    )
     nvlink_half = links.half_performance_size(FourLinks.nvlink, FourLinks.nvlink_latency)
-    ratio = (half / nvlink_half).to("") | by_hand("33.55443 MB / 450 GB/s / 2.4 µs")
+    ratio = (half / nvlink_half).to("") | by_hand("17.44658 MB / 450 GB/s / 2.4 µs")
 
 
 class SmallWindow(Claims):

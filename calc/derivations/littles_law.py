@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from calc import caches, constants, hardware, queueing, training
 from calc.core.units import quantity
+from calc.derivations.bases import LinkLatency
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
@@ -160,7 +161,7 @@ class Everywhere(Claims):
     """One product, six systems."""
 
     link = AnchorBandwidths.infiniband
-    link_latency = (constants.latency_rdma_round_trip / 2).to("µs")
+    link_latency = LinkLatency.reached_infiniband.to("µs")
     ssd = AnchorBandwidths.nvme_gen4
     ssd_latency = AnchorLatencies.ssd.to("µs")
 

@@ -406,7 +406,7 @@ class Newest(Claims):
 class PublishedRows(Claims):
     """All rows, by what they measure."""
 
-    total = len(COMPARED) | by_hand("212 + 354 + 590 + 728")
+    total = len(COMPARED) | by_hand("212 + 358 + 590 + 728")
     bounded = len(BOUNDED) | counted("rows with a bound")
     unread = total - bounded | counted("rows without a bound")
     faster = sum(compared.faster_than_lower for compared in BOUNDED) | no_hand(

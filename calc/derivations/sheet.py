@@ -6,14 +6,15 @@ from calc import communication, constants, formats, hardware, links, machines, t
 from calc.catalog.hardware import Accelerator
 from calc.core.units import quantity
 from calc.derivations import examples
+from calc.derivations.bases import HalfBandwidth, HidingTokens, LinkLatency
 from calc.derivations.by_hand import row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.decisions import (
     NAMES,
     Buckets,
     CachesOrWeights,
+    CutsThatHide,
     PublishedCuts,
-    TokensThatHide,
     rounded,
 )
 from calc.derivations.hardware_tables import short_names
@@ -50,7 +51,7 @@ class OnePage(Claims):
         ("L2 of a GPU, near", AnchorLatencies.hopper_l2),
         ("HBM, from a GPU", AnchorLatencies.hopper_global_revised),
         ("DRAM of a host", AnchorLatencies.dram),
-        ("GPU to GPU over PCIe", constants.latency_p2p_pcie_gen5),
+        ("GPU to GPU over PCIe", LinkLatency.reached_pcie),
         ("Host to host, RDMA, there and back", constants.latency_rdma_round_trip),
         ("NVMe SSD", AnchorLatencies.ssd.to("µs")),
         ("Kernel of a CUDA graph", machines.get("dgx-h100").gap.to("µs")),
@@ -64,7 +65,7 @@ class OnePage(Claims):
         ("Serve in BF16", _held.fp16_per_parameter, _held.fp16_serving),
         ("Train with Adam, mixed", _held.mixed_per_parameter, _held.mixed_training),
         ("with gradients in FP32", _held.wide_per_parameter, _held.wide_training),
-    ) | row_by_hand("with gradients in FP32 | 18 bytes/param | 130 GB")
+    ) | row_by_hand("with gradients in FP32 | 18 bytes/param | 126 GB")
     kilometre = quantity("1 km")
     light = (
         ("A kilometre", kilometre, links.round_trip_time(kilometre)),
@@ -122,7 +123,7 @@ class OnePage(Claims):
         ]
 
     @staticmethod
-    @row_by_hand("DGX B200, 8 | 53 µs | 47 MB | 2100 tokens")
+    @row_by_hand("DGX B200, 8 | 53 µs | 75 MB | 2100 tokens")
     def collective_rows() -> Rows:
         """All-reduces by machine and devices: the shortest, and what moves at half bandwidth."""
         rows: list[Row] = []
@@ -130,8 +131,8 @@ class OnePage(Claims):
             machine = machines.get(key)
             for devices in (8, 512):
                 start = communication.time("all_reduce", Buckets.smallest, devices, machine).needed
-                half = Buckets.size(machine, devices, 0.5)
-                tokens = TokensThatHide.tokens(machine, devices)
+                half = HalfBandwidth.planned(machine, devices)
+                tokens = HidingTokens.planned(machine, devices)
                 assert half is not None
                 assert tokens is not None
                 cells = (rounded(start.to("µs")), rounded(half), rounded(tokens))
@@ -154,12 +155,12 @@ class OnePage(Claims):
         ]
 
     @staticmethod
-    @row_by_hand("DGX H200 | 25 / 3 | 0.44 / 4")
+    @row_by_hand("DGX H200 | 23 / 19 | 0.26 / 1.2")
     def cut_rows() -> Rows:
         """Return rows by machine: devices up to which TP hides, and times of experts' messages."""
         return [
             (NAMES[machine.key], *(row[place] for place in (4, 5)))
-            for machine, row in zip(examples.MACHINES, TokensThatHide.rows(), strict=True)
+            for machine, row in zip(examples.MACHINES, CutsThatHide.rows(), strict=True)
         ]
 
     @staticmethod

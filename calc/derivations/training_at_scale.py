@@ -8,9 +8,10 @@ from calc import constants, failures, hardware, layouts, machines, models, runs,
 from calc.catalog.machines import Machine
 from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.bases import HidingTokens
 from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
 from calc.derivations.claims import Claims
-from calc.derivations.decisions import NAMES, TokensThatHide
+from calc.derivations.decisions import NAMES, CutsThatHide
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.precision import rounded, with_digits_of
 from calc.derivations.quoting import Row, Rows, show
@@ -90,34 +91,28 @@ class CutThresholds(Claims):
 
     machines = tuple(map(machines.get, ("dgx-h200", "dgx-b200", "gb300-nvl72")))
     names = tuple(NAMES[machine.key] for machine in machines) | row_by_hand(
-        "TP of Llama 3.1 70B, inside: devices above | 25 | 23 | 22"
+        "TP of Llama 3.1 70B among 8 in a domain: devices above | 23 | 15 | 14"
     )
     idle = quantity(10, "%")
 
     # f = (p - 1) / (m + p - 1), solved for the microbatches m of each stage after the first.
     microbatches = 1 / idle.m_as("") - 1 | by_hand("0.9 / 0.1")
-    across = whole(
-        max(TokensThatHide.slices(machine, machine.ports) for machine in machines)
-    ) | by_hand("3")
-    sharded = TokensThatHide.tokens(machines[0], TokensThatHide.devices) | no_hand(
+    sharded = HidingTokens.planned(machines[0], CutsThatHide.devices) | no_hand(
         "2594.658 token", "a threshold by measured curves"
     )
 
     @classmethod
     def row(cls, machine: Machine) -> Row:
         """Tokens of DP inside and across, and of a mixture; widths of TP; EP's ratios; CP."""
-        inside, across = machine.bandwidth, machine.ports
-        outside = TokensThatHide.tokens(machine, TokensThatHide.devices)
+        outside = HidingTokens.planned(machine, CutsThatHide.devices)
         assert outside is not None
         return (
-            TokensThatHide.tokens(machine, 8),
+            HidingTokens.planned(machine, 8),
             outside,
-            outside * TokensThatHide.total_per_active,
-            whole(TokensThatHide.slices(machine, inside)),
-            whole(TokensThatHide.slices(machine, across)),
-            TokensThatHide.exchange(machine, inside),
-            TokensThatHide.exchange(machine, across),
-            TokensThatHide.ring(machine, across),
+            outside * CutsThatHide.total_per_active,
+            *map(whole, CutsThatHide.limits(machine)),
+            *CutsThatHide.exchanges(machine),
+            CutsThatHide.ring(machine, machine.ports),
         )
 
     @classmethod
@@ -125,10 +120,10 @@ class CutThresholds(Claims):
         """A cut, where it is bound by messages, and the threshold on each machine."""
         cuts = (
             "DP, FSDP among 8 in a domain: tokens of a device below",
-            f"DP, FSDP across {TokensThatHide.devices}: below",
-            f"DP of DeepSeek-V3 across {TokensThatHide.devices}: below",
-            "TP of Llama 3.1 70B, inside: devices above",
-            "TP across: above",
+            f"DP, FSDP across {CutsThatHide.devices}: below",
+            f"DP of DeepSeek-V3 across {CutsThatHide.devices}: below",
+            "TP of Llama 3.1 70B among 8 in a domain: devices above",
+            "TP among 16: above",
             "EP of DeepSeek-V3, inside: ratio, bound above 1",
             "EP across: ratio",
             "CP of Llama 3.1 70B across: tokens of a device below",

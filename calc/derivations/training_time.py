@@ -14,6 +14,7 @@ from calc import (
     training,
 )
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.bases import HidingTokens
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.collectives import Overlap, TwoNetworks
@@ -290,7 +291,6 @@ class OfMixtures(Claims):
 class TokensToHide(Claims):
     """Tokens of a device that hide the sum of gradients: more with each generation."""
 
-    parameters = DENSE.parameters
     mfu = FirstEstimate.mfu
     mfu_fp8 = quantity(30, "%")  # of a peak that is twice as high
     many = 73_728  # whole servers and whole racks, so many that one more changes nothing
@@ -299,14 +299,8 @@ class TokensToHide(Claims):
     def of(cls, key: str, dtype: str) -> Quantity:
         """Tokens whose backward pass takes as long as the sum at published bandwidth."""
         machine = machines.get(key)
-        gradients = (cls.parameters * constants.size_gradient_fp16).to("GB")
-        exchange = communication.time("all_reduce", gradients, cls.many, machine).lower
         mfu = cls.mfu if dtype == "bf16" else cls.mfu_fp8
-        one_token = training.training_time(
-            cls.parameters, "1 token", 1, machine.device.peak(dtype), mfu
-        )
-        hidden: Quantity = exchange / (Cluster.behind * one_token) * quantity("1 token")
-        return hidden.to("token")
+        return HidingTokens.published(machine, cls.many, mfu * machine.device.peak(dtype))
 
     @classmethod
     def of_experts(cls, key: str, dtype: str) -> Quantity:

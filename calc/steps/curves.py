@@ -75,14 +75,18 @@ class Curve:
 
     @property
     def half_size(self) -> float:
-        """The smallest measured size, in bytes, at half of the largest bus bandwidth or more.
+        """The smallest size, in bytes, at half of the largest bus bandwidth, as `time` has it.
 
         >>> print(f"{get('allreduce-8xh100-dgxc').half_size / 1e6:.1f} MB")
-        33.6 MB
+        17.4 MB
         """
         half = max(self.bus_bandwidths) / 2
-        reached = zip(self.sizes, self.bus_bandwidths, strict=True)
-        return next(size for size, bandwidth in reached if bandwidth >= half)
+        reached = self.bus_bandwidths
+        after = next(place for place, bandwidth in enumerate(reached) if bandwidth >= half)
+        if after == 0:
+            return self.sizes[0]
+        share = math.log(half / reached[after - 1]) / math.log(reached[after] / reached[after - 1])
+        return float(self.sizes[after - 1] ** (1 - share) * self.sizes[after] ** share)
 
     @property
     def domains(self) -> int:

@@ -1,0 +1,190 @@
+"""Quantities that several pages quote, each on the bases that its class names.
+
+A page that quotes one of them calls it here and names the basis in its text:
+
+- *published*: bandwidths and peaks of datasheets, which no program reaches;
+- *reached*: what kernels and libraries were measured to reach, each by itself;
+- *planned with*: measured kernels and curves, and as much overlap as the programs have that
+  `calc` plans with. It is the basis of the book's rules.
+"""
+
+from __future__ import annotations
+
+from calc import communication, constants, parallelism, plan_training
+from calc.catalog import engine_sums
+from calc.catalog.machines import Machine
+from calc.core.errors import InputError
+from calc.core.units import Quantity, quantity
+from calc.derivations import examples
+from calc.derivations.claims import Claims
+from calc.planning.nouns import Search, Training
+from calc.steps.curves import Curve
+
+
+def summed(size: Quantity, devices: int, machine: Machine) -> Quantity | None:
+    """Time of an all-reduce; None across ports that are not published."""
+    try:
+        return communication.time("all_reduce", size, devices, machine).needed
+    except InputError:
+        return None
+
+
+class ExchangeRatio(Claims):
+    """An exchange of experts takes so many times as long as the arithmetic of its layer.
+
+    Tokens of DeepSeek-V3 go to their experts in FP8 and come back in BF16, in every layer.
+    """
+
+    model = examples.MIXTURE
+    tokens = quantity("4096 token")
+    inside, across = 8, 64
+    width = 3 * model.width * model.active_experts  # bytes of a token, there and back
+    work = constants.work_inference * model.active_parameters / model.layers
+    formats = ("mxfp8", "fp8")
+
+    @classmethod
+    def within(cls, machine: Machine) -> int:
+        """Devices of an exchange that stays in the domain."""
+        return cls.across if machine.domain >= cls.across else cls.inside
+
+    @classmethod
+    def size(cls) -> Quantity:
+        """Bytes that a device sends or keeps, both ways together."""
+        return cls.tokens.m_as("token") * quantity(cls.width, "byte")
+
+    @classmethod
+    def published(cls, machine: Machine, devices: int) -> Quantity | None:
+        """Every copy by itself over published bandwidths, beside the dense FP8 peak."""
+        try:
+            sent = communication.least_time("all_to_all", cls.size(), devices, machine)
+        except InputError:
+            return None
+        return (sent / (cls.work * cls.tokens / machine.device.peak("fp8"))).to("")
+
+    @classmethod
+    def reached(cls, machine: Machine, devices: int) -> Quantity | None:
+        """All-to-alls of libraries by measured curves, beside the best FP8 GEMM measured."""
+        try:
+            sent = communication.time("all_to_all", cls.size(), devices, machine).needed
+        except InputError:
+            return None
+        return (sent / (cls.work * cls.tokens / machine.likely("gemm", "fp8"))).to("")
+
+    @classmethod
+    def planned(cls, machine: Machine, devices: int) -> Quantity | None:
+        """Exchanges beside products, attention and traffic of memory in a planned training step.
+
+        The plan hides nothing of an exchange and sends every copy by itself.
+        """
+        shown = machine.device.dtypes
+        try:
+            plan = plan_training(
+                cls.model,
+                machine,
+                Training(
+                    "14.8T token",
+                    sequences=15360,
+                    length=4096,
+                    dtype=next(form for form in cls.formats if form in shown),
+                ),
+                devices=2048,
+                software="megatron",
+                search=Search(f"TP=1,PP=8,EP={devices},CP=1"),
+            )
+        except InputError:
+            return None
+        parts = plan.best.parts
+        arithmetic = sum(parts[name] for name in ("gemm", "memory", "attention"))
+        return quantity(parts["experts"] / arithmetic, "")
+
+
+class TensorLimit(Claims):
+    """Devices up to which TP could hide the sums of a feed-forward network of Llama 3.1 70B.
+
+    It hides any only if something else is there to compute while they are sent: a second
+    microbatch, or a product in chunks.
+    """
+
+    model = examples.DENSE
+    network = quantity(3 * model.width * model.feed_forward_width, "param")
+    summed = quantity(8192 * model.width * 2, "byte")  # of a microbatch of so many tokens
+    inside, across = 8, 16
+
+    @classmethod
+    def planned(cls, machine: Machine, devices: int) -> Quantity | None:
+        """By the best BF16 GEMM measured and the bus bandwidth of such sums by measured curves."""
+        time = summed(cls.summed, devices, machine)
+        if time is None:
+            return None
+        bus = 2 * (devices - 1) / devices * cls.summed / time
+        rate = machine.likely("gemm", "bf16")
+        return parallelism.tensor_parallel_limit(cls.network, cls.model.width, rate, bus)
+
+
+class HidingTokens(Claims):
+    """Tokens of a device from which messages of DP, or of FSDP, hide behind the arithmetic.
+
+    Of DP they are those of a step, of FSDP those of a microbatch, and both are the same. Nothing
+    else is assumed to use the links, and all messages to be overlapped.
+    """
+
+    large = quantity("1 GB")  # of a bucket: beyond it a collective is no faster
+    gradient = quantity("2 byte/param")
+    backward = quantity("4 FLOP/(param·token)")
+
+    @classmethod
+    def tokens(cls, time: Quantity, rate: Quantity) -> Quantity:
+        """Tokens whose backward pass at this rate takes as long as that all-reduce."""
+        return (time / cls.large * cls.gradient * rate / cls.backward).to("token")
+
+    @classmethod
+    def published(cls, machine: Machine, devices: int, rate: Quantity) -> Quantity:
+        """By published bandwidths, at a share of a published peak that the page assumes."""
+        return cls.tokens(communication.least_time("all_reduce", cls.large, devices, machine), rate)
+
+    @classmethod
+    def planned(cls, machine: Machine, devices: int) -> Quantity | None:
+        """By measured curves, at the best BF16 GEMM measured, which asks for most tokens."""
+        time = summed(cls.large, devices, machine)
+        return time and cls.tokens(time, machine.likely("gemm", "bf16"))
+
+
+class HalfBandwidth(Claims):
+    """The smallest array of an all-reduce that moves at half of the largest bus bandwidth."""
+
+    largest = quantity("16 GiB")
+
+    @staticmethod
+    def reached(curve: Curve) -> Quantity:
+        """Between the measured sizes of one curve, by its own largest bus bandwidth."""
+        return quantity(curve.half_size, "byte").to("MB")
+
+    @classmethod
+    def planned(cls, machine: Machine, devices: int, share: float = 0.5) -> Quantity | None:
+        """By the curves that `calc` expects by, or that share of the bandwidth of the largest."""
+        best = summed(cls.largest, devices, machine)
+        if best is None:
+            return None
+        wanted = (cls.largest / best).m_as("byte/s") * share
+        low, high = 1e3, cls.largest.m_as("byte")
+        while high / low > 1.01:
+            middle = (low * high) ** 0.5
+            time = summed(quantity(middle, "byte"), devices, machine)
+            assert time is not None
+            low, high = (low, middle) if middle / time.m_as("s") >= wanted else (middle, high)
+        return quantity(high, "byte").to("MB")
+
+
+class LinkLatency(Claims):
+    """Time until the first byte arrives, which no two sources take of the same thing.
+
+    They were reached by a kernel with its launch, by a kernel's read, and as half of a round trip
+    between hosts. What NCCL counts for a step, by which it chooses an algorithm, is none of them.
+    """
+
+    _kernel = engine_sums.of("h100", "sglang", 2)
+    assert _kernel is not None
+
+    reached_nvlink = quantity(_kernel.time(_kernel.smallest), "s").to("µs")
+    reached_pcie = constants.latency_p2p_pcie_gen5
+    reached_infiniband = constants.latency_rdma_round_trip / 2
