@@ -44,35 +44,38 @@ class ExchangeRatio(Claims):
 
     @classmethod
     def within(cls, machine: Machine) -> int:
-        """Devices of an exchange that stays in the domain."""
+        """Return the devices of an exchange that stays in the domain."""
         return cls.across if machine.domain >= cls.across else cls.inside
 
     @classmethod
     def size(cls) -> Quantity:
-        """Bytes that a device sends or keeps, both ways together."""
-        return cls.tokens.m_as("token") * quantity(cls.width, "byte")
+        """Return the bytes that a device sends or keeps, both ways together."""
+        size: Quantity = cls.tokens.m_as("token") * quantity(cls.width, "byte")
+        return size
 
     @classmethod
     def published(cls, machine: Machine, devices: int) -> Quantity | None:
-        """Every copy by itself over published bandwidths, beside the dense FP8 peak."""
+        """Return it for copies sent one by one over published links, beside the FP8 peak."""
         try:
             sent = communication.least_time("all_to_all", cls.size(), devices, machine)
         except InputError:
             return None
-        return (sent / (cls.work * cls.tokens / machine.device.peak("fp8"))).to("")
+        ratio: Quantity = sent / (cls.work * cls.tokens / machine.device.peak("fp8"))
+        return ratio.to("")
 
     @classmethod
     def reached(cls, machine: Machine, devices: int) -> Quantity | None:
-        """All-to-alls of libraries by measured curves, beside the best FP8 GEMM measured."""
+        """Return it for all-to-alls by measured curves, beside the best FP8 GEMM measured."""
         try:
             sent = communication.time("all_to_all", cls.size(), devices, machine).needed
         except InputError:
             return None
-        return (sent / (cls.work * cls.tokens / machine.likely("gemm", "fp8"))).to("")
+        ratio: Quantity = sent / (cls.work * cls.tokens / machine.likely("gemm", "fp8"))
+        return ratio.to("")
 
     @classmethod
     def planned(cls, machine: Machine, devices: int) -> Quantity | None:
-        """Exchanges beside products, attention and traffic of memory in a planned training step.
+        """Return it for exchanges beside the kernels of a planned training step.
 
         The plan hides nothing of an exchange and sends every copy by itself.
         """
@@ -107,12 +110,13 @@ class TensorLimit(Claims):
 
     model = examples.DENSE
     network = quantity(3 * model.width * model.feed_forward_width, "param")
-    summed = quantity(8192 * model.width * 2, "byte")  # of a microbatch of so many tokens
+    tokens = 8192  # of a microbatch
+    summed = quantity(tokens * model.width * 2, "byte")
     inside, across = 8, 16
 
     @classmethod
     def planned(cls, machine: Machine, devices: int) -> Quantity | None:
-        """By the best BF16 GEMM measured and the bus bandwidth of such sums by measured curves."""
+        """Return it for the best BF16 GEMM measured, and such sums by measured curves."""
         time = summed(cls.summed, devices, machine)
         if time is None:
             return None
@@ -134,17 +138,17 @@ class HidingTokens(Claims):
 
     @classmethod
     def tokens(cls, time: Quantity, rate: Quantity) -> Quantity:
-        """Tokens whose backward pass at this rate takes as long as that all-reduce."""
+        """Return the tokens whose backward pass at this rate takes as long as that all-reduce."""
         return (time / cls.large * cls.gradient * rate / cls.backward).to("token")
 
     @classmethod
     def published(cls, machine: Machine, devices: int, rate: Quantity) -> Quantity:
-        """By published bandwidths, at a share of a published peak that the page assumes."""
+        """Return them for published links, at a share of a peak that the page assumes."""
         return cls.tokens(communication.least_time("all_reduce", cls.large, devices, machine), rate)
 
     @classmethod
     def planned(cls, machine: Machine, devices: int) -> Quantity | None:
-        """By measured curves, at the best BF16 GEMM measured, which asks for most tokens."""
+        """Return them for measured curves and the best BF16 GEMM measured, which asks for most."""
         time = summed(cls.large, devices, machine)
         return time and cls.tokens(time, machine.likely("gemm", "bf16"))
 
@@ -156,12 +160,12 @@ class HalfBandwidth(Claims):
 
     @staticmethod
     def reached(curve: Curve) -> Quantity:
-        """Between the measured sizes of one curve, by its own largest bus bandwidth."""
+        """Return it between the measured sizes of one curve, by its own largest bandwidth."""
         return quantity(curve.half_size, "byte").to("MB")
 
     @classmethod
     def planned(cls, machine: Machine, devices: int, share: float = 0.5) -> Quantity | None:
-        """By the curves that `calc` expects by, or that share of the bandwidth of the largest."""
+        """Return it for the curves that `calc` expects by, or the size of another share."""
         best = summed(cls.largest, devices, machine)
         if best is None:
             return None

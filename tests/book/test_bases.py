@@ -42,7 +42,7 @@ def quantities() -> set[str]:
 
 @cache
 def reads() -> Mapping[tuple[str, str], set[tuple[str, str]]]:
-    """What each attribute of a claim is made of, as (class, attribute)."""
+    """Return what each attribute of a claim is made of, as (class, attribute)."""
     found: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     for path in DERIVATIONS.glob("*.py"):
         for owner in ast.parse(path.read_text(encoding="utf-8")).body:

@@ -97,7 +97,7 @@ TAKEAWAYS: list[Takeaway] = [
      lambda a100, h200, gb200: a100 < h200 < gb200),
     ("links", "about {FourLinks.pcie_half} for reads over PCIe Gen5 as they were measured, and {LongLink.half_size} for the classic line",
      lambda pcie, line: pcie < line),
-    ("links", "A library needs larger messages than its link: NCCL's all-reduce among {WireAndLibrary.devices} H100s reached half of its bandwidth at {WireAndLibrary.half}",
+    ("links", "A library needs larger messages than its link: NCCL's all-reduce among {WireAndLibrary.devices} H100s *reached* half of its bandwidth at {WireAndLibrary.half}",
      lambda devices, half: devices == 8 and half > quantity("1.08 MB")),
     ("links", "each {ManySmallFiles.first_byte} from its first byte, arrive {ManySmallFiles.loss} times as slowly as one stream",
      lambda first, loss: first > quantity("1 ms") and loss > 100),
