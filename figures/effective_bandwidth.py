@@ -79,7 +79,8 @@ def _library(axes: Axes, narrow: bool) -> None:
     ]
     axes.plot(*zip(*points, strict=True), ".", color=style.DEVICES["h100"], markersize=4)
     half = WireAndLibrary.half.m_as("byte")
-    axes.plot(half, dict(points)[half], "o", color=style.RED, markersize=6)
+    best = max(curve.bus_bandwidths) / 1e9
+    axes.plot(half, best / 2, "o", color=style.RED, markersize=6)
     style.note(
         axes,
         3e5 if narrow else 1.2e5,
