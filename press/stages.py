@@ -61,7 +61,7 @@ OUTPUTS = {
         Stage(EACH, "html", page_html, "root page", always),
         Stage(ACROSS, "notebook_file", notebook_places, "page"),
         Stage(ACROSS, "markdown_file", markdown_places, "page"),
-        Stage(ONCE, "runtime", write_runtime, "book edition folder"),
+        Stage(ONCE, "runtime", write_runtime, "packing folder"),
         Stage(ONCE, "site", write_site,
               "book edition page html notebook_file markdown_file runtime folder"),
         Stage(ONCE, "sources", listed_sources, "page"),

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import Future
 from importlib import metadata
 from pathlib import Path
 
@@ -35,19 +36,26 @@ NO_SOURCE = (".so", ".pyd", ".dylib")
 UNREAD = ("__pycache__", "testsuite", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
 
 
-def write_runtime(book: Book, edition: Edition, folder: Path) -> bool:
-    """Writes the runtime into the site, and says whether it did."""
+def packed_runtime(book: Book, edition: Edition) -> Path | None:
+    """Return the folder of the packed runtime; None where there is none."""
     if not book.live:
-        return False
+        return None
     kept = book.root / FOLDER / RUNTIME
     place = kept / digest(*_made_from(book, edition))[:16]
     if not place.is_dir():
         with tempfile.TemporaryDirectory(dir=_empty(kept)) as scratch:
             if not _packed(book, edition, Path(scratch)):
-                return False
+                return None
             (Path(scratch) / "packed").rename(place)
-    shutil.copytree(place, folder / RUNTIME)
-    return True
+    return place
+
+
+def write_runtime(packing: Future[Path | None], folder: Path) -> bool:
+    """Copies the runtime into the site once it is packed, and says whether there is one."""
+    place = packing.result()
+    if place:
+        shutil.copytree(place, folder / RUNTIME)
+    return place is not None
 
 
 def _made_from(book: Book, edition: Edition) -> Iterator[object]:
@@ -190,10 +198,22 @@ def _licenses(modules: Path) -> str:
     return "\n\n".join(texts) + "\n"
 
 
+_running: set[subprocess.Popen[str]] = set()
+
+
 def _run(*command: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False
-    )
+    pipe, words = subprocess.PIPE, list(map(str, command))
+    with subprocess.Popen(words, cwd=folder, stdout=pipe, stderr=pipe, text=True) as program:
+        _running.add(program)
+        output, log = program.communicate()
+        _running.discard(program)
+    return subprocess.CompletedProcess(words, program.returncode, output, log)
+
+
+def end_packing() -> None:
+    """Ends the programs that pack, where a build has failed and waits for none of them."""
+    for program in list(_running):
+        program.kill()
 
 
 def _last_line(done: subprocess.CompletedProcess[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import pty
 import re
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from press.build import render
 from press.driver import CORES
 from press.errors import BookError
 from press.files import files_below
+from press.running import scripts
 from tests.page_texts import page_texts
 from tests.press.tiny_book import (
     REPOSITORY,
@@ -670,3 +673,22 @@ def test_the_pdf_leaves_out_what_the_settings_say(write_book: Write) -> None:
     assert "See the laws" in words
     assert "Set in small type." in words
     assert "A law of the site" not in words
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_build_looks_for_no_cycles_among_its_documents(
+    fails: bool, write_book: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[bool] = []
+    run_scripts = scripts.run_scripts
+
+    def seen(root: Path) -> None:
+        looks.append(gc.isenabled())
+        run_scripts(root)
+
+    monkeypatch.setattr(scripts, "run_scripts", seen)
+    root = write_book("Without a title.\n" if fails else "# A\n")
+    with pytest.raises(BookError) if fails else nullcontext():
+        render(root)
+    assert looks == [False]
+    assert gc.isenabled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -72,6 +73,27 @@ def test_a_page_has_its_scripts_and_the_sentence_for_readers_without_them(
     (book / "other.qmd").write_text("# Another\n\nOther text.\n")
     monkeypatch.setattr(runtime, "_packed", lambda *_: pytest.fail("it is packed again"))
     render(book, "html")
+
+
+def test_it_is_packed_while_cells_run_and_no_refusal_waits_for_it(
+    write_book: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packing, cell_has_run = tmp_path / "packing", Event()
+
+    def packed(_book: object, _edition: object, scratch: Path) -> bool:
+        packing.touch()
+        (scratch / "packed").mkdir()
+        return cell_has_run.wait(20)
+
+    monkeypatch.setattr(runtime, "_packed", packed)
+    wait = f"import os, time\nwhile not os.path.exists({str(packing)!r}):\n    time.sleep(0.01)\n"
+    settings = LIVE_SETTINGS + "execute:\n  timeout: 10\n"
+    book = write_book(f"{PAGE}\n```{{python}}\n{wait}1 / 0\n```\n", MODELS, settings)
+    assert refusal(book) == [
+        "index.qmd:9: this cell fails with ZeroDivisionError: division by zero"
+    ]
+    assert not cell_has_run.is_set()
+    cell_has_run.set()
 
 
 def test_a_model_that_there_is_not_is_refused(
