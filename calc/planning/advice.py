@@ -100,10 +100,10 @@ def _enough_devices(setup: Setup) -> str:
                 if copies == 1 or shared.experts == 1:
                     ways.append(choice.on_layout(setup, shared, copies))
         if ways:
-            found = min(ways, key=lambda way: way.devices.magnitude)
-            whole = found.devices == found.tensor and found.experts == 1
-            cut = "" if whole else f" as {layout_text(found.layout)}"
-            return f"It fits on {devices_text(found.devices)}{cut}{once}."
+            smallest = min(ways, key=lambda way: way.devices.magnitude)
+            whole = smallest.devices == smallest.tensor and smallest.experts == 1
+            cut = "" if whole else f" as {layout_text(smallest.layout)}"
+            return f"It fits on {devices_text(smallest.devices)}{cut}{once}."
     return f"It fits on no number of devices: at most {counts[-1]} can share its heads."
 
 

@@ -73,16 +73,18 @@ def _memories(setup: Setup) -> tuple[tuple[Memory, ...], Places]:
     if places is None:
         return (device_memory.of(job, longest),), None
     cuts = zip(*(numpy.asarray(column).tolist() for column in degrees), strict=True)
-    layouts = (replace(job.layout, tensor=one, data=data, experts=own) for one, data, own in cuts)
+    layouts = (
+        replace(job.layout, tensor=one, data=data, experts=experts) for one, data, experts in cuts
+    )
     return tuple(device_memory.of(replace(job, layout=cut), longest) for cut in layouts), places
 
 
-def _at(places: Places, context: Number, found: Sequence[Number]) -> Number:
+def _at(places: Places, context: Number, amounts: Sequence[Number]) -> Number:
     """Return the numbers of layouts at their places, for each of the contexts."""
     if places is None:
-        return found[0]
+        return amounts[0]
     shape = numpy.broadcast_shapes(places.shape, numpy.shape(context))
-    table = numpy.stack([numpy.broadcast_to(each, shape) for each in found])
+    table = numpy.stack([numpy.broadcast_to(each, shape) for each in amounts])
     there: Number = numpy.take_along_axis(table, numpy.broadcast_to(places, shape)[None], axis=0)[0]
     return there
 

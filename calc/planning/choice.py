@@ -95,10 +95,10 @@ def _in_slices(setup: Setup, counts: Sequence[int]) -> Iterator[Layout]:
 
 def _in_stages(setup: Setup, linked: Sequence[int]) -> Iterator[Layout]:
     """Yield those of as many devices whose stages have fewer slices than the links could carry."""
-    place = setup.machine.hosted
-    near = [count for count in linked if count <= place.domain]
-    for count in sorted({*divisors(place.domain), *linked}):
-        for slices in near if place.fabric == "pcie" else near[-1:]:
+    host = setup.machine.hosted
+    near = [count for count in linked if count <= host.domain]
+    for count in sorted({*divisors(host.domain), *linked}):
+        for slices in near if host.fabric == "pcie" else near[-1:]:
             if count > slices and count % slices == 0:
                 layout = Layout(tensor=slices, pipeline=count // slices)
                 if layout.pipeline <= setup.model.layers and layout.legal(setup.model):
@@ -145,22 +145,22 @@ def candidates(
         sizes = [on_layout(setup, layout, count) for count in counts for layout in groups(setup)]
     else:
         sizes = list(ways_on(setup, devices))
-    found = [
+    fitting = [
         size
         for size in sizes
         if tensor in (None, size.tensor.magnitude)
         and copies in (None, size.copies.magnitude)
         and stages in (None, size.stages)
     ]
-    if not found:
+    if not fitting:
         asked = {"devices": devices, "tensor": tensor, "copies": copies, "stages": stages}
-        known = ", ".join(map(layout_text, groups(setup)))
+        layouts = ", ".join(map(layout_text, groups(setup)))
         raise InputError(
             f"{setup.machine.name} and {setup.model.name} allow no layout with"
             f" {marked_all(asked)}; groups of"
-            f" devices are {known}, and copies of them"
+            f" devices are {layouts}, and copies of them"
         )
-    return sorted(found, key=lambda size: size.devices.magnitude)
+    return sorted(fitting, key=lambda size: size.devices.magnitude)
 
 
 def choose(
@@ -178,8 +178,8 @@ def choose(
             if (size.one_copy.devices.magnitude <= size.machine.hosted.domain) is near
             and (best := at_best_batch(size, by, limits, batch_is_said)) is not None
         ]
-        if known := [size for size in tried if size.expected is not None] or tried:
-            return replace(min(known, key=lambda size: place(size, by)), chosen_by=by)
+        if expected := [size for size in tried if size.expected is not None] or tried:
+            return replace(min(expected, key=lambda size: place(size, by)), chosen_by=by)
     return None
 
 
@@ -291,8 +291,8 @@ OF_ANY_BATCH = ("job", "capacity")
 def with_batch(size: E, batch: float) -> E:
     """Return a deployment at another batch, with what was found that no batch changes."""
     other = replace(size, batch=quantity(float(batch), ""))
-    found = {name: vars(size)[name] for name in OF_ANY_BATCH if name in vars(size)}
-    vars(other).update(found)
+    computed = {name: vars(size)[name] for name in OF_ANY_BATCH if name in vars(size)}
+    vars(other).update(computed)
     return other
 
 

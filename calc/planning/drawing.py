@@ -103,12 +103,12 @@ def front(curves: Sequence[Curve], best: Sequence[Point], paid: str) -> Figure:
         axes = figure.subplots()
         if best:
             axes.step(*zip(*best, strict=True), where="post", color=INK, alpha=0.2, linewidth=7)
-        colors = [COLORS[place % len(COLORS)] for place in range(len(curves))]
+        colors = [COLORS[index % len(COLORS)] for index in range(len(curves))]
         for curve, color in zip(curves, colors, strict=True):
             points = zip(*curve.points, strict=True)
             axes.plot(*points, "o-", color=color, markersize=3.5, linewidth=1.5)
             if curve.bands:
-                across = [place for place, _ in curve.points]
+                across = [index for index, _ in curve.points]
                 low, high = zip(*curve.bands, strict=True)
                 axes.fill_between(across, low, high, color=color, alpha=0.15)
             axes.plot(*curve.marked, "o", color=color, markersize=7)
@@ -215,8 +215,8 @@ def _label(axes: Axes, curves: Sequence[Curve], colors: Sequence[str]) -> None:
     to_axes = axes.transData + axes.transAxes.inverted()
     heights = [float(to_axes.transform(curve.marked)[1]) for curve in curves]
     taken = 2.0
-    for height, place in sorted(zip(heights, range(len(curves)), strict=True), reverse=True):
-        curve, color = curves[place], colors[place]
+    for height, index in sorted(zip(heights, range(len(curves)), strict=True), reverse=True):
+        curve, color = curves[index], colors[index]
         taken = min(height, taken - APART)
         axes.annotate(
             curve.label,

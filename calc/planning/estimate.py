@@ -133,16 +133,16 @@ class Estimate(Setup, Results[Bounds]):
     def points(self) -> tuple[Point, ...]:
         """Each point: what was asked, its bounds, and what is expected, by the names of a plan."""
         values = {name: getattr(self, name) for name in (*COUNTS, "stages", "experts", *FOUND)}
-        ranges = {name: found for name in RANGES if (found := self.around(name))}
-        known = None if self.expected is None else self.expected.facts
-        every = values, known, ranges
+        ranges = {name: around for name in RANGES if (around := self.around(name))}
+        expected = None if self.expected is None else self.expected.facts
+        every = values, expected, ranges
         if not is_array(self.fits):
             return fixed((self._point(*every),))
         indices = numpy.ndindex(self.fits.shape)
         return fixed(tuple(self._point(*self._at(every, index)) for index in indices))
 
     def _point(
-        self, values: Point, known: Mapping[str, Any] | None, ranges: Mapping[str, Around]
+        self, values: Point, expected: Mapping[str, Any] | None, ranges: Mapping[str, Around]
     ) -> Point:
         made = self.expected if values["fits"] else None
         unlikely = self.not_expected or passes.UNFIT.reason
@@ -151,8 +151,8 @@ class Estimate(Setup, Results[Bounds]):
             "device": self.device.key,
             **values,
             "basis": self.basis if made else intervals.PEAKS,
-            "expected": known if made else None,
-            "interval": {name: found.facts for name, found in ranges.items()} if made else {},
+            "expected": expected if made else None,
+            "interval": {name: around.facts for name, around in ranges.items()} if made else {},
             "not_expected": (made.missing or None) if made else unlikely,
         }
 
@@ -188,8 +188,8 @@ class Estimate(Setup, Results[Bounds]):
         return None if alike is None else alike.around(value, bound, rate)
 
     def interval(self, name: str) -> tuple[Quantity, Quantity] | None:
-        found = self.around(name)
-        return None if found is None else found.ends
+        around = self.around(name)
+        return None if around is None else around.ends
 
     @cached_property
     def _expectation(self) -> Expectation | Missing:

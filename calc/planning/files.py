@@ -122,20 +122,20 @@ def _plain(value: Any) -> Any:
 def _of_the_data(value: Transformer | Machine) -> bool:
     """Return whether its key makes it again, but for a context that a caller has changed."""
     try:
-        known = models.get(value.key) if isinstance(value, Transformer) else machines.get(value.key)
+        entry = models.get(value.key) if isinstance(value, Transformer) else machines.get(value.key)
     except InputError:
         return False
     if isinstance(value, Machine):
-        return known == value or (value.domain == 1 and known.device == value.device)
+        return entry == value or (value.domain == 1 and entry.device == value.device)
     same = [part.name for part in fields(value) if part.name not in ("context", "notes")]
-    return all(getattr(known, name) == getattr(value, name) for name in same)
+    return all(getattr(entry, name) == getattr(value, name) for name in same)
 
 
 def _context(named: Any) -> Any:
     """The longest context of a model, or of all of several, where it is another than their own."""
     several = named if isinstance(named, list | tuple) else [named]
     shapes = [model for model in several if isinstance(model, Transformer)]
-    changed = [own.context for own in shapes if own.context != models.get(own.key).context]
+    changed = [shape.context for shape in shapes if shape.context != models.get(shape.key).context]
     if changed and len({*changed}) + len(several) - len(changed) > 1:
         raise InputError("a file of options has one context for all models, and theirs differ")
     return _plain(changed[0]) if changed else None

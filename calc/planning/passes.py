@@ -142,17 +142,17 @@ def loops(
     A row of both for the mean of requests, and for each of PERCENTILES. Where answers end with
     their first token, one more would take the step in which all write.
     """
-    found = numpy.full((*numpy.shape(fits), 1 + len(PERCENTILES), 2), numpy.nan)
+    times = numpy.full((*numpy.shape(fits), 1 + len(PERCENTILES), 2), numpy.nan)
     for index, point in points(setup, fits):
         assert point.users is not None
         asked = (point.batch, point.prompt, point.generated)
         count, prompt, generated = (each.magnitude for each in asked)
         clients = replace(point.users, count=count)
         loop = closed_loop(point.job, clients, prompt, generated, overlap=overlap)
-        found[index] = (loop.ttft, loop.tpot), *loop.late.values()
+        times[index] = (loop.ttft, loop.tpot), *loop.late.values()
         if not loop.tpot:
-            found[index][:, 1] = step(point).m_as("s")
-    return SECOND * numpy.moveaxis(found, (-2, -1), (0, 1))
+            times[index][:, 1] = step(point).m_as("s")
+    return SECOND * numpy.moveaxis(times, (-2, -1), (0, 1))
 
 
 def points(setup: Setup, fits: Any) -> Iterator[tuple[tuple[int, ...], Setup]]:
@@ -162,8 +162,8 @@ def points(setup: Setup, fits: Any) -> Iterator[tuple[tuple[int, ...], Setup]]:
         return
     counts = {name: getattr(setup, name).magnitude for name in COUNTS}
     spread = {name: numpy.broadcast_to(count, fits.shape) for name, count in counts.items()}
-    for place in numpy.argwhere(fits).tolist():
-        index = tuple(place)
+    for where in numpy.argwhere(fits).tolist():
+        index = tuple(where)
         yield index, with_counts(setup, {name: each[index].item() for name, each in spread.items()})
 
 
@@ -220,16 +220,16 @@ def _of_batch(setup: Setup) -> Expectation | Missing:
     asked = {"reading": expected_prefill, "writing": expected_decode}
     made = {name: if_measured(partial(expect, setup)) for name, expect in asked.items()}
     missing = [parts for parts in made.values() if isinstance(parts, Missing)]
-    known = {name: parts for name, parts in made.items() if isinstance(parts, Parts)}
+    measured = {name: parts for name, parts in made.items() if isinstance(parts, Parts)}
     if len(missing) == len(made):
         return missing[0]
-    reading, writing = known.get("reading"), known.get("writing")
+    reading, writing = measured.get("reading"), measured.get("writing")
     times = (None if parts is None else parts.total for parts in (reading, writing))
     return Expectation(
         reading,
         writing,
         results_of(setup, *times),
-        {name: dict(parts) for name, parts in known.items()},
+        {name: dict(parts) for name, parts in measured.items()},
         missing[0].reason if missing else "",
     )
 
@@ -242,12 +242,12 @@ def _of_batches(setup: Setup, fits: Any) -> Expectation | Missing:
         made = _of_batch(alike)
         if isinstance(made, Missing):
             return made
-        for kind, found in {"results": made.results, **made.parts}.items():
+        for kind, values in {"results": made.results, **made.parts}.items():
             column = spread.setdefault(kind, {})
-            for name, value in found.items():
+            for name, value in values.items():
                 column[name] = _put(column.get(name), value, here)
     assert isinstance(made, Expectation)
-    masked = {kind: _masked(fits, found) for kind, found in spread.items()}
+    masked = {kind: _masked(fits, values) for kind, values in spread.items()}
     return replace(made, results=masked.pop("results"), parts=masked)
 
 
@@ -265,8 +265,8 @@ def _alike(setup: Setup, fits: Any) -> Iterator[tuple[Any, Setup]]:
     names = [name for name in COUNTS if name != "batch"]
     groups, places = different(*(getattr(setup, name).magnitude for name in names))
     batches = numpy.broadcast_to(setup.batch.magnitude, fits.shape)
-    for place, counts in enumerate(zip(*map(numpy.atleast_1d, groups), strict=True)):
-        here = fits if places is None else fits & (places == place)
+    for index, counts in enumerate(zip(*map(numpy.atleast_1d, groups), strict=True)):
+        here = fits if places is None else fits & (places == index)
         if here.any():
             alike = dict(zip(names, counts, strict=True)) | {"batch": batches[here]}
             yield here, with_counts(setup, alike)
@@ -282,21 +282,22 @@ def _of_users(setup: Setup, fits: Any) -> Expectation | Missing:
     except NotMeasured as missing:
         return Missing(str(missing))
     mixture = setup.model.experts is not None
-    found = results_of(setup, *(where_it_fits(fits, time, 1.0) for time in met))
+    results = results_of(setup, *(where_it_fits(fits, time, 1.0) for time in met))
     return Expectation(
         reading.as_rows_of(FIRST_TOKENS, mixture),
         writing.as_rows_of(TOKENS, mixture),
-        _masked(fits, found),
+        _masked(fits, results),
         percentiles={
-            f"{name}_p{100 * share:g}": times[place]
-            for place, name in enumerate(("time_to_first_token", "time_per_token"))
+            f"{name}_p{100 * share:g}": times[index]
+            for index, name in enumerate(("time_to_first_token", "time_per_token"))
             for share, times in zip(PERCENTILES, late, strict=True)
         },
     )
 
 
-def _masked(fits: Any, found: Mapping[str, Quantity | None]) -> dict[str, Any]:
+def _masked(fits: Any, values: Mapping[str, Quantity | None]) -> dict[str, Any]:
     """Return what was found, NaN where it does not fit."""
     return {
-        name: None if value is None else where_it_fits(fits, value) for name, value in found.items()
+        name: None if value is None else where_it_fits(fits, value)
+        for name, value in values.items()
     }

@@ -50,16 +50,16 @@ def answer(plan: Estimate) -> str:
         lacking = memory_text(plan.memory - plan.room, plan.device.memory_capacity)
         return f"{what}: {asked} does not fit, {lacking} too little on each"
     [point] = plan.points
-    told = []
+    clauses = []
     for name, words in ASKED.items():
         if (bounds := point[name]) is not None:
             unit = RANGES[name][1]
             if unit == "ms" and bounds.lower >= LONG:
                 unit = "s"
-            told.append(words.format(f"{cell(point, name, around=False, unit=unit)} {unit}"))
+            clauses.append(words.format(f"{cell(point, name, around=False, unit=unit)} {unit}"))
     load = "one sequence" if plan.batch == 1 else f"a batch of {plan.batch} read at once"
     load = load if plan.users is None else _users(plan)
-    return f"{what}, {load}: {', '.join(told)}"
+    return f"{what}, {load}: {', '.join(clauses)}"
 
 
 def cell(point: Mapping[str, Any], name: str, around: bool = True, unit: str = "") -> str:
@@ -72,8 +72,8 @@ def cell(point: Mapping[str, Any], name: str, around: bool = True, unit: str = "
         end, sign = (bounds.upper, "≤") if name == "throughput" else (bounds.lower, "≥")
         return f"{sign} {three(end, unit)}"
     ends = point["interval"].get(name) if around else None
-    told = f" ({marked(ends, unit, ' – ')})" if ends else ""
-    return f"{three(expected, unit)}{told}"
+    range_text = f" ({marked(ends, unit, ' – ')})" if ends else ""
+    return f"{three(expected, unit)}{range_text}"
 
 
 def _rows(plan: Estimate) -> str:
@@ -101,9 +101,9 @@ def _cuts(plans: Sequence[Estimate]) -> str:
 def bases(plans: Sequence[tuple[str, Estimate]]) -> tuple[str, list[str]]:
     """Return what several stand on in a line, and a sentence for each that is not measured."""
     several = [plan for _, plan in plans]
-    told = dict.fromkeys(map(_rows, several))
-    if len(told) == 1:
-        return f"{next(iter(told))}{_cuts(several)}", []
+    texts = dict.fromkeys(map(_rows, several))
+    if len(texts) == 1:
+        return f"{next(iter(texts))}{_cuts(several)}", []
     words = dict.fromkeys(plan.basis for plan in several)
     alike = {plan.expected.main.alike: None for _, plan in plans if plan.expected is not None}
     medians = sorted(interval.median_error for interval in alike if interval is not None)
@@ -184,11 +184,11 @@ def parts_table(plan: Estimate) -> list[Table]:
         if (bounds := getattr(plan, name)) is None:
             continue
         rate = name == "throughput"
-        known = "" if (expected := plan.likely(name)) is None else str(expected)
+        expected_text = "" if (expected := plan.likely(name)) is None else str(expected)
         around = plan.around(name)
-        told = around.told(known) if around else ""
+        range_text = around.told(expected_text) if around else ""
         bound, other = reversed(bounds) if rate else bounds
-        rows.append((words, str(bound), known, told, binds.get(name, "")))
+        rows.append((words, str(bound), expected_text, range_text, binds.get(name, "")))
         overlap.append((words, str(bound), str(other)))
     if plan.expected is None:
         rows = [(*row[:2], row[-1]) for row in rows]
@@ -206,9 +206,9 @@ def curve(plan: Estimate) -> drawing.Curve:
     for point in plan.points:
         if not point["fits"]:
             continue
-        known, ends = point["expected"] or {}, point["interval"]
+        expected, ends = point["expected"] or {}, point["interval"]
         token, rate = (
-            known.get(name) or getattr(point[name], side)
+            expected.get(name) or getattr(point[name], side)
             for name, side in (("time_per_token", "lower"), ("throughput", "upper"))
         )
         places.append((token.m_as("ms"), rate.m_as("token/s")))
@@ -243,9 +243,9 @@ def points_tables(plans: Sequence[Estimate]) -> list[Table]:
     heads = [heading(name) for name in ranges]
     first = ("time_per_token", "throughput", "time_to_first_token")
     shown = [*first, *(name for name in ranges if name not in first)]
-    told = ["users" if name == "batch" and plans[0].users else name for name in names]
-    rows = [(*told, f"each holds ({unit})", *map(heading, shown), "what binds")]
-    bounds = [(*told, *heads)]
+    titles = ["users" if name == "batch" and plans[0].users else name for name in names]
+    rows = [(*titles, f"each holds ({unit})", *map(heading, shown), "what binds")]
+    bounds = [(*titles, *heads)]
     for point in points:
         counts = [str(point[name]) for name in names]
         cells = [cell(point, name) for name in shown]

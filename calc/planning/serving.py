@@ -101,8 +101,8 @@ class Told(Answer):
     def _named(self) -> list[tuple[str, Plan]]:
         return [(plan.device.name, plan) for plan in self._plans]
 
-    def _common(self, told: Callable[[Plan], Iterator[str]]) -> list[str]:
-        return common_first([(name, tuple(told(plan))) for name, plan in self._named])
+    def _common(self, telling: Callable[[Plan], Iterator[str]]) -> list[str]:
+        return common_first([(name, tuple(telling(plan))) for name, plan in self._named])
 
     @cached_property
     def tables(self) -> Sequence[Table]:

@@ -118,7 +118,7 @@ class Setup:
             software=program,
             pue=WITHIN if prices.pue is None else power_usage(prices.pue),
             grid=prices.grid,
-            left_out=frozenset(name for name, given in asked.items() if given is None),
+            left_out=frozenset(name for name, value in asked.items() if value is None),
         )
         transformer.forward_flops(model, largest(setup.context))  # refuses one that is too long
         if setup.grid is not None:
@@ -140,10 +140,10 @@ class Setup:
 
         "" where products are in that, or the weights are as released.
         """
-        given = [dtype_of(str(format)) for format in self.kept.given.values()]
+        dtypes = [dtype_of(str(format)) for format in self.kept.given.values()]
         chosen = "dtype" in self.left_out and not self.kept.as_released
-        narrow = [dtype for dtype in given if dtype in NARROW and dtype in self.device.dtypes]
-        return narrow[0] if chosen and narrow and self.dtype not in given else ""
+        narrow = [dtype for dtype in dtypes if dtype in NARROW and dtype in self.device.dtypes]
+        return narrow[0] if chosen and narrow and self.dtype not in dtypes else ""
 
     @property
     def tensor(self) -> Quantity:
@@ -213,19 +213,19 @@ def _devices_of(
     """
     shared, said = ONE if copies is None else copies, {"tensor": tensor, "copies": copies}
     said |= {"stages": None if stages == 1 else quantity(stages, "")}
-    told = marked_all(said)
+    options = marked_all(said)
     if devices is None:
         devices = (ONE if tensor is None else tensor) * shared * stages
     elif tensor is not None:
-        found = devices / (tensor * stages) if copies is None else copies
-        if largest(abs(found * tensor * stages - devices)) or largest(found % 1):
+        number = devices / (tensor * stages) if copies is None else copies
+        if largest(abs(number * tensor * stages - devices)) or largest(number % 1):
             raise InputError(
                 "devices are tensor times stages times copies; got"
-                f" {marked('devices', devices)} with {told}: leave one of them out"
+                f" {marked('devices', devices)} with {options}: leave one of them out"
             )
-        shared = found
+        shared = number
     elif largest(devices % (shared * stages)):
-        raise InputError(f"{marked('devices', devices)} are no whole number for each of {told}")
+        raise InputError(f"{marked('devices', devices)} are no whole number for each of {options}")
     return {"devices": devices, "copies": shared, "stages": stages}
 
 
@@ -253,10 +253,10 @@ def _kept_and_computed(
     return weights, dtype
 
 
-def _check_one(name: str, size: Quantity, given: QuantityLike) -> None:
+def _check_one(name: str, size: Quantity, value: QuantityLike) -> None:
     if size.ndim:
         raise InputError(
-            f"{marked(name)} must be one format or size; got {abbreviated(given)}", given=given
+            f"{marked(name)} must be one format or size; got {abbreviated(value)}", given=value
         )
 
 
@@ -267,27 +267,27 @@ def device_power(machine: Machine, whole: bool = True) -> Quantity | None:
     return machine.device.tdp if machine.device.publishes("tdp") else None
 
 
-def price_of_device(given: QuantityLike | Mapping[str, QuantityLike]) -> Quantity:
+def price_of_device(asked: QuantityLike | Mapping[str, QuantityLike]) -> Quantity:
     """Return what one device costs for a time; more than anyone pays is refused."""
-    if isinstance(given, Mapping):
-        raise InputError(f'price is one here, "3 USD/hour"; got {abbreviated(given)}')
-    price = amount("USD/s", "price", given, "3 USD/hour")
+    if isinstance(asked, Mapping):
+        raise InputError(f'price is one here, "3 USD/hour"; got {abbreviated(asked)}')
+    price = amount("USD/s", "price", asked, "3 USD/hour")
     if price.m_as("USD/hour") > MOST_PAID:
         raise InputError(
             f"{marked('price')} is of one device, at most {MOST_PAID} USD/hour; got"
-            f" {abbreviated(given)}",
-            given=given,
+            f" {abbreviated(asked)}",
+            given=asked,
         )
     return price
 
 
-def power_usage(given: QuantityLike) -> Quantity:
+def power_usage(value: QuantityLike) -> Quantity:
     """A PUE, which is at least 1."""
-    share = amount("", "pue", given, "1.2")
+    share = amount("", "pue", value, "1.2")
     if share.m_as("") < 1:
         raise InputError(
-            f"{marked('pue')} is at least 1, all that machines take; got {abbreviated(given)}",
-            given=given,
+            f"{marked('pue')} is at least 1, all that machines take; got {abbreviated(value)}",
+            given=value,
         )
     return share
 
@@ -322,38 +322,38 @@ def devices_text(count: Quantity | float) -> str:
     return "1 device" if count == 1 else f"{count:.0f} devices"
 
 
-def amount(unit: str, name: str, given: QuantityLike, example: str) -> Quantity:
+def amount(unit: str, name: str, value: QuantityLike, example: str) -> Quantity:
     """One positive quantity that has the dimension of the unit, or a sentence with an example."""
-    size = _read(name, given)
+    size = _read(name, value)
     if not size.is_compatible_with(unit) or size.ndim or not 0 < size.m_as(unit) < math.inf:
         needed = f"in {unit} " if unit else ""
         raise InputError(
             f'{marked(name)} must be one positive quantity {needed}or the like, as in "{example}";'
-            f" got {abbreviated(given)}"
+            f" got {abbreviated(value)}"
         )
     return size
 
 
-def _read(name: str, given: QuantityLike) -> Quantity:
+def _read(name: str, value: QuantityLike) -> Quantity:
     try:
-        return quantity(counted(given))
+        return quantity(counted(value))
     except InputError as error:
         raise InputError(f"{marked(name)}: {error}") from None
 
 
-def time_limit(name: str, given: QuantityLike, example: str) -> Quantity:
+def time_limit(name: str, limit: QuantityLike, example: str) -> Quantity:
     """The longest time that is asked for; of a token as tokens a second too, "50 token/s"."""
-    often = _read(name, given)
+    often = _read(name, limit)
     if name == "tpot" and often.is_compatible_with("token/s") and not often.ndim:
-        given = A_TOKEN / amount("token/s", name, often, "50 token/s")
+        limit = A_TOKEN / amount("token/s", name, often, "50 token/s")
     elif name == "tpot" and often.is_compatible_with("s/token"):
-        given = often * A_TOKEN
-    return amount("s", name, given, example)
+        limit = often * A_TOKEN
+    return amount("s", name, limit, example)
 
 
-def whole_count(name: str, given: QuantityLike) -> Quantity:
+def whole_count(name: str, value: QuantityLike) -> Quantity:
     """A count, or several, from 1 to what can be computed with."""
-    count, allowed = _read(name, given), MOST_USERS if name == "users" else LARGEST_COUNT
+    count, allowed = _read(name, value), MOST_USERS if name == "users" else LARGEST_COUNT
     if name in ("prompt", "generated") and count.is_compatible_with("token"):
         count = count / A_TOKEN
     if name == "generated" and not count.ndim and count == 0:
@@ -367,7 +367,7 @@ def whole_count(name: str, given: QuantityLike) -> Quantity:
     ):
         most = f" to {quantity(allowed)}" if largest(count) > allowed else ""
         raise InputError(
-            f"{marked(name)} must be a whole number from 1{most}; got {abbreviated(given)}",
-            given=given,
+            f"{marked(name)} must be a whole number from 1{most}; got {abbreviated(value)}",
+            given=value,
         )
     return count

@@ -160,9 +160,9 @@ class Comparison(Answer):
 
     @property
     def chosen(self) -> list[str]:
-        told = [(name, tuple(chosen_formats(plan))) for name, plan in self._plans]
+        formats_of = [(name, tuple(chosen_formats(plan))) for name, plan in self._plans]
         best = f"of each the layout and the batch that are best by {RULES[self.by]}"
-        return [best, *common_first(told)]
+        return [best, *common_first(formats_of)]
 
     @property
     def caveats(self) -> list[str]:

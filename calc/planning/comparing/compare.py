@@ -120,55 +120,59 @@ def compare(
     ]
     entries: list[Entry] = []
     refused: list[InputError] = []
-    for model, (place, paid, count) in product(shapes, zip(places, prices, counts, strict=True)):
+    for model, (host, paid, count) in product(shapes, zip(places, prices, counts, strict=True)):
         try:
-            start = plan(model, place, tensor=1, stages=stages, price=paid, **options)
-            own = None
+            start = plan(model, host, tensor=1, stages=stages, price=paid, **options)
+            devices_of_it = None
             if count is not None:
-                own = int(whole_numbers("compare(): devices", quantity(counted(count)).m_as("")))
-            entries.append(_entry(start, choice.candidates(start, own, *shared), by, limits))
+                devices_of_it = int(
+                    whole_numbers("compare(): devices", quantity(counted(count)).m_as(""))
+                )
+            entries.append(
+                _entry(start, choice.candidates(start, devices_of_it, *shared), by, limits)
+            )
         except InputError as error:
             refused.append(error)
-            entries.append(Entry(model, place, reason=f"is not planned: {error}"))
+            entries.append(Entry(model, host, reason=f"is not planned: {error}"))
     if len(refused) == len(entries):
         raise refused[-1]
     points = [point for entry in entries for point in entry.curve]
     rates = [choice.value_of(point, "throughput", choice.EXPECTED) for point in points]
     basis = choice.UPPER if any(rate is None for rate in rates) else choice.EXPECTED
-    given = options | {"models": shapes, "machines": places, "devices": devices, **cut}
-    given |= {"ttft": ttft, "tpot": tpot, "price": price, "by": by}
-    unranked = Comparison(tuple(entries), by, basis, limits, given)
+    asked = options | {"models": shapes, "machines": places, "devices": devices, **cut}
+    asked |= {"ttft": ttft, "tpot": tpot, "price": price, "by": by}
+    unranked = Comparison(tuple(entries), by, basis, limits, asked)
     return replace(unranked, entries=tuple(sorted(entries, key=unranked.rank))).settled()
 
 
-def _several(given: Any) -> list[Any]:
-    if isinstance(given, str | Path | Transformer | Machine | Accelerator):
-        given = [given]
-    compared = as_list("compare(): what is compared", given)
+def _several(value: Any) -> list[Any]:
+    if isinstance(value, str | Path | Transformer | Machine | Accelerator):
+        value = [value]
+    compared = as_list("compare(): what is compared", value)
     if not compared:
         raise InputError("compare() needs a model and a machine at least; got an empty list")
     return compared
 
 
-def _with_counts(given: list[Any]) -> tuple[list[Any], dict[str, QuantityLike] | None]:
+def _with_counts(entries: list[Any]) -> tuple[list[Any], dict[str, QuantityLike] | None]:
     """Machines without the numbers of devices that their names say, as in 8xh100, and these."""
     pairs = [
-        known_machines.counted(each) if isinstance(each, str) else (each, None) for each in given
+        known_machines.counted(each) if isinstance(each, str) else (each, None) for each in entries
     ]
     counts: dict[str, QuantityLike] = {name: count for name, count in pairs if count is not None}
     return [name for name, _ in pairs], counts or None
 
 
 def prices_of(
-    given: QuantityLike | Mapping[str, QuantityLike] | None,
+    asked: QuantityLike | Mapping[str, QuantityLike] | None,
     places: list[Machine],
     what: str = "price",
 ) -> list[QuantityLike | None]:
     """A price, or another number, of each machine: one for all, or those named by machines."""
-    if not isinstance(given, Mapping):
-        return [given] * len(places)
-    by_key = {known_machines.of(name).key: price for name, price in given.items()}
-    compared = [place.key for place in places]
+    if not isinstance(asked, Mapping):
+        return [asked] * len(places)
+    by_key = {known_machines.of(name).key: price for name, price in asked.items()}
+    compared = [machine.key for machine in places]
     for key in by_key:
         if key not in compared:
             raise InputError(

@@ -150,7 +150,7 @@ class ServicePlan(Answer):
 
     @property
     def interval(self) -> dict[str, tuple[Quantity, Quantity]]:
-        return {name: found.ends for name, found in self.around.items()}
+        return {name: around.ends for name, around in self.around.items()}
 
     @cached_property
     def around(self) -> dict[str, Around]:
@@ -214,8 +214,8 @@ class ServicePlan(Answer):
         """
         pools = self.design.pools
         least = {
-            name: max(float(getattr(peak.load, name)) for peak in pools[-place].at_peaks)
-            for place, name in enumerate(TIMES)
+            name: max(float(getattr(peak.load, name)) for peak in pools[-index].at_peaks)
+            for index, name in enumerate(TIMES)
         }
         if self.service.recorded and self.design.simulated is not None:
             for name, simulated in zip(TIMES, self.design.simulated, strict=True):
@@ -254,13 +254,15 @@ class ServicePlan(Answer):
 
     @property
     def caveats(self) -> list[str]:
-        told = list(not_to_be_had(self.service.setup.device))
+        sentences = list(not_to_be_had(self.service.setup.device))
         length = math.ceil(self.service.setup.context.magnitude)
         jobs = dict.fromkeys(pool.answers.asked for pool in self.design.pools)
-        told += filter(None, (device_memory.of(job, length).doubt for job in jobs))
+        sentences += filter(None, (device_memory.of(job, length).doubt for job in jobs))
         if "devices" in self.interval and not math.isfinite(self.interval["devices"][1].magnitude):
-            told.append("At the slow end of the 80% no number of these groups keeps the limits.")
-        return told
+            sentences.append(
+                "At the slow end of the 80% no number of these groups keeps the limits."
+            )
+        return sentences
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -281,7 +283,7 @@ class ServicePlan(Answer):
             ),
             "basis": self.basis,
             "step": None if self.step is None else self.step.facts,
-            "interval": {name: found.facts for name, found in self.around.items()},
+            "interval": {name: around.facts for name, around in self.around.items()},
             **self.headline,
             **values(self, "why_not_others what_would_change assumptions"),
         }
@@ -313,10 +315,10 @@ class ServicePlan(Answer):
                 f"{title}, {100 * service.percentile:g} %",
                 [scale * getattr(load, name) for load in loads],
                 scale * getattr(service, name),
-                None if design.simulated is None else scale * design.simulated[place],
+                None if design.simulated is None else scale * design.simulated[index],
                 [[scale * getattr(load, name) for load in paced] for paced in others],
             )
-            for place, (name, title, scale) in enumerate(shown)
+            for index, (name, title, scale) in enumerate(shown)
         ]
         return drawing.panels(f"{service.setup.model.name}: {design}", rates, service.rate, panels)
 
@@ -329,8 +331,8 @@ class ServicePlan(Answer):
         >>> plan.deployment("vllm").commands[0][:43]
         'vllm serve meta-llama/Llama-3.1-8B-Instruct'
         """
-        own = engines.starting_as(engine, self.service.setup.software.title())
-        return Deployment(self.design, self.answer, self.given, own)
+        starting = engines.starting_as(engine, self.service.setup.software.title())
+        return Deployment(self.design, self.answer, self.given, starting)
 
     def to_toml(self) -> str:
         setup = self.service.setup
@@ -361,8 +363,8 @@ def _met(plan: ServicePlan) -> Iterator[tuple[str, ...]]:
         taken, limit = seconds(time), seconds(getattr(service, name))
         least = f"≥ {seconds(plan.least_times[name])}"
         yield f"{title}, {at}", limit, taken, _told(plan, name, taken), least
-    if (found := plan.design.pools[0].found) is not None:
-        yield "prefixes found again", "", f"{sum(found):.0%}", "", ""
+    if (shares := plan.design.pools[0].found) is not None:
+        yield "prefixes found again", "", f"{sum(shares):.0%}", "", ""
     count, least = str(plan.devices), f"{plan.least_devices} at least"
     yield "devices", "", count, _told(plan, "devices", count), least
     yield "busy", "", f"{plan.load.busy:.0%}", "", ""
@@ -373,9 +375,9 @@ def _met(plan: ServicePlan) -> Iterator[tuple[str, ...]]:
             yield title, "", str(value), _told(plan, name, str(value)), ""
 
 
-def _told(plan: ServicePlan, name: str, told: str) -> str:
+def _told(plan: ServicePlan, name: str, text: str) -> str:
     """Both ends in the unit in which the value between them is told."""
-    return plan.around[name].told(told) if name in plan.around else ""
+    return plan.around[name].told(text) if name in plan.around else ""
 
 
 def _designs(plan: ServicePlan) -> Iterator[tuple[str, ...]]:
@@ -501,11 +503,11 @@ def _assumptions(plan: ServicePlan) -> Iterator[str]:
             f"The cache of a prompt takes {seconds(design.pools[-1].transfer)} from one pool to"
             " the other, after its first token, through the ports of the smallest group."
         )
-    if (found := design.pools[0].found) is not None:
-        shares = zip(("the devices' memory", "the host's", "disks"), found, strict=True)
-        where = ", ".join(f"{share:.1%} in {place}" for place, share in shares)
+    if (prefixes := design.pools[0].found) is not None:
+        shares = zip(("the devices' memory", "the host's", "disks"), prefixes, strict=True)
+        where = ", ".join(f"{share:.1%} in {tier}" for tier, share in shares)
         yield (
-            f"Of the tokens of prompts {sum(found):.1%} are found again: {where}, which keep"
+            f"Of the tokens of prompts {sum(prefixes):.1%} are found again: {where}, which keep"
             " what was used last in the room that the running batch leaves; by the closed form"
             " all that was ever computed is found."
         )

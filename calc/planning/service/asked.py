@@ -97,10 +97,10 @@ def within_context(trace: Trace, model: Transformer, path: Path | str | None) ->
     if not long.any():
         return trace
     if path is not None:
-        place = int(long.argmax())
-        needed = int((trace.prompts + trace.answers)[place])
+        index = int(long.argmax())
+        needed = int((trace.prompts + trace.answers)[index])
         raise InputError(
-            f"{path}: request {place + 1} has {needed} tokens, and {model.name} reads at most"
+            f"{path}: request {index + 1} has {needed} tokens, and {model.name} reads at most"
             f" {most}"
         )
     prompts = numpy.minimum(trace.prompts, most - 1)
@@ -167,35 +167,35 @@ def draft_of(
     return float(written), Setup.read(draft.draft, hardware, lengths, server)
 
 
-def rate_of(given: QuantityLike) -> float:
-    often = quantity(given)
+def rate_of(value: QuantityLike) -> float:
+    often = quantity(value)
     if often.unitless:
         often = often * quantity(1, "request/s")
     rate = float(amount("request/s", "rate", often, "10 request/s").m_as("request/s"))
     if rate < RAREST:
         raise InputError(
-            f"{marked('rate')} must be a request in 30 years at least; got {abbreviated(given)}",
-            given=given,
+            f"{marked('rate')} must be a request in 30 years at least; got {abbreviated(value)}",
+            given=value,
         )
     return rate
 
 
-def time_of(name: str, given: QuantityLike, example: str) -> float:
-    return float(time_limit(name, given, example).m_as("s"))
+def time_of(name: str, value: QuantityLike, example: str) -> float:
+    return float(time_limit(name, value, example).m_as("s"))
 
 
-def share_of(name: str, given: float) -> float:
-    value = number(name, given, above=0.0)
+def share_of(name: str, raw: float) -> float:
+    value = number(name, raw, above=0.0)
     if not 1 <= value < 100:
         raise InputError(
-            f"{marked(name)} must be in per cent, from 1 to below 100; got {abbreviated(given)}",
-            given=given,
+            f"{marked(name)} must be in per cent, from 1 to below 100; got {abbreviated(raw)}",
+            given=raw,
         )
     return value / 100
 
 
-def length_of(name: str, given: QuantityLike) -> float:
-    tokens = quantity(counted(given))
+def length_of(name: str, value: QuantityLike) -> float:
+    tokens = quantity(counted(value))
     if tokens.is_compatible_with("token"):
         tokens = tokens / A_TOKEN
     return max(1.0, float(amount("", name, tokens, "1000").m_as("")))

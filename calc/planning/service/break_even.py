@@ -63,8 +63,10 @@ class BreakEven(Answer):
     def bill(self, offer: Api) -> Quantity:
         """Return what a request costs behind an API."""
         demand = self.plan.service.demand
-        found = demand.prompt - demand.computed
-        tokens = offer.read * demand.computed + offer.cached * found + offer.written * demand.answer
+        cached = demand.prompt - demand.computed
+        tokens = (
+            offer.read * demand.computed + offer.cached * cached + offer.written * demand.answer
+        )
         return (tokens * A_TOKEN).to(THOUSAND)
 
     def load(self, offer: Api, factor: float = 1.0) -> tuple[Quantity, Pool] | None:
@@ -77,8 +79,8 @@ class BreakEven(Answer):
 
     def loads(self, offer: Api) -> list[Quantity | None]:
         """The load that is expected, and if copies take less and more than that."""
-        found = (self.load(offer, factor) for factor in self.factors)
-        return [None if pair is None else pair[0] for pair in found]
+        crossings = (self.load(offer, factor) for factor in self.factors)
+        return [None if pair is None else pair[0] for pair in crossings]
 
     def _price(self, pool: Pool) -> Quantity:
         price = self.plan.price
@@ -111,9 +113,9 @@ class BreakEven(Answer):
         prices = ("USD/Mtoken: read", "cached", "written")
         yield asked, "1000 requests", "one's own cost less from", *prices
         for offer in self.offers:
-            told = (f"{price.m:g}" for price in (offer.read, offer.cached, offer.written))
+            texts = (f"{price.m:g}" for price in (offer.read, offer.cached, offer.written))
             bill = f"{self.bill(offer).m:.2g} USD"
-            yield (f"{offer.name}, {offer.provider}", bill, self._verdict(offer), *told)
+            yield (f"{offer.name}, {offer.provider}", bill, self._verdict(offer), *texts)
         expected, low, high = (f"{cost.m:.2g}" for cost in self.cheapest)
         yield "one's own, always full", f"{expected} USD", f"({low} to {high} USD)", "", "", ""
 
@@ -121,15 +123,15 @@ class BreakEven(Answer):
         usual, slow, fast = (
             "never" if load is None else f"{load.m:.2g}" for load in self.loads(offer)
         )
-        told = usual if usual == "never" else f"{usual} request/s"
-        return told if slow == usual == fast else f"{told} ({fast} to {slow})"
+        load_text = usual if usual == "never" else f"{usual} request/s"
+        return load_text if slow == usual == fast else f"{load_text} ({fast} to {slow})"
 
     def rows(self) -> list[dict[str, object]]:
         rows = []
         for offer in self.offers:
             loads = zip(("load", "load_if_slow", "load_if_fast"), self.loads(offer), strict=True)
-            told = values(offer, " ".join(("provider", "name", *apis.PRICES)))
-            rows.append({"api": offer.key, **told, "bill": self.bill(offer), **dict(loads)})
+            facts = values(offer, " ".join(("provider", "name", *apis.PRICES)))
+            rows.append({"api": offer.key, **facts, "bill": self.bill(offer), **dict(loads)})
         return rows
 
     @cached_property

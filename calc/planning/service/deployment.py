@@ -71,8 +71,8 @@ class Deployment(Reported):
     def _of(self, pool: Pool) -> Iterator[str]:
         service, setup, engine = self.service, self.service.setup, self.engine
         memory = device_memory.of(pool.answers.job, int(largest(setup.context)))
-        share, found = memory.start.utilization, memory.visible
-        kept = ((memory.room - memory.caches) / found).m_as("")
+        share, visible = memory.start.utilization, memory.visible
+        kept = ((memory.room - memory.caches) / visible).m_as("")
         longest = int((service.trace.prompts + service.trace.answers).max())
         group = pool.group
         shared = group.experts > 1 and group.data > 1  # by copies of attention, of one server
@@ -137,8 +137,8 @@ class Deployment(Reported):
         released = setup.model.released
         in_16_bits = Weights.of(setup.model, UNSTATED).memory
         large = released is None or Weights.of(setup.model, RELEASED).memory == in_16_bits
-        own = released is not None and setup.kept.given == released.formats
-        if own or (name == UNSTATED and large):
+        is_released = released is not None and setup.kept.given == released.formats
+        if is_released or (name == UNSTATED and large):
             return
         if name == "fp8-e4m3" and large and "weights_fp8" in self.engine.options:
             options.append("weights_fp8")
@@ -146,14 +146,14 @@ class Deployment(Reported):
             yield f"# take a checkpoint of {setup.model.name} with {setup.weights_told}"
 
 
-def hub_name(key: str, given: object) -> str:
+def hub_name(key: str, asked: object) -> str:
     """Return what a model is called on the hub of Hugging Face: as asked for, or by the data.
 
     >>> hub_name("llama-3-1-8b", None), hub_name("mpt-7b", None)
     ('meta-llama/Llama-3.1-8B-Instruct', 'MODEL')
     """
-    if isinstance(given, str) and given.count("/") == 1 and not given.endswith(".json"):
-        return given
+    if isinstance(asked, str) and asked.count("/") == 1 and not asked.endswith(".json"):
+        return asked
     also = models.also(key) if key in models.names() else ()
     names = [name for name in also if name.count("/") == 1]
     tuned = [name for name in names if name.lower() in {names[0].lower() + end for end in TUNED}]

@@ -79,7 +79,7 @@ class Trace:
 
     def turns(self, count: int) -> list[Trace]:
         """Return what each of so many replicas gets, which take turns."""
-        return [self.at(slice(place, None, count)) for place in range(count)]
+        return [self.at(slice(first, None, count)) for first in range(count)]
 
     def at(self, chosen: slice | Sequence[int] | Counts) -> Trace:
         """Some of its requests, whose prefixes are looked up already."""
@@ -162,28 +162,30 @@ def read_trace(path: Path | str) -> Trace:
     counts = numpy.array([max(1, len(names)) for names in blocks])
     size = math.ceil((prompts / counts).max() / SMALLEST_BLOCK) * SMALLEST_BLOCK
     if (odd := numpy.ceil(prompts / size) != counts).any():
-        place = int(odd.argmax())
+        index = int(odd.argmax())
         raise InputError(
-            f"{path}, line {place + 1}: {len(blocks[place])} hash_ids do not fit its"
-            f" {prompts[place]} tokens in blocks of {size}, which other lines have"
+            f"{path}, line {index + 1}: {len(blocks[index])} hash_ids do not fit its"
+            f" {prompts[index]} tokens in blocks of {size}, which other lines have"
         )
     return replace(trace, blocks=tuple(blocks), block=size)
 
 
 def _jsonl(path: Path | str, blocks: list[tuple[int, ...]]) -> Iterator[Line]:
     """Lines of objects; what names their blocks is put beside them."""
-    for place, line in enumerate(read_text(path).splitlines(), 1):
+    for line_number, line in enumerate(read_text(path).splitlines(), 1):
         try:
             row = {name.lower(): value for name, value in parse_json(line, path).items()}
             names = tuple(map(int, row.get("hash_ids", ())))
         except (ValueError, AttributeError, TypeError, OverflowError):
-            raise InputError(f"{path}, line {place}: is no object of JSON") from None
-        if bool(names) != bool(blocks) and place > 1:
-            raise InputError(f"{path}, line {place}: hash_ids are in some lines and not in all")
+            raise InputError(f"{path}, line {line_number}: is no object of JSON") from None
+        if bool(names) != bool(blocks) and line_number > 1:
+            raise InputError(
+                f"{path}, line {line_number}: hash_ids are in some lines and not in all"
+            )
         blocks.extend([names] if names else [])
         if isinstance(time := row.get("timestamp"), int | float):
             row["timestamp"] = time / 1000
-        yield f"line {place}", list(row), list(row.values())
+        yield f"line {line_number}", list(row), list(row.values())
 
 
 def _csv(path: Path | str) -> Iterator[Line]:
@@ -212,24 +214,27 @@ def _places(path: Path | str, titles: Sequence[str]) -> list[int]:
     """Return where the three columns stand."""
     plain = [title.strip().lower() for title in titles]
     places = []
-    for name, known in WORDS["traces"].items():
-        place = next((plain.index(title) for title in known if title in plain), None)
-        if place is None:
+    for name, spellings in WORDS["traces"].items():
+        column = next((plain.index(title) for title in spellings if title in plain), None)
+        if column is None:
             raise InputError(
-                f"{path}: a trace needs a column {name} (or {', '.join(known[1:])}); its first line"
-                f" has {abbreviated(', '.join(titles))}"
+                f"{path}: a trace needs a column {name} (or {', '.join(spellings[1:])}); its"
+                f" first line has {abbreviated(', '.join(titles))}"
             )
-        places.append(place)
+        places.append(column)
     return places
 
 
 def _checked(path: Path | str, lines: Iterator[Line]) -> Iterator[tuple[float, int, int]]:
     """Yield what each line has in the three columns, as numbers."""
-    last, known, places = -math.inf, None, []
+    last, header, places = -math.inf, None, []
     for line, titles, cells in lines:
-        if titles is not known:
-            known, places = titles, _places(path, titles)
-        where, (arrival, prompt, generated) = f"{path}, {line}", (cells[place] for place in places)
+        if titles is not header:
+            header, places = titles, _places(path, titles)
+        where, (arrival, prompt, generated) = (
+            f"{path}, {line}",
+            (cells[column] for column in places),
+        )
         at = _seconds(where, arrival)
         if at < last:
             raise InputError(
@@ -240,31 +245,31 @@ def _checked(path: Path | str, lines: Iterator[Line]) -> Iterator[tuple[float, i
         yield at, _tokens(where, "prompt", prompt), _tokens(where, "generated", generated)
 
 
-def _seconds(where: str, given: Any) -> float:
+def _seconds(where: str, cell: Any) -> float:
     """A time in seconds, whatever it counts from."""
     try:
-        if isinstance(given, datetime):
-            return given.timestamp()
-        if isinstance(given, str) and given.strip()[4:5] == "-":
+        if isinstance(cell, datetime):
+            return cell.timestamp()
+        if isinstance(cell, str) and cell.strip()[4:5] == "-":
             # Seven digits of a second, as some have, are more than Python reads.
-            day, _, fraction = given.strip().partition(".")
+            day, _, fraction = cell.strip().partition(".")
             return datetime.fromisoformat(day).timestamp() + float(f"0.{fraction or 0}")
-        return number("arrival", float(given), at_least=-float("inf"))
+        return number("arrival", float(cell), at_least=-float("inf"))
     except (TypeError, ValueError):
         raise InputError(
-            f"{where}: arrival must be seconds, or a date with its time; got {abbreviated(given)}",
-            given=given,
+            f"{where}: arrival must be seconds, or a date with its time; got {abbreviated(cell)}",
+            given=cell,
         ) from None
 
 
-def _tokens(where: str, name: str, given: Any) -> int:
+def _tokens(where: str, name: str, cell: Any) -> int:
     try:
-        count = float(given)
+        count = float(cell)
     except (TypeError, ValueError):
         count = 0.0
     if not (1 <= count <= LONGEST and count == int(count)):
         raise InputError(
             f"{where}: {name} must be a whole number of tokens from 1 to {LONGEST:,}; got"
-            f" {abbreviated(given)}"
+            f" {abbreviated(cell)}"
         )
     return int(count)

@@ -93,8 +93,8 @@ class Observed(Reported):
             f"checked = {today}",
         ]
         for name, value in self.numbers.items():
-            unit, told = CONSTRAINTS[name]
-            lines.append(f'{name} = {{ value = {value:.6g}, unit = "{unit}", note = "{told}" }}')
+            unit, comment = CONSTRAINTS[name]
+            lines.append(f'{name} = {{ value = {value:.6g}, unit = "{unit}", note = "{comment}" }}')
         if not program.mixes:
             lines.append('mixes = { value = 0, unit = "1" }')
         return "\n".join(lines) + "\n"
@@ -123,9 +123,9 @@ class Observed(Reported):
     def tables(self) -> Sequence[Table]:
         fitted = [("", "fitted", "what it holds back")]
         for name, value in self.numbers.items():
-            unit, told = CONSTRAINTS[name]
+            unit, comment = CONSTRAINTS[name]
             shown = f"{value:.0%}" if unit == "1" else f"{quantity(value, 's').to_compact():.3g}"
-            fitted.append((name, shown, told))
+            fitted.append((name, shown, comment))
         rows: list[tuple[str, ...]] = [("clients", "TTFT", "fitted", "TPOT", "fitted")]
         for point, times in zip(self.points, self.expected, strict=True):
             both = (point.ttft, times[0]), (point.tpot, times[1])
@@ -175,7 +175,7 @@ def observe(
     """
     if isinstance(points, str | Path):
         points = [points]
-    read = [point for given in points for point in _read(given)]
+    read = [point for source in points for point in _read(source)]
     if (least := number("shortest", shortest, above=0.0)) > 1:
         raise InputError(f"shortest is a share of the longest, at most 1; got {shortest}")
     asked = None if prompt is None else length_of("prompt", prompt)
@@ -202,27 +202,29 @@ def fitted(job: Job, points: Sequence[Point], simulated: Simulated | None = None
     points = sorted(points)
     _check_bound(job, points)
     bare = replace(job, software=with_numbers(job.software, dict.fromkeys(CONSTRAINTS, 0.0)))
-    known = numpy.array([simulated(bare, point) for point in points])
+    bare_times = numpy.array([simulated(bare, point) for point in points])
     clients = numpy.array([point.clients / job.layout.data for point in points], dtype=float)
     nothing, one = numpy.zeros(len(points)), numpy.ones(len(points))
-    tokens: Floats = numpy.stack([known[:, 1], one, clients, nothing], 1)
-    firsts: Floats = numpy.stack([known[:, 0], one, nothing, one], 1)
-    ttfts, tpots = (numpy.array([point[place] for point in points]) for place in (1, 2))
+    tokens: Floats = numpy.stack([bare_times[:, 1], one, clients, nothing], 1)
+    firsts: Floats = numpy.stack([bare_times[:, 0], one, nothing, one], 1)
+    ttfts, tpots = (numpy.array([point[column] for point in points]) for column in (1, 2))
     aims = ttfts, tpots
     # No kernel is faster than at published peaks, whatever share of its measured rate is sustained.
-    least = min(_bound(job, at) / seconds for at, (_, seconds) in zip(points, known, strict=True))
+    least = min(
+        _bound(job, at) / seconds for at, (_, seconds) in zip(points, bare_times, strict=True)
+    )
     best: tuple[float, dict[str, float], tuple[tuple[float, float], ...]] = (math.inf, {}, ())
     for _ in range(TURNS):
         rows = numpy.concatenate([tokens / aims[1][:, None], WEIGHT * firsts / aims[0][:, None]])
-        found = _least_squares(rows, numpy.concatenate([one, WEIGHT * one]), least)
-        numbers = dict(zip(CONSTRAINTS, (1 / found[0], *found[1:]), strict=True))
+        fit = _least_squares(rows, numpy.concatenate([one, WEIGHT * one]), least)
+        numbers = dict(zip(CONSTRAINTS, (1 / fit[0], *fit[1:]), strict=True))
         made = replace(job, software=with_numbers(job.software, numbers))
         times = tuple(simulated(made, at) for at in points)
-        first, rest = (numpy.array([both[place] for both in times]) for place in (0, 1))
+        first, rest = (numpy.array([both[column] for both in times]) for column in (0, 1))
         left = ((rest / tpots - 1) ** 2 + (WEIGHT * (first / ttfts - 1)) ** 2).sum()
         best = min(best, (float(left), numbers, times), key=lambda one: one[0])
         # What queues add is in the simulation and not in a sum: the next turn aims off by as much.
-        aims = ttfts * (firsts @ found) / first, tpots * (tokens @ found) / rest
+        aims = ttfts * (firsts @ fit) / first, tpots * (tokens @ fit) / rest
     _, numbers, times = best
     if max(abs(both[1] / at.tpot - 1) for both, at in zip(times, points, strict=True)) > FAR:
         raise InputError(
@@ -287,11 +289,11 @@ def _least_squares(rows: Any, wanted: Any, least: float) -> list[float]:
     best = (math.inf, start)
     for size in range(count + 1):
         for chosen in map(list, combinations(range(count), size)):
-            found = start.copy()
-            found[chosen] += numpy.linalg.lstsq(rows[:, chosen], left_over, rcond=None)[0]
-            left = float(((rows @ found - wanted) ** 2).sum())
-            if (found >= start).all() and left < best[0] - 1e-12:
-                best = (left, found)
+            solution = start.copy()
+            solution[chosen] += numpy.linalg.lstsq(rows[:, chosen], left_over, rcond=None)[0]
+            left = float(((rows @ solution - wanted) ** 2).sum())
+            if (solution >= start).all() and left < best[0] - 1e-12:
+                best = (left, solution)
     return [float(number) for number in best[1]]
 
 
@@ -317,16 +319,16 @@ def _check(points: Sequence[Point]) -> None:
             )
 
 
-def _read(given: str | Path | Point) -> Iterator[Point]:
+def _read(source: str | Path | Point) -> Iterator[Point]:
     """The points of a text, or of a file in one of the forms that are known."""
-    if isinstance(given, Point):
-        yield given
+    if isinstance(source, Point):
+        yield source
         return
-    if isinstance(given, str) and "=" in given:
-        yield _of_text(given)
+    if isinstance(source, str) and "=" in source:
+        yield _of_text(source)
         return
-    for result in claims.results_of(read_text(given), given):
-        yield _of_result(given, result)
+    for result in claims.results_of(read_text(source), source):
+        yield _of_result(source, result)
 
 
 def _of_text(text: str) -> Point:
@@ -343,10 +345,10 @@ def _of_text(text: str) -> Point:
     return Point(_clients(quantity(pairs["concurrency"]).m_as("")), *times)
 
 
-def _clients(given: float) -> int:
-    count = round(number("concurrency", given, 1))
+def _clients(value: float) -> int:
+    count = round(number("concurrency", value, 1))
     if count > MOST_USERS:
-        raise InputError(f"concurrency may be {MOST_USERS:,.0f} at most; got {abbreviated(given)}")
+        raise InputError(f"concurrency may be {MOST_USERS:,.0f} at most; got {abbreviated(value)}")
     return count
 
 

@@ -61,10 +61,10 @@ def plan_service(
     check_is(Load, "load", load, 'calc.Load("10 request/s", prompt=1000, generated=200)')
     check_is(Limits, "limits", limits, 'calc.Limits(ttft="1 s", tpot="50 ms")')
     check_is(Tiers, "tiers", tiers, 'calc.Tiers(host="256 GB")')
-    given: dict[str, object] = {"model": model, "hardware": hardware, "load": load}
-    given |= {"limits": limits, "server": server}
-    given |= {"draft": draft, "tiers": tiers, "prices": prices, "pools": pools, "chunk": chunk}
-    given |= {"slots": slots, "devices": devices}
+    question: dict[str, object] = {"model": model, "hardware": hardware, "load": load}
+    question |= {"limits": limits, "server": server}
+    question |= {"draft": draft, "tiers": tiers, "prices": prices, "pools": pools, "chunk": chunk}
+    question |= {"slots": slots, "devices": devices}
     share = asked.share_of("percentile", limits.percentile)
     requested = asked.trace_of(load)
     hits = number("hit_rate", quantity(0 if load.hit_rate is None else load.hit_rate).m_as(""))
@@ -108,4 +108,4 @@ def plan_service(
         raise InputError(f"on_progress must be a function; got {abbreviated(on_progress)}")
     tell = (lambda done, total: None) if on_progress is None else on_progress
     designs, refused = search.designs(service, tell)
-    return ServicePlan(service, designs[0], tuple(designs), refused, flat(given)).settled()
+    return ServicePlan(service, designs[0], tuple(designs), refused, flat(question)).settled()

@@ -64,15 +64,15 @@ class Sessions:
         turns, at = [], 0
         for session, (time, held) in enumerate(zip(starts.tolist(), begun.tolist(), strict=True)):
             number = int(often[session])
-            for place in range(at, at + number):
-                prompt, answer = held + int(read[place]), int(written[place])
+            for index in range(at, at + number):
+                prompt, answer = held + int(read[index]), int(written[index])
                 if prompt + answer > self.context:
                     break
                 turns.append((time, prompt, answer, session))
-                time, held = time + float(gaps[place]), prompt + answer
+                time, held = time + float(gaps[index]), prompt + answer
             at += number
         turns.sort()
-        first = next((place for place, turn in enumerate(turns) if turn[0] >= 0), len(turns))
+        first = next((index for index, turn in enumerate(turns) if turn[0] >= 0), len(turns))
         turns = turns[: first + count]
         if len(turns) < first + 2:
             raise InputError(
@@ -89,8 +89,8 @@ class Sessions:
     def _names(self, session: int, tokens: int) -> tuple[int, ...]:
         """Full blocks of a context: those that all share below zero, the session's own above."""
         common = self.shared // BLOCK
-        own = range(common, tokens // BLOCK)
-        return (*range(-common, 0), *((session << 20) + place for place in own))
+        blocks = range(common, tokens // BLOCK)
+        return (*range(-common, 0), *((session << 20) + block for block in blocks))
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def routed(
     caches = [PrefixCache(blocks) for _ in range(replicas)]
     work = [0.0] * replicas
     got: list[list[int]] = [[] for _ in caches]
-    found = numpy.zeros((len(trace), len(blocks)))
+    hits = numpy.zeros((len(trace), len(blocks)))
     for request, (names, prompt) in enumerate(
         zip(trace.blocks, trace.prompts.tolist(), strict=True)
     ):
@@ -128,14 +128,18 @@ def routed(
             most = UNBALANCED * (sum(work) + prompt) / replicas
             chosen = min(
                 range(replicas),
-                key=lambda place: (work[place] > most, -caches[place].holds(asked), work[place]),
+                key=lambda replica: (
+                    work[replica] > most,
+                    -caches[replica].holds(asked),
+                    work[replica],
+                ),
             )
         tokens = numpy.array(caches[chosen].find(asked, names)) * trace.block
         if (more := tokens.sum() - (prompt - 1)) > 0:  # the last token is read in any case
             tokens[tokens.nonzero()[0][-1]] -= more
-        found[request] = tokens
+        hits[request] = tokens
         work[chosen] += prompt - float(tokens.sum())
         got[chosen].append(request)
-    whole = replace(trace, cached=found.sum(axis=1).astype(numpy.int64))
+    whole = replace(trace, cached=hits.sum(axis=1).astype(numpy.int64))
     served = [[request for request in chosen if trace.arrivals[request] >= 0] for chosen in got]
-    return [(whole.at(chosen), found[chosen]) for chosen in served if len(chosen) > 1]
+    return [(whole.at(chosen), hits[chosen]) for chosen in served if len(chosen) > 1]

@@ -251,7 +251,7 @@ class Replica:
             return None
         variation = 1 + demand.prompt_variation**2
         queue = load * service * variation / (2 * (1 - load))
-        own = self._alone(demand.computed, demand, sequences)
+        alone = self._alone(demand.computed, demand, sequences)
         longest = _longest(demand, percentile)
         begun = written.step / 2
         waiting = written.full * written.place
@@ -259,10 +259,10 @@ class Replica:
         above = (
             _tail(queue / load, load, beyond) - queue if load else 0.0,
             _tail(written.place, written.full, beyond) - waiting,
-            self._alone(longest, demand, sequences) - own,
+            self._alone(longest, demand, sequences) - alone,
             begun,
         )
-        mean = self.request + begun + queue + waiting + own
+        mean = self.request + begun + queue + waiting + alone
         late = mean + math.sqrt(sum(max(0.0, part) ** 2 for part in above))
         return late, mean, max(written.busy, load)
 

@@ -188,9 +188,9 @@ def _chunks(service: Service) -> tuple[int, ...]:
 
 def _groups(setup: Setup) -> list[Layout]:
     """Groups within a domain; where none holds a request, the smallest beyond one that do."""
-    known = list(groups(setup))
-    near = [group for group in known if group.devices <= setup.machine.hosted.domain]
-    holding = [group for group in known if _memory(setup, group).fits]
+    layouts = list(groups(setup))
+    near = [group for group in layouts if group.devices <= setup.machine.hosted.domain]
+    holding = [group for group in layouts if _memory(setup, group).fits]
     if not holding or any(group in near for group in holding):
         return near
     fewest = min(group.devices for group in holding)
@@ -222,9 +222,9 @@ def _enough(pools: list[Pool]) -> list[Pool]:
     """
     pools = sorted(pools, key=lambda pool: pool.devices)
     fewest = math.inf
-    for place, pool in enumerate(pools):
+    for index, pool in enumerate(pools):
         if pool.devices < fewest:
-            tried = pools[place] = _fewest_copies(pool, fewest)
+            tried = pools[index] = _fewest_copies(pool, fewest)
             fewest = min(fewest, tried.devices) if tried.keeps else fewest
     return pools
 
@@ -258,9 +258,9 @@ def simulated(pool: Pool) -> Pool:
     batch = pool.load.batch
     full = RESIDENCES * batch if math.isfinite(batch) else LONGEST_RUN
     wanted = max(len(trace), min(LONGEST_RUN, round(full)))
-    found = None
+    prefixes = None
     if service.trace.blocks is not None and pool.does != "decode":
-        mine, found = _of_busiest(pool, service.rate, max(len(trace), wanted // 4))
+        mine, prefixes = _of_busiest(pool, service.rate, max(len(trace), wanted // 4))
         mine = made_for(mine.first(LONGEST_RUN), pool.does)
     elif service.recorded:
         mine = trace.at_rate(rate).turns(pool.queues)[0].first(LONGEST_RUN)
@@ -269,7 +269,7 @@ def simulated(pool: Pool) -> Pool:
     run = _fetched(pool.replica, mine).steady()
     if pool.does == "decode":  # where the first token was written when the request was sent
         run = replace(run, first=run.arrivals - pool.transfer, answers=run.answers + 1)
-    return replace(pool, run=run, found=found)
+    return replace(pool, run=run, found=prefixes)
 
 
 def _of_busiest(pool: Pool, rate: float, count: int) -> tuple[Trace, tuple[float, ...]]:
@@ -294,15 +294,15 @@ def _of_busiest(pool: Pool, rate: float, count: int) -> tuple[Trace, tuple[float
         *(size * devices / kept for size in (tiers.host, tiers.disk)),
     )
     blocks = tuple(int(size // trace.block) for size in sizes)
-    mine, found = max(
+    mine, prefixes = max(
         routed(trace, replicas, blocks, tiers.routing),
         key=lambda one: int((one[0].prompts - one[0].cached).sum()),
     )
     host = float(job.measured_on.host_link.m_as("byte/s")) if max(sizes[1:]) else math.inf
     disk = constants.bandwidth_nvme_gen4.m_as("byte/s")
     seconds = numpy.array([0.0, kept / (host * devices), kept / (min(host, disk) * devices)])
-    shares = tuple((found.sum(axis=0) / mine.prompts.sum()).tolist())
-    return replace(mine, fetched=_one_by_one(mine.arrivals, found @ seconds)), shares
+    shares = tuple((prefixes.sum(axis=0) / mine.prompts.sum()).tolist())
+    return replace(mine, fetched=_one_by_one(mine.arrivals, prefixes @ seconds)), shares
 
 
 def _one_by_one(arrivals: Floats, times: Floats) -> Floats:
@@ -355,8 +355,8 @@ def _no_design(
     setup = service.setup
     model, device = setup.model.name, setup.machine.device.name
     if not replicas:
-        found = (_memory(setup, group) for group in _groups(setup))
-        memory = max(found, key=lambda memory: memory.caches)
+        memories = (_memory(setup, group) for group in _groups(setup))
+        memory = max(memories, key=lambda memory: memory.caches)
         group = layout_text(memory.start.layout)
         parts = ", ".join(f"{part.name} {part.memory}" for part in memory.parts)
         needed = math.ceil(_longest(service) / memory.context)

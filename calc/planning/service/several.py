@@ -64,8 +64,8 @@ class ServicePlans(Answer):
 
     @property
     def stands_on(self) -> str:
-        told = dict.fromkeys(plan.stands_on.partition("; ")[2] for plan in self.plans)
-        return "; ".join(filter(None, [counted(self.plans), *told]))
+        bases = dict.fromkeys(plan.stands_on.partition("; ")[2] for plan in self.plans)
+        return "; ".join(filter(None, [counted(self.plans), *bases]))
 
     @property
     def chosen(self) -> list[str]:
@@ -86,8 +86,8 @@ class ServicePlans(Answer):
     def _of_all(self, name: str) -> list[str]:
         """Sentences of all plans, what all say first."""
         names = [plan.service.setup.machine.name for plan in self.plans]
-        told = [getattr(plan, name) for plan in self.plans]
-        return common_first(list(zip(names, told, strict=True)))
+        sentences = [getattr(plan, name) for plan in self.plans]
+        return common_first(list(zip(names, sentences, strict=True)))
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -116,7 +116,7 @@ class ServicePlans(Answer):
                 "machine": plan.service.setup.machine.key,
                 **values(plan, "basis devices least_devices ttft tpot"),
                 **values(plan, "cost_per_token energy_per_token carbon_per_token"),
-                "interval": {name: found.facts for name, found in plan.around.items()},
+                "interval": {name: around.facts for name, around in plan.around.items()},
                 "design": str(plan.design),
             }
             for rank, plan in enumerate(self.plans, 1)
@@ -155,13 +155,13 @@ def plan_services(
     places = [known_machines.of(machine) for machine in as_list("machines", machines)]
     plans: list[ServicePlan] = []
     refused: dict[str, str] = {}
-    for place, paid in zip(places, prices_of(prices.price, places), strict=True):
+    for host, paid in zip(places, prices_of(prices.price, places), strict=True):
         try:
             here = replace(prices, price=paid)
-            plans.append(plan_service(model, place, load, limits, prices=here, **asked))
+            plans.append(plan_service(model, host, load, limits, prices=here, **asked))
         except InputError as error:
-            if place is places[-1] and not plans:
+            if host is places[-1] and not plans:
                 raise
-            refused[place.name] = str(error)
+            refused[host.name] = str(error)
     unranked = ServicePlans(tuple(plans), refused)
     return ServicePlans(tuple(sorted(plans, key=unranked.value)), refused)

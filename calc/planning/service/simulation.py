@@ -115,7 +115,7 @@ def simulate(
     asked = total if clients is None else min(clients, total)
     arrivals = trace.arrivals.tolist() if clients is None else [0.0] * asked
     arrivals += [math.inf] * (total - asked)
-    known = [arrival + replica.request for arrival in arrivals] + [math.inf]
+    announced = [arrival + replica.request for arrival in arrivals] + [math.inf]
     cached, held = trace.cached.tolist(), trace.prompts.tolist()
     # `held` is what each brings to the batch: its prompt, and what it had written before; `left`
     # are the passes that it has to write in after its first token.
@@ -135,7 +135,7 @@ def simulate(
     over: list[int] = []  # whose answers are whole
     gone, reported = 0, 0
     while True:
-        while known[coming] <= clock:
+        while announced[coming] <= clock:
             waiting.append(coming)
             coming += 1
         if waiting:
@@ -156,7 +156,7 @@ def simulate(
         elif not begun:
             if coming == total:
                 break
-            clock = known[coming]
+            clock = announced[coming]
             continue
         # Whoever was let in last gives memory up until the next step fits.
         while used + (count := len(begun)) * grows > memory:
@@ -216,7 +216,7 @@ def simulate(
             step += cached_position * written_for
             more = cached_position * growth
             if coming < asked and not waiting:
-                ahead = min(ahead, _until(known[coming] - clock, step, more))
+                ahead = min(ahead, _until(announced[coming] - clock, step, more))
             time = ahead * step + more * ahead * (ahead - 1) / 2
         else:
             continue
@@ -252,7 +252,7 @@ def simulate(
                 done[request] = clock
                 if asked < total:
                     arrivals[asked] = clock + away
-                    known[asked] = arrivals[asked] + replica.request
+                    announced[asked] = arrivals[asked] + replica.request
                     asked += 1
             gone += len(over)
             over.clear()

@@ -187,12 +187,12 @@ class TrainingPlan(Answer):
         if parts is None or parts.alike is None:
             return None
         least = float((self.step.lower / parts.total).m_as(""))
-        found: Around = parts.alike.around(value, value / least if rate else value * least, rate)
-        return found
+        around: Around = parts.alike.around(value, value / least if rate else value * least, rate)
+        return around
 
     def interval(self, expected: Quantity, rate: bool = False) -> tuple[Quantity, Quantity] | None:
-        found = self.around(expected, rate)
-        return None if found is None else found.ends
+        around = self.around(expected, rate)
+        return None if around is None else around.ends
 
     @property
     def answer(self) -> str:
@@ -222,9 +222,9 @@ class TrainingPlan(Answer):
 
     @property
     def chosen(self) -> list[str]:
-        given, best, fixed = self.given, self.best, self.run.fixed
+        question, best, fixed = self.given, self.best, self.run.fixed
         count = best.layout.microbatches
-        asked = formats.get(str(given["dtype"]))
+        asked = formats.get(str(question["dtype"]))
         block = asked if isinstance(asked, formats.Block) else None
         free = [
             f"{short}{getattr(best.layout, name)}"
@@ -234,21 +234,21 @@ class TrainingPlan(Answer):
         return [
             *([" ".join(free)] if free else []),
             f"{count} microbatch{'' if count == 1 else 'es'} of {best.sequences}",
-            *([f"recomputation {best.recomputation}"] if not given["recomputation"] else []),
-            *([f"{self.devices} devices"] if not given["devices"] else []),
-            *([self.run.job.software.title()] if not given["software"] else []),
+            *([f"recomputation {best.recomputation}"] if not question["recomputation"] else []),
+            *([f"{self.devices} devices"] if not question["devices"] else []),
+            *([self.run.job.software.title()] if not question["software"] else []),
             *([f"{block.name} at the rates of its elements"] if block else []),
         ]
 
     @property
     def caveats(self) -> list[str]:
-        told = list(filter(None, (self._published_run, self.best.beyond_published)))
+        sentences = list(filter(None, (self._published_run, self.best.beyond_published)))
         if (like := self.like_published) is not None and like is not self.best:
-            told.append(
+            sentences.append(
                 f"Of layouts like the published ones the best is {like}, {like.time} a step, MFU"
                 f" {_percent(like.mfu)}."
             )
-        return told
+        return sentences
 
     @property
     def _published_run(self) -> str:
@@ -257,8 +257,8 @@ class TrainingPlan(Answer):
         for run in map(runs.get, runs.names()):
             same = models.key_of(run.name) == models.key_of(job.model.name) is not None
             same = same and device_key(run.device.lower()) == job.device.key
-            told = run.publishes("device_time") and run.publishes("tokens")
-            if same and self.run.adapters is None and told:
+            has_hours = run.publishes("device_time") and run.publishes("tokens")
+            if same and self.run.adapters is None and has_hours:
                 took = run.device_time / run.tokens * self.tokens / self.device_time
                 mfu = f", at an MFU of {run.mfu}" if run.publishes("mfu") else ""
                 where = f" on {run.devices}" if run.publishes("devices") else ""
@@ -285,10 +285,10 @@ class TrainingPlan(Answer):
             name: str, bound: Quantity | None, value: Quantity, last: str = "", rate: bool = False
         ) -> tuple[str, ...]:
             around = self.around(value, rate)
-            told = "" if around is None else around.told()
-            known = "" if step.expected is None else str(value)
-            least = str(value if bound is None and not known else bound or "")
-            return name, least, known, told, last
+            range_text = "" if around is None else around.told()
+            expected_text = "" if step.expected is None else str(value)
+            least = str(value if bound is None and not expected_text else bound or "")
+            return name, least, expected_text, range_text, last
 
         asked = f"{run.sequences} × {run.length}, {self.tokens}"
         yield asked, "bound", "expected", "80% of rows", "beside"
@@ -392,13 +392,13 @@ class TrainingPlan(Answer):
         which = self.run, best.layout, best.sequences, best.recomputation
         if (cuts := with_copies(*which, (2 * now, now // 2))) is not None:
             longer, room = cuts.seconds / best.time.m_as("s"), self.run.room.m_as("byte")
-            for place in range(cuts.count):
-                layout, times = at(cuts.layout, place), longer[place]
+            for index in range(cuts.count):
+                layout, times = at(cuts.layout, index), longer[index]
                 count = int(layout.devices)
                 devices, paid = devices_text(count), times * count / self.devices
                 yield (
                     f"{devices}: {times:.3g} times the time of a step, {paid:.3g} the device time."
-                    if cuts.held[place] <= room
+                    if cuts.held[index] <= room
                     else f"{devices} do not hold this layout with {layout.data} copies."
                 )
         for factor, word in ((0.5, "half"), (2.0, "twice")):

@@ -37,10 +37,10 @@ class Candidate:
     """The sentence that names its choices which no published row has made; "" for none."""
 
     @classmethod
-    def of(cls, cuts: Cuts, place: int) -> Candidate:
-        layout, run = at(cuts.layout, place), cuts.run
-        sequences, memory = int(cuts.sequences[place]), at(cuts.memory, place)
-        step, beyond = cuts.step_of(place), precedents.beyond(run, layout)
+    def of(cls, cuts: Cuts, index: int) -> Candidate:
+        layout, run = at(cuts.layout, index), cuts.run
+        sequences, memory = int(cuts.sequences[index]), at(cuts.memory, index)
+        step, beyond = cuts.step_of(index), precedents.beyond(run, layout)
         return cls(run, layout, sequences, cuts.recomputation, memory, step, beyond)
 
     @cached_property
@@ -107,8 +107,8 @@ class Ranking:
         if wanted is not None:
             order = order[numpy.concatenate(wanted)[order]]
         _, first = numpy.unique(numpy.asarray(self.ways)[order], return_index=True)
-        return [self._one(int(place)) for place in order[numpy.sort(first)[:most]]]
+        return [self._one(int(index)) for index in order[numpy.sort(first)[:most]]]
 
-    def _one(self, place: int) -> Candidate:
-        owner = int(numpy.searchsorted(self.starts, place, side="right")) - 1
-        return Candidate.of(self.fitting[owner], place - int(self.starts[owner]))
+    def _one(self, index: int) -> Candidate:
+        owner = int(numpy.searchsorted(self.starts, index, side="right")) - 1
+        return Candidate.of(self.fitting[owner], index - int(self.starts[owner]))

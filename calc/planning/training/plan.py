@@ -84,9 +84,9 @@ def plan_training(
     check_is(Search, "search", search, 'calc.Search(layout="TP=8")')
     check_is(Failures, "failures", failures, 'calc.Failures(restart_time="10 min")')
     check_is(Prices, "prices", prices, 'calc.Prices("3 USD/hour")')
-    given: dict[str, object] = {"model": model, "hardware": hardware, "run": run}
-    given |= {"devices": devices, "deadline": deadline, "budget": budget, "software": software}
-    given |= {"search": search, "failures": failures, "prices": prices}
+    question: dict[str, object] = {"model": model, "hardware": hardware, "run": run}
+    question |= {"devices": devices, "deadline": deadline, "budget": budget, "software": software}
+    question |= {"search": search, "failures": failures, "prices": prices}
     network = models.transformer(model)
     devices = None if devices is None else _plain_count(devices)
     limits = {"devices": devices, "deadline": deadline, "budget": budget}
@@ -135,7 +135,7 @@ def plan_training(
     whole = amount("token", "tokens", _tokens(run.tokens), "15e12 token")
     answer = partial(
         TrainingPlan,
-        given=flat(given),
+        given=flat(question),
         tokens=whole,
         price=paid,
         device_time_between_failures=amount("s", "device_time_between_failures", fails, "5 year"),
@@ -168,7 +168,7 @@ def training_row(**asked: Any) -> Row:
     """
     plan = plan_training(**arguments_of(plan_training, asked))
     units = {"cost": "USD", "energy": "MWh", "carbon": "t"}
-    known = {name: (getattr(plan, name), unit) for name, unit in units.items()}
+    cells = {name: (getattr(plan, name), unit) for name, unit in units.items()}
     return {
         "cut": str(plan.best),
         "recomputation": plan.best.recomputation,
@@ -180,7 +180,7 @@ def training_row(**asked: Any) -> Row:
         "memory_GB": plan.memory.total.m_as("GB"),
         "duration_days": plan.duration.m_as("day"),
         "device_hours": plan.device_time.m_as("h"),
-        **{f"{name}_{unit}": v.m_as(unit) for name, (v, unit) in known.items() if v is not None},
+        **{f"{name}_{unit}": v.m_as(unit) for name, (v, unit) in cells.items() if v is not None},
     }
 
 
@@ -292,17 +292,17 @@ def _most(
     raise InputError(f"no run of {run.job.model.name} keeps the budget of {budget}: {cheapest}")
 
 
-def _plain_count(given: Any) -> Any:
+def _plain_count(value: Any) -> Any:
     """A count that a shell or a person wrote, "16k", as a number."""
-    count = counted(given)
+    count = counted(value)
     if isinstance(count, str) and count.strip().isdigit():
         return int(count)
     return int(count) if isinstance(count, float) and count.is_integer() else count
 
 
-def _sequences(given: QuantityLike, length: int) -> int:
+def _sequences(value: QuantityLike, length: int) -> int:
     """Sequences of a step, of which people say the tokens too."""
-    count = quantity(_plain_count(given)) if isinstance(given, str) else given
+    count = quantity(_plain_count(value)) if isinstance(value, str) else value
     if not (isinstance(count, Quantity) and count.is_compatible_with("token")):
         return whole_number("sequences", _plain_count(getattr(count, "magnitude", count)))
     several = float((count / A_TOKEN).m_as("")) / length
@@ -313,22 +313,21 @@ def _sequences(given: QuantityLike, length: int) -> int:
     return max(1, round(several))
 
 
-def _whole(name: str, given: QuantityLike) -> int:
-    count = quantity(given)
+def _whole(name: str, raw: QuantityLike) -> int:
+    count = quantity(raw)
     if count.is_compatible_with("token"):
         count = count / A_TOKEN
     if count.ndim or not count.unitless:
         raise InputError(
-            f"{marked(name)} must be a whole number of tokens; got {abbreviated(given)}",
-            given=given,
+            f"{marked(name)} must be a whole number of tokens; got {abbreviated(raw)}", given=raw
         )
     value = count.m_as("")
     return whole_number(name, int(value) if value == value // 1 else value)
 
 
-def _tokens(given: QuantityLike) -> Quantity:
+def _tokens(value: QuantityLike) -> Quantity:
     """Tokens with their unit, which people leave out, as in "15T"."""
-    if isinstance(given, str) and re.fullmatch(COUNTED, given):
-        given = f"{given} token"
-    tokens = quantity(given)
+    if isinstance(value, str) and re.fullmatch(COUNTED, value):
+        value = f"{value} token"
+    tokens = quantity(value)
     return tokens * A_TOKEN if tokens.unitless else tokens

@@ -44,17 +44,17 @@ def precedents(device: str, mixture: bool) -> Precedents | None:
     >>> dict(precedents("h100", mixture=False).most)["context"]
     32
     """
-    known = [
+    rows = [
         row
         for row in published_layouts()
         if row.job.device.key == device and (row.model.experts is not None) is mixture
     ]
-    layouts: list[Any] = [row.layout for row in known]  # whose degrees are plain numbers
-    if not known:
+    layouts: list[Any] = [row.layout for row in rows]  # whose degrees are plain numbers
+    if not rows:
         return None
-    parts = [row.microbatch.length // row.layout.context for row in known if row.layout.context > 1]
+    parts = [row.microbatch.length // row.layout.context for row in rows if row.layout.context > 1]
     return Precedents(
-        frozenset(row.job.formats.dtype for row in known),
+        frozenset(row.job.formats.dtype for row in rows),
         tuple((name, max(getattr(layout, name) for layout in layouts)) for name in LIMITED),
         tuple(
             (stages, min(layout.tensor for layout in layouts if layout.pipeline >= stages))
@@ -68,8 +68,8 @@ def precedents(device: str, mixture: bool) -> Precedents | None:
 def within(cuts: Cuts) -> Truths:
     """Return whether each choice of a layout is one that a published row has made, as truths."""
     within: Truths = cuts.sequences > 0
-    for known, _ in _choices(cuts.run, cuts.layout):
-        within = within & known
+    for is_known, _ in _choices(cuts.run, cuts.layout):
+        within = within & is_known
     return within
 
 
@@ -77,7 +77,7 @@ def beyond(run: Task, layout: Layout) -> str:
     """The sentence that names the choices of one layout which no row has made; "" for none."""
     job = run.job
     of = "dense models" if job.model.experts is None else "mixtures of experts"
-    unlike = [choice.format(layout) for known, choice in _choices(run, layout) if not known]
+    unlike = [choice.format(layout) for is_known, choice in _choices(run, layout) if not is_known]
     if not unlike:
         return ""
     *others, last = unlike
@@ -88,24 +88,24 @@ def beyond(run: Task, layout: Layout) -> str:
 def _choices(run: Task, layout: Layout) -> Iterator[tuple[Truth, str]]:
     """Yield whether a choice was made before, an array for arrays, and the choice as words."""
     job, length = run.job, run.length
-    known = precedents(job.device.key, job.model.experts is not None)
-    if known is None:
+    rows = precedents(job.device.key, job.model.experts is not None)
+    if rows is None:
         yield False, "any layout at all"
         return
     dtype = job.formats.dtype
-    yield dtype in known.dtypes, f"products in {dtype.upper()}"
+    yield dtype in rows.dtypes, f"products in {dtype.upper()}"
     yield layout.schedule == "1f1b", f"the schedule {layout.schedule}"
-    for name, most in known.most:
+    for name, most in rows.most:
         limit = f" ({DEGREES[name]}{most} at most)" if most > 1 else ""
         yield getattr(layout, name) <= most, f"{DEGREES[name]}{{0.{name}}}{limit}"
     least: Number = 1
-    for stages, slices in known.slices:
+    for stages, slices in rows.slices:
         least = where(layout.pipeline >= stages, slices, least)
     enough = layout.tensor >= least
     yield enough, f"PP{{0.pipeline}} with TP{{0.tensor}} (TP{least} at least)"
-    if known.part:
-        enough = (layout.context == 1) | (length >= known.part * layout.context)
-        yield enough, f"CP{{0.context}} on {length} tokens (parts of {known.part} at least)"
-    enough = (layout.sharding < 2) | (layout.pipeline <= known.stages)
+    if rows.part:
+        enough = (layout.context == 1) | (length >= rows.part * layout.context)
+        yield enough, f"CP{{0.context}} on {length} tokens (parts of {rows.part} at least)"
+    enough = (layout.sharding < 2) | (layout.pipeline <= rows.stages)
     yield enough, "shared gradients with PP{0.pipeline}"
     yield (layout.sharding == 0) | (layout.sharers == layout.copies), "hybrid sharding"

@@ -141,11 +141,11 @@ class Cuts:
         }
         return replace(self, **arrays)
 
-    def step_of(self, place: int) -> Step:
+    def step_of(self, index: int) -> Step:
         """The step of one of them, with the sentence on the rate that was not measured, if any."""
-        if numpy.isnan(self.expected[place]):
-            return self._step(at(self.layout, place), at(self.sequences, place))
-        return self.step.at(place)
+        if numpy.isnan(self.expected[index]):
+            return self._step(at(self.layout, index), at(self.sequences, index))
+        return self.step.at(index)
 
 
 def with_copies(
@@ -273,24 +273,24 @@ def _powers_of_two(most: int) -> list[int]:
     return [2**power for power in range(most.bit_length())]
 
 
-def check_fixed(given: Any) -> dict[str, int]:
+def check_fixed(layout: Any) -> dict[str, int]:
     """The degrees that a caller fixed, by the names of a layout or those that a plan prints.
 
     >>> check_fixed("TP=8,PP=16"), check_fixed({"tensor": 8})
     ({'tensor': 8, 'pipeline': 16}, {'tensor': 8})
     """
-    if given is None or given == PUBLISHED:
+    if layout is None or layout == PUBLISHED:
         return {}
-    named = dict(_degrees(given)) if isinstance(given, str) else given
-    known = {name.lower(): name for name in ("data", *FREE)}
-    known |= {short.lower(): name for name, short in PRINTED.items()}
-    if not isinstance(named, Mapping) or (unknown := {*map(str.lower, named)} - {*known}):
+    named = dict(_degrees(layout)) if isinstance(layout, str) else layout
+    degrees = {name.lower(): name for name in ("data", *FREE)}
+    degrees |= {short.lower(): name for name, short in PRINTED.items()}
+    if not isinstance(named, Mapping) or (unknown := {*map(str.lower, named)} - {*degrees}):
         raise InputError(
             f"layout fixes some of {', '.join(PRINTED.values())} or {', '.join(FREE)}, as in"
             f" {{'TP': 8}}, or is {PUBLISHED!r}; got"
             f" {abbreviated(named if not isinstance(named, Mapping) else sorted(unknown))}"
         )
-    fixed: dict[str, Any] = {known[name.lower()]: degree for name, degree in named.items()}
+    fixed: dict[str, Any] = {degrees[name.lower()]: degree for name, degree in named.items()}
     Layout(**fixed)  # refuses what is no count
     return fixed
 
