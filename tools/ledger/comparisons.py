@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tools.ledger.captions import CLAIMS, FIGURE_CLAIMS
@@ -41,6 +42,7 @@ WORD = re.compile(
 REFERENCES = re.compile(r"\s?\[[^][]*@[^][]*\]|@[\w-]+|\]\([^)]*\)|`[^`]*`|\$[^$]*\$")
 
 
+@cache
 def unheld(statement: Statement) -> str:
     """Return its comparing words and quoted values, in order, without those that a claim holds."""
     rest = statement.words

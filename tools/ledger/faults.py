@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
@@ -95,15 +96,20 @@ def of_results(told: list[Quote]) -> Iterator[str]:
 
 def unsaid(told: list[Statement]) -> Iterator[str]:
     """Yield each statement whose words are held to something, and no longer stand there."""
+    of_label, of_figure, takeaways = (defaultdict[str, list[Statement]](list) for _ in range(3))
+    for statement in told:
+        of_label[statement.label].append(statement)
+        of_figure[statement.figure].append(statement)
+        if statement.kind == "takeaway":
+            takeaways[statement.label].append(statement)
     for label, words, _ in CLAIMS:
-        if not said(words, own := [s for s in told if s.label == label]):
+        if not said(words, own := of_label[label]):
             yield _unsaid(own, f"the caption of {label} needs “{words}”", "captions")
     for figure, words, _ in FIGURE_CLAIMS:
-        if not said(words, own := [s for s in told if s.figure == figure]):
+        if not said(words, own := of_figure[figure]):
             yield _unsaid(own, f"the caption or alt text of {figure} needs “{words}”", "captions")
     for chapter, words, _ in TAKEAWAYS:
-        own = [s for s in told if (s.kind, s.label) == ("takeaway", chapter)]
-        if not said(words, own):
+        if not said(words, own := takeaways[chapter]):
             yield _unsaid(own, f"a takeaway needs “{words}”", "takeaways")
 
 

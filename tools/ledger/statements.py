@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from tools.ledger import tables
@@ -38,13 +38,13 @@ class Statement:
     def place(self) -> str:
         return f"{self.file.relative_to(ROOT)}:{self.line}"
 
-    @property
+    @cached_property
     def text(self) -> str:
         """Text of the statement as it is printed, without references."""
         printed = INLINE.sub(lambda quote: value(self.file, quote[1]), self.source)
         return " ".join(REFERENCE.sub("", printed).split())
 
-    @property
+    @cached_property
     def words(self) -> str:
         """Words of the statement, with the name of each value that it quotes in braces."""
         named = INLINE.sub(lambda quote: f"{{{QUOTED.findall(quote[1])[0]}}}", self.source)
