@@ -40,8 +40,8 @@ def draw() -> Figure:
 def alt() -> str:
     return f"""The gain of {DraftsByBatch.drafted} drafted tokens against the batch, on a log axis.
     With kernels at measured rates that of EAGLE-3 falls from {show(DraftsShort.few, digits=3)}
-    with {DraftsByBatch.few} to {show(DraftsShort.many, digits=3)} with {DraftsByBatch.most}, a
-    little below the roofs, and that of EAGLE from {show(DraftsShort.few_eagle, digits=3)} to
+    with {DraftsByBatch.few} to {show(DraftsShort.many, digits=3)} with {DraftsByBatch.most}, below
+    the roofs, and that of EAGLE from {show(DraftsShort.few_eagle, digits=3)} to
     {show(DraftsShort.many_eagle, digits=3)}. Measured dots lie far below: they fall from
     {show(DraftsByBatch.first, digits=3)} to {show(DraftsByBatch.last, digits=3)}, and from
     {show(DraftsByBatch.first_eagle, digits=3)} to {show(DraftsByBatch.last_eagle, digits=2)}, no

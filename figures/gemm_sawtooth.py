@@ -26,8 +26,8 @@ def alt() -> str:
     as long, by its rows from {GemmCurve.rows[0]} to {show(GemmCurve.rows[-1])}. The line of one
     tile rises and falls in teeth, that of the best tile and split only a little. On the A100 the
     measured dots follow the teeth: from {show(RowMore.before)} at {RowMore.rows} rows to
-    {show(RowMore.after)} at {RowMore.more}. On the H100 they rise smoothly, near the line of the
-    best tile."""
+    {show(RowMore.after)} at {RowMore.more}. On the H100 they rise near the line of the best tile,
+    with lesser dips."""
 
 
 def _panel(axes: Axes, machine: str) -> None:

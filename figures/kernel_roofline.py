@@ -58,8 +58,8 @@ def alt() -> str:
     return f"""Log-log plot of the rate of the ratio form in complex128 against arithmetic
     intensity. A roof rises with the memory's {show(MachineOfKernel.bandwidth, digits=2)}; to its
     right lie level ones: {listed(levels)}. Dots stand above each other, at an intensity of
-    {show(KernelRoof.intensity, digits=2)}: {listed(dots)} {RATE}. One row stands just below its
-    chain, the batch just below the divider."""
+    {show(KernelRoof.intensity, digits=2)}: {listed(dots)} {RATE}. One row stands below its chain,
+    the batch below the divider."""
 
 
 def _level(axes: Axes, name: str, rate: float, bandwidth: float, colour: str) -> None:

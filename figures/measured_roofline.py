@@ -55,8 +55,8 @@ def alt(devices: Sequence[tuple[Accelerator, str]] = DEVICES) -> str:
     )
     return f"""Log-log plot of rate against arithmetic intensity. Each roof rises along the memory's
     bandwidth and is flat right of its ridge point: {"; ".join(roofs)}. Dots are the kernels of the
-    suite, measured on the core: most lie on or near its roofs, and named are those that miss them
-    most: {"; ".join(below)}."""
+    suite, measured on the core: most lie on or near its roofs, and named are some of those that
+    miss them most: {"; ".join(below)}."""
 
 
 def _roof(axes: Axes, device: Accelerator, dtype: str, again: bool) -> None:

@@ -31,10 +31,10 @@ def alt() -> str:
     largest = abs(scheme.quantize(Drawing.outlier_weights)[1:]).max()
     return f"""Panels with a row of ticks for each of {Drawing.channels} channels, along the codes
     from {show(scheme.low)} to {show(scheme.high)}. In the first, with the same scale for all
-    channels, the values of the first, {OutlierChannel.outlier} times as large as the others, fill
-    the whole width, and all other rows crowd between {show(-largest)} and {show(largest)}:
+    channels, the values of the first, {OutlierChannel.outlier} times as large as the others, take
+    most of the width, and all other rows crowd between {show(-largest)} and {show(largest)}:
     {OutlierChannel.codes_left} codes for each channel. In the second, with a scale for each
-    channel, every row fills the whole width."""
+    channel, every row takes most of the width."""
 
 
 def _panel(axes: Axes, axis: int | None, title: str) -> None:

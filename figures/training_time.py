@@ -95,8 +95,8 @@ def alt() -> str:
     return f"""Log-log plot of the hours of a run against the number of H100s, from {show(FEWEST)}
     to {show(MOST)}. A dashed curve, with the all-reduce hidden, follows the falling dotted line of
     the ideal to {show(Cluster.knee, digits=2)} devices and {show(level.to("h"), digits=2)}, and
-    flattens towards {show(end.to("h"), digits=2)}. A solid curve, with nothing hidden, leaves it a
-    little earlier: from {show(LastDoubling.before)} to {show(LastDoubling.after)} devices the run
+    flattens towards {show(end.to("h"), digits=2)}. A solid curve, with nothing hidden, leaves it
+    earlier: from {show(LastDoubling.before)} to {show(LastDoubling.after)} devices the run
     becomes {show(LastDoubling.gain, digits=3)} times as fast and takes
     {show(LastDoubling.time, digits=2)}. A vertical line at {show(Cluster.sequences)} devices,
-    before the curves part, marks the end of the batch, one sequence for each."""
+    before the dashed curve leaves the ideal, marks the end of the batch, one sequence for each."""

@@ -154,7 +154,7 @@ def measured(name: str, rate: str = "tflops") -> Quantity:
 class FlashGenerations(Claims):
     """Each FlashAttention hides what held the one before, on the device that it was written for."""
 
-    header = ("Version", "What it takes off the path", "Device", "Best rate", "Of the peak")
+    header = ("Version", "What it takes off the path", "Device", "Rate", "Of the peak")
     fa4 = quantity("1605 TFLOP/s")
 
     fa4_share = (fa4 / B200.peak("bf16")).to("%")
