@@ -43,9 +43,9 @@ def all_laws() -> dict[str, Callable[..., Any]]:
     >>> print(all_laws()["roofline.ridge_point"]("989 TFLOP/s", "3.35 TB/s"))
     295.2 FLOP/byte
     """
-    for place in modules(__name__).values():
-        if place.count(".") == 2:  # in a folder: what is a package itself has no laws
-            import_module(place)
+    for module in modules(__name__).values():
+        if module.count(".") == 2:  # in a folder: what is a package itself has no laws
+            import_module(module)
     from calc.core.law import LAWS
 
     return {name: law for name, law in LAWS.items() if law.__module__.startswith("calc.")}

@@ -62,8 +62,8 @@ def get(key: str) -> Api:
     >>> print(get("anthropic-claude-haiku-4-5").written)
     5 USD/Mtoken
     """
-    known = spellings(dict.fromkeys(load(), ()))
-    return load()[resolve("price of an API", key, known)]
+    keys = spellings(dict.fromkeys(load(), ()))
+    return load()[resolve("price of an API", key, keys)]
 
 
 def of_model(key: str) -> tuple[Api, ...]:

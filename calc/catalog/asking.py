@@ -46,14 +46,14 @@ def understood(called: Callable[P, R]) -> Callable[P, R]:
     count = next(filter(names.__contains__, ("devices", "tensor")), "")
 
     @wraps(called)
-    def call(*given: P.args, **named: P.kwargs) -> R:
+    def call(*positional: P.args, **named: P.kwargs) -> R:
         if not names.issuperset(named):
             raise _unknown(called, sorted(named.keys() - names)[0])
         if machine and count:
-            bound = signature.bind_partial(*given, **named).arguments
+            bound = signature.bind_partial(*positional, **named).arguments
             if (asked := with_devices(bound, machine, count)) is not bound:
                 return called(**asked)  # type: ignore[call-arg]
-        return called(*given, **named)
+        return called(*positional, **named)
 
     return call
 
@@ -64,13 +64,13 @@ def with_devices(asked: dict[str, Any], machine: str, count: str) -> dict[str, A
     >>> with_devices({"hardware": "8xh100"}, "hardware", "devices")
     {'hardware': 'h100', 'devices': 8}
     """
-    given, said = asked.get(machine), asked.get(count)
-    name, devices = machines.counted(given) if isinstance(given, str) else (given, None)
+    host, said = asked.get(machine), asked.get(count)
+    name, devices = machines.counted(host) if isinstance(host, str) else (host, None)
     if devices is None:
         return asked
     if said not in (None, devices):
         raise InputError(
-            f"{given!r} says how many devices there are, and {marked(count, said)} is given beside"
+            f"{host!r} says how many devices there are, and {marked(count, said)} is given beside"
             f" it: write {name!r} with {marked(count, said)}, or leave {marked(count)} out"
         )
     return {**asked, machine: name, count: devices}
@@ -78,7 +78,7 @@ def with_devices(asked: dict[str, Any], machine: str, count: str) -> dict[str, A
 
 def _unknown(called: Callable[..., object], name: str) -> InputError:
     """The refusal of an argument that a function lacks, with what it is called here."""
-    known = options_of(called)
-    if (known_as := ours(name)) in known:
+    options = options_of(called)
+    if (known_as := ours(name)) in options:
         return InputError(f"{called.__name__}() has no option {name}: it is {known_as} here")
     return not_known(called, name)

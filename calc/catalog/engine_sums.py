@@ -49,12 +49,12 @@ def interpolated(times: Sequence[float], smallest: float, size: float) -> float:
     >>> interpolated([1.0, 2.0, 8.0], 1024, 8192)
     16.0
     """
-    place = math.log2(max(size / smallest, 1.0))
+    position = math.log2(max(size / smallest, 1.0))
     last = len(times) - 1
-    if place >= last:
-        return float(times[-1] * 2.0 ** (place - last))
-    below = int(place)
-    share = place - below
+    if position >= last:
+        return float(times[-1] * 2.0 ** (position - last))
+    below = int(position)
+    share = position - below
     return float(times[below] ** (1 - share) * times[below + 1] ** share)
 
 
@@ -65,16 +65,16 @@ def load(path: Path | str = FILE) -> Iterator[Sums]:
     2
     """
     for row in read_rows(path, COLUMNS):
-        place = f"{path}: {row['device']} {row['program']} {row['version']} {row['devices']}"
+        owner = f"{path}: {row['device']} {row['program']} {row['version']} {row['devices']}"
         try:
             times = tuple(int(number) / 1e7 for number in row["tenths"].split())
             devices, smallest = int(row["devices"]), int(row["smallest"])
         except ValueError:
-            raise InputError(f"{place}: devices, sizes and times must be whole numbers") from None
+            raise InputError(f"{owner}: devices, sizes and times must be whole numbers") from None
         if len(times) < 2 or min(times) <= 0 or devices < 2 or smallest < 1:
-            raise InputError(f"{place}: at least two positive times among two devices are needed")
+            raise InputError(f"{owner}: at least two positive times among two devices are needed")
         if any(later < earlier / 2 for earlier, later in pairwise(times)):
-            raise InputError(f"{place}: a time falls to less than half at twice the size")
+            raise InputError(f"{owner}: a time falls to less than half at twice the size")
         yield Sums(row["device"], row["program"], row["version"], devices, smallest, times)
 
 
@@ -96,7 +96,7 @@ def of(device: str, program: str, devices: int, version: str = "") -> Sums | Non
     >>> f"{sums.time(65536) * 1e6:.1f} µs"
     '6.4 µs'
     """
-    known = [
+    tables = [
         measured for measured in _stored().get((device, program), ()) if measured.devices == devices
     ]
-    return as_asked(known, version)
+    return as_asked(tables, version)

@@ -140,10 +140,10 @@ def get(written: str) -> Engine:
     if (named := _named(written)) is not None:
         key, table, version = named
         return _of_version(key, table, version or table["read_to"])
-    known = ", ".join(table["name"] for table in _tables().values())
+    listing = ", ".join(table["name"] for table in _tables().values())
     raise InputError(
         f"how {abbreviated(written)} shares out a device's memory is not published in numbers that"
-        f" follow from a model's shape: calc has the rules of {known}"
+        f" follow from a model's shape: calc has the rules of {listing}"
     )
 
 
@@ -214,16 +214,16 @@ def starting(written: str) -> Starting:
     ('0.33', ['--tensor-parallel-size', '8'])
     """
     if (named := _named(written)) is None:
-        known = ", ".join(table["name"] for table in _tables().values())
+        names_read = ", ".join(table["name"] for table in _tables().values())
         raise InputError(
-            f"the options of an engine {abbreviated(written)} are not in the data: those of {known}"
-            " are"
+            f"the options of an engine {abbreviated(written)} are not in the data: those of"
+            f" {names_read} are"
         )
     _, table, version = named
     serve = table["serve"]
     first, last = (tuple(map(int, serve[name].split("."))) for name in ("since", "read_to"))
-    given = tuple(map(int, version.split("."))) if version else last
-    if not (first <= given and given[: len(last)] <= last):
+    asked = tuple(map(int, version.split("."))) if version else last
+    if not (first <= asked and asked[: len(last)] <= last):
         raise InputError(
             f"the options of {table['name']} {version} are not in the data: those of"
             f" {serve['since']} to {serve['read_to']} were read"
@@ -231,7 +231,7 @@ def starting(written: str) -> Starting:
     later = {
         option: since
         for option, since in serve.get("later", {}).items()
-        if given < tuple(map(int, since.split(".")))
+        if asked < tuple(map(int, since.split(".")))
     }
     options = {name: serve[name] for name in OPTIONS if name in serve and name not in later}
     return Starting(table["name"], version or serve["read_to"], serve["read_in"], options, later)
@@ -243,8 +243,8 @@ def starting_as(written: str, planned: str) -> Starting:
     >>> starting_as("vllm", "vLLM 0.24.0").version, starting_as("sglang", "vLLM 0.24.0").version
     ('0.24.0', '0.5.23')
     """
-    (own, other) = map(_named, (written, planned))
-    if own and other and own[0] == other[0] and not own[2]:
+    (mine, other) = map(_named, (written, planned))
+    if mine and other and mine[0] == other[0] and not mine[2]:
         with suppress(InputError):  # of a version whose options were not read, the last is taken
             return starting(planned)
     return starting(written)

@@ -101,10 +101,10 @@ def load(path: Path | str = FILE) -> Iterator[Exchange]:
     'combine'
     """
     for row in read_rows(path, COLUMNS):
-        place = f"{path}: {' '.join(row[name] for name in COLUMNS[:7])}"
+        owner = f"{path}: {' '.join(row[name] for name in COLUMNS[:7])}"
         if row["kernels"] not in KERNELS or row["way"] not in WAYS:
             raise InputError(
-                f"{place}: kernels are one of {', '.join(KERNELS)}, and the way is one of"
+                f"{owner}: kernels are one of {', '.join(KERNELS)}, and the way is one of"
                 f" {', '.join(WAYS)}"
             )
         try:
@@ -112,18 +112,18 @@ def load(path: Path | str = FILE) -> Iterator[Exchange]:
             devices, domains, count, smallest = (
                 int(row[name]) for name in ("devices", "domains", "rows", "smallest")
             )
-            own, before, alike = (error(row[name]) for name in COLUMNS[8:11])
+            error_of_row, before, alike = (error(row[name]) for name in COLUMNS[8:11])
         except ValueError:
-            raise InputError(f"{place}: counts, sizes, errors and times must be numbers") from None
-        if own is None:
-            raise InputError(f"{place}: how far its own rows are off is needed")
+            raise InputError(f"{owner}: counts, sizes, errors and times must be numbers") from None
+        if error_of_row is None:
+            raise InputError(f"{owner}: how far its own rows are off is needed")
         if len(times) < 2 or min(times) <= 0 or devices < 2 or smallest < 1:
-            raise InputError(f"{place}: at least two positive times among two devices are needed")
+            raise InputError(f"{owner}: at least two positive times among two devices are needed")
         if any(later < earlier for earlier, later in pairwise(times)):
-            raise InputError(f"{place}: its time falls with more bytes")
+            raise InputError(f"{owner}: its time falls with more bytes")
         whose = row["kernels"], row["way"], row["device"], row["program"], row["version"]
         counts = devices, domains, count
-        yield Exchange(*whose, *counts, own, before, alike, smallest, times)
+        yield Exchange(*whose, *counts, error_of_row, before, alike, smallest, times)
 
 
 @cache
@@ -149,15 +149,15 @@ def of(
     >>> print(of("h100", "sglang", "decode", "dispatch", 8, 1))
     dispatch of sglang 0.5.12 for decode among 8 h100
     """
-    known = [
+    tables = [
         curve
         for curve in _stored().get((device, program, kernels, way), ())
         if (curve.domains > 1) == (domains > 1)
     ]
-    if not known:
+    if not tables:
         return None
-    counts = {curve: curve.domains if domains > 1 else curve.devices for curve in known}
+    counts = {curve: curve.domains if domains > 1 else curve.devices for curve in tables}
     asked = domains if domains > 1 else devices
     fewer = [count for count in counts.values() if count <= asked]
     nearest = max(fewer) if fewer else min(counts.values())
-    return as_asked([curve for curve in known if counts[curve] == nearest], version)
+    return as_asked([curve for curve in tables if counts[curve] == nearest], version)

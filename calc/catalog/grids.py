@@ -82,19 +82,19 @@ def get(name: str) -> Quantity:
     return _stored()[resolve("grid", name, _spellings(), listing)]
 
 
-def intensity(given: QuantityLike) -> Quantity:
+def intensity(grid: QuantityLike) -> Quantity:
     """Return the carbon intensity of a named country, or the one that is given, as "57 g/kWh".
 
     >>> print(intensity("sweden"), intensity("57 g/kWh"))
     40.70 g/kWh 57 g/kWh
     """
-    if isinstance(given, str) and not any(map(str.isdigit, given)):
-        return get(given)
-    emitted = quantity(given)
+    if isinstance(grid, str) and not any(map(str.isdigit, grid)):
+        return get(grid)
+    emitted = quantity(grid)
     if emitted.ndim or not emitted.is_compatible_with("g/J") or not emitted.magnitude >= 0:
         raise InputError(
             f"{marked('grid')} must be a country, as france is, or what its electricity emits, as"
             ' "57 g/kWh"; got'
-            f" {abbreviated(given)}"
+            f" {abbreviated(grid)}"
         )
     return emitted

@@ -307,7 +307,7 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
             ' name = "My accelerator" and one year = 2026; the page "The command line" of the book'
             " shows all that it holds at least"
         )
-    known = [
+    fields_read = [
         "name",
         "year",
         *INHERITED,
@@ -318,7 +318,7 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         "measurement",
         "also",
     ]
-    check_fields(f"{path}: {key}", table, known)
+    check_fields(f"{path}: {key}", table, fields_read)
     if missing := [name for name in FIELDS if name not in table and name not in MAY_BE_LEFT_OUT]:
         raise InputError(
             f"{path}: {key} has no {missing[0]} ({FIELDS[missing[0]]}): give its value, or"
@@ -328,16 +328,14 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
 
     def record(name: str, title: str, value: Any, dtype: str = "") -> Record:
         title = f"{dtype.upper()} {title}".strip()
-        place = f"{key}.{name}.{dtype}".strip(".")
-        found = read_record(
-            value, place, path, {"title": f"{title} of {table['name']}"} | inherited
-        )
-        check_positive(f"{path}: {place}", found, UNITS[name])
-        if name == "units" and found.published is not None and found.published.magnitude % 1:
-            raise InputError(f"{path}: {place} must be a whole number; got {found.published}")
+        owner = f"{key}.{name}.{dtype}".strip(".")
+        read = read_record(value, owner, path, {"title": f"{title} of {table['name']}"} | inherited)
+        check_positive(f"{path}: {owner}", read, UNITS[name])
+        if name == "units" and read.published is not None and read.published.magnitude % 1:
+            raise InputError(f"{path}: {owner} must be a whole number; got {read.published}")
         if name in ONE_WAY:
-            check_each_way(f"{path}: {place}", value)
-        return found
+            check_each_way(f"{path}: {owner}", value)
+        return read
 
     def rates(name: str, title: str) -> dict[str, Record]:
         values = table.get(name, {})
@@ -348,17 +346,17 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         return {dtype: rate(name, title, value, dtype) for dtype, value in values.items()}
 
     def rate(name: str, title: str, value: Any, dtype: str) -> Record:
-        place = f"{path}: {key}.{name}.{dtype}"
+        owner = f"{path}: {key}.{name}.{dtype}"
         if dtype not in DTYPES:
             raise InputError(
-                f"{place}: {dtype} is no known data type; known are {', '.join(DTYPES)}"
+                f"{owner}: {dtype} is no known data type; known are {', '.join(DTYPES)}"
             )
         peak = record(name, title, value, dtype)
         if peak.published is not None:
             unit = str(peak.published.units)
             if not re.fullmatch(rf"[kMGTPE]?{DTYPES[dtype]}/s", unit):
                 raise InputError(
-                    f"{place} must be in T{DTYPES[dtype]}/s or its like, since {dtype} operations"
+                    f"{owner} must be in T{DTYPES[dtype]}/s or its like, since {dtype} operations"
                     f" are counted in {DTYPES[dtype]}; got {unit}"
                 )
         return peak

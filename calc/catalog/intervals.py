@@ -187,8 +187,8 @@ def cuts(ranges: Mapping[str, Around | None]) -> str:
     >>> print(cuts({"token": around(quantity("10 ms"), 0.5, 1.5, quantity("8 ms"))}))
     ; the bound cuts token at 8 ms (−20%)
     """
-    told = [f"{name} at {each}" for name, each in ranges.items() if each and each.cut]
-    return f"; the bound cuts {', '.join(told)}" if told else ""
+    clauses = [f"{name} at {each}" for name, each in ranges.items() if each and each.cut]
+    return f"; the bound cuts {', '.join(clauses)}" if clauses else ""
 
 
 ENDS = {"low": "≥", "high": "≤"}
@@ -246,10 +246,10 @@ def of(work: str, software: str, mixture: bool, filled: bool = False) -> Interva
     (True, True)
     """
     model, basis = MODELS[not mixture], FILLED[filled]
-    known = _stored()
+    stored = _stored()
     for names in classes(work, software, model, basis):
-        if names in known:
-            return known[names]
+        if names in stored:
+            return stored[names]
     raise InputError(f"work is one of {', '.join(WORK)}; got {work!r}")
 
 

@@ -109,14 +109,14 @@ RATES = {  # of a format of products or attention: the published peak that its o
 
 
 def bytes_of_product(
-    m: Number, n: Number, k: Number, given: float, weight: float, result: float = 2.0
+    m: Number, n: Number, k: Number, operand: float, weight: float, result: float = 2.0
 ) -> Number:
     """Bytes that a product moves, by those of an element; inputs of few are rounded from two.
 
     >>> bytes_of_product(16, 4096, 4096, 1.0, 1.0)
     17170432.0
     """
-    read = 2 + 2 * given if given < 2 else given
+    read = 2 + 2 * operand if operand < 2 else operand
     return m * k * read + n * k * weight + m * n * result
 
 
@@ -275,35 +275,37 @@ def _surface(cells: list[str], path: Path | str) -> Surface:
     if len(cells) != len(COLUMNS):
         raise InputError(f"{path}: a cell for each column is needed; got {', '.join(cells[:5])}")
     kernel, device, program, version, format, count, *off, hundredths = cells
-    place = f"{path}: {kernel} {device} {program} {version} {format}"
+    owner = f"{path}: {kernel} {device} {program} {version} {format}"
     if kernel not in LENGTHS:
-        raise InputError(f"{place}: the kernel must be one of {', '.join(LENGTHS)}")
+        raise InputError(f"{owner}: the kernel must be one of {', '.join(LENGTHS)}")
     try:
         shares = tuple(-int(number) / 100 for number in hundredths.split())
         rows = int(count)
-        own, before, alike = map(error, off)
+        error_of_table, before, alike = map(error, off)
     except ValueError:
-        raise InputError(f"{place}: rows, errors and hundredths must be numbers") from None
-    if own is None:
-        raise InputError(f"{place}: how far its own rows are off is needed")
+        raise InputError(f"{owner}: rows, errors and hundredths must be numbers") from None
+    if error_of_table is None:
+        raise InputError(f"{owner}: how far its own rows are off is needed")
     if len(shares) != len(LENGTHS[kernel]) * len(ROOFS):
-        raise InputError(f"{place}: a share for each length and roof is needed; got {len(shares)}")
+        raise InputError(f"{owner}: a share for each length and roof is needed; got {len(shares)}")
     if max(shares) > 0:
-        raise InputError(f"{place}: a share is above 1, faster than the published peaks")
+        raise InputError(f"{owner}: a share is above 1, faster than the published peaks")
     times = tuple(map(sub, LADDER, shares))
     shortest = math.exp(LADDER[0] - max(shares[:: len(ROOFS)]))
     if shortest < SHORTEST * 1e6 * (1 - ROUNDING):
         raise InputError(
-            f"{place}: its shortest kernel takes {shortest:.2g} µs; none takes less than"
+            f"{owner}: its shortest kernel takes {shortest:.2g} µs; none takes less than"
             f" {SHORTEST * 1e6:g} µs, so that it was not waited for"
         )
     rises = tuple(map(sub, times[1:], times))
     if min(rises) < -ROUNDING:
         raise InputError(
-            f"{place}: its time falls by {1 - math.exp(min(rises)):.0%} from point"
+            f"{owner}: its time falls by {1 - math.exp(min(rises)):.0%} from point"
             f" {rises.index(min(rises)) + 1} to the next, with more work"
         )
-    return Surface(kernel, device, program, version, format, rows, own, before, alike, shares)
+    return Surface(
+        kernel, device, program, version, format, rows, error_of_table, before, alike, shares
+    )
 
 
 def error(cell: str) -> Error | None:
@@ -342,7 +344,7 @@ def number_of(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
-def stand_ins(own: Kernels, alike: Iterable[Kernels]) -> tuple[Kernels | None, Kernels | None]:
+def stand_ins(kernels: Kernels, alike: Iterable[Kernels]) -> tuple[Kernels | None, Kernels | None]:
     """Return the stand-ins for kernels that were not measured: alike but for version or device.
 
     That is the newest of the older versions on their device, and the same version on the device
@@ -357,9 +359,9 @@ def stand_ins(own: Kernels, alike: Iterable[Kernels]) -> tuple[Kernels | None, K
     older = (
         other
         for other in several
-        if other.device == own.device and number_of(other.version) < number_of(own.version)
+        if other.device == kernels.device and number_of(other.version) < number_of(kernels.version)
     )
-    there = (ALIKE.get(own.device), own.version)
+    there = (ALIKE.get(kernels.device), kernels.version)
     same = (other for other in several if (other.device, other.version) == there)
     return max(older, key=lambda other: number_of(other.version), default=None), next(same, None)
 

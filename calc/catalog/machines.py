@@ -180,8 +180,10 @@ class Machine(Recorded):
         794.5 TFLOP/s
         """
         if kind not in REACHED:
-            known = ", ".join(REACHED)
-            raise InputError(f"a kind of measured rate is one of {known}; got {abbreviated(kind)}")
+            listing = ", ".join(REACHED)
+            raise InputError(
+                f"a kind of measured rate is one of {listing}; got {abbreviated(kind)}"
+            )
         name = hardware.dtype_of(name) or name if kind in BY_FORMAT else name
         if (record := self.rates.get(kind, {}).get(name)) is None:
             raise NotMeasured(
@@ -296,8 +298,8 @@ class Machine(Recorded):
                 f" take at most {most}"
             )
         joined = [key for key in with_several(self.device.key) if get(key).most_joined > 1]
-        known = f"{' or '.join(joined)} in its place, or " if joined else ""
-        return f"the data have no link of {self.device.name} to others: take {known}one device"
+        instead = f"{' or '.join(joined)} in its place, or " if joined else ""
+        return f"the data have no link of {self.device.name} to others: take {instead}one device"
 
     def _record(self, name: str) -> Record | None:
         """Return a record of the machine, or for a host link that it lacks, that of its device."""
@@ -403,17 +405,17 @@ def _peak(machine: Machine, kind: str, name: str) -> Quantity | None:
     return next((device.peak(dtype) for dtype in formats if dtype in device.dtypes), None)
 
 
-def device_of(given: Device | Machine) -> Device:
+def device_of(owner: Device | Machine) -> Device:
     """The device that a machine has several of, or the device itself where one is given.
 
     >>> device_of(get("dgx-h100")).name
     'NVIDIA H100 SXM5 80 GB'
     """
-    if isinstance(given, str) and key_of(given) is not None and hardware.key_of(given) is None:
+    if isinstance(owner, str) and key_of(owner) is not None and hardware.key_of(owner) is None:
         raise InputError(
-            f"a machine is needed here, and not its name: write machines.get({abbreviated(given)})"
+            f"a machine is needed here, and not its name: write machines.get({abbreviated(owner)})"
         )
-    device = given.device if isinstance(given, Machine) else given
+    device = owner.device if isinstance(owner, Machine) else owner
     check_device(device)
     return device
 
@@ -471,10 +473,10 @@ def counted(text: str) -> tuple[str, int | None]:
     """
     if not _is_name(text):
         for pattern, name, count in ((f"{BEFORE}(.+)", 2, 1), (f"(.+?){BEHIND}", 1, 2)):
-            found = re.fullmatch(pattern, text.strip())
-            if found and _is_name(found[name]):
-                key = key_of(found[name])
-                return found[name], int(found[count]) * (get(key).domain if key else 1)
+            match = re.fullmatch(pattern, text.strip())
+            if match and _is_name(match[name]):
+                key = key_of(match[name])
+                return match[name], int(match[count]) * (get(key).domain if key else 1)
     return text, None
 
 
@@ -534,9 +536,9 @@ def get(key: Path | str) -> Machine:
 
 def _from_file(name: str) -> Machine:
     file, key, tables = read_file(name)
-    own = [name for name, table in tables.items() if hardware.is_machine(table)]
-    if own and (key is None or key in own):
-        key = one_of_file("machine", file, key, own)
+    keys = [name for name, table in tables.items() if hardware.is_machine(table)]
+    if keys and (key is None or key in keys):
+        key = one_of_file("machine", file, key, keys)
         return _machine(key, tables[key], tables, file)
     if key is not None:
         one_of_file("machine or device", file, key, list(tables))
@@ -563,12 +565,12 @@ def _machine(key: str, table: object, tables: dict[str, Any], path: Path | str) 
     named = inherited | {"title": f"of {table['name']}"}
 
     def record(
-        place: str, title: str, unit: str, value: object, defaults: dict[str, Any]
+        field: str, title: str, unit: str, value: object, defaults: dict[str, Any]
     ) -> Record:
         defaults = defaults | {"title": f"{title} of {table['name']}"}
-        found = read_record(value, f"{key}.{place}", path, defaults)
-        check_positive(f"{path}: {key}.{place}", found, unit)
-        return found
+        read = read_record(value, f"{key}.{field}", path, defaults)
+        check_positive(f"{path}: {key}.{field}", read, unit)
+        return read
 
     records = {
         name: record(name, title, UNITS[name], table[name], named)
@@ -598,8 +600,8 @@ def _machine(key: str, table: object, tables: dict[str, Any], path: Path | str) 
 
 
 def _device(key: str, tables: dict[str, Any], path: Path | str) -> Accelerator:
-    own = key in tables and not hardware.is_machine(tables[key])
-    return hardware.get(f"{path}:{key}" if own else key)
+    is_there = key in tables and not hardware.is_machine(tables[key])
+    return hardware.get(f"{path}:{key}" if is_there else key)
 
 
 def _rates(
@@ -619,25 +621,25 @@ def _rates(
             for kind, rate in _machine(other, tables[other], tables, path).rates.items()
         }
     for kind, rate in table.get("reached", {}).items():
-        known = NAMES.get(kind, tuple(DTYPES))
+        names_of_kind = NAMES.get(kind, tuple(DTYPES))
         if kind not in REACHED:
             raise InputError(
                 f"{path}: {key}.reached has an unknown kind {kind}; known are {', '.join(REACHED)}"
             )
         for name, value in rate.items():
-            if name not in known:
+            if name not in names_of_kind:
                 raise InputError(
                     f"{path}: {key}.reached.{kind} has an unknown name {name}; known are"
-                    f" {', '.join(known)}"
+                    f" {', '.join(names_of_kind)}"
                 )
-            place, unit = f"reached.{kind}.{name}", REACHED[kind][1]
+            field, unit = f"reached.{kind}.{name}", REACHED[kind][1]
             unit = f"{DTYPES[name]}/s" if kind in BY_FORMAT else unit
             defaults = {"kind": "measured", "checked": table.get("checked")}
             rates.setdefault(kind, {})[name] = record(
-                place, _title(kind, name), unit, value, defaults
+                field, _title(kind, name), unit, value, defaults
             )
             if rates[kind][name].provenance.kind != "measured":
-                raise InputError(f"{path}: {key}.{place} must be of the kind measured")
+                raise InputError(f"{path}: {key}.{field} must be of the kind measured")
     return rates
 
 
@@ -646,26 +648,26 @@ def _title(kind: str, name: str) -> str:
 
 
 def _check(machine: Machine, path: Path | str) -> None:
-    place = f"{path}: {machine.key}"
-    one_of(f"{place}.fabric", machine.fabric, FABRICS)
+    owner = f"{path}: {machine.key}"
+    one_of(f"{owner}.fabric", machine.fabric, FABRICS)
     if (machine.fabric == "none") != (machine.domain == 1):
         raise InputError(
-            f"{place} has a domain of {machine.domain} and the fabric {machine.fabric!r}: one"
+            f"{owner} has a domain of {machine.domain} and the fabric {machine.fabric!r}: one"
             " device has none, and several have one"
         )
     if machine.fabric == "torus":
-        sides = [whole_number(f"{place}.sides", side) for side in machine.sides]
+        sides = [whole_number(f"{owner}.sides", side) for side in machine.sides]
         if not sides or math.prod(sides) != machine.domain:
             raise InputError(
-                f"{place}.sides must multiply to its {machine.domain} devices; got"
+                f"{owner}.sides must multiply to its {machine.domain} devices; got"
                 f" {' × '.join(map(str, sides)) or 'none'}"
             )
     elif machine.sides:
-        raise InputError(f"{place}.sides are those of a torus; its fabric is {machine.fabric}")
+        raise InputError(f"{owner}.sides are those of a torus; its fabric is {machine.fabric}")
     for network in machine.network:
-        one_of(f"{place}.network", network, NETWORKS)
+        one_of(f"{owner}.network", network, NETWORKS)
     if machine.domain > 1 and "bandwidth" not in machine.records:
-        raise InputError(f"{place} has no bandwidth: {FIELDS['bandwidth']}")
+        raise InputError(f"{owner} has no bandwidth: {FIELDS['bandwidth']}")
 
 
 @cache

@@ -127,8 +127,8 @@ class Software(Entry):
         if not self.key:
             return self.title()
         stated = kernel_shares.number_of(self.version)
-        own = sorted(versions.get(self.key, ()), key=kernel_shares.number_of)
-        newest = own[-1:] if not self.version else own
+        versions_of_it = sorted(versions.get(self.key, ()), key=kernel_shares.number_of)
+        newest = versions_of_it[-1:] if not self.version else versions_of_it
         same = [one for one in newest if kernel_shares.number_of(one)[: len(stated)] == stated]
         others = [
             f"{get(key).name} {version}"
@@ -188,7 +188,7 @@ def software_of(written: str, other: str = "other") -> Software:
     return _all()[other]
 
 
-def meant(given: str | None, device: str, measured_as: str, name: str) -> Software:
+def meant(asked: str | None, device: str, measured_as: str, name: str) -> Software:
     """Return the software that a caller names, or what usually serves on a device; "none" is none.
 
     What is named without a version is the newest that was measured on the device, or on the one
@@ -205,13 +205,13 @@ def meant(given: str | None, device: str, measured_as: str, name: str) -> Softwa
     >>> meant("none", h100.key, h100.measured_as, h100.name) is UNKNOWN
     True
     """
-    if isinstance(given, str) and given == NO_SOFTWARE:
+    if isinstance(asked, str) and asked == NO_SOFTWARE:
         return UNKNOWN
-    known = (software for software in _all().values() if software.usual_on)
+    candidates = (software for software in _all().values() if software.usual_on)
     program = (
-        next(software for software in known if re.match(software.usual_on, name))
-        if given is None
-        else get(given)
+        next(software for software in candidates if re.match(software.usual_on, name))
+        if asked is None
+        else get(asked)
     )
     measured = (kernel_shares.newest(key, program.key) for key in (device, measured_as))
     version = program.version or next(filter(None, measured), "")

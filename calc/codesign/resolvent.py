@@ -67,12 +67,12 @@ def resolvent_diagonal(
     >>> print(G.round(4))
     [0.3765+0.3059j 0.3529+0.4118j 0.3765+0.3059j]
     """
-    for name, given, known in (
+    for name, value, allowed in (
         ("method", method, METHODS),
         ("dtype", dtype, tuple(DTYPES)),
         ("backend", backend, BACKENDS),
     ):
-        one_of(f"resolvent_diagonal(): {name}", given, known)
+        one_of(f"resolvent_diagonal(): {name}", value, allowed)
     tensors = any(is_tensor(array) for array in (a, b, c, z))
     if tensors and backend not in ("torch", "triton"):
         raise InputError(
@@ -131,6 +131,6 @@ def running_backend(backend: str, tensors: bool = False) -> str:
     return runs
 
 
-def is_tensor(given: object) -> bool:
+def is_tensor(value: object) -> bool:
     """Return whether a value is a tensor of torch, without a need for torch."""
-    return type(given).__module__.split(".")[0] == "torch"
+    return type(value).__module__.split(".")[0] == "torch"

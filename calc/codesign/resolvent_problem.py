@@ -83,7 +83,7 @@ class Problem:
         lost = (product < limits.tiny) & (self.b != 0) & (self.c != 0) & small
         wrong = lost | ~numpy.isfinite(product)
         if wrong.any():
-            row, i = (int(place) for place in numpy.argwhere(wrong)[0])
+            row, i = (int(index) for index in numpy.argwhere(wrong)[0])
             raise ResolventError(
                 f"resolvent_diagonal(): b·c {'under' if lost[row, i] else 'over'}flows in"
                 f" {self.formats[0].__name__} at {i}, where b is {self.b[row, i]:.3g} and c is"
@@ -178,10 +178,10 @@ def batch_shape(a: Shape, b: Shape, c: Shape, z: Shape) -> tuple[int, ...]:
         ) from None
 
 
-def _entries(name: str, given: ArrayLike) -> Array:
+def _entries(name: str, values: ArrayLike) -> Array:
     """The numbers of one argument, all of them finite."""
     try:
-        array = numpy.asarray(given)
+        array = numpy.asarray(values)
     except ValueError:
         array = numpy.asarray(None)
     if array.size == 0 and array.dtype == numpy.float64:
@@ -189,10 +189,10 @@ def _entries(name: str, given: ArrayLike) -> Array:
     if array.dtype.kind not in "iufc":
         raise InputError(
             f"resolvent_diagonal(): {name} must hold real or complex numbers;"
-            f" got {abbreviated(given)}"
+            f" got {abbreviated(values)}"
         )
     if array.dtype.kind in "fc" and not math.isfinite(largest(array)):
-        first = tuple(int(place) for place in numpy.argwhere(~numpy.isfinite(array))[0])
+        first = tuple(int(index) for index in numpy.argwhere(~numpy.isfinite(array))[0])
         where = f" at {', '.join(map(str, first))}" if first else ""
         raise InputError(
             f"resolvent_diagonal(): {name} is {array[first]}{where}; it must be finite"

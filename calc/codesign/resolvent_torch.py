@@ -34,10 +34,10 @@ def tensor_diagonal(
     a: Given, b: Given, c: Given, z: Given, method: str, dtype: str, backend: str
 ) -> Tensor:
     """The diagonal as a tensor that knows its gradient, on the device of the tensors given."""
-    given = dict(zip("abcz", (a, b, c, z), strict=True))
-    device = next(array.device for array in given.values() if isinstance(array, Tensor))
+    inputs = dict(zip("abcz", (a, b, c, z), strict=True))
+    device = next(array.device for array in inputs.values() if isinstance(array, Tensor))
     working = FORMATS[dtype][0]
-    cast = {name: _cast(name, array, device, working) for name, array in given.items()}
+    cast = {name: _cast(name, array, device, working) for name, array in inputs.items()}
     batch = batch_shape(*(tuple(tensor.shape) for tensor in cast.values()))
     n = cast["a"].shape[-1]
     if 0 in batch:
@@ -54,7 +54,7 @@ def tensor_diagonal(
     result = diagonal.T
     with torch.no_grad():
         if not held or not _plainly_right(rows, shift, products, result):
-            on_host = [_on_host(array) for array in given.values()]
+            on_host = [_on_host(array) for array in inputs.values()]
             problem = Problem.checked(on_host[0], on_host[1], on_host[2], on_host[3], dtype)
             _verify(problem, method, held, result, fractions)
     return result.reshape(*batch, n)
@@ -223,24 +223,24 @@ def _power_of_two(exponent: Tensor, like: Tensor) -> Tensor:
     return torch.ldexp(torch.ones_like(exponent, dtype=like.real.dtype), exponent)
 
 
-def _cast(name: str, given: Given, device: torch.device, working: torch.dtype) -> Tensor:
+def _cast(name: str, values: Given, device: torch.device, working: torch.dtype) -> Tensor:
     """A tensor in the format of the recursion, real where it can be."""
-    if not isinstance(given, Tensor):
-        array = numpy.asarray(given)
+    if not isinstance(values, Tensor):
+        array = numpy.asarray(values)
         if array.dtype.kind not in "iufc" and array.size:
             raise InputError(
                 f"resolvent_diagonal(): {name} must hold real or complex numbers;"
-                f" got {abbreviated(given)}"
+                f" got {abbreviated(values)}"
             )
-        given = torch.as_tensor(array, device=device)
-    if given.dtype == torch.bool:
+        values = torch.as_tensor(array, device=device)
+    if values.dtype == torch.bool:
         raise InputError(f"resolvent_diagonal(): {name} must hold real or complex numbers")
-    if given.device != device:
+    if values.device != device:
         raise InputError(
-            f"resolvent_diagonal(): {name} is on {given.device}, and another tensor on {device}"
+            f"resolvent_diagonal(): {name} is on {values.device}, and another tensor on {device}"
         )
-    keeps_real = name != "z" and not given.is_complex()
-    return given.to(working.to_real() if keeps_real else working)
+    keeps_real = name != "z" and not values.is_complex()
+    return values.to(working.to_real() if keeps_real else working)
 
 
 def _plainly_right(
@@ -262,10 +262,10 @@ def _plainly_right(
     return bool(sure)
 
 
-def _on_host(given: Given) -> Array:
-    if not isinstance(given, Tensor):
-        return numpy.asarray(given)
-    tensor = given.detach().cpu().resolve_conj()
+def _on_host(values: Given) -> Array:
+    if not isinstance(values, Tensor):
+        return numpy.asarray(values)
+    tensor = values.detach().cpu().resolve_conj()
     return (tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor).numpy()
 
 

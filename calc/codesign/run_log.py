@@ -152,8 +152,8 @@ class RunLog:
 
     def record(self, step: Step, work: WorkCounter) -> None:
         """Append a step, with the work that was counted while it ran."""
-        own = values(step, "number loss seconds samples parts events")
-        logged = LoggedStep(**own, flop=work.flop, traffic=work.traffic, memory=work.saved)
+        facts = values(step, "number loss seconds samples parts events")
+        logged = LoggedStep(**facts, flop=work.flop, traffic=work.traffic, memory=work.saved)
         self._append(asdict(logged))
 
     def _append(self, line: Mapping[str, object]) -> None:
@@ -211,17 +211,17 @@ def _roofs(header: Mapping[str, object]) -> tuple[Quantity, Quantity]:
     return peak, bandwidth
 
 
-def _text(name: str, given: object) -> str:
+def _text(name: str, value: object) -> str:
     """Text that a file can hold, which half of a surrogate pair is not."""
-    if isinstance(given, str):
+    if isinstance(value, str):
         with suppress(UnicodeEncodeError):
-            given.encode()
-            return given
-    raise InputError(f"{name} must be text; got {abbreviated(given)}")
+            value.encode()
+            return value
+    raise InputError(f"{name} must be text; got {abbreviated(value)}")
 
 
-def _checked(given: object, name: str, limits: tuple[float, float]) -> float:
-    value = number(name, given, at_least=limits[0])
+def _checked(raw: object, name: str, limits: tuple[float, float]) -> float:
+    value = number(name, raw, at_least=limits[0])
     if value > limits[1]:
-        raise InputError(f"{name} must be a number up to {limits[1]:g}; got {abbreviated(given)}")
+        raise InputError(f"{name} must be a number up to {limits[1]:g}; got {abbreviated(raw)}")
     return value

@@ -209,7 +209,7 @@ def _this_gpu() -> str:
     if not torch.cuda.is_available():
         raise InputError("there is no CUDA device here; name a generation, such as ampere")
     capability = torch.cuda.get_device_capability()
-    known = [generation for generation in GENERATIONS if generation <= capability]
-    if not known:
+    generations = [generation for generation in GENERATIONS if generation <= capability]
+    if not generations:
         raise InputError(f"a GPU of compute capability {capability} has no tensor cores")
-    return GENERATIONS[max(known)]
+    return GENERATIONS[max(generations)]

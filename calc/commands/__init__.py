@@ -136,17 +136,17 @@ class CommandParser(argparse.ArgumentParser):
         if self.get_default("command") is not None:
             from calc.commands.spellings import in_our_words
 
-            args, told = in_our_words(self, args)
-            self.set_defaults(told=told)
+            args, notes = in_our_words(self, args)
+            self.set_defaults(told=notes)
         if self.get_default("called") is not None:
             before = CommandParser(prog=self.prog, add_help=False)
             before.add_argument("--config")
             if (file := before.parse_known_args(args)[0].config) is not None:
                 take_from_file(self, file)
-        known, left = super().parse_known_args(args, namespace)
+        namespace_read, left = super().parse_known_args(args, namespace)
         if left and self.get_default("command") is not None:
             self.error(f"unrecognized arguments: {' '.join(left)}")
-        return known, left
+        return namespace_read, left
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a wrong word, and name the nearest right ones."""

@@ -104,12 +104,12 @@ def functions() -> dict[str, Callable[..., Any]]:
     """The public functions beside the laws, in all modules that need nothing but pint."""
     laws = calc.all_laws()
     functions: dict[str, Callable[..., Any]] = {"plan": calc.plan}
-    for place in filter(lambda place: place not in WITH_EXTRAS, calc.SUBMODULES):
-        module = getattr(calc, place)
+    for module_name in filter(lambda module_name: module_name not in WITH_EXTRAS, calc.SUBMODULES):
+        module = getattr(calc, module_name)
         for name, member in inspect.getmembers(module, inspect.isfunction):
-            own = member.__module__.startswith(module.__name__) and not name.startswith("_")
-            if own and f"{place}.{name}" not in laws and name not in functions:
-                functions[f"{place}.{name}"] = member
+            is_public = member.__module__.startswith(module.__name__) and not name.startswith("_")
+            if is_public and f"{module_name}.{name}" not in laws and name not in functions:
+                functions[f"{module_name}.{name}"] = member
     return functions
 
 
@@ -199,31 +199,31 @@ def search(text: str) -> list[Facts]:
         for word in telling
     ]
 
-    def score(place: int, alike: Mapping[str, float]) -> float:
+    def score(index: int, alike: Mapping[str, float]) -> float:
         return max(
             WEIGHTS[part] * max((alike.get(word, 0.0) for word in in_part), default=0.0)
-            for part, in_part in words[place].items()
+            for part, in_part in words[index].items()
         )
 
     scores = [
         [
-            max(share * min(score(place, part) for part in phrase) for share, phrase in word)
+            max(share * min(score(index, part) for part in phrase) for share, phrase in word)
             for word in wanted
         ]
-        for place in range(len(rows))
+        for index in range(len(rows))
     ]
     ranks = [
         (
             of_words.count(0.0),
-            squeezed(text) not in phrases[place],
+            squeezed(text) not in phrases[index],
             -sum(of_words),
-            len(words[place]["name"]),
-            place,
+            len(words[index]["name"]),
+            index,
         )
-        for place, of_words in enumerate(scores)
+        for index, of_words in enumerate(scores)
         if any(of_words)
     ]
-    return [rows[place] for *_, place in sorted(ranks)]
+    return [rows[index] for *_, index in sorted(ranks)]
 
 
 @cache
@@ -275,9 +275,9 @@ def _alike(word: str, vocabulary: Iterable[str]) -> dict[str, float]:
     stem = word.removesuffix("s") if len(word) > 4 and not word.endswith("ss") else word
     verb = stem.removesuffix("ing") if len(stem) > 6 else stem  # waiting: wait
     begun = {
-        known: BEGINNING if known.startswith(stem) else OF_VERB
-        for known in vocabulary
-        if known.startswith(verb) and len(verb) > 2
+        word_known: BEGINNING if word_known.startswith(stem) else OF_VERB
+        for word_known in vocabulary
+        if word_known.startswith(verb) and len(verb) > 2
     }
     exact = {word: 1.0} if word in vocabulary else {}
     if begun or exact or len(word) < SHORTEST_TYPO:
@@ -393,8 +393,12 @@ def facts_of(kind: str, thing: Any) -> Facts:
         if thing.unsupported:
             facts["unsupported"] = ", ".join(thing.unsupported).upper()
         rates = {name: peak for name, peak in thing.peaks.items() if peak}
-        known = thing.dtypes if thing.publishes("memory_bandwidth") else ()
-        return facts | rates | {"ridge_point": {dtype: thing.ridge_point(dtype) for dtype in known}}
+        published = thing.dtypes if thing.publishes("memory_bandwidth") else ()
+        return (
+            facts
+            | rates
+            | {"ridge_point": {dtype: thing.ridge_point(dtype) for dtype in published}}
+        )
     if kind == "machines":
         reached = {f"reached_{name}": rate for name, rate in thing.rates.items()}
         return {**thing.shape, **thing.records, **reached}
@@ -418,8 +422,8 @@ def facts_of(kind: str, thing: Any) -> Facts:
         return counts | _of_a_token(thing) | _in_two_forms(thing)
     names += [name for name, _ in inspect.getmembers(type(thing), _is_property) if name[0] != "_"]
     values = {name: getattr(thing, name) for name in names if name not in ("name", "source")}
-    known = {name: value for name, value in values.items() if value is not None}
-    return {name: getattr(value, "name", value) for name, value in known.items()}
+    published = {name: value for name, value in values.items() if value is not None}
+    return {name: getattr(value, "name", value) for name, value in published.items()}
 
 
 def _texts(thing: object, names: Iterable[str]) -> Facts:

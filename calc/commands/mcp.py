@@ -61,15 +61,15 @@ def law(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
     Arguments by their names, as quantities: {"peak": "989 TFLOP/s", "bandwidth": "3.35 TB/s"}.
     """
-    known = calc.all_laws()
-    if name not in known:
+    laws = calc.all_laws()
+    if name not in laws:
         raise InputError(f"there is no law {name!r}; search finds laws by what they say")
     try:
-        value = known[name](**arguments)
+        value = laws[name](**arguments)
     except TypeError as error:
-        needs = ", ".join(inspect.signature(known[name]).parameters)
+        needs = ", ".join(inspect.signature(laws[name]).parameters)
         raise InputError(f"{name} needs {needs}; got {error}") from None
-    text = inspect.getdoc(known[name]) or ""
+    text = inspect.getdoc(laws[name]) or ""
     said = dict(re.findall(r"^(Equation|Source): (.+?)(?=\n\n|\Z)", text, re.M | re.S))
     answer = {"value": plain(quantity(value)) if not isinstance(value, str) else value}
     keys = [key for key in re.split(r"[,\s]+", said.get("Source", "")) if key in bibliography()]
@@ -107,15 +107,15 @@ def _asks(command: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
     def tool(arguments: dict[str, Any]) -> dict[str, Any]:
         parser = dict(zip(COMMANDS, command_parser(Told)[1], strict=True))[command]
         parser.add_options()
-        given = {name.replace("-", "_"): value for name, value in arguments.items()}
+        values = {name.replace("-", "_"): value for name, value in arguments.items()}
         places = [action.dest for action in parser._actions if not action.option_strings]
-        known = {action.dest: action for action in _options(parser)}
-        placed = [typed(given.pop(name)) for name in places if name in given]
+        actions = {action.dest: action for action in _options(parser)}
+        placed = [typed(values.pop(name)) for name in places if name in values]
         words = []
-        for name, value in given.items():
-            option = option_of(name if name in known else ours(name) or name)
-            if option not in {option_of(dest) for dest in known}:
-                near = did_you_mean(name, [*places, *known]) or f"known are {', '.join(known)}"
+        for name, value in values.items():
+            option = option_of(name if name in actions else ours(name) or name)
+            if option not in {option_of(dest) for dest in actions}:
+                near = did_you_mean(name, [*places, *actions]) or f"known are {', '.join(actions)}"
                 raise InputError(f"{command} has no argument {name}; {near.strip()}")
             if value not in (None, False):
                 words.append(option if value is True else f"{option}={typed(value)}")
@@ -132,8 +132,8 @@ def _asks(command: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
         if not action.option_strings or action in _options(parser)
     ]
     purpose = COMMANDS[command][1]
-    told = f"{purpose[0].upper()}{purpose[1:]}; `arguments` are:"
-    tool.__doc__ = "\n".join([told, "", *listed])
+    description = f"{purpose[0].upper()}{purpose[1:]}; `arguments` are:"
+    tool.__doc__ = "\n".join([description, "", *listed])
     return tool
 
 
@@ -165,24 +165,24 @@ def _planned(
     model: str,
     machine: str,
     arguments: dict[str, Any],
-    told: Callable[[Any], Answer] = lambda made: made,
+    telling: Callable[[Any], Answer] = lambda made: made,
 ) -> dict[str, Any]:
     try:
         options = options_of(planner)
-        own = {
+        defaults = {
             name if name in options else ours(name) or name: value
             for name, value in arguments.items()
         }
         asked = {
             "model": model,
-            **with_devices({**own, "hardware": machine}, "hardware", "devices"),
+            **with_devices({**defaults, "hardware": machine}, "hardware", "devices"),
         }
         machine = asked["hardware"]
         asked["hardware"] = machines.of(machine)
-        facts = told(planner(**arguments_of(planner, asked))).facts
+        facts = telling(planner(**arguments_of(planner, asked))).facts
     except TypeError as error:
-        known = ", ".join(options_of(planner))
-        raise InputError(f"arguments must be some of {known}; got {error}") from None
+        listing = ", ".join(options_of(planner))
+        raise InputError(f"arguments must be some of {listing}; got {error}") from None
     step = dict(re.findall(r"^(Equation): (.*)", inspect.getdoc(calc.step) or "", re.M))
     device = machines.of(machine).device.records.values()
     stands_on = {record.provenance.source for record in device if record.published is not None}
@@ -216,11 +216,11 @@ def refusal(error: Exception) -> dict[str, Any]:
     'peak needs a quantity in FLOP/s'
     """
     sentence = str(error)
-    before, _, given = sentence.partition("; got ")
+    before, _, got = sentence.partition("; got ")
     advice = [part for part in sentence.split("; ") if "did you mean" in part]
-    told = {"error": sentence, "given": given, "mend": advice[0] if advice else before}
+    facts = {"error": sentence, "given": got, "mend": advice[0] if advice else before}
     parts = {name: getattr(error, name, None) for name in ("argument", "allowed")}
-    return told | {name: plain(part) for name, part in parts.items() if part is not None}
+    return facts | {name: plain(part) for name, part in parts.items() if part is not None}
 
 
 def add_mcp(parser: argparse.ArgumentParser) -> None:

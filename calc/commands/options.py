@@ -75,11 +75,11 @@ def add_options(
     defaults: Mapping[str, object] | None = None,
 ) -> None:
     """An option for each value that docstrings tell of, or for those that are named."""
-    known, defaults = options_of(called), defaults or {}
-    for name in names or [name for name, told in known.items() if told.meaning]:
-        told, option = known[name], option_of(name)
-        default = defaults.get(name, told.default)
-        help_ = told.meaning.replace("%", "%%")
+    allowed, defaults = options_of(called), defaults or {}
+    for name in names or [name for name, meant in allowed.items() if meant.meaning]:
+        meant, option = allowed[name], option_of(name)
+        default = defaults.get(name, meant.default)
+        help_ = meant.meaning.replace("%", "%%")
         if default is False:
             parser.add_argument(option, dest=name, action="store_true", help=help_)
             continue
@@ -89,9 +89,9 @@ def add_options(
             option,
             dest=name,
             metavar=option.removeprefix("--").replace("-", "_").upper(),
-            required=told.required and name not in defaults,
+            required=meant.required and name not in defaults,
             default=default,
-            type=TYPES.get(told.annotation, str),
+            type=TYPES.get(meant.annotation, str),
             help=help_ if default is None else f"{help_} (default: %(default)s)",
         )
 
@@ -122,10 +122,10 @@ def add_model_and_device(
 
 def chosen(options: argparse.Namespace, called: Callable[..., object]) -> dict[str, Any]:
     """Return the arguments of a function that were chosen; the model of a file is read."""
-    known = options_of(called)
-    given = {name: value for name, value in vars(options).items() if name in known}
-    given |= {"model": model_of(given["model"])} if given.get("model") else {}
-    return arguments_of(called, given)
+    allowed = options_of(called)
+    values = {name: value for name, value in vars(options).items() if name in allowed}
+    values |= {"model": model_of(values["model"])} if values.get("model") else {}
+    return arguments_of(called, values)
 
 
 def model_of(text: str) -> Transformer | str:

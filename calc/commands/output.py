@@ -75,17 +75,17 @@ WRITTEN = {"csv": ".csv", "parquet": ".parquet", "html": "", "draw": "", "write_
 def check_files(options: argparse.Namespace) -> None:
     """Refuse files that cannot be written, or that the command takes for something else too,
     before there is anything to write."""
-    given = vars(options)
-    if given.get("csv") == PRINTED and options.json:
+    values = vars(options)
+    if values.get("csv") == PRINTED and options.json:
         raise InputError("--csv and --json cannot both be printed: give --csv a file, or leave one")
     check_drawing(options)
     for name, ending in WRITTEN.items():
-        file = given.get(name)
+        file = values.get(name)
         if file in (None, PRINTED):
             continue
         if writable(file).suffix != ending and ending:
             raise InputError(f"{option_of(name)} needs a name that ends in {ending}; got {file!r}")
-        for other, value in given.items():
+        for other, value in values.items():
             texts = [value, *value.split(",")] if isinstance(value, str) else []
             if other != name and any(_same_file(file, text.strip()) for text in texts):
                 raise InputError(

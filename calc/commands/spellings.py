@@ -17,24 +17,26 @@ def in_our_words(
     parser: argparse.ArgumentParser, words: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """Return the words of a command line with our options, and what is said of those, in lines."""
-    found: list[str] = []
-    told: list[str] = []
-    known = {action.dest: action for action in parser._actions if action.option_strings}
-    for place, word in enumerate(words):
+    translated: list[str] = []
+    notes: list[str] = []
+    actions = {action.dest: action for action in parser._actions if action.option_strings}
+    for index, word in enumerate(words):
         theirs, equals, value = word.partition("=")
         if word == "--":  # behind which nothing is an option
-            return [*found, *words[place:]], told
-        told += _binary(value or word)
-        if place == 1 and "machines" in known and _are_model_and_machine(words):
-            told.append(f"calc: {word} is {option_of('machines')} here")
-            found += [option_of("machines"), word]
+            return [*translated, *words[index:]], notes
+        notes += _binary(value or word)
+        if index == 1 and "machines" in actions and _are_model_and_machine(words):
+            notes.append(f"calc: {word} is {option_of('machines')} here")
+            translated += [option_of("machines"), word]
         elif theirs in parser._option_string_actions or not theirs.startswith("-"):
-            found.append(word)
-        elif (own := _argument(theirs, known)) in known:
-            told.append(f"calc: {theirs} is {option_of(own)} here")
-            found.append(f"{option_of(own)}{equals}{value}")
-        elif own is not None:
-            parser.error(f"{theirs} is {option_of(own)} here, which {parser.prog} does not take")
+            translated.append(word)
+        elif (ours_of_it := _argument(theirs, actions)) in actions:
+            notes.append(f"calc: {theirs} is {option_of(ours_of_it)} here")
+            translated.append(f"{option_of(ours_of_it)}{equals}{value}")
+        elif ours_of_it is not None:
+            parser.error(
+                f"{theirs} is {option_of(ours_of_it)} here, which {parser.prog} does not take"
+            )
         elif instead := read_toml(DATA / "spellings.toml")["instead"].get(theirs):
             parser.error(f"there is no {theirs} here: {instead}")
         elif theirs.startswith("--") and not _is_begun(theirs, parser):
@@ -42,8 +44,8 @@ def in_our_words(
             near = did_you_mean(theirs, strings) or "its help prints all that there are "
             parser.error(f"there is no {theirs}; {near.strip()}")
         else:
-            found.append(word)
-    return found, told
+            translated.append(word)
+    return translated, notes
 
 
 def _is_begun(word: str, parser: argparse.ArgumentParser) -> bool:
@@ -70,26 +72,26 @@ def count_devices(options: argparse.Namespace) -> None:
     one number, or none; those that are compared each their own.
     """
     for name in {"device", "hardware", "machines"} & vars(options).keys():
-        given = getattr(options, name)
-        pairs = [machines.counted(each) for each in split_at_commas(given or "")]
+        value = getattr(options, name)
+        pairs = [machines.counted(each) for each in split_at_commas(value or "")]
         counts = {count for _, count in pairs}
         if counts == {None}:
             continue
-        known = {action.dest: action for action in options.command._actions}
-        argument = _argument("--devices", known)
+        actions = {action.dest: action for action in options.command._actions}
+        argument = _argument("--devices", actions)
         alone = ",".join(key for key, _ in pairs)
         if argument is None:
-            raise InputError(f"one device is meant here; got {given!r}: write {alone!r}")
-        action, asked = known[argument], getattr(options, argument)
-        told = marked(argument, asked)
+            raise InputError(f"one device is meant here; got {value!r}: write {alone!r}")
+        action, asked = actions[argument], getattr(options, argument)
+        words = marked(argument, asked)
         if asked != action.default and counts != {int(asked) if str(asked).isdigit() else asked}:
             raise InputError(
-                f"{given!r} says how many devices there are, and {told} is given beside it: write"
-                f" {alone!r} with {told}, or leave {marked(argument)} out"
+                f"{value!r} says how many devices there are, and {words} is given beside it: write"
+                f" {alone!r} with {words}, or leave {marked(argument)} out"
             )
         if len(counts) > 1 and name != "machines":
             raise InputError(
-                f"{marked(argument)} is one number for all machines; got {given!r}: ask for each"
+                f"{marked(argument)} is one number for all machines; got {value!r}: ask for each"
                 " of them alone"
             )
         several = ",".join(f"{key}={count}" for key, count in pairs if count is not None)
@@ -100,9 +102,9 @@ def count_devices(options: argparse.Namespace) -> None:
         )
 
 
-def _argument(theirs: str, known: Mapping[str, argparse.Action]) -> str | None:
+def _argument(theirs: str, actions: Mapping[str, argparse.Action]) -> str | None:
     """Return the argument that an option is here: what is fitted shares all of its devices."""
-    found = "devices" if theirs == "--devices" else ours(theirs)
-    if found == "devices" and found not in known:
-        return "tensor" if "tensor" in known else ours(theirs)
-    return found
+    name = "devices" if theirs == "--devices" else ours(theirs)
+    if name == "devices" and name not in actions:
+        return "tensor" if "tensor" in actions else ours(theirs)
+    return name

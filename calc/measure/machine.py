@@ -128,8 +128,8 @@ def _groups(root: Path, controller: str) -> set[Path]:
         _, controllers, path = line.split(":", 2)
         if not controllers or controller in controllers.split(","):
             first = top / controller if controllers else top
-            own = first / path.lstrip("/")
-            folders |= {own, *own.parents} - set(top.parents)
+            group = first / path.lstrip("/")
+            folders |= {group, *group.parents} - set(top.parents)
     return folders
 
 

@@ -141,8 +141,8 @@ def read(path: Path | str) -> Accelerator:
             f"{path}: a record of one measured machine is needed, as `calc measure` writes it"
         )
     for name, kind, what in (("threads", int, "a whole number"), ("machine", dict, "a table")):
-        given, needed = devices[0].measurement.get(name), f"{what}, as `calc measure` writes it"
-        check_is(kind, f"{path}: measurement.{name}", given, needed)
+        value, needed = devices[0].measurement.get(name), f"{what}, as `calc measure` writes it"
+        check_is(kind, f"{path}: measurement.{name}", value, needed)
     return devices[0]
 
 

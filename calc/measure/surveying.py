@@ -111,8 +111,8 @@ def _steps(machine: Machine, threads: int) -> Steps:
     places = {**_within(machine.caches), "memory": large}
     if not compiled:  # Python starts from the time of the first cache
         places = {f"{name}, above L1": size for name, size in places.items() if name != "L1"}
-    for place, size in places.items():
-        steps["latency", place] = partial(latency.latency, size)
+    for level, size in places.items():
+        steps["latency", level] = partial(latency.latency, size)
     for size in working_set.sizes(large):
         steps["working set", size] = partial(working_set.bandwidth, size)
     return steps

@@ -37,12 +37,14 @@ def rate(dtype: str, device: str = "cpu", threads: int = 1) -> Measured:
 
     O = 2 · side³
     """
-    known = CUDA_DTYPES if device == "cuda" else CPU_DTYPES
-    if dtype not in known:
-        raise InputError(f"torch measures {', '.join(known)} on {device}; got {abbreviated(dtype)}")
+    dtypes = CUDA_DTYPES if device == "cuda" else CPU_DTYPES
+    if dtype not in dtypes:
+        raise InputError(
+            f"torch measures {', '.join(dtypes)} on {device}; got {abbreviated(dtype)}"
+        )
     side = CUDA_SIDE if device == "cuda" else CPU_SIDE
     with _ready(device, threads, tf32=dtype == "tf32"):
-        a, b = (torch.randn(side, side, device=device).to(known[dtype]) for _ in range(2))
+        a, b = (torch.randn(side, side, device=device).to(dtypes[dtype]) for _ in range(2))
         out = torch.empty_like(a)
         work = _finished(lambda: torch.matmul(a, b, out=out), device)
         time = timed(work, f"{dtype} product of {side} × {side} by torch on {device}")

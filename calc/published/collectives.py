@@ -28,10 +28,10 @@ def predict(row: Row) -> Comparison:
     """A point beside its prediction."""
     operation = OPERATIONS.get(str(row["collective"]))
     if operation is None:
-        known = ", ".join(OPERATIONS)
+        listing = ", ".join(OPERATIONS)
         if row["collective"] is None:
-            raise UnusableRowError(f"its collective is not stated: one of {known}")
-        raise UnusableRowError(f"the collective {row['collective']} is not known; {known} are")
+            raise UnusableRowError(f"its collective is not stated: one of {listing}")
+        raise UnusableRowError(f"the collective {row['collective']} is not known; {listing} are")
     machine, count = conditions.machine(row), conditions.devices(row)
     if count == 1:
         raise UnusableRowError("one device alone sends nothing")

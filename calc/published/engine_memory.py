@@ -41,21 +41,21 @@ class Logged:
     @cached_property
     def predicted(self) -> Memory:
         """The memory that calc expects of the same start, however its devices were joined."""
-        told = self.conditions
+        stated = self.conditions
         model = (
-            models.from_shape(name=told["name"], **told["shape"])
-            if "shape" in told
-            else models.transformer(told["model"])
+            models.from_shape(name=stated["name"], **stated["shape"])
+            if "shape" in stated
+            else models.transformer(stated["model"])
         )
-        program = software.get(told["software"])
-        weights = told.get("weights", unless_said(model, program))
-        sizes = Formats(weights=weights, kv=told.get("kv", "bf16"))
-        layout = Layout(tensor=told.get("tensor", 1))
+        program = software.get(stated["software"])
+        weights = stated.get("weights", unless_said(model, program))
+        sizes = Formats(weights=weights, kv=stated.get("kv", "bf16"))
+        layout = Layout(tensor=stated.get("tensor", 1))
         return device_memory.of(
-            Job.of(model, told["device"], layout, sizes, program),
-            told.get("context", model.context),
-            memory=f"{told['visible']} GiB" if "visible" in told else None,
-            **{name: told[name] for name in SETTINGS if name in told},
+            Job.of(model, stated["device"], layout, sizes, program),
+            stated.get("context", model.context),
+            memory=f"{stated['visible']} GiB" if "visible" in stated else None,
+            **{name: stated[name] for name in SETTINGS if name in stated},
         )
 
     def expected(self, name: str) -> float:

@@ -70,7 +70,7 @@ def _off(curve: Sums, other: Sums | None) -> Error | None:
     if other is None:
         return None
     errors = [
-        time / other.time(curve.smallest * 2**place) - 1 for place, time in enumerate(curve.times)
+        time / other.time(curve.smallest * 2**index) - 1 for index, time in enumerate(curve.times)
     ]
     return error_of(errors)
 
@@ -134,11 +134,11 @@ class KernelErrors(Reported):
 
 
 def _cells(errors: Iterator[Error | None]) -> tuple[str, str, str]:
-    known = [error for error in errors if error is not None]
-    if not known:
+    measured = [error for error in errors if error is not None]
+    if not measured:
         return "–", "–", "0"
-    off, signed = (median(column) for column in zip(*known, strict=True))
-    return f"{off:.1%}", f"{signed:+.1%}".replace("-", "\N{MINUS SIGN}"), str(len(known))
+    off, signed = (median(column) for column in zip(*measured, strict=True))
+    return f"{off:.1%}", f"{signed:+.1%}".replace("-", "\N{MINUS SIGN}"), str(len(measured))
 
 
 def errors(file: Path | str = "") -> KernelErrors:

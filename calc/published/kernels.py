@@ -98,12 +98,12 @@ def _of_others(
     unit: float,
 ) -> Comparison:
     """Return what is expected by the median of the other rows of the same kind and device."""
-    known = sorted(rate for rate in others if rate is not None)
+    rates = sorted(rate for rate in others if rate is not None)
 
     def parts() -> tuple[dict[str, float], float]:
-        if not known:
+        if not rates:
             raise NotMeasured(f"no other row of {machine.device.name} is of this kind")
-        return {"memory": 1 / (known[len(known) // 2] * unit)}, 0.0
+        return {"memory": 1 / (rates[len(rates) // 2] * unit)}, 0.0
 
     return Comparison(row, machine.key, "", measured, if_measured(lower, parts))
 

@@ -54,8 +54,10 @@ def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
         point for other in others if other.span == curve.span for point in curves.shares(other)
     ]
     line, two, three = (curves.error(curve, fit) for fit in _pieces(points, 3))
-    [own] = _pieces(curves.shares(curve), 1)
-    return LeftOut(curve, line, two, three, curves.off_by_nearest(curve), curves.error(curve, own))
+    [piece] = _pieces(curves.shares(curve), 1)
+    return LeftOut(
+        curve, line, two, three, curves.off_by_nearest(curve), curves.error(curve, piece)
+    )
 
 
 Line = tuple[float, float]  # the size at which half of the share is reached, and the share
@@ -110,6 +112,6 @@ def _sums(
     sums = [(0.0, 0.0, 0.0)]
     for size in sizes:
         many, total, squares = sums[-1]
-        own = rests[size]
-        sums.append((many + len(own), total + sum(own), squares + sum(rest**2 for rest in own)))
+        left = rests[size]
+        sums.append((many + len(left), total + sum(left), squares + sum(rest**2 for rest in left)))
     return sums

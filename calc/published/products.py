@@ -174,10 +174,10 @@ def errors(name: str, way: str) -> tuple[float, ...]:
     """
     if not isinstance(way, str) or way not in WAYS:
         raise InputError(f"a way of predicting is one of {', '.join(WAYS)}; got {abbreviated(way)}")
-    known = _errors()
-    if not isinstance(name, str) or name not in known:
-        raise InputError(f"a set is one of {'; '.join(known)}; got {abbreviated(name)}")
-    return tuple(sorted(known[name][way]))
+    table = _errors()
+    if not isinstance(name, str) or name not in table:
+        raise InputError(f"a set is one of {'; '.join(table)}; got {abbreviated(name)}")
+    return tuple(sorted(table[name][way]))
 
 
 @cache

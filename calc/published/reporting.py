@@ -158,23 +158,25 @@ class Agreement(Reported):
         def kind(row: Comparison) -> str:
             return " · ".join(filter(None, (row.row.group, row.machine, row.software)))
 
-        known = [row for row in self.comparisons if row.prediction is not None]
-        faster = [_line(row, f"{row.share_of_bound:.3f}") for row in known if row.faster_than_lower]
-        errors = [(row, row.error) for row in known if row.error is not None]
+        predicted = [row for row in self.comparisons if row.prediction is not None]
+        faster = [
+            _line(row, f"{row.share_of_bound:.3f}") for row in predicted if row.faster_than_lower
+        ]
+        errors = [(row, row.error) for row in predicted if row.error is not None]
         errors.sort(key=lambda pair: -abs(pair[1]))
         worst = [_line(row, f"{1 + error:.2f}") for row, error in errors[:WORST]]
         unknown = [(row.row.id, row.reason) for row in self.comparisons if row.prediction is None]
         bounds = [
             (row.row.id, row.prediction.missing)
-            for row in known
+            for row in predicted
             if row.prediction is not None and row.error is None
         ]
         return [
-            Table([HEADING, *map(_cells, summary(known))]),
-            Table([HEADING, *map(_cells, summary(known, kind))]),
+            Table([HEADING, *map(_cells, summary(predicted))]),
+            Table([HEADING, *map(_cells, summary(predicted, kind))]),
             *(
                 Table([SIGNED, *map(_signed, kinds)], f"By {title}; {SIGN}")
-                for title, kinds in classes(known).items()
+                for title, kinds in classes(predicted).items()
                 if kinds
             ),
             *self.recorded,

@@ -150,8 +150,8 @@ def plan_batches(
             f" broadcast"
         ) from None
     batch, decides = bounds[0].copy(), numpy.zeros(bounds[0].shape, dtype=numpy.int8)
-    for place, bound in enumerate(bounds[1:], start=1):
-        numpy.putmask(decides, bound < batch, place)
+    for index, bound in enumerate(bounds[1:], start=1):
+        numpy.putmask(decides, bound < batch, index)
         numpy.minimum(batch, bound, out=batch)
     infeasible = bounds[2] < 1
     batch[infeasible] = 0
@@ -161,28 +161,28 @@ def plan_batches(
     return BatchPlans(batch, words[decides], quantity(total.astype(float), "byte"))
 
 
-def _whole_numbers(name: str, given: ArrayLike) -> Counts:
-    array = as_array(name, given)
+def _whole_numbers(name: str, values: ArrayLike) -> Counts:
+    array = as_array(name, values)
     whole = array.dtype.kind in "iu"
     if not whole or (array.size and not 1 <= array.min() <= array.max() < LARGEST):
-        raise InputError(f"{marked(name)} must be whole numbers from 1; got {abbreviated(given)}")
+        raise InputError(f"{marked(name)} must be whole numbers from 1; got {abbreviated(values)}")
     return array.astype(numpy.int64)
 
 
-def _budgets(given: QuantityLike) -> Counts | int:
-    if isinstance(given, str):
-        return whole_bytes(memory("budgets", given))
-    if not isinstance(given, Quantity) or not given.check("[information]"):
+def _budgets(budgets: QuantityLike) -> Counts | int:
+    if isinstance(budgets, str):
+        return whole_bytes(memory("budgets", budgets))
+    if not isinstance(budgets, Quantity) or not budgets.check("[information]"):
         raise InputError(
-            f'budgets must be memory, as quantity([256, 512], "MiB") is; got {abbreviated(given)}'
+            f'budgets must be memory, as quantity([256, 512], "MiB") is; got {abbreviated(budgets)}'
         )
-    sizes = numpy.asarray(given.m_as("byte"))
+    sizes = numpy.asarray(budgets.m_as("byte"))
     bad = ~((sizes >= 1) & (sizes < LARGEST))  # NaN, too
     if bad.any():
         raise InputError(
             f"{marked('budgets')} must be positive and finite; got {sizes[bad].flat[0]:g} byte"
         )
-    return numpy.asarray(floor(given.m_as("byte"))).astype(numpy.int64)
+    return numpy.asarray(floor(budgets.m_as("byte"))).astype(numpy.int64)
 
 
 def _element_bytes(precisions: ArrayLike) -> Counts | int:

@@ -32,22 +32,22 @@ def budget_keys(budgets: Iterable[QuantityLike]) -> dict[str, int]:
     """The key of each budget and its bytes; a budget that is given twice is refused."""
     keys: dict[str, int] = {}
     first: dict[int, QuantityLike] = {}
-    for given in as_list("budgets", budgets):
-        limit = checked_budget(given)
+    for budget in as_list("budgets", budgets):
+        limit = checked_budget(budget)
         if limit in first:
             raise InputError(
-                f"each budget may be given once; {abbreviated(given)} is as large as"
+                f"each budget may be given once; {abbreviated(budget)} is as large as"
                 f" {abbreviated(first[limit])}"
             )
-        first[limit] = given
-        keys[key_of(given)] = limit
+        first[limit] = budget
+        keys[key_of(budget)] = limit
     return keys
 
 
 def key_of(budget: QuantityLike) -> str:
     """ "over_10_MB" of 10 MB, in the unit that it is given in and with every digit it has."""
-    given = quantity(budget)
-    return f"over_{given.magnitude:.15g}_{given.units}"
+    amount = quantity(budget)
+    return f"over_{amount.magnitude:.15g}_{amount.units}"
 
 
 def checked_budget(budget: QuantityLike) -> int:

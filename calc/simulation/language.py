@@ -69,7 +69,7 @@ def character_names(seed: int = 0, held_out: float = 0.1) -> Text:
 
 def _windows(lines: NDArray[numpy.str_]) -> Counts:
     """The text in pieces of a context and one character more, which is the next one's first."""
-    places = {letter: place for place, letter in enumerate(ALPHABET)}
+    places = {letter: index for index, letter in enumerate(ALPHABET)}
     stream = numpy.array([places[letter] for letter in "\n" + "\n".join(lines) + "\n"])
     count = (len(stream) - 1) // CONTEXT
     starts = numpy.arange(count)[:, None] * CONTEXT

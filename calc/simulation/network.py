@@ -227,8 +227,8 @@ class NeuralNetwork:
     def with_weights(self, weights: Sequence[ArrayLike]) -> NeuralNetwork:
         """A copy with other weights of the same shapes, as after pruning; biases are kept."""
         changed = copy.deepcopy(self)
-        given = as_list("weights", weights)
-        changed.weights = [numpy.array(matrix, dtype=numpy.float32) for matrix in given]
+        arrays = as_list("weights", weights)
+        changed.weights = [numpy.array(matrix, dtype=numpy.float32) for matrix in arrays]
         if list(map(numpy.shape, changed.weights)) != list(map(numpy.shape, self.weights)):
             raise InputError("with_weights() needs a matrix for each layer, of the same shapes")
         return changed
@@ -286,8 +286,8 @@ def _softmax(sums: Single) -> Single:
 
 def _checked_activations(activations: Sequence[str], layers: int) -> tuple[str, ...]:
     words = tuple(as_list("NeuralNetwork(): activations", activations))
-    known = all(isinstance(word, str) and word in ACTIVATIONS for word in words[:-1])
-    if len(words) != layers or words[-1] != "softmax" or not known:
+    are_known = all(isinstance(word, str) and word in ACTIVATIONS for word in words[:-1])
+    if len(words) != layers or words[-1] != "softmax" or not are_known:
         raise InputError(
             f"NeuralNetwork(): activations needs a word for each of the {layers} layers, of"
             f" {', '.join(ACTIVATIONS)}, and softmax for the last; got {abbreviated(activations)}"

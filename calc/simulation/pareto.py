@@ -66,8 +66,8 @@ def _beyond_margins(
     frame: DataFrame, objectives: list[tuple[str, str]], margins: Mapping[str, float | str]
 ) -> Truths:
     """Return a mask of the rows that stay where a difference counts only beyond a margin."""
-    known = dict(objectives)
-    if not isinstance(margins, Mapping) or not margins.keys() < known.keys():
+    directions = dict(objectives)
+    if not isinstance(margins, Mapping) or not margins.keys() < directions.keys():
         raise InputError(
             "pareto_frontier(): margins must name objectives, and leave one without a margin to"
             f" begin from; got {abbreviated(margins)}"
@@ -91,14 +91,14 @@ def _beyond_margins(
     return stays
 
 
-def _margin(frame: DataFrame, objective: str, given: float | str) -> Floats:
+def _margin(frame: DataFrame, objective: str, margin: float | str) -> Floats:
     """The margin of each row in an objective."""
-    if not isinstance(given, str):
-        return numpy.full(len(frame), number(f"the margin of {objective}", given))
-    _costs(frame, given, "min")  # refuses a column that there is not, or with gaps
-    values = frame[given].to_numpy().astype(float)
+    if not isinstance(margin, str):
+        return numpy.full(len(frame), number(f"the margin of {objective}", margin))
+    _costs(frame, margin, "min")  # refuses a column that there is not, or with gaps
+    values = frame[margin].to_numpy().astype(float)
     if (values < 0).any():
-        raise InputError(f"pareto_frontier(): the margins of column {given} must be from 0")
+        raise InputError(f"pareto_frontier(): the margins of column {margin} must be from 0")
     return values
 
 

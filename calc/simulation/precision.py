@@ -107,7 +107,7 @@ def arithmetic(precision: str) -> Arithmetic:
     try:
         return PRECISIONS[formats.get(precision).key]
     except (InputError, KeyError):
-        known = ", ".join(PRECISIONS).upper()
+        listing = ", ".join(PRECISIONS).upper()
         raise InputError(
-            f"there is no precision {abbreviated(precision)}; there are {known}"
+            f"there is no precision {abbreviated(precision)}; there are {listing}"
         ) from None

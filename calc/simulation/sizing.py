@@ -51,8 +51,8 @@ class LayerSizes:
 
     def __post_init__(self) -> None:
         for name, at_least in (("layer_widths", 1), ("parameter_counts", 0)):
-            given = as_list(name, getattr(self, name))
-            counts = tuple(whole_number(name, count, at_least) for count in given)
+            values = as_list(name, getattr(self, name))
+            counts = tuple(whole_number(name, count, at_least) for count in values)
             object.__setattr__(self, name, counts)
         if not self.parameter_counts or len(self.layer_widths) != len(self.parameter_counts) + 1:
             raise InputError(

@@ -9,9 +9,9 @@ from calc.core.errors import InputError
 from calc.core.units import Quantity, QuantityLike, quantity
 
 
-def speed_factor(given: float, name: str = "compute_speed_factor") -> float:
+def speed_factor(factor: float, name: str = "compute_speed_factor") -> float:
     """Return a checked slowdown: 1 for this machine, less for a faster device."""
-    return number(name, given, above=0.0)
+    return number(name, factor, above=0.0)
 
 
 def extra_time(factor: float) -> Quantity:

@@ -382,10 +382,10 @@ class _RowFileError(InputError):
     """The file of finished rows cannot be written, so rows would be lost."""
 
 
-def _several(name: str, given: Sequence[T], checked: Callable[[T], T]) -> list[T]:
-    several = [checked(value) for value in as_list(name, given)]
+def _several(name: str, values: Sequence[T], checked: Callable[[T], T]) -> list[T]:
+    several = [checked(value) for value in as_list(name, values)]
     if not several or len(set(several)) < len(several):
         raise InputError(
-            f"{marked(name)} must be at least one, each given once; got {abbreviated(given)}"
+            f"{marked(name)} must be at least one, each given once; got {abbreviated(values)}"
         )
     return several

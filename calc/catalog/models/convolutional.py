@@ -126,13 +126,13 @@ class Convolutional(Network):
     @property
     def convolutions(self) -> tuple[Convolution, ...]:
         """Every convolution on the way of an input, the dense layers as those of one place."""
-        place = Place(self.height, self.width, self.channels)
+        size = Place(self.height, self.width, self.channels)
         counted: list[Convolution] = []
         for number, block in enumerate(self.blocks, start=1):
             for repeat in range(block.repeats):
                 name = f"{number} {block.kind}" + (f" {repeat + 1}" if block.repeats > 1 else "")
                 stride = block.stride if repeat == 0 else (1, 1)
-                place = KINDS[block.kind](_Layers(name, block, self.biases, counted), place, stride)
+                size = KINDS[block.kind](_Layers(name, block, self.biases, counted), size, stride)
         return tuple(counted)
 
     @property
@@ -162,14 +162,16 @@ class Convolutional(Network):
 class _Layers:
     """Appends the convolutions of a block to those of its network."""
 
-    def __init__(self, name: str, block: Block, biases: bool, found: list[Convolution]) -> None:
-        self.name, self.block, self.found = name, block, found
+    def __init__(
+        self, name: str, block: Block, biases: bool, convolutions: list[Convolution]
+    ) -> None:
+        self.name, self.block, self.found = name, block, convolutions
         self.vectors = int(biases) + (NORMALIZED if block.normalized else 0)
         self.bare = int(biases)
 
     def add(
         self,
-        place: Place,
+        size: Place,
         outputs: int,
         kernel: tuple[int, int] = (1, 1),
         stride: tuple[int, int] = (1, 1),
@@ -178,22 +180,22 @@ class _Layers:
         held: int = 0,
     ) -> Place:
         """One convolution, padded so that only its stride makes its result smaller."""
-        output = Place(-(-place.height // stride[0]), -(-place.width // stride[1]), outputs)
+        output = Place(-(-size.height // stride[0]), -(-size.width // stride[1]), outputs)
         kind = "depthwise" if groups > 1 else "pointwise" if kernel == (1, 1) else "convolution"
         self._append(
-            kind, place, output, kernel, groups, self.vectors if vectors is None else vectors, held
+            kind, size, output, kernel, groups, self.vectors if vectors is None else vectors, held
         )
         return output
 
-    def dense(self, place: Place, outputs: int, vectors: int, held: int = 0) -> Place:
+    def dense(self, size: Place, outputs: int, vectors: int, held: int = 0) -> Place:
         output = Place(1, 1, outputs)
-        self._append("dense", Place(1, 1, place.elements), output, (1, 1), 1, vectors, held)
+        self._append("dense", Place(1, 1, size.elements), output, (1, 1), 1, vectors, held)
         return output
 
     def _append(
         self,
         kind: str,
-        place: Place,
+        size: Place,
         made: Place,
         kernel: tuple[int, int],
         groups: int,
@@ -206,72 +208,72 @@ class _Layers:
                 kind,
                 made.height,
                 made.width,
-                place.channels,
+                size.channels,
                 made.channels,
                 kernel,
                 groups,
-                place.elements,
+                size.elements,
                 vectors,
                 held,
             )
         )
 
 
-def _convolution(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
-    return layers.add(place, layers.block.channels, layers.block.kernel, stride)
+def _convolution(layers: _Layers, size: Place, stride: tuple[int, int]) -> Place:
+    return layers.add(size, layers.block.channels, layers.block.kernel, stride)
 
 
-def _pool(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+def _pool(layers: _Layers, size: Place, stride: tuple[int, int]) -> Place:
     if max(stride) == 1:
-        return Place(1, 1, place.channels)
-    return Place(-(-place.height // stride[0]), -(-place.width // stride[1]), place.channels)
+        return Place(1, 1, size.channels)
+    return Place(-(-size.height // stride[0]), -(-size.width // stride[1]), size.channels)
 
 
-def _dense(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+def _dense(layers: _Layers, size: Place, stride: tuple[int, int]) -> Place:
     normalized = NORMALIZED if layers.block.normalized else 0
-    return layers.dense(place, layers.block.channels, 1 + normalized)
+    return layers.dense(size, layers.block.channels, 1 + normalized)
 
 
-def _bottleneck(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+def _bottleneck(layers: _Layers, size: Place, stride: tuple[int, int]) -> Place:
     """1 × 1 to the inner channels, the kernel, 1 × 1 to the outer ones, and around them."""
-    block, around = layers.block, place.elements
-    inner = layers.add(place, block.inner)
+    block, around = layers.block, size.elements
+    inner = layers.add(size, block.inner)
     inner = layers.add(inner, block.inner, block.kernel, stride, held=around)
     output = layers.add(inner, block.channels, held=around)
-    return _shortcut(layers, place, output, stride)
+    return _shortcut(layers, size, output, stride)
 
 
-def _residual(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+def _residual(layers: _Layers, size: Place, stride: tuple[int, int]) -> Place:
     """The kernel twice, and around both."""
     block = layers.block
-    inner = layers.add(place, block.channels, block.kernel, stride)
-    output = layers.add(inner, block.channels, block.kernel, held=place.elements)
-    return _shortcut(layers, place, output, stride)
+    inner = layers.add(size, block.channels, block.kernel, stride)
+    output = layers.add(inner, block.channels, block.kernel, held=size.elements)
+    return _shortcut(layers, size, output, stride)
 
 
-def _shortcut(layers: _Layers, place: Place, made: Place, stride: tuple[int, int]) -> Place:
+def _shortcut(layers: _Layers, size: Place, made: Place, stride: tuple[int, int]) -> Place:
     """A convolution of one place where a block changes what flows, and nothing elsewhere."""
-    if place != made:
+    if size != made:
         vectors = layers.bare if layers.block.bare_shortcut else None
-        layers.add(place, made.channels, stride=stride, vectors=vectors, held=made.elements)
+        layers.add(size, made.channels, stride=stride, vectors=vectors, held=made.elements)
     return made
 
 
-def _separable(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+def _separable(layers: _Layers, size: Place, stride: tuple[int, int]) -> Place:
     """Each channel by itself, and then all of them at each place."""
     block = layers.block
-    inner = layers.add(place, place.channels, block.kernel, stride, place.channels)
+    inner = layers.add(size, size.channels, block.kernel, stride, size.channels)
     return layers.add(inner, block.channels)
 
 
-def _inverted(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+def _inverted(layers: _Layers, size: Place, stride: tuple[int, int]) -> Place:
     """Add an inverted bottleneck: wide within, depthwise, narrow between blocks."""
     block = layers.block
-    width = round(place.channels * block.expansion)
-    adds = max(stride) == 1 and block.channels == place.channels
-    around = place.elements if adds else 0
-    wide = width != place.channels
-    inner = layers.add(place, width) if wide else place
+    width = round(size.channels * block.expansion)
+    adds = max(stride) == 1 and block.channels == size.channels
+    around = size.elements if adds else 0
+    wide = width != size.channels
+    inner = layers.add(size, width) if wide else size
     inner = layers.add(inner, width, block.kernel, stride, width, held=around if wide else 0)
     if block.squeeze:  # two dense layers on the mean of each channel, which scale the channels
         held = around + inner.elements
@@ -291,35 +293,35 @@ KINDS: dict[str, Callable[[_Layers, Place, tuple[int, int]], Place]] = {
 }
 
 
-def _blocks(model: str, given: object) -> Iterator[Block]:
+def _blocks(model: str, entries: object) -> Iterator[Block]:
     """The blocks of tables, or blocks already."""
-    known = [field.name for field in fields(Block)]
-    if not isinstance(given, Iterable) or isinstance(given, str | dict) or not given:
-        raise InputError(f"{model}: blocks must be a list of tables; got {abbreviated(given)}")
-    for number, table in enumerate(given, start=1):
-        place = f"{model}: block {number}"
+    allowed = [field.name for field in fields(Block)]
+    if not isinstance(entries, Iterable) or isinstance(entries, str | dict) or not entries:
+        raise InputError(f"{model}: blocks must be a list of tables; got {abbreviated(entries)}")
+    for number, table in enumerate(entries, start=1):
+        owner = f"{model}: block {number}"
         if isinstance(table, Block):
             yield table
             continue
         if not isinstance(table, dict) or "kind" not in table:
-            raise InputError(f"{place}: needs a kind, as in {{ kind = 'dense', channels = 10 }}")
-        one_of(f"{place}: kind", table["kind"], KINDS)
+            raise InputError(f"{owner}: needs a kind, as in {{ kind = 'dense', channels = 10 }}")
+        one_of(f"{owner}: kind", table["kind"], KINDS)
         for option in table:
-            if option not in known:
-                near = did_you_mean(option, known)
+            if option not in allowed:
+                near = did_you_mean(option, allowed)
                 raise InputError(
-                    f"{place}: there is no {option}; {near}there are {', '.join(known)}"
+                    f"{owner}: there is no {option}; {near}there are {', '.join(allowed)}"
                 )
-        yield Block(**{name: _read(place, name, value) for name, value in table.items()})
+        yield Block(**{name: _read(owner, name, value) for name, value in table.items()})
 
 
-def _read(place: str, name: str, value: object) -> Any:
+def _read(owner: str, name: str, value: object) -> Any:
     """A field of a block: a side stands for both."""
     if name in ("kind", "normalized", "bare_shortcut"):
         return value
     if name == "expansion":
-        return read_number(f"{place}: {name}", value, above=0)
+        return read_number(f"{owner}: {name}", value, above=0)
     if name not in ("kernel", "stride"):
-        return whole_number(f"{place}: {name}", value)
+        return whole_number(f"{owner}: {name}", value)
     sides = value if isinstance(value, list | tuple) and len(value) == 2 else (value, value)
-    return tuple(whole_number(f"{place}: {name}", side) for side in sides)
+    return tuple(whole_number(f"{owner}: {name}", side) for side in sides)

@@ -43,8 +43,8 @@ def _matrices(bench: Bench) -> list[tuple[int, int]]:
     """Outputs and inputs of a layer's products: those that read the same input are one."""
     fused: dict[tuple[str, int], int] = {}
     for matrix in models.LLAMA_3_8B.matrices:
-        place = FUSED.get(matrix.name, matrix.name)
-        fused[place, matrix.inputs] = fused.get((place, matrix.inputs), 0) + matrix.outputs
+        group = FUSED.get(matrix.name, matrix.name)
+        fused[group, matrix.inputs] = fused.get((group, matrix.inputs), 0) + matrix.outputs
     shrink = 128 if bench.small else 1
     return [(outputs // shrink // 16 * 16, k // shrink) for (_, k), outputs in fused.items()]
 

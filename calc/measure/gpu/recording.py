@@ -61,14 +61,14 @@ def record(
         record("my-gpu")  # on a machine with a GPU; half an hour
     """
     bench = bench or Bench()
-    place = _folder(folder)
+    path = _folder(folder)
     conditions = _conditions(bench)
-    _check_same(place, conditions)
-    write_text(place / CONDITIONS, json.dumps(conditions, indent=2) + "\n")
+    _check_same(path, conditions)
+    write_text(path / CONDITIONS, json.dumps(conditions, indent=2) + "\n")
     cases = {
         name: list(part(bench))
         for name, part in PARTS.items()
-        if not (place / f"{name}.csv").exists()
+        if not (path / f"{name}.csv").exists()
     }
     total, done = sum(map(len, cases.values())), 0
     for name, part in cases.items():
@@ -78,22 +78,22 @@ def record(
                 on_progress(done, total, name)
             rows.append(case.labels | case.run())
             done += 1
-        write_text(place / f"{name}.csv", _csv(rows))
-    return [name for name in PARTS if (place / f"{name}.csv").exists()]
+        write_text(path / f"{name}.csv", _csv(rows))
+    return [name for name in PARTS if (path / f"{name}.csv").exists()]
 
 
 def _folder(folder: Path | str) -> Path:
-    place = Path(folder)
+    path = Path(folder)
     try:
-        place.mkdir(exist_ok=True)
+        path.mkdir(exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write into {folder}: {error.strerror or error}") from None
-    return place
+    return path
 
 
-def _check_same(place: Path, conditions: Row) -> None:
+def _check_same(folder: Path, conditions: Row) -> None:
     """One folder is one GPU with one software: rows of two do not belong beside each other."""
-    path = place / CONDITIONS
+    path = folder / CONDITIONS
     if not path.exists():
         return
     before = parse_json(read_text(path), path)
@@ -102,7 +102,7 @@ def _check_same(place: Path, conditions: Row) -> None:
     other = [name for name in SAME if before.get(name) != conditions[name]]
     if other:
         raise InputError(
-            f"{place} holds the record of another machine, which differs in {', '.join(other)};"
+            f"{folder} holds the record of another machine, which differs in {', '.join(other)};"
             " give another folder"
         )
 
