@@ -22,7 +22,7 @@ from calc.core.arguments import scale_of
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import parse_json, read_text
 from calc.core.units import quantity
-from calc.published import conditions
+from calc.published import conditions, logs
 from calc.published.reading import MOST, NUMBERS, TEXTS, WORDS, Row, check_condition
 from calc.published.serving import PREFILL
 
@@ -32,6 +32,10 @@ ONE_EACH = {*WORDS["results"], *(key for keys in WORDS["columns"].values() for k
 FIGURES = WORDS["figures"]  # by name: what it is, and its unit
 LONGEST, LONGEST_NAME = 2000, 8  # characters of a sentence, and words of a name
 TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
+TOOLS = (
+    "nccl-tests, llama-bench, vLLM's and SGLang's benchmarks, trtllm-bench, Megatron-LM, NeMo and"
+    " torchtitan"
+)
 OF_DEVICES = {"flops", "bandwidth"}  # alone, which need no model
 OF_TRAINING = ("tokens", "flops", "mfu", "step")
 SCALE = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
@@ -307,7 +311,7 @@ def _take_words(text: str, said: dict[str, Any]) -> str:
     for name, pattern in formats:
         if match := re.search(pattern, text, re.I):
             word = next(filter(None, match.groups()))
-            said[name] = {"awq": "int4", "gptq": "int4", "w4a16": "int4"}.get(word.lower(), word)
+            said[name] = _weights_of(word)
             text = text.replace(match[0], " ")
     for pattern, operation in WORDS["operations"].items():
         if match := re.search(pattern, text, re.I):
@@ -328,6 +332,11 @@ def _take_words(text: str, said: dict[str, Any]) -> str:
             said["software"] = match[0]
             text = text.replace(match[0], " ")
     return text
+
+
+def _weights_of(word: str) -> str:
+    """The format of weights that a word of a checkpoint's name means."""
+    return {"awq": "int4", "gptq": "int4", "w4a16": "int4"}.get(word.lower(), word)
 
 
 def _figures(clause: str, said: Mapping[str, Any], figures: dict[str, float]) -> str:
@@ -472,6 +481,9 @@ def _of_table(
         if name == "num_devices" and isinstance(said[name], float) and said[name].is_integer():
             said[name] = int(said[name])
         check_condition(said, name, "the claim")
+    if (name := said.get("model")) and "dtype_weights" not in said:
+        ends = re.findall(rf"(?<=[-_ .])(?:{FORMAT})(?![a-z])", str(name), re.I)
+        said |= {"dtype_weights": _weights_of(ends[-1])} if ends else {}
     said = {**beside, **said}
     if "num_devices" not in said and {"per_node", "nodes"} <= given.keys():
         said["num_devices"] = int(_field(given, "per_node", 1.0) * _field(given, "nodes", 1.0))
@@ -505,6 +517,13 @@ def _measured(given: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[
         if prefill := PREFILL.fullmatch(key):
             said |= {"input_len": float(prefill[2])} if prefill[2] else {}
             yield "input", _field(listed, key)
+    if "avg_latency" in given:  # of whole answers, which a batch writes together
+        if not {"batch", "output_len"} <= said.keys():
+            raise InputError(
+                "avg_latency is of a batch and its answers, which are not said: say them beside it,"
+                ' as in "batch 8, 32 in, 128 out"'
+            )
+        yield "output", said["batch"] * said["output_len"] / _field(given, "avg_latency")
     if "throughput_median" in given and "seq_len" in said:  # of samples
         yield "tokens", _field(given, "throughput_median") * said["seq_len"]
     if given.get("units") == "Tokens/s":
@@ -521,14 +540,17 @@ def _measured(given: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[
 def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
     """The claims of a file, each with what the file or its place says beside it.
 
-    A benchmark's result is a JSON object, a table of results CSV, and other text a log of MLPerf:
-    a summary of inference, whose folders name system and model, or one of training.
+    A benchmark's result is a JSON object, a table of results CSV, and other text what a tool of
+    `logs` prints, or a log of MLPerf: a summary of inference, whose folders name system and model,
+    or one of training.
     """
     text = read_text(path)
-    if Path(path).suffix == ".json":
+    if Path(path).suffix in (".json", ".jsonl") or re.match(r"\s*(\[\s*)?\{", text):
         return [(result, "") for result in results_of(text, path)]
     if Path(path).suffix == ".csv":
         return [(row, "") for row in _rows_of(text, path)]
+    if found := logs.read(text, path):
+        return found
     if events := re.findall(r":::MLLOG (\{.*\})", text):
         return [_of_training_log(events)]
     rate = re.search(
@@ -536,8 +558,8 @@ def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
     )
     if rate is None:
         raise InputError(
-            f"{path}: no result of a known benchmark: a server's .json, a .csv of results, or a log"
-            " of MLPerf with tokens per second or :::MLLOG"
+            f"{path}: no result of a known benchmark: a server's .json or .jsonl, a .csv of"
+            f" results, what {TOOLS} print, or a log of MLPerf with tokens per second or :::MLLOG"
         )
     place = " ".join(Path(path).resolve().parts[-7:-3]).replace("_", " ")
     return [({"units": "Tokens/s", "result": rate[1]}, place)]
@@ -551,7 +573,9 @@ def results_of(text: str, path: Path | str) -> list[dict[str, Any]]:
     """
     lines = text.strip().splitlines()
     whole = len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines)
-    documents = [parse_json(line, path) for line in (lines if whole else [text])]
+    endless = r'("request_rate"\s*:\s*)Infinity\b'  # of clients that wait for nothing
+    texts = (re.sub(endless, r'\1"inf"', part) for part in (lines if whole else [text]))
+    documents = [parse_json(part, path) for part in texts]
     found: list[Any] = []
     for document in documents:
         several = document.get("benchmarks", [document]) if isinstance(document, dict) else document
@@ -560,7 +584,7 @@ def results_of(text: str, path: Path | str) -> list[dict[str, Any]]:
         raise InputError(
             f"{path}: a benchmark's result is one JSON object; got {abbreviated(text)}"
         )
-    return found
+    return [logs.bench(result) if "avg_ts" in result else result for result in found]
 
 
 def _rows_of(text: str, path: Path | str) -> list[dict[str, Any]]:

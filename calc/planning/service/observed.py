@@ -327,7 +327,7 @@ def _read(source: str | Path | Point) -> Iterator[Point]:
     if isinstance(source, str) and "=" in source:
         yield _of_text(source)
         return
-    for result in claims.results_of(read_text(source), source):
+    for result, _ in claims.load(source):
         yield _of_result(source, result)
 
 

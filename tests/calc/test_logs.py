@@ -1,0 +1,225 @@
+"""What tools print: each sample is cut from one that somebody published, with its figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calc import InputError
+from calc.planning.service.observed import observe
+from calc.published.checking import Check, Checks, check_file
+from calc.published.claims import load
+from tests.calc.command import Command
+
+VLLM = """
+============ Serving Benchmark Result ============
+Successful requests:                     30
+Maximum request concurrency:             {clients}
+Benchmark duration (s):                  223.53
+Total input tokens:                      480000
+Total generated tokens:                  6000
+Request throughput (req/s):              0.13
+Output token throughput (tok/s):         26.84
+Total Token throughput (tok/s):          2174.16
+---------------Time to First Token----------------
+Mean TTFT (ms):                          {ttft}
+Median TTFT (ms):                        3452.00
+-----Time per Output Token (excl. 1st token)------
+Mean TPOT (ms):                          {tpot}
+==================================================
+"""
+RCCL = """# nThread 1 nGpus 8 minBytes 8388608 maxBytes 1073741824 step: 2(factor) warmup iters: 5
+rccl-tests: Version develop:83d38d9
+# Using devices
+{ranks}
+#                                                              out-of-place          in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)
+     8388608       2097152     float     sum      -1    91.10   92.08  161.14      0    94.94
+# Out of bounds values : 0 OK
+"""
+RANK = "#  Rank  {0} Group  0 Pid  37300 on   g100 device  {0} [0000:05:00] AMD Instinct MI300X"
+LLAMA_BENCH = """ggml_cuda_init: found 1 CUDA devices:
+  Device 0: NVIDIA GeForce RTX 4090, compute capability 8.9, VMM: yes
+| model                    |       size |     params | backend | ngl | test    |           t/s |
+| ------------------------ | ---------: | ---------: | ------- | --: | ------- | ------------: |
+| llama 7B F16             |  12.55 GiB |     6.74 B | CUDA    |  99 | pp 512  | 11048.22 ± 269.7 |
+| llama 7B F16             |  12.55 GiB |     6.74 B | CUDA    |  99 | tg 128  |  61.03 ± 0.07 |
+| llama 8B Q4_K - Medium   |   4.58 GiB |     8.03 B | CUDA    |  99 | tg128 @ d4096 | 130.0 ± 0.1 |
+build: 32d9f7d9 (1786)
+"""
+STEP = (
+    " [2024-04-06 02:59:36] iteration {step:>8}/     100 | consumed samples:         5504 | elapsed"
+    " time per iteration (ms): {ms} | throughput per GPU (TFLOP/s/GPU): {pace} | learning rate:"
+    " 8.6E-06 | global batch size:   128 | lm loss: 1.825991E+00 |"
+)
+MEGATRON = "\n".join(
+    STEP.format(step=step, ms=ms, pace=pace)
+    for step, ms, pace in ((1, 30630.1, 42.6), (43, 5444.9, 239.8), (44, 5533.8, 236.0))
+)
+TITAN = (
+    "[rank0]:[titan] 2026-02-24 19:46:17,508 - root - INFO - step:  4  loss:  7.62585  grad_norm:"
+    " 26.6250  memory: 66.91GiB(37.51%)  tps: 10,050  tflops: 314.71  mfu: 13.99%\n"
+)
+NEMO = (
+    "Training epoch 0, iteration 9/99 | lr: 1.5e-06 | global_batch_size: 128 | global_step: 9 |"
+    " reduced_train_loss: 11.03 | train_step_timing in s: 2.345 | TFLOPS_per_GPU: 700.5\n"
+)
+TRTLLM = """===========================================================
+= PYTORCH BACKEND
+===========================================================
+Model:   deepseek-ai/DeepSeek-R1
+KV Cache Dtype:  FP8
+Quantization:  NVFP4
+= REQUEST DETAILS
+Number of concurrent requests:  1018.8281
+Average Input Length (tokens):  1024.0000
+Average Output Length (tokens): 1024.0000
+= WORLD + RUNTIME INFORMATION
+TP Size:                4
+PP Size:                1
+EP Size:                4
+= PERFORMANCE OVERVIEW
+Request Throughput (req/sec):                     7.3411
+Total Output Throughput (tokens/sec):             7517.2584
+"""
+READ: dict[str, tuple[str, dict[str, Any]]] = {
+    "vllm or sglang": (
+        VLLM.format(clients=1, ttft=3345.37, tpot=20.63),
+        {"max_concurrency": 1, "output_throughput": 26.84, "mean_ttft_ms": 3345.37},
+    ),
+    "vllm throughput": (
+        "Throughput: 32.42 requests/s, 14029.44 total tokens/s, 7014.7 output tokens/s\n",
+        {"request_throughput": 32.42, "output_throughput": 7014.7},
+    ),
+    "vllm latency": (
+        "Avg latency: 1.234 seconds\n10% percentile latency: 1.2",
+        {"avg_latency": 1.234},
+    ),
+    "rccl-tests": (
+        RCCL.format(ranks="\n".join(map(RANK.format, range(8)))),
+        {"device": "AMD Instinct MI300X", "num_devices": 8, "message_bytes": 8388608}
+        | {"time_us": 91.10, "busbw_gb_s": 161.14},
+    ),
+    "megatron": (
+        MEGATRON,
+        {"step_s": 5.48935, "model_tflops_per_gpu": 237.9, "global_batch_seqs": 128},
+    ),
+    "torchtitan": (TITAN, {"tokens_per_s_per_gpu": 10050, "mfu": 13.99}),
+    "nemo": (NEMO, {"step_s": 2.345, "model_tflops_per_gpu": 700.5, "global_batch_seqs": 128}),
+    "trtllm-bench": (
+        TRTLLM,
+        {"model": "deepseek-ai/DeepSeek-R1", "num_devices": 4, "dtype_weights": "NVFP4"}
+        | {"output_throughput": 7517.2584, "input_len": 1024, "max_concurrency": 1018.8281},
+    ),
+}
+
+
+@pytest.mark.parametrize("tool", READ)
+def test_what_a_tool_prints_is_read(tool: str, tmp_path: Path) -> None:
+    text, fields = READ[tool]
+    (tmp_path / "run.log").write_text(text, encoding="utf-8")
+    [(found, _)] = load(tmp_path / "run.log")
+    assert {name: found.get(name) for name in fields} == pytest.approx(fields)
+
+
+def checked(path: Path, text: str, about: str = "") -> Check:
+    path.write_text(text, encoding="utf-8")
+    found = check_file(path, about)
+    assert isinstance(found, Check)
+    return found
+
+
+def test_a_servers_block_is_checked_and_observed(tmp_path: Path, command: Command) -> None:
+    first, second = tmp_path / "one.txt", tmp_path / "two.txt"
+    found = checked(
+        first, VLLM.format(clients=1, ttft=3345.37, tpot=20.63), "Qwen3 14B AWQ on 1 A100"
+    )
+    assert found.claim.figures["ttft"] == 3.34537
+    assert (found.claim.row["batch"], found.claim.row["input_len"]) == (1, 16000)
+    assert found.possible
+    second.write_text(VLLM.format(clients=8, ttft=9000.0, tpot=31.0), encoding="utf-8")
+    seen = observe("qwen-3-14b", "a100", [first, second], weights="awq")
+    assert [(point.clients, point.tpot) for point in seen.points] == [(1, 0.02063), (8, 0.031)]
+    answer = command.prints("check", str(first), "--about", "Qwen3 14B AWQ on 1 A100")
+    assert answer.startswith("possible: ")
+
+
+def test_a_log_of_training_is_checked(tmp_path: Path) -> None:
+    """Mixtral 8x7B on 16 H100: 237.9 TFLOP/s of 989 are 24 %, which its thread calls low."""
+    found = checked(tmp_path / "train.log", MEGATRON, "Mixtral 8x7B on 16 H100, bf16, seq 2048")
+    assert found.possible
+    shares = {held.name: held.share for held in found.held}
+    assert shares["flops"] == pytest.approx(0.24, abs=0.005)
+
+
+def test_a_table_of_collectives_is_checked(tmp_path: Path) -> None:
+    """An operation stands in the command or in the name of the file alone."""
+    text, _ = READ["rccl-tests"]
+    found = checked(tmp_path / "all_reduce_perf.txt", text)
+    assert found.claim.row["collective"] == "all_reduce"
+    assert found.possible
+    assert {held.name for held in found.held} == {"time", "busbw"}
+    (tmp_path / "other.txt").write_text(text, encoding="utf-8")
+    assert checked(tmp_path / "other.txt", text, "all-reduce").possible
+
+
+def test_llama_bench_is_one_reading_of_table_and_json(tmp_path: Path) -> None:
+    (tmp_path / "bench.md").write_text(LLAMA_BENCH, encoding="utf-8")
+    rows = [found for found, _ in load(tmp_path / "bench.md")]
+    assert [row["model"] for row in rows] == ["llama-7b F16", "llama-7b F16", "llama-3-8b Q4_K_M"]
+    assert rows[2]["input_len"] == 4096  # what was read before
+    found = check_file(tmp_path / "bench.md")
+    assert isinstance(found, Checks)
+    assert not found.refused
+    written = next(check for name, check in found.hardest.items() if name.endswith(":3"))
+    # 61.03 times a second 12.55 GiB, less 262 MB of an embedding that is looked up: 806 GB/s of the
+    # 1 008 that a 4090's memory has
+    assert written.hardest.share == pytest.approx(0.80, abs=0.005)
+    row = {"model_filename": "Llama-3.2-3B-Instruct-Q4_K_M.gguf", "n_prompt": 0, "n_gen": 128}
+    row |= {"gpu_info": "NVIDIA GeForce RTX 4090", "avg_ts": 320.0, "model_type": "llama 3B"}
+    faster = row | {"avg_ts": 900.0}
+    (tmp_path / "bench.json").write_text(json.dumps([row, faster]), encoding="utf-8")
+    both = check_file(tmp_path / "bench.json")
+    assert isinstance(both, Checks)
+    assert [share > 1 for share in both.shares.values()] == [False, True]
+    assert {check.claim.row["dtype_weights"] for check in both.hardest.values()} == {"Q4_K_M"}
+    (tmp_path / "both.json").write_text(json.dumps(row | {"n_prompt": 512}), encoding="utf-8")
+    with pytest.raises(InputError, match="one rate of two things"):
+        check_file(tmp_path / "both.json")
+
+
+def test_lines_of_sglang_have_a_rate_without_end(tmp_path: Path) -> None:
+    line = '{"request_rate": Infinity, "max_concurrency": 16, "mean_tpot_ms": 9.66}\n'
+    (tmp_path / "runs.jsonl").write_text(line * 2, encoding="utf-8")
+    found = check_file(tmp_path / "runs.jsonl", "Llama 3.1 8B on one H100")
+    assert isinstance(found, Checks)
+    assert len(found.shares) == 2
+
+
+def test_a_mean_latency_needs_its_batch(tmp_path: Path) -> None:
+    (tmp_path / "latency.json").write_text('{"avg_latency": 2.0}', encoding="utf-8")
+    with pytest.raises(InputError, match="avg_latency is of a batch and its answers"):
+        check_file(tmp_path / "latency.json", "Llama 3.1 8B on one H100")
+    about = "Llama 3.1 8B on one H100, batch 8, 32 in, 128 out"
+    found = check_file(tmp_path / "latency.json", about)
+    assert isinstance(found, Check)
+    assert found.claim.figures == {"output": 8 * 128 / 2.0}
+
+
+def test_a_log_that_no_tool_wrote_names_those_that_are_read(tmp_path: Path) -> None:
+    (tmp_path / "other.log").write_text("epoch 3 took 5 s\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"what nccl-tests, llama-bench, .* and torchtitan print"):
+        check_file(tmp_path / "other.log", "Llama 3.1 8B on one H100")
+
+
+def test_the_suffix_of_an_id_is_its_format(tmp_path: Path) -> None:
+    run = {"max_concurrency": 1, "mean_tpot_ms": 20.63, "model_id": "Qwen/Qwen3-14B-AWQ"}
+    (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    found = check_file(tmp_path / "run.json", "on 1 A100")
+    assert isinstance(found, Check)
+    assert found.claim.row["dtype_weights"] == "int4"
+    assert not any("weights" in each for each in found.unsaid)
