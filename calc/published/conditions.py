@@ -12,7 +12,7 @@ from functools import cache
 
 from calc.catalog import hardware, machines, models
 from calc.catalog.machines import Machine
-from calc.catalog.models import Transformer
+from calc.catalog.models import Transformer, ids
 from calc.core.errors import InputError, abbreviated
 from calc.published.prediction import UnusableRowError
 from calc.published.reading import WORDS, Row
@@ -96,11 +96,8 @@ def model(row: Row) -> Transformer:
 
 @cache
 def _model(name: str) -> Transformer:
-    words = re.sub(r"\((\d+B)\)", r"\1", name).split("(")[0].split("/")[-1].strip()
-    for suffix in WORDS["checkpoints"]["ends"]:
-        words = re.sub(suffix, "", words, flags=re.IGNORECASE).strip(" -_")
     try:
-        known = models.get(words)
+        known = models.get(ids.read(name).model)
     except InputError:
         raise UnusableRowError(f"the model {abbreviated(name)} is not known") from None
     if not isinstance(known, Transformer):

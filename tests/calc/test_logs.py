@@ -1,4 +1,4 @@
-"""What tools print: each sample is cut from one that somebody published, with its figures."""
+"""Logs of tools: each sample is cut from one that somebody published, with its figures."""
 
 from __future__ import annotations
 

@@ -130,6 +130,22 @@ def test_models_are_found_by_any_spelling() -> None:
         _ = models.GPT_5
 
 
+def test_the_suffix_of_an_id_is_the_format_of_its_weights() -> None:
+    """AWQ's linear layers take 4.15625 bits, by a scale and a zero for each 128 weights."""
+    model = models.get("Qwen/Qwen3-14B-AWQ")
+    assert model is models.get("Qwen/Qwen3-14B-AWQ")
+    assert model.parameters == models.get("qwen-3-14b").parameters
+    made = plan("Qwen/Qwen3-14B-AWQ", "a100", prompt=10, generated=10)
+    tables = 2 * 151936 * 5120
+    linear = model.parameters.m_as("param") - tables
+    assert made.kept.memory.m_as("byte") == pytest.approx(linear * 4.15625 / 8 + 2 * tables, 1e-3)
+    assert models.get("meta-llama/Meta-Llama-3.1-8B-Instruct") is models.get("llama-3-1-8b")
+    eight = models.get("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8").released
+    assert (eight.formats["attention"], eight.products, eight.by_name) == ("int8", "int8", True)
+    with pytest.raises(InputError, match="has files of several formats: take qwen-3-8b"):
+        models.get("unsloth/Qwen3-8B-GGUF")
+
+
 def test_no_name_stands_for_two_models() -> None:
     tables = tomllib.loads(data.FILE.read_text(encoding="utf-8"))
     meant: dict[str, str] = {}
@@ -259,7 +275,12 @@ def test_a_released_config_gives_the_model(
 ERNIE = config("ernie4_5_moe", "28 2560 20 4 12288 103424 131072", tie_word_embeddings=True)
 ERNIE |= {"moe_num_experts": 64, "moe_k": 6, "moe_num_shared_experts": 2, "use_bias": False}
 ERNIE |= {"moe_intermediate_size": 1536, "moe_layer_start_index": 1, "moe_layer_end_index": -1}
-LATENT = {"kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128}
+LATENT: dict[str, Any] = {
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+}
 LATENT |= {"q_lora_rank": None, "first_k_dense_replace": 1}
 V2_LITE = config("deepseek_v2", "27 2048 16 16 10944 102400 163840", topk_method="greedy") | LATENT
 V2_LITE |= {"n_routed_experts": 64, "num_experts_per_tok": 6, "n_shared_experts": 2}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any, TypeVar
 
+from calc.catalog.models import checkpoints, ids
 from calc.catalog.models.architecture import Transformer, check_transformer
 from calc.catalog.models.convolutional import Convolutional
 from calc.catalog.models.diffusion import DiffusionTransformer
@@ -16,7 +17,7 @@ from calc.catalog.models.networks import UNITS, Network, number_fields
 from calc.catalog.models.recommender import Recommender
 from calc.catalog.models.release import GROUPS, Release
 from calc.core.arguments import one_of
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.provenance import Provenance
 from calc.core.records import DATA, INHERITED, check_fields, read_record, read_toml, shared
@@ -51,10 +52,37 @@ def get(key: str) -> Any:
     It is a `Transformer`, or a network of another family: `Convolutional`, `EncoderDecoder`,
     `DiffusionTransformer` or `Recommender`.
 
+    The id of a checkpoint is that model with its weights in the format that the id says.
+
     >>> get("Llama_3_8B").name, get("openai/gpt-oss-120b").name
     ('Llama 3 8B', 'gpt-oss-120b')
+    >>> print(get("Qwen/Qwen3-14B-AWQ").released)
+    AWQ (feed-forward, attention) and BF16 (others)
     """
+    if isinstance(key, str) and key_of(key) is None and (found := _of_id(key)) is not None:
+        return found
     return _get(resolve("model", key, _spellings(), LISTING))
+
+
+@cache
+def _of_id(name: str) -> Transformer | Network | None:
+    """The model of a checkpoint's id, in the format that this says; None where it is of none."""
+    meant = ids.read(name)
+    known = key_of(meant.model)
+    if known is None:
+        return None
+    model = _get(known)
+    if not meant.form or not isinstance(model, Transformer):
+        return model
+    if meant.form == "gguf":
+        raise InputError(
+            f"{name} has files of several formats: take {known} and say which, as in"
+            f" {marked('weights', 'q4_k_m')}, or give the file"
+        )
+    held = checkpoints.named(model, meant.form)
+    assert held is not None  # since all that an id says are names of checkpoints
+    release = Release(held.given, held.products, by_name=True)
+    return shared(replace(model, name=f"{model.name} in {meant.form.upper()}", released=release))
 
 
 def transformer(model: Transformer | str) -> Transformer:

@@ -27,6 +27,8 @@ class Release:
     """What products are computed in too, where a device has it; left out where weights alone are
     in these formats."""
     provenance: Provenance | None = None
+    by_name: bool = False
+    """Whether the name of a checkpoint alone tells of them."""
 
     def __post_init__(self) -> None:
         fix_fields(self)

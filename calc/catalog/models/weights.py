@@ -62,7 +62,8 @@ class Weights:
                     " released:"
                     ' name one, as in "bf16"'
                 )
-            return cls(model, own.formats, argument, own.products, as_released=True)
+            told = (own.products, "", True, own.by_name)
+            return cls(model, own.formats, argument, *told)
         if isinstance(given, str) and "=" in given:
             return cls(model, _groups(given, argument), argument)
         if isinstance(given, str) and (held := checkpoints.named(model, given, argument)):

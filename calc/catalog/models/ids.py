@@ -1,0 +1,39 @@
+"""Ids of checkpoints as people paste them: the model of each, and the format that it says."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from calc.core.records import DATA, read_toml
+
+FORMATS = re.compile(
+    r"(?<=[-_. ])(awq|gptq|fp8(?:-dynamic|-block)?|nvfp4|mxfp[48]|nf4|w\da\d+|int[48]|bnb-4bit"
+    r"|[48]bit|i?q\d_\w+|gguf)(?=$|[-_. ])",
+    re.IGNORECASE,
+)
+MEANT = {"4bit": "w4a16", "8bit": "int8"}
+"""Names of checkpoints that a number of bits alone says."""
+
+
+class Id(NamedTuple):
+    """A name without what a checkpoint adds to that of its model, and its format, "" for none."""
+
+    model: str
+    form: str
+
+
+@cache
+def read(name: str) -> Id:
+    """Return the model of an id, and the last format that it names.
+
+    >>> read("Qwen/Qwen3-14B-AWQ"), read("Qwen/Qwen3-30B-A3B-Instruct-2507-FP8").model
+    (Id(model='Qwen3-14B', form='awq'), 'Qwen3-30B-A3B')
+    """
+    words = re.sub(r"\((\d+B)\)", r"\1", name).split("(")[0].split("/")[-1].strip()
+    found = [each.lower() for each in FORMATS.findall(words)]
+    for ends in read_toml(DATA / "published" / "words.toml")["checkpoints"]["ends"]:
+        words = re.sub(ends, "", words, flags=re.IGNORECASE).strip(" -_")
+    form = found[-1] if found else ""
+    return Id(words, MEANT.get(form, form))
