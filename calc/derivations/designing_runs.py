@@ -141,7 +141,6 @@ class MixturePlans(Claims):
     rack = _plan("gb200-nvl72", "mxfp8", "TP=1,PP=4,EP=64,CP=1")
     servers = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=8,CP=1")
     across = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=32,CP=1")
-    older = _plan("dgx-h100", "fp8", "TP=2,PP=8,EP=8,CP=1")
     _rack_ends, _server_ends = rack.interval(rack.duration), servers.interval(servers.duration)
     assert _rack_ends is not None
     assert _server_ends is not None
@@ -176,7 +175,6 @@ class MixturePlans(Claims):
             cls.row("GB200 NVL72, MXFP8", cls.rack),
             cls.row("DGX B200, MXFP8", cls.servers),
             cls.row("DGX B200, MXFP8", cls.across),
-            cls.row("DGX H100, FP8", cls.older),
         ]
 
 

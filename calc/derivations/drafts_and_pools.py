@@ -211,12 +211,43 @@ class FullMemory(Claims):
         return (model.name, devices, context, batch, cls.gain(place, batch, head), small)
 
     @classmethod
-    def gain(cls, place: int, batch: int, draft: Transformer) -> Quantity:
+    def gain(cls, place: int, batch: int, draft: Transformer, drafted: int = drafted) -> Quantity:
         """Tokens of a pass over the time of its check and its drafts, in steps."""
         model, devices, context, _ = cls.cases[place]
         plain = inference.decode(model, H200, context, batch, devices)
-        passes = cls.drafted * inference.decode(draft, H200, context, batch, devices).lower
-        return (cls.tokens * plain.lower / (checked(plain, cls.drafted) + passes)).to("")
+        passes = drafted * inference.decode(draft, H200, context, batch, devices).lower
+        tokens = speculation.speculative_tokens(cls.acceptance, drafted)
+        return (tokens * plain.lower / (checked(plain, drafted) + passes)).to("")
+
+
+class GainByLength(Claims):
+    """The roof that binds the check decides how many tokens a head should draft."""
+
+    lengths = (1, 2, 3, 4)
+    head = replaced(models.get("llama-3-1-70b"), layers=1)
+
+    @classmethod
+    @row_by_hand("2048 | 256 | 1.45 | 1.24 | 1.07 | 0.94")
+    def rows(cls) -> Rows:
+        """Context and batch, and the gain by drafted tokens, on eight H200s."""
+        return [
+            (
+                FullMemory.cases[place][2],
+                FullMemory.row(place)[3],
+                *(
+                    FullMemory.gain(place, whole(FullMemory.row(place)[3]), cls.head, drafted)
+                    for drafted in cls.lengths
+                ),
+            )
+            for place in range(4)
+        ]
+
+    _short = 256
+    one = FullMemory.gain(1, _short, head, 1) | by_hand(
+        "1.7 * (2 * 69501714432 + 256 * 2048 * 327680) / 38.4e12 / (2 * 256 "
+        "* (2 * 69501714432 + 4 * 2048 * 655360) / 7.912e15 + (2 * "
+        "855638016 + 2 * 128256 * 8192 + 256 * 2048 * 4096) / 38.4e12)"
+    )
 
 
 class FullMemoryGain(Claims):

@@ -505,3 +505,15 @@ class AllOrAdapters(Claims):
     adapters_time = adapters.duration.to("h") | by_hand("1526 * 7.1664 s")
     adapters_cost = adapters.cost | by_hand("8 * 2 * 3.037759 USD")
     whole_cost = whole.cost | by_hand("16 * 2 * 3.033911 USD")
+    whole_mfu = whole.best.mfu.to("%") | no_hand("49.66154 %", "an expectation of a plan")
+    _of_adapters, _of_all = (plan.interval(plan.duration) for plan in (adapters, whole))
+    assert _of_adapters is not None
+    assert _of_all is not None
+    adapters_sooner, adapters_later = (
+        _of_adapters[0].to("h") | no_hand("2.746134 h", "an interval of a plan"),
+        _of_adapters[1].to("h") | no_hand("3.666575 h", "an interval of a plan"),
+    )
+    whole_cheaper = whole_cost * (_of_all[0] / whole.duration)
+    whole_dearer = whole_cost * (_of_all[1] / whole.duration)
+    whole_cheaper |= no_hand("87.76497 USD", "an interval of a plan")
+    whole_dearer |= no_hand("117.1818 USD", "an interval of a plan")

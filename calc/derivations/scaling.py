@@ -165,6 +165,9 @@ class PublishedScaling(Claims):
     middle_speedup |= by_hand("4 * 3368 / 3983")
     speedup |= by_hand("16 * 2344 / 3983")
     fraction = scaling.serial_fraction(speedup, times) | by_hand("(16/9.416018 - 1)/15")
+    middle_fraction = scaling.serial_fraction(middle_speedup, middle / fewest) | by_hand(
+        "(4 / 3.382375 - 1) / 3"
+    )
     limit = scaling.amdahl_limit(fraction) | by_hand("1 / 0.04661568")
     by_fraction = scaling.amdahl(fraction, middle / fewest) | by_hand("4/(1 + 3 * 0.04661568)")
     coherency = (times / speedup - 1) / (times * (times - 1))

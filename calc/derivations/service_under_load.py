@@ -204,38 +204,46 @@ def expectation(model: Transformer, **asked: Any) -> Expectation:
 class Tiers(Claims):
     """A session of an agent may wait in several places, and comes back sooner from some."""
 
-    machine = machines.get("dgx-h200")
     devices = 8
     host = quantity("2 TB")  # of a server with eight H200s: an input
-    host_rate = 8 * quantity("64 GB/s")  # PCIe Gen5 of each GPU, one way
+    link = quantity("64 GB/s")  # PCIe Gen5 of each GPU, one way
+    host_rate = devices * link
     disk = quantity("30 TB")  # of its SSDs: an input
     disk_rate = quantity("50 GB/s")  # of eight of them: an input
 
     @classmethod
-    def row(cls, model: Transformer, size: str) -> Row:
-        """Model, bytes of a session, how many memory, host and disks hold, and ways back, the last
-        of which is that vLLM reads the session anew."""
+    def row(cls, model: Transformer, cut: str, links: int, **asked: Any) -> Row:
+        """Model and cut, bytes of a session, how many memory, host and disks hold, and ways back.
+
+        Keys and values that are cut by heads come by as many links as there are GPUs; of latents
+        each GPU that holds them needs all. The last way is that vLLM reads the session anew.
+        """
         session = (transformer.kv_cache_per_token(model) * AgentSession.context).to("GB")
-        weights = model.parameters * quantity(f"{size}/param")
-        memory = cls.machine.device.memory_capacity * cls.devices - weights
-        small = {"weights": size, "dtype": "fp8"} if size == "1 byte" else {}
-        anew = expectation(model, prompt=AGENT.context, generated=1, batch=1, **small)
+        batch = asked.get("copies", 1)
+        asked |= {"prompt": AGENT.context, "generated": 1, "batch": batch, "devices": cls.devices}
+        planned = plan(model, "dgx-h200", software="vllm", **asked)
+        assert planned.expected is not None
         return (
-            model.name,
+            f"{model.name}, {cut}",
             session,
-            whole((memory / session).m_as("")),
+            whole(planned.largest_batch),
             whole((cls.host / session).m_as("")),
             whole((cls.disk / session).m_as("")),
-            (session / cls.host_rate).to("ms"),
+            (session / (links * cls.link)).to("ms"),
             (session / cls.disk_rate).to("ms"),
-            anew.time_to_first_token.to("s"),
+            planned.expected.time_to_first_token.to("s"),
         )
 
     @classmethod
-    @row_by_hand("DeepSeek-V3 | 3.3 GB | 164 | 610 | 9162 | 6.4 ms | 65 ms | 5 s")
+    @row_by_hand("DeepSeek-V3, TP 8 | 3.3 GB | 13 | 610 | 9162 | 51 ms | 65 ms | 5 s")
     def rows(cls) -> Rows:
-        """The dense example in BF16 and the mixture in FP8."""
-        return [cls.row(DENSE, "2 byte"), cls.row(MIXTURE, "1 byte")]
+        """The dense example in BF16 and the mixture in FP8, whose attention is cut in two ways."""
+        fp8: dict[str, Any] = {"weights": "1 byte", "dtype": "fp8"}
+        return [
+            cls.row(DENSE, "TP 8", cls.devices),
+            cls.row(MIXTURE, "TP 8", 1, **fp8),
+            cls.row(MIXTURE, "DP 8 of attention", 1, **fp8, copies=8, experts=8),
+        ]
 
 
 class ByLoad(Claims):

@@ -13,7 +13,7 @@ from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.decisions import NAMES, CutsThatHide
 from calc.derivations.examples import DENSE, MIXTURE
-from calc.derivations.precision import rounded, with_digits_of
+from calc.derivations.precision import with_digits_of
 from calc.derivations.quoting import Row, Rows, show
 from calc.derivations.traces import whole
 from calc.steps.job import Layout
@@ -148,7 +148,6 @@ class TrainingRuns(Claims):
     middle = runs.get("llama-3-1-70b")
     large = runs.get("llama-3-1-405b")
     deepseek = runs.get("deepseek-v3")
-    about = (runs.get("falcon-180b"),)  # whose hours are published in a single digit
     count = len(all) | by_hand("13")
     large_mfu = large.mfu
     large_effective_time = large.effective_time
@@ -199,8 +198,6 @@ class TrainingRuns(Claims):
         work = (run.parameters, run.tokens)
         computed = _known(cls.computed(run), *work, *used)
         overall = _known(cls.overall(run), *work)
-        if overall is not None and run in cls.about:
-            overall = rounded(overall.to("%"), 1)
         return (
             f"[{_unbroken(run.name)}](../backmatter/sources-models.qmd#{run.key})",
             run.tokens.m_as("token") / 1e12,
@@ -313,8 +310,10 @@ class OtherFailures(Claims):
     deviation = quantity(2, "%")
 
     spares = failures.spares_needed(devices, Failures.of_a_device, repair) | counted("spares")
-    spare_share = (1 - failures.goodput_of_spares(devices, spares, 1)).to("%") | by_hand(
-        "35 / 16419"
+    in_server = machines.get("dgx-h100").domain
+    spare_devices = spares * in_server | by_hand("35 * 8")
+    spare_share = (1 - failures.goodput_of_spares(devices, spare_devices, 1)).to("%") | by_hand(
+        "280 / 16664"
     )
 
     # Four deviations from the mean, and all wait for it.

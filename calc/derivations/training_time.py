@@ -12,6 +12,7 @@ from calc import (
     published,
     runs,
     training,
+    transformer,
 )
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.bases import HidingTokens
@@ -203,6 +204,21 @@ class PublishedSteps(Claims):
 
     rate = quantity(bf16.measured["tokens_per_s"], "token/s") | by_hand("566797 token/s")
     reported = quantity(bf16.measured["mfu"], "%") | by_hand("53.84 %")
+    # What its authors seem to count: products alone, and attention without a mask.
+    unmasked = training.mfu(
+        transformer.forward_flops(DENSE, 8192) / constants.work_inference,
+        (rate * quantity("1 s")).to("token"),
+        devices,
+        hardware.get("h100").peak("bf16"),
+        "1 s",
+    ).to("%") | by_hand("566797 / 512 * (6 * 69.501714e9 + 12 * 80 * 8192 * 8192) / 989e12")
+    masked = training.mfu(
+        transformer.forward_flops(DENSE, 4096.5) / constants.work_inference,
+        (rate * quantity("1 s")).to("token"),
+        devices,
+        hardware.get("h100").peak("bf16"),
+        "1 s",
+    ).to("%") | by_hand("566797 / 512 * (6 * 69.501714e9 + 12 * 80 * 8192 * 4096.5) / 989e12")
     faster = quantity(bf16.measured["step_time"] / fp8.measured["step_time"], "") | by_hand(
         "14.80 s / 10.76 s"
     )

@@ -315,6 +315,7 @@ class Activations(Claims):
         "17.157 GFLOP * 8192 / 395.6e12 FLOP/s"
     )
     hidden = (of_forward / offload).to("%") | by_hand("0.3553 / 0.5704")
+    of_backward = 2 * of_forward | by_hand("2 * 0.3553 s")
 
     rows: Rows = (
         ("attention fused: no scores", scores.to("GB"), "next to nothing: every stack does it"),

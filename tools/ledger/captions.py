@@ -164,6 +164,9 @@ CLAIMS: list[Claim] = [
      lambda t: rises(by(t["Tokens"], t["Speedup"])) and below(t["Speedup"], t["Tokens"])),
     ("tbl-drafts-full", "Where caches fill the memory, drafts gain for many users too; where short contexts leave it room, a large batch loses by them",
      lambda t: min(t["By a head"][3:]) > 1.5 and t["By a head"][1] < 1 and (t["By the 8B"][1] < 1)),
+    ("tbl-gain-by-length", "The more the batch fills the arithmetic, the fewer tokens a head should draft",
+     lambda t: rises([t[head][0] for head in ("1", "2", "3", "4")]) and falls([t[head][1] for head in
+         ("1", "2", "3", "4")])),
     ("tbl-drafts-mixture", "Multi-token prediction gained in each of these reports",
      lambda t: every(t["Gain"], lambda g: g > 1)),
     ("tbl-chunks", "Small chunks spare the other requests, but hold up the prompt",
