@@ -161,6 +161,8 @@ class FlashGenerations(Claims):
     fa2_h100 = measured("azure-nd-h100-v5-attn-2")
     fa2_a100 = measured("azure-nd-a100-v4-attn-2")
     fa3 = measured("fa3-peak", "tflops_fp16")
+    # Of the peak of an A100, by its author.
+    fa2_low, fa2_high = quantity(50, "%"), quantity(73, "%")
     fa2_share = (fa2_h100 / H100.peak("bf16")).to("%") | by_hand("327.9 / 989")
     rows = (
         ("1 [@dao2022flashattention]", "scores in memory", "A100", None, None),

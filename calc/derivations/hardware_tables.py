@@ -384,7 +384,7 @@ class JoinedDevices(Claims):
             *("gb300-nvl72", "mi300x-8", "mi325x-8", "mi355x-8", "gaudi3-8", "trn2", "trn3"),
             *("tpu-v5p-pod", "tpu-v6e-pod", "tpu-v7-pod"),
         )
-    ) | row_by_hand("NVIDIA HGX B300 | 8 | switch | 900 GB/s | 100 GB/s | 128 GB/s | yes | …")
+    ) | row_by_hand("NVIDIA HGX B300 | 8 | switch | 900 GB/s | 100 GB/s | 121 GB/s | yes | …")
 
 
 class AdvertisedAgainstServed(Claims):

@@ -7,7 +7,7 @@ from calc.core.units import quantity
 from calc.derivations import examples
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
-from calc.derivations.hardware_tables import short_names
+from calc.derivations.hardware_tables import AcceleratorTables, short_names
 from calc.derivations.quoting import Quoted, Row, Rows, approximately, between, show
 
 
@@ -70,6 +70,14 @@ class RidgeOverYears(Claims):
                 )
             )
         return lines
+
+
+class RidgeOfAll(Claims):
+    """Ridge points of all accelerators of data centres lie further apart than those over years."""
+
+    _ridges = tuple(device.ridge_point(sixteen(device)) for device in AcceleratorTables.data_centre)
+
+    most = max(_ridges) | by_hand("(918 / 1.638) FLOP/byte", "TPU v6e")
 
 
 class LightInFibre(Claims):

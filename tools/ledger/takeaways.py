@@ -21,7 +21,7 @@ def near(value: Any, wanted: Any, within: float = 0.06) -> bool:
 
 # fmt: off
 TAKEAWAYS: list[Takeaway] = [
-    ("attention", "Decode with grouped queries is memory-bound at any batch, at {Intensities.grouped} with {Decode.groups} heads to a key",
+    ("attention", "If sequences share no prefix, decode with grouped queries is memory-bound at any batch, at {Intensities.grouped} with {Decode.groups} heads to a key",
      lambda intensity, heads: near(intensity.m_as("FLOP/byte"), heads) and heads < 295),
     ("attention", "exponentials take {Exponentials.h100} of the products' time on an H100 and about {Exponentials.b200} on a B200",
      lambda h100, b200: h100 < b200 < 1),
