@@ -89,10 +89,10 @@ def _stored() -> dict[tuple[str, str], list[Sums]]:
     return sums
 
 
-def of(device: str, program: str, devices: int, version: str = "") -> Sums | None:
+def sums_of(device: str, program: str, devices: int, version: str = "") -> Sums | None:
     """The newest sum at most as new as is asked for, else the newest; None where none was measured.
 
-    >>> sums = of("h100", "vllm", 8)
+    >>> sums = sums_of("h100", "vllm", 8)
     >>> f"{sums.time(65536) * 1e6:.1f} µs"
     '6.4 µs'
     """

@@ -1,4 +1,4 @@
-"""Exchanges of experts' tokens by kernels made for it: `of("h100", "sglang", "decode", …)`.
+"""Exchanges of experts' tokens by kernels made for it: `exchange_of("h100", "sglang", …)`.
 
 Libraries send each token's vector to the devices that hold its experts (dispatch), and the results
 back (combine): DeepEP, which SGLang calls, has kernels for the few tokens of a decode, which send
@@ -88,7 +88,7 @@ class Exchange(Crossing):
     def time(self, size: float) -> float:
         """Seconds for so many bytes that leave a device.
 
-        >>> f"{of('h100', 'sglang', 'decode', 'dispatch', 8, 1).time(6.4e6) * 1e6:.0f} µs"
+        >>> f"{exchange_of('h100', 'sglang', 'decode', 'dispatch', 8, 1).time(6.4e6) * 1e6:.0f} µs"
         '36 µs'
         """
         return interpolated(self.times, self.smallest, size)
@@ -138,7 +138,7 @@ def _stored() -> dict[tuple[str, str, str, str], list[Exchange]]:
     return curves
 
 
-def of(
+def exchange_of(
     device: str, program: str, kernels: str, way: str, devices: int, domains: int, version: str = ""
 ) -> Exchange | None:
     """The curve of the most devices that are no more, else of the fewest; None without any.
@@ -146,7 +146,7 @@ def of(
     In one domain or in several, as is asked for; of several, the number of domains counts. Of
     these the newest version at most as new as is asked for, else the newest.
 
-    >>> print(of("h100", "sglang", "decode", "dispatch", 8, 1))
+    >>> print(exchange_of("h100", "sglang", "decode", "dispatch", 8, 1))
     dispatch of sglang 0.5.12 for decode among 8 h100
     """
     tables = [

@@ -133,7 +133,7 @@ class Accelerator(Recorded):
         >>> print(get("h100").units)
         132
         """
-        return Count.of(self._read("units"))
+        return Count.from_quantity(self._read("units"))
 
     @property
     def clock(self) -> Quantity:

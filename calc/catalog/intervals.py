@@ -69,7 +69,7 @@ class Interval:
     def kind(self) -> str:
         """The class of rows in words.
 
-        >>> of("serving", "vllm", mixture=False).kind
+        >>> interval_of("serving", "vllm", mixture=False).kind
         'serving by vLLM, dense models, nothing filled in'
         """
         by = programs.get(self.software).name if self.software else "any software"
@@ -84,7 +84,7 @@ class Interval:
     def __str__(self) -> str:
         """The sentence of a range: which rows count, and where they lie.
 
-        >>> str(of("serving", "vllm", mixture=False)).partition(": ")[2]
+        >>> str(interval_of("serving", "vllm", mixture=False)).partition(": ")[2]
         'half within 8.5%, 80% of times in −57.1 … +18.7%'
         """
         return f"{self.rows} published rows ({self.kind}): half within {self.spread}"
@@ -238,10 +238,10 @@ def _stored() -> dict[Class, Interval]:
     return {(row.work, row.software, row.model, row.basis): row for row in load()}
 
 
-def of(work: str, software: str, mixture: bool, filled: bool = False) -> Interval:
+def interval_of(work: str, software: str, mixture: bool, filled: bool = False) -> Interval:
     """The interval of the finest class that has rows enough.
 
-    >>> interval = of("serving", "vllm", mixture=False)
+    >>> interval = interval_of("serving", "vllm", mixture=False)
     >>> interval.rows > 100, interval.low < 1 < interval.high
     (True, True)
     """

@@ -1,4 +1,4 @@
-"""Measured kernels, as shares of what a device's published peaks allow: `of("h100", "vllm", …)`.
+"""Measured kernels, as shares of what a device's published peaks allow: `surface_of("product", …)`.
 
 A kernel that does so many operations and moves so many bytes takes at least the longer of both at
 published peaks, its roof. What share of that pace it reaches was measured by device, program and
@@ -241,7 +241,7 @@ class Surface:
     def time(self, length: float, roof: float) -> float:
         """Seconds of a kernel whose roof is so many.
 
-        >>> surface = of("product", "h100", "vllm", "bf16")
+        >>> surface = surface_of("product", "h100", "vllm", "bf16")
         >>> f"{surface.time(4096, 556e-6) * 1e6:.0f} µs"
         '706 µs'
         """
@@ -350,7 +350,7 @@ def stand_ins(kernels: Kernels, alike: Iterable[Kernels]) -> tuple[Kernels | Non
     That is the newest of the older versions on their device, and the same version on the device
     that ALIKE names.
 
-    >>> several = [of("product", key, "vllm", "bf16", "0.24") for key in ("h100", "h200")]
+    >>> several = [surface_of("product", key, "vllm", "bf16", "0.24") for key in ("h100", "h200")]
     >>> before, there = stand_ins(several[0], several)
     >>> before, there.device
     (None, 'h200')
@@ -366,13 +366,15 @@ def stand_ins(kernels: Kernels, alike: Iterable[Kernels]) -> tuple[Kernels | Non
     return max(older, key=lambda other: number_of(other.version), default=None), next(same, None)
 
 
-def of(kernel: str, device: str, program: str, format: str, version: str = "") -> Surface | None:
+def surface_of(
+    kernel: str, device: str, program: str, format: str, version: str = ""
+) -> Surface | None:
     """The surface of a kernel by a program; of the newest version at most as new as is asked for.
 
     A version older than all that were measured is not told apart from the newest, which published
     rows of such versions are nearer to than to the oldest. None where nothing was measured.
 
-    >>> of("experts", "b200", "vllm", "nvfp4", "0.19").version
+    >>> surface_of("experts", "b200", "vllm", "nvfp4", "0.19").version
     '0.19.0'
     """
     return as_asked(_versions(kernel, device, program, format), version)
@@ -381,7 +383,8 @@ def of(kernel: str, device: str, program: str, format: str, version: str = "") -
 def as_asked(versions: Sequence[Kernels], version: str) -> Kernels | None:
     """Return the newest of sorted versions that is no newer than asked for, else the newest.
 
-    >>> several = [of("experts", "b200", "vllm", "nvfp4", asked) for asked in ("0.19", "0.24")]
+    >>> kernel = "experts", "b200", "vllm", "nvfp4"
+    >>> several = [surface_of(*kernel, asked) for asked in ("0.19", "0.24")]
     >>> as_asked(several, "0.20").version, as_asked(several, "0.1").version, as_asked([], "0.1")
     ('0.19.0', '0.24.0', None)
     """

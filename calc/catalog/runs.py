@@ -69,7 +69,7 @@ class Run(Recorded):
     @property
     def devices(self) -> int:
         """Devices that ran at once, at most."""
-        return Count.of(self._read("devices"))
+        return Count.from_quantity(self._read("devices"))
 
     device_time = Published()
     """Hours of all devices, summed."""

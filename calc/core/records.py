@@ -165,7 +165,7 @@ class Count(int):
     provenance: Provenance | None = None
 
     @classmethod
-    def of(cls, number: Quantity) -> int:
+    def from_quantity(cls, number: Quantity) -> int:
         """The number of a quantity that has no unit, with the same source."""
         count = cls(number.m_as(""))
         count.provenance = number.provenance

@@ -117,7 +117,7 @@ class Exponentials(Claims):
     def reached(cls, device: str, program: str, width: int) -> kernel_shares.Surface:
         """The measured surface of this device and program, for heads of a width."""
         narrow = "-narrow" if width <= FusedAttention.width else ""
-        surface = kernel_shares.of("prompts", device, program, f"bf16{narrow}")
+        surface = kernel_shares.surface_of("prompts", device, program, f"bf16{narrow}")
         assert surface is not None
         return surface
 
@@ -220,7 +220,7 @@ class Decode(Claims):
     @classmethod
     def share(cls, device: str, context: int, moved: Quantity) -> Quoted:
         """Return the share of the memory's bandwidth that the engine's kernel reached."""
-        surface = kernel_shares.of("caches", device, cls.program, "bf16")
+        surface = kernel_shares.surface_of("caches", device, cls.program, "bf16")
         assert surface is not None
         roof = (moved / hardware.get(device).memory_bandwidth).m_as("s")
         return percent(surface.share(context, roof))

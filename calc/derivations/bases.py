@@ -186,7 +186,7 @@ class LinkLatency(Claims):
     between hosts. What NCCL counts for a step, by which it chooses an algorithm, is none of them.
     """
 
-    _kernel = engine_sums.of("h100", "sglang", 2)
+    _kernel = engine_sums.sums_of("h100", "sglang", 2)
     assert _kernel is not None
 
     reached_nvlink = quantity(_kernel.time(_kernel.smallest), "s").to("µs")

@@ -163,7 +163,7 @@ class SumsOfEngines(Claims):
     @classmethod
     def by_engine(cls, engine: str, machine: Machine, size: Quantity) -> Quantity:
         """Return the times by an engine's newest kernels."""
-        kernel = engine_sums.of(machine.device.key, engine, cls.devices)
+        kernel = engine_sums.sums_of(machine.device.key, engine, cls.devices)
         assert kernel is not None
         return quantity(kernel.time(size.m_as("byte")), "s").to("µs")
 

@@ -57,7 +57,7 @@ def span(values: Iterable[float]) -> Quoted:
 class HowFarOff(Claims):
     """Published rows like those that the tables expect lie for 80 % within these bounds."""
 
-    _serving = intervals.of("serving", "vllm", mixture=False)
+    _serving = intervals.interval_of("serving", "vllm", mixture=False)
     serving_rows = _serving.rows | by_hand("353", "intervals.csv, serving of dense models by vLLM")
     shorter = quantity(100 * (1 - _serving.low), "%") | by_hand("1 - 0.429")
     longer = quantity(100 * (_serving.high - 1), "%") | by_hand("1.187 - 1")

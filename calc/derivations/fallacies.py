@@ -243,7 +243,7 @@ class EngineKernel(Claims):
     nccl = communication.time("all_reduce", size, devices, "dgx-b200").needed.to("µs") | by_hand(
         "49.04 µs"
     )
-    sums = engine_sums.of("b200", "vllm", devices)
+    sums = engine_sums.sums_of("b200", "vllm", devices)
     assert sums is not None
     engine = quantity(sums.time(size.m_as("byte")), "s").to("µs") | by_hand(
         "261 * 0.1 µs", "engine_sums.csv, b200, vllm 0.24.0, 8: 261 tenths at 524 288 bytes"

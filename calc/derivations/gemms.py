@@ -180,7 +180,7 @@ class FormatsReached(Claims):
     @classmethod
     def rate(cls, format: str, device: str, program: str) -> Quantity | None:
         """Return the rate that a large product reaches, None where none was measured."""
-        surface = kernel_shares.of("product", device, program, format)
+        surface = kernel_shares.surface_of("product", device, program, format)
         if surface is None:
             return None
         peak = hardware.get(device).peak(surface.rate)
@@ -278,7 +278,7 @@ class ExpertsReached(Claims):
             cells: list[Quoted | str] = []
             for key in ("h100", "b200"):
                 device = hardware.get(key)
-                surface = kernel_shares.of("experts", key, "vllm", "fp8-block")
+                surface = kernel_shares.surface_of("experts", key, "vllm", "fp8-block")
                 assert surface is not None
                 work = 6 * routed * cls.width * cls.hidden
                 roof = max(

@@ -234,7 +234,7 @@ def own(machine: Machine, kind: str, name: str) -> Quantity | None:
 def surfaces_of_products(device: Accelerator, form: str) -> list[kernel_shares.Surface]:
     """Return the rates that engines reach whose products were measured on a device in a format."""
     found = (
-        kernel_shares.of("product", device.key, program, form)
+        kernel_shares.surface_of("product", device.key, program, form)
         for program in kernel_shares.programs()
     )
     return [surface for surface in found if surface]

@@ -132,7 +132,7 @@ def _time_of(sums: engine_sums.Sums | None, size: int) -> Cell:
 
 def _engine_row(device: str, program: str) -> Row:
     """Sums of two lengths among two, four and eight devices, named after the widest."""
-    newest = [engine_sums.of(device, program, devices) for devices in (2, 4, 8)]
+    newest = [engine_sums.sums_of(device, program, devices) for devices in (2, 4, 8)]
     version = next(sums.version for sums in reversed(newest) if sums is not None)
     return (
         device.upper(),

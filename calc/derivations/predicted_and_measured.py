@@ -195,7 +195,9 @@ def rate(kind: str, *names: str) -> tuple[str, str]:
 
 def curve(*operations: str, span: str = "domain") -> tuple[str, str]:
     """The curves of collectives that a time is taken from."""
-    measured = [one for operation in operations for one in curves.of(operation, MACHINE, span)]
+    measured = [
+        one for operation in operations for one in curves.curves_of(operation, MACHINE, span)
+    ]
     if not measured:
         return "curve of a machine like it", "@sec-collectives-measured"
     return "curve over sizes", " ".join({f"[@{one.source}]": None for one in measured})

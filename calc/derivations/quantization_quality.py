@@ -236,7 +236,7 @@ class FormatByBatch(Claims):
     def time(cls, rows: int, device: str, format: str, given: float, weight: float) -> Quantity:
         """Return the time of the product of so many tokens with the layer's first matrix."""
         n, k = cls.layer.feed_forward_width, cls.layer.width
-        surface = kernel_shares.of("product", device, cls.program, format)
+        surface = kernel_shares.surface_of("product", device, cls.program, format)
         assert surface is not None
         gpu = hardware.get(device)
         roof = max(

@@ -68,7 +68,7 @@ def ways_to_fit(setup: Setup) -> Iterator[str]:
     yield _enough_devices(setup)
     if fewer := most_sequences(setup).magnitude:
         yield f"Batch {fewer:.0f} fits."
-    [memory] = capacity.of(setup).memories
+    [memory] = capacity.capacity_of(setup).memories
     yield from own_ways(memory, int(_needed(setup)))
 
 

@@ -40,7 +40,7 @@ class Capacity:
         return self.sequence * ceiling(batch / quantity(self.copies, ""))
 
 
-def of(setup: Setup) -> Capacity:
+def capacity_of(setup: Setup) -> Capacity:
     """Return what the devices of a setup hold, layout by layout, as `calc.device_memory` counts."""
     memories, places = _memories(setup)
     context = setup.context.magnitude

@@ -41,7 +41,7 @@ class Estimate(Setup, Results[Bounds]):
     @cached_property
     def capacity(self) -> Capacity:
         """Return what each device holds, by layouts and lengths, whatever the batch."""
-        return capacity.of(self)
+        return capacity.capacity_of(self)
 
     @property
     def weight_memory(self) -> Quantity:

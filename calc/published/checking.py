@@ -99,7 +99,7 @@ class Held:
         """True where it keeps the bound, by the digits to which figures are printed."""
         return _is_possible(self.share)
 
-    def of(self, value: float) -> Quantity:
+    def in_its_unit(self, value: float) -> Quantity:
         """A value in the unit of the figure."""
         return quantity(value, FIGURES[self.name][1])
 
@@ -212,8 +212,8 @@ class Check(Reported):
         figures = [
             (
                 FIGURES[near.name][0],
-                f"{near.of(near.claimed)}",
-                f"{near.of(near.bound)}",
+                f"{near.in_its_unit(near.claimed)}",
+                f"{near.in_its_unit(near.bound)}",
                 f"{near.share:.2f}",
             )
             for near in self.held
@@ -245,8 +245,8 @@ class Check(Reported):
         figures = [
             {
                 "figure": near.name,
-                "claimed": near.of(near.claimed),
-                "bound": near.of(near.bound),
+                "claimed": near.in_its_unit(near.claimed),
+                "bound": near.in_its_unit(near.bound),
                 "share_of_bound": near.share,
                 "possible": near.possible,
                 "by": near.by,

@@ -23,10 +23,11 @@ class DataSet:
     """Seconds to the first token, and for each after it."""
 
 
-def of(row: Row) -> DataSet | None:
+def data_set_of(row: Row) -> DataSet | None:
     """The data set of a row that states no lengths of its own.
 
-    >>> of(Row("serving", "", {"model": "llama2-70b-99.9", "input_len": "data set"}, {})).answer
+    >>> stated = {"model": "llama2-70b-99.9", "input_len": "data set"}
+    >>> data_set_of(Row("serving", "", stated, {})).answer
     294.45
     """
     if row.number("output_len") is not None or "data set" not in str(row["input_len"]):

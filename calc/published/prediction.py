@@ -81,7 +81,9 @@ class Comparison:
         work = {"training": "training", "serving": "serving", "closed_loop": "serving"}
         if self.error is None or self.row.group not in work:
             return None
-        return intervals.of(work[self.row.group], self.software, self.mixture, bool(self.filled))
+        return intervals.interval_of(
+            work[self.row.group], self.software, self.mixture, bool(self.filled)
+        )
 
     @property
     def inside(self) -> bool | None:

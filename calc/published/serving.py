@@ -93,7 +93,7 @@ def predict(row: Row) -> Comparison:
         best = min(timed, key=_total)
         taken, steady, _ = options[timed.index(best)]
         filled.extend(steady_state(taken, steady)[2])
-        if datasets.of(row) is not None:
+        if datasets.data_set_of(row) is not None:
             filled.append("lengths are the means of its data set")
         if len(options) > 1:
             layout = f"DP{taken.layout.data} TP{taken.layout.tensor}"
@@ -121,7 +121,7 @@ def _options(
 
     Lengths that it leaves open are the means of the data set that it names.
     """
-    job, data = served.job, datasets.of(row)
+    job, data = served.job, datasets.data_set_of(row)
     if data is None and not load.reading and load.context == 1.0:
         raise NotMeasured(NO_LENGTHS)
     if served.layout_is_stated:

@@ -184,7 +184,7 @@ def _stored() -> tuple[Curve, ...]:
 def of_engine(sums: Sums) -> Curve:
     """The curve of an engine's own sums, which are all-reduces in a domain.
 
-    >>> print(of_engine(engine_sums.of("l40s", "vllm", 4)).software)
+    >>> print(of_engine(engine_sums.sums_of("l40s", "vllm", 4)).software)
     vLLM 0.22.0
     """
     machine_key = machines.of(hardware.get(sums.device)).key
@@ -206,7 +206,7 @@ def _of_usual_engines() -> tuple[Curve, ...]:
         device = hardware.get(key)
         machine = machines.of(device)
         usual = software.meant(None, device.key, device.measured_as, device.name)
-        newest = engine_sums.of(key, usual.key, devices, usual.version)
+        newest = engine_sums.sums_of(key, usual.key, devices, usual.version)
         if newest is not None and devices <= machine.domain and machine.fabric not in fabrics:
             made.append(of_engine(newest))
     return tuple(made)
@@ -224,11 +224,11 @@ def get(name: str) -> Curve:
     return curves[name]
 
 
-def of(operation: str, machine: Machine, span: str) -> tuple[Curve, ...]:
+def curves_of(operation: str, machine: Machine, span: str) -> tuple[Curve, ...]:
     """The stored curves of an operation on a machine, without single points.
 
     >>> from calc import machines
-    >>> [curve.source for curve in of("all_reduce", machines.get("dgx-h100"), "domain")]
+    >>> [curve.source for curve in curves_of("all_reduce", machines.get("dgx-h100"), "domain")]
     ['nvidia2026dgxcloud', 'azure2024benchmarking']
     """
     key = operation, machine.key, span
@@ -454,7 +454,7 @@ def off(curve: Curve) -> float:
     host: there counts how far all engines' sums on the same cards are from the one that is taken.
 
     >>> libraries = [get(f"allreduce-{name}") for name in ("8xh100-dgxc", "32xh100-xe9680")]
-    >>> engines = [of_engine(engine_sums.of(key, "vllm", 4)) for key in ("h100", "l40s")]
+    >>> engines = [of_engine(engine_sums.sums_of(key, "vllm", 4)) for key in ("h100", "l40s")]
     >>> print(*(f"{off(curve):.2f}" for curve in (*libraries, *engines)))
     0.11 0.21 0.22 1.57
     """

@@ -80,7 +80,7 @@ def of(
     tokens, most = _count("batched_tokens", batched_tokens), _count("sequences", sequences)
     capacity = None if memory is None else arguments.memory("memory", memory)
     whole = arguments.truth("shared", shared)
-    return _found(_Asked.of(job), length, share, tokens, most, capacity, whole)
+    return _found(_Asked.of_job(job), length, share, tokens, most, capacity, whole)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class _Asked:
     job: Job = field(compare=False)
 
     @classmethod
-    def of(cls, job: Job) -> _Asked:
+    def of_job(cls, job: Job) -> _Asked:
         weights, kv, software = job.formats.weights, quantity(job.formats.kv), job.software
         if getattr(weights, "ndim", 0) or kv.ndim:
             raise InputError("weights and kv must each be one format, or one size; got several")
@@ -105,7 +105,7 @@ class _Asked:
 @lru_cache(maxsize=1024)
 def _found(asked: _Asked, context: int, *started: Any) -> Memory:
     """Return what was asked for, remembered: a record that nobody changes, in any thread."""
-    return Memory.of(Start.of(asked.job, *started), context)
+    return Memory.from_start(Start.of_job(asked.job, *started), context)
 
 
 @understood
@@ -286,7 +286,7 @@ def _with(memory: Memory, changes: Mapping[str, Any]) -> Memory:
         step_tokens=steps,
         step_sequences=min(changes.get("sequences", start.step_sequences), steps),
     )
-    return Memory.of(changed, changes.get("context", memory.context))
+    return Memory.from_start(changed, changes.get("context", memory.context))
 
 
 def room(device: Device, share: float = 1.0, reserve: Quantity = NO_BYTES) -> Quantity:

@@ -87,7 +87,7 @@ class Start:
     """Whether devices that would hold the same caches share them out instead."""
 
     @classmethod
-    def of(
+    def of_job(
         cls,
         job: Job,
         utilization: float | None,

@@ -185,7 +185,7 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
         if self.made.like is None:
             return None
         work, mixture = self.made.like
-        return intervals.of(work, self.made.program.key, mixture, filled=bool(self.filled))
+        return intervals.interval_of(work, self.made.program.key, mixture, filled=bool(self.filled))
 
     @property
     def total(self) -> Quantity:
@@ -232,7 +232,7 @@ class Account:
         self._messages: list[Message] = []
 
     @classmethod
-    def of(cls, launched: Sequence[Kernel], machine: Machine, program: Software) -> Account:
+    def of_kernels(cls, launched: Sequence[Kernel], machine: Machine, program: Software) -> Account:
         """Begin with the kernels of a pass on a machine, by a program with attention of its own."""
         timed = [(kernel.kind, *kernel.timed(machine, program)) for kernel in launched]
         used = tuple((kind, rate) for kind, _, rates in timed for rate in rates)
@@ -555,7 +555,7 @@ def of_kernels(
     >>> sorted(of_kernels(launched, machines.get("dgx-h100")))
     ['cache', 'gemm', 'memory']
     """
-    account = Account.of(launched, machine, UNKNOWN)
+    account = Account.of_kernels(launched, machine, UNKNOWN)
     account.add_messages("links", 1, "all_to_all", exchanged, among)
     return account.parts()
 
@@ -625,7 +625,7 @@ def _serving_pass(job: Job, tokens: Tokens, piece: float, shared_caches: bool) -
         batch = tokens.of_one(count)
     load = batch.of_one(job.layout.data)
     launched = kernels.step(job, batch, shared_caches)
-    account = Account.of(launched, job.measured_on, job.software)
+    account = Account.of_kernels(launched, job.measured_on, job.software)
     if job.layers_that_exchange:
         account.add_exchange(job, load)
     vectors = load.computed * 2 * model.width
@@ -661,7 +661,7 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     # Of a kernel only slices, experts and parts of a sequence matter.
     one = replace(job, layout=Layout(tensor=tensor, experts=experts, context=context))
     launched = kernels.training_step(one, replace(batch, sequences=sequences))
-    account = Account.of(launched, machine, program)
+    account = Account.of_kernels(launched, machine, program)
     times, fullest = account.times, job.layers_of_a_stage / model.layers
     for kind, time in times.items():
         alone = time if places is None else time[places]

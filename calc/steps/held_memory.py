@@ -89,7 +89,7 @@ class Memory(Answer):
     """What each device lacks for one sequence of this length; None where one fits."""
 
     @classmethod
-    def of(cls, start: Start, context: int) -> Memory:
+    def from_start(cls, start: Start, context: int) -> Memory:
         """Return all that follows from how a program is started, for sequences of such a length."""
         visible, share = start.visible, start.of_the_rest
         parts = tuple(start.parts())

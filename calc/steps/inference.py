@@ -330,7 +330,7 @@ def ring_prefill(
         launched = [
             replace(kernel, launches=kernel.launches / parts_of_context) for kernel in whole
         ]
-        account = Account.of(launched, machine, UNKNOWN)
+        account = Account.of_kernels(launched, machine, UNKNOWN)
         vectors = tokens_of_one.m_as("") * 2 * model.width
         account.add_messages("tensor", model.blocks, "all_reduce", vectors, slices)
         if parts_of_context > 1:

@@ -126,7 +126,7 @@ def surface(
             alone = kernel in EACH_ITS_OWN or format in EACH_ITS_OWN
             for program in (software.key, *([] if alone else others)):
                 version = software.version if program == software.key else ""
-                rows = kernel_shares.of(kernel, key, program, format, version)
+                rows = kernel_shares.surface_of(kernel, key, program, format, version)
                 if rows is not None and rows.rate in device.dtypes:
                     return rows
     return None
@@ -145,7 +145,7 @@ def sums(machine: Machine, software: Software, devices: int) -> Curve | None:
         return None
     for program in (engine, *(each for each in measured if each != engine)):
         version = software.version if program == software.key else ""
-        rows = engine_sums.of(machine.device.key, program, devices, version)
+        rows = engine_sums.sums_of(machine.device.key, program, devices, version)
         if rows is not None:
             return curves.of_engine(rows)
     return None
@@ -175,7 +175,7 @@ def exchange(
     for kernels in ("all", "prompts" if reads else "decode"):
         for key in likely:
             of = key, software.key, kernels, way, devices, domains
-            rows = expert_exchanges.of(*of, software.version)
+            rows = expert_exchanges.exchange_of(*of, software.version)
             there = machines.of(hardware.get(key)) if rows is not None else machine
             if rows is not None and (domains == 1 or machine.ports == there.ports):
                 return rows

@@ -39,7 +39,7 @@ def test_what_others_measured_between_servers_is_near() -> None:
     for devices in (16, 32, 64):
         for way, size in (("dispatch", 1 + 4 / 128), ("combine", 2.0)):
             domains = devices // 8
-            curve = expert_exchanges.of("h100", "sglang", "decode", way, devices, domains)
+            curve = expert_exchanges.exchange_of("h100", "sglang", "decode", way, devices, domains)
             assert curve is not None
             assert (curve.devices, curve.domains) == (devices, domains)
             left = 128 * 7168 * size * communication.crossings(8, devices, domains, each=True)

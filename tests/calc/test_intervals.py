@@ -21,11 +21,14 @@ SOURCES = 0.77, 0.85  # of rows of sources kept back that lie inside, where 80 %
 
 
 def test_a_class_of_few_rows_has_the_interval_of_the_next_wider_one() -> None:
-    fine, wide = intervals.of("serving", "vllm", True), intervals.of("serving", "abacus", True)
+    fine, wide = (
+        intervals.interval_of("serving", "vllm", True),
+        intervals.interval_of("serving", "abacus", True),
+    )
     assert (fine.software, wide.software) == ("vllm", "")
     assert fine.rows < wide.rows
     with pytest.raises(InputError, match=r"work is one of training, serving, .*; got 'cooking'"):
-        intervals.of("cooking", "vllm", True)
+        intervals.interval_of("cooking", "vllm", True)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,11 @@ def test_every_stored_surface_is_of_a_known_device_program_and_rate() -> None:
 def test_the_formats_that_most_of_2026_runs_in_are_measured_where_devices_have_them() -> None:
     for device, program in product(("b200", "gb200", "b300", "gb300"), ("vllm", "tensorrt-llm")):
         for kernel in ("product", "experts"):
-            assert kernel_shares.of(kernel, device, program, "nvfp4"), (device, program, kernel)
+            assert kernel_shares.surface_of(kernel, device, program, "nvfp4"), (
+                device,
+                program,
+                kernel,
+            )
 
 
 @pytest.mark.parametrize(
@@ -205,7 +209,7 @@ def test_a_surface_has_its_own_values_at_its_points() -> None:
 def test_a_kernel_takes_no_less_than_its_roof_and_no_less_than_the_shortest(
     length: float, roof: float
 ) -> None:
-    known = kernel_shares.of("product", "h100", "vllm", "bf16")
+    known = kernel_shares.surface_of("product", "h100", "vllm", "bf16")
     assert known is not None
     time = known.time(length, roof)
     assert time >= roof * (1 - 1e-12)
@@ -226,12 +230,12 @@ def test_below_all_that_was_measured_time_is_that_of_the_shortest(
 
 
 def test_the_version_that_is_asked_for_or_the_newest() -> None:
-    newest = kernel_shares.of("product", "h100", "vllm", "bf16")
+    newest = kernel_shares.surface_of("product", "h100", "vllm", "bf16")
     assert newest is not None
-    older = kernel_shares.of("product", "h100", "vllm", "bf16", "0.19")
+    older = kernel_shares.surface_of("product", "h100", "vllm", "bf16", "0.19")
     assert older is not None
     assert older.version == "0.19.0" != newest.version
-    assert kernel_shares.of("product", "h100", "vllm", "bf16", "0.1") == newest
+    assert kernel_shares.surface_of("product", "h100", "vllm", "bf16", "0.1") == newest
 
 
 def test_another_program_stands_in_and_another_device_of_the_same_generation() -> None:
@@ -300,11 +304,11 @@ def test_a_rate_that_was_not_measured_is_a_share_that_says_of_whom() -> None:
 
 
 def test_an_engine_adds_up_short_arrays_sooner_than_nccl() -> None:
-    sums = engine_sums.of("h100", "vllm", 8)
+    sums = engine_sums.sums_of("h100", "vllm", 8)
     assert sums is not None
     assert sums.time(8192) < 15e-6
     assert sums.time(2**40) == pytest.approx(2 * sums.time(2**39))
-    assert engine_sums.of("h100", "vllm", 64) is None
+    assert engine_sums.sums_of("h100", "vllm", 64) is None
 
 
 @pytest.mark.parametrize(

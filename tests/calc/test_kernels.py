@@ -176,7 +176,7 @@ def test_the_delta_rule_takes_as_long_as_it_was_measured_to() -> None:
     engine = software.get("vllm")
     states = named("states", job, Tokens(writing=128, context=4096))
     moved = 2 * 128 * 8 * 65536 + 2 * 128 * (3 * 2048 + 1024)
-    surface = kernel_shares.of("states", "h100", "vllm", "delta")
+    surface = kernel_shares.surface_of("states", "h100", "vllm", "delta")
     assert surface is not None
     expected = 36 * surface.time(128, moved / 3.35e12)
     assert states.expected(H100, engine).m_as("s") == pytest.approx(expected)
@@ -349,7 +349,7 @@ def test_sparse_attention_that_nobody_measured_is_told_and_has_an_interval_as_wi
         models.get(key), machines.get(machine), Layout(tensor=8), software=software.get(engine)
     )
     parts = serving_pass(job, load)
-    of_measured = intervals.of("serving", engine, mixture=True)
+    of_measured = intervals.interval_of("serving", engine, mixture=True)
     assert parts.alike is not None
     if (key, machine, engine) in CHOSEN:
         assert AS_IF_DENSE not in parts.kin

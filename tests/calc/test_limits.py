@@ -57,7 +57,7 @@ def test_a_request_that_takes_as_long_as_it_may_is_kept() -> None:
 
 
 def test_a_closed_form_keeps_the_limits_that_it_just_meets() -> None:
-    demand = Demand.of(poisson(2, 400, 100, 100, 1, 1, seed=1))
+    demand = Demand.mean_of(poisson(2, 400, 100, 100, 1, 1, seed=1))
     server = replica(MADE)
     load = server.under(2, demand, 0.9)
     assert 0 < load.busy < 1

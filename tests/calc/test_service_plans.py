@@ -386,7 +386,7 @@ def test_lengths_have_the_mean_and_the_spread_that_are_asked_for() -> None:
     assert trace.answers.std() / trace.answers.mean() == pytest.approx(1.0, rel=0.03)
     assert trace.rate == pytest.approx(3, rel=0.03)
     assert trace.at_rate(6).rate == pytest.approx(6)
-    demand = Demand.of(trace)
+    demand = Demand.mean_of(trace)
     answers = trace.answers.astype(float)
     assert demand.answer_length == pytest.approx((answers**2).sum() / answers.sum())
     assert [len(each) for each in trace.first(10).turns(3)] == [4, 3, 3]

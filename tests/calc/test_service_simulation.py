@@ -104,7 +104,7 @@ def test_a_step_for_each_is_a_shared_processor(spread: float) -> None:
     expected = queueing.batch_time(busy, SLOTS, shared * work, own * work).m_as("s")
     mean, error = interval(run.done - run.first)
     assert abs(mean - expected) < error
-    load = replica(steps(shared, own)).under(rate, Demand.of(trace), 0.9)
+    load = replica(steps(shared, own)).under(rate, Demand.mean_of(trace), 0.9)
     assert load.batch == pytest.approx(rate * expected, rel=0.01)
     assert load.mean_tpot * (TOKENS - 1) == pytest.approx(expected, rel=0.01)
 
@@ -356,7 +356,7 @@ def test_against_itself_with_half_the_step_of_its_tables() -> None:
 def test_the_share_that_is_kept_is_the_percentile_of_the_limit() -> None:
     """A limit that is the time at a percentile is kept by that share, and none is kept by all."""
     copy = replica(steps(0.004, 0.0005, 0.0001))
-    demand = Demand.of(poisson(1, 3000, 100, 50, 1, 1))
+    demand = Demand.mean_of(poisson(1, 3000, 100, 50, 1, 1))
     for percentile in (0.8, 0.99):
         late = copy.under(4, demand, percentile)
         assert copy.kept(4, demand, late.ttft, math.inf) == pytest.approx(percentile, abs=0.01)
@@ -375,7 +375,7 @@ def test_the_closed_form_against_the_simulation() -> None:
     assert isinstance(made, Steps)
     copy = Replica(made, 300_000, 2048, 512)
     for spread in (0.0, 1.0):
-        demand = Demand.of(poisson(1, 20_000, 1000, 200, spread, spread))
+        demand = Demand.mean_of(poisson(1, 20_000, 1000, 200, spread, spread))
         most = copy.most(demand, 0.99, math.inf, 0.2)
         for part in (0.1, 0.4, 0.66):
             rate = part * most

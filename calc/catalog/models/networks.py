@@ -123,4 +123,4 @@ def read_number(model: str, name: str, given: Any, least: int = 1) -> Any:
         raise InputError(
             f"{model}: {name} must be a whole number from {least}{most}; got {abbreviated(given)}"
         )
-    return number if unit else Count.of(number)
+    return number if unit else Count.from_quantity(number)

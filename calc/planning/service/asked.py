@@ -59,7 +59,7 @@ class Service:
     @cached_property
     def demand(self) -> Demand:
         """Return what its requests ask for on average."""
-        return Demand.of(self.trace)
+        return Demand.mean_of(self.trace)
 
     @property
     def limits(self) -> str:

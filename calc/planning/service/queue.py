@@ -47,7 +47,7 @@ class Demand:
     """Lengths of answers that stand for as many each."""
 
     @classmethod
-    def of(cls, trace: Trace) -> Demand:
+    def mean_of(cls, trace: Trace) -> Demand:
         """The averages of a trace."""
         computed = (trace.prompts - trace.cached).astype(float)
         mean = float(computed.mean())

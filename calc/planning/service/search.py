@@ -117,7 +117,7 @@ def _pools(
     service: Service, job: str, replicas: list[tuple[Answers, Replica]], refused: dict[str, str]
 ) -> list[Pool]:
     """A pool of each group that can serve a request within the limits, by the closed form."""
-    demand, pools = Demand.of(made_for(service.trace, job)), []
+    demand, pools = Demand.mean_of(made_for(service.trace, job)), []
     sent = _transfer(service, replicas) if job == "decode" else 0.0
     limits = service.percentile, *limits_of(service, job)
     for answers, replica in replicas:

@@ -37,7 +37,7 @@ class Candidate:
     """The sentence that names its choices which no published row has made; "" for none."""
 
     @classmethod
-    def of(cls, cuts: Cuts, index: int) -> Candidate:
+    def at_index(cls, cuts: Cuts, index: int) -> Candidate:
         layout, run = at(cuts.layout, index), cuts.run
         sequences, memory = int(cuts.sequences[index]), at(cuts.memory, index)
         step, beyond = cuts.step_of(index), precedents.beyond(run, layout)
@@ -111,4 +111,4 @@ class Ranking:
 
     def _one(self, index: int) -> Candidate:
         owner = int(numpy.searchsorted(self.starts, index, side="right")) - 1
-        return Candidate.of(self.fitting[owner], index - int(self.starts[owner]))
+        return Candidate.at_index(self.fitting[owner], index - int(self.starts[owner]))
