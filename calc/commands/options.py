@@ -10,11 +10,10 @@ import argparse
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from calc.catalog import models
-from calc.catalog.models import Transformer
+from calc.catalog.models import Transformer, files
 from calc.core.arguments import counted, without_point
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.files import writable, write_text
@@ -113,7 +112,9 @@ def add_model_and_device(
 ) -> None:
     """Add the arguments of most commands, model and device, with examples of their names."""
     parser.add_argument(
-        "model", help=f"a name that `calc list` prints, such as {model}, or a config.json"
+        "model",
+        help=f"a name that `calc list` prints, such as {model}, or its own files: a"
+        " config.json, a folder, a .gguf",
     )
     parser.add_argument(
         device, help=f"a machine or a device that `calc list` prints, such as {machine}"
@@ -129,8 +130,9 @@ def chosen(options: argparse.Namespace, called: Callable[..., object]) -> dict[s
 
 
 def model_of(text: str) -> Transformer | str:
-    """The model of a file such as config.json; a name stays one."""
-    return models.load(Path(text)) if text.endswith(".json") else text
+    """The model of its own files, such as a config.json; a name that is known stays one."""
+    own = files.are_files(text) or (models.key_of(text) is None and files.is_kept(text))
+    return models.load(text) if own else text
 
 
 def split_at_commas(text: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Architectures of published models: `calc.models.LLAMA_3_8B.width`, parameters part by part.
 
 Each number carries its source. `load` reads those of a model that is not here from its
-Hugging Face `config.json`.
+own files: a Hugging Face `config.json`, a checkpoint's folder, or a GGUF file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from calc.catalog.models.data import (
 )
 from calc.catalog.models.diffusion import DiffusionTransformer
 from calc.catalog.models.encoder_decoder import EncoderDecoder
-from calc.catalog.models.families import load
+from calc.catalog.models.files import load
 from calc.catalog.models.networks import Network
 from calc.catalog.models.recommender import Recommender
 from calc.catalog.models.release import Release

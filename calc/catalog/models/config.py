@@ -14,6 +14,8 @@ from calc.core.records import DATA, read_toml
 
 NESTED = "text_config"  # of models that read images too
 QUANTIZED = "quantization_config", "compression_config"
+APART = "hf_quant_config.json"
+"""The file in which ModelOpt's older checkpoints say what is quantised."""
 MOST, MOST_LAYERS = 10**12, 10_000
 
 
@@ -26,9 +28,9 @@ def known() -> dict[str, dict[str, Any]]:
 class Config:
     """The numbers of a configuration, by name, and which of them were asked for."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, values: dict[str, Any] | None = None) -> None:
         self.path = path
-        self._values = _read(path)
+        self._values = _read(path) if values is None else values
         self._asked: set[str] = set()
         text = self._values.get(NESTED)
         if text is not None:
@@ -148,4 +150,9 @@ def _read(path: str | Path) -> dict[str, Any]:
         raise InputError(
             f"{path}: must hold a JSON object, as config.json does; got {abbreviated(config)}"
         )
+    beside = Path(path).with_name(APART)
+    if not any(config.get(name) for name in QUANTIZED) and beside.is_file():
+        apart = parse_json(read_text(beside), beside)
+        if isinstance(apart, dict) and isinstance(apart.get("quantization"), dict):
+            config |= {QUANTIZED[0]: {"quant_method": "modelopt"} | apart["quantization"]}
     return config

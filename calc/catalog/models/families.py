@@ -21,26 +21,14 @@ OF_BLOCKS = ("n_heads_in_group", "no_op", "ffn_mult")  # what is read of blocks 
 NEMOTRON_BLOCKS = {"mamba": "state", "attention": "full", "mlp": "dense", "moe": "experts"}
 
 
-def load(path: str | Path) -> Transformer:
-    """The model that a Hugging Face `config.json` describes.
+def load(path: Path | str) -> Transformer:
+    """The model that a Hugging Face `config.json` describes."""
+    return model_of(Config(path), Path(path).stem)
 
-    Its model_type is one of those of `data/configurations.toml`, and its numbers have no source but
-    the file. What would change them and is not read is refused by name; what is not counted, and
-    keys that are not known, are named in the model's `notes`.
 
-    >>> import json
-    >>> from tempfile import TemporaryDirectory
-    >>> config = {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
-    ...           "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
-    ...           "intermediate_size": 14336, "max_position_embeddings": 8192}
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "config.json"
-    ...     _ = path.write_text(json.dumps(config))
-    ...     model = load(path)
-    >>> print(model.parameters)
-    8.030B param
-    """
-    config, families = Config(path), known()["families"]
+def model_of(config: Config, key: str) -> Transformer:
+    """The model of a configuration, whose numbers may stand in a file of another kind."""
+    families = known()["families"]
     family = config.get("model_type")
     if not isinstance(family, str) or family not in families:
         why = known()["unread"].get(family, "") if isinstance(family, str) else ""
@@ -58,7 +46,7 @@ def load(path: str | Path) -> Transformer:
     like = families[family].get("like", family)
     numbers |= _numbers(config, families[like], SHAPES.get(like, _dense))
     numbers["notes"] = (*numbers["notes"], *config.notes())
-    model = from_shape(key=Path(path).stem, name=str(path), **numbers)
+    model = from_shape(key=key, name=str(config.path), **numbers)
     if model.layers_with(*RECURRENT) and any(config.get(name) == FP32 for name in STATES):
         model = replace(model, state_bytes=4)
     return quantized.read(config, model)
