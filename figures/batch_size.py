@@ -19,6 +19,7 @@ COLOUR = style.BLUE
 LINES = ((0, (5, 2)), (0, (1.5, 1.5)))  # of the contexts
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.5, narrow_height=6.2)
     left, right = style.panels(figure, 2)

@@ -26,6 +26,7 @@ Box = tuple[float, float, float, float]
 Boxes = defaultdict[str, list[Box]]  # of each kind of bit
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=5.4)
     axes = figure.subplots()

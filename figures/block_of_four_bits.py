@@ -15,6 +15,7 @@ from figures import style
 LABELLED = (0, 1, 2, 3, 4, 6)
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=4.6, narrow_height=8.4)
     left, right = style.panels(figure, 2, sharey=True)

@@ -19,6 +19,7 @@ ALONG = tuple((ROW, column) for column in range(EACH))
 DOWN = tuple((row, COLUMN) for row in range(EACH))
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=2.0, narrow_height=4.2)
     panels = style.panels(figure, 2)

@@ -19,6 +19,7 @@ PANELS = {
 SHORT_NAMES = {"L1 and shared memory": "L1"}
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.3, narrow_height=6.4)
     panels = style.panels(figure, 3, sharey=True)

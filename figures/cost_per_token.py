@@ -19,6 +19,7 @@ MILLION = show(quantity(1e6, "token"))
 COLOUR = style.DEVICES["h100"]
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.4, narrow_height=6.0)
     ratios = None if style.is_narrow() else (1.5, 1)

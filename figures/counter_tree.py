@@ -41,6 +41,7 @@ PLACES_NARROW = 5.9, 3.25, 0.45
 LETTERS = 16  # of a lever in a line on a phone
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=5.3, narrow_height=7.2)
     axes = figure.subplots()

@@ -20,6 +20,7 @@ SHOWN = hardware.H100
 INTENSITIES = quantity(numpy.geomspace(0.2, 1e4, 300), "FLOP/byte")
 
 
+@style.drawn_twice
 def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=2.75, narrow_height=3.2)

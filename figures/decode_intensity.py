@@ -44,6 +44,7 @@ def _intensity(key: str, name: str, sequences: Any) -> Quantity:
     return BatchOfDecodes.intensity(key, name, sequences)
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=4.0, narrow_height=4.8)
     axes, narrow = figure.subplots(), style.is_narrow()

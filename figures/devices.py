@@ -47,6 +47,7 @@ FAR = (  # with a line to the mark, where there is room for it
 )
 
 
+@style.drawn_twice
 def draw(devices: Sequence[Accelerator] = DEVICES) -> Figure:
     """Draw the peaks and bandwidths of accelerators; those not of the registry are diamonds."""
     figure = style.figure(height=4.8, narrow_height=5.0)

@@ -11,6 +11,7 @@ from figures import style
 BATCHES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128)
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.2, narrow_height=3.6)
     axes = figure.subplots()

@@ -18,6 +18,7 @@ SIZE_TICKS = [quantity(1, unit) for unit in ("kB", "MB", "GB")]
 RATE_TICKS = [quantity(1, unit) for unit in ("kB/s", "MB/s", "GB/s", "TB/s")]
 
 
+@style.drawn_twice
 def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=4.6, narrow_height=4.8)

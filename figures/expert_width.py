@@ -21,6 +21,7 @@ MACHINES = (
 NAME_BESIDE = (0.72, 1.45)  # of the first point of the curve
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.6, narrow_height=4.2)
     axes = figure.subplots()

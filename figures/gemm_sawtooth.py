@@ -11,6 +11,7 @@ from calc.published import products
 from figures import style
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.4, narrow_height=6.0)
     for axes, machine in zip(style.panels(figure, 2), GemmCurve.machines, strict=True):

@@ -18,6 +18,7 @@ HIGH, WIDE = 1.0, 0.6  # of the tile
 SLICE = 0.8, 0.35  # of the step along k: where it begins, and how far it goes
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=4.2, narrow_height=5.6)
     axes = figure.subplots()

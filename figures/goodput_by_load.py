@@ -14,6 +14,7 @@ CURVES = (
 )
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.4, narrow_height=3.6)
     axes = figure.subplots()

@@ -24,6 +24,7 @@ LEVELS: tuple[tuple[str, Quantity, str], ...] = (
 )
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=4.2, narrow_height=4.4)
     axes = figure.subplots()

@@ -21,6 +21,7 @@ NAMES = {"optimizer": "optimiser"}  # where calc spells otherwise than the book
 LABEL: dict[str, Any] = {"size": style.SMALL, "weight": "bold", "va": "bottom"}
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=2.5, narrow_height=3.0)
     axes = figure.subplots()

@@ -11,6 +11,7 @@ from calc.derivations.training_levers import MeasuredMemory, SevenBillion
 from figures import style
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=2.9, narrow_height=5.6)
     left, right = style.panels(figure, 2)

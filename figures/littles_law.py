@@ -13,6 +13,7 @@ from figures import style
 COME, GONE = style.PURPLE, style.GREEN
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=5.2, narrow_height=6.2)
     counts, flight = figure.subplots(2, 1, sharex=True, height_ratios=(2.1, 1))

@@ -20,6 +20,7 @@ COLOURS = {
 }
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.8, narrow_height=4.6)
     axes = figure.subplots()

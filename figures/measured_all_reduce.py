@@ -24,6 +24,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 OFFSETS = {"B200": 8, "GB200 NVL72": 1, "H100": -2, "MI300X": -3, "A100": -6}
 
 
+@style.drawn_twice
 def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=4.4, narrow_height=4.8)

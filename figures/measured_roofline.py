@@ -25,6 +25,7 @@ LABELS = {  # of kernels: offset in points, and the side that it stands on
 }
 
 
+@style.drawn_twice
 def draw(devices: Sequence[tuple[Accelerator, str]] = DEVICES) -> Figure:
     """Draw the rooflines of accelerators, each in a number format, with measured kernels."""
     figure = style.figure(height=4.3, narrow_height=4.3)

@@ -31,6 +31,7 @@ class Place(NamedTuple):
     bandwidth: Quantity | None
 
 
+@style.drawn_twice
 def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=2.85, narrow_height=5.5)

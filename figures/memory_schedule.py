@@ -25,6 +25,7 @@ COLOURS = {
 }
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.3, narrow_height=5.6)
     above, below = style.panels(figure, 2, sharex=style.is_narrow())

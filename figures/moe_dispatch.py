@@ -16,6 +16,7 @@ HOME = 0
 TOP, MIDDLE, BOTTOM = 2.0, 1.0, 0.0
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.6, narrow_height=4.2)
     axes = figure.subplots()

@@ -14,6 +14,7 @@ from calc.derivations.quantization import Drawing, OutlierChannel
 from figures import style
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.3, narrow_height=5.6)
     panels = style.panels(figure, 2, sharey=True)

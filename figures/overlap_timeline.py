@@ -51,6 +51,7 @@ FEW = (Overlap.break_even / FEWER).to("token")
 STEPS = (Step(FEW, hidden=False), Step(FEW, hidden=True), Step(Overlap.break_even, hidden=True))
 
 
+@style.drawn_twice
 def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=2.3, narrow_height=3.0)

@@ -19,6 +19,7 @@ MARKS = {
 }
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.6, narrow_height=4.4)
     axes = figure.subplots()

@@ -40,6 +40,7 @@ MEANINGS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
+@style.drawn_twice
 def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=4.3, narrow_height=4.9)

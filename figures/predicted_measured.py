@@ -19,6 +19,7 @@ LABELS = {  # of the kernels far from the line: offset in points, and the side t
 }
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=4.2, narrow_height=4.0)
     axes = figure.subplots()

@@ -17,6 +17,7 @@ HEIGHT = 0.56
 PITCH = 1.15
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=4.1, narrow_height=4.4)
     axes = figure.subplots()

@@ -26,6 +26,7 @@ LOOKS = [
 ]
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=4.9, narrow_height=6.4)
     axes = figure.subplots()

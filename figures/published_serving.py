@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from calc.derivations.predicted_and_measured import expected_of, system
 from calc.published import Comparison
+from figures import style
 from figures.published_training import short, strips, told
 
 ROWS = expected_of("serving")
@@ -15,6 +16,7 @@ FEW = 3  # a system of fewer rows shares a line with others of its program
 COUNTS = Counter(system(row) for row in ROWS)
 
 
+@style.drawn_twice
 def draw() -> Figure:
     return strips(ROWS, _name)
 

@@ -38,6 +38,7 @@ Line: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 System: TypeAlias = tuple[int, Sequence[Comparison]]  # its place from the top, and its rows
 
 
+@style.drawn_twice
 def draw() -> Figure:
     return strips(ROWS, _name)
 

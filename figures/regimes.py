@@ -26,6 +26,7 @@ MARKED = (
 )
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=4.4, narrow_height=4.8)
     axes = figure.subplots()

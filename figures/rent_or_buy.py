@@ -15,6 +15,7 @@ from figures import style
 WIDTHS = (0.9, 1.6, 2.4)  # the longer a machine is used, the thicker
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.4, narrow_height=3.9)
     axes = figure.subplots()

@@ -27,6 +27,7 @@ NAMES = {"theta_phi": "the textbook form", "scaled": "the scaled form", "ratio":
 KIND = "disorder"
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.9, narrow_height=4.4)
     axes = figure.subplots()

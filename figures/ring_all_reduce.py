@@ -17,6 +17,7 @@ DEVICES = ascii_lowercase[: RingOfFour.devices]
 GAP = 0.3  # between two devices, for the arrow
 
 
+@style.drawn_twice
 def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=4.4, narrow_height=8.0)

@@ -13,6 +13,7 @@ BARS = 16
 HALF = 0.5
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.4, narrow_height=4.0)
     axes = figure.subplots()

@@ -26,6 +26,7 @@ SHORT_NAMES = {"h100": "H100 SXM"}
 EDGES = (0.1, 1e4)
 
 
+@style.drawn_twice
 def draw(devices: Sequence[Accelerator] = DEVICES) -> Figure:
     """Draw the rooflines of accelerators, in a format of two bytes or, where none is, in FP32."""
     narrow = style.is_narrow()

@@ -21,6 +21,7 @@ ROW = 0.82  # of a line of the sketch, the rest is gap
 PARALLEL = 0.32  # opacity of what n processors share
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=6.0, narrow_height=9.6)
     if style.is_narrow():

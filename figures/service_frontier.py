@@ -16,6 +16,7 @@ COLORS = dict(zip(MACHINES, (style.ORANGE, style.BLUE, style.GREEN, style.PURPLE
 NAMES = {key: machines.get(key).device.key.upper() for key in MACHINES}
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.2, narrow_height=3.6)
     axes = figure.subplots()

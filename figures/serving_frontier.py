@@ -22,6 +22,7 @@ CURVES = (
 )
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=4.8, narrow_height=5.6)
     axes = figure.subplots()

@@ -24,6 +24,7 @@ COLOURS: dict[Float | Integer, str] = {
 LOW, HIGH = 1e-12, 1e8
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=4.6, narrow_height=4.6)
     axes = figure.subplots()

@@ -19,6 +19,7 @@ COLOURS = {"dense": style.INK, "csr": style.ORANGE, "bitmask": style.BLUE}
 PRECISIONS = ("fp32", "fp16", "int8")
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.3, narrow_height=8.4)
     panels = style.shared_panels(figure, 3, "Zeros", "Memory, of the full matrix")

@@ -20,6 +20,7 @@ CASES = (  # sizes of a number, and the sequences that fill the memory
 )
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.7, narrow_height=6.2)
     names = ("Batch (requests decoded together)", "Time of a step (ms)")

@@ -8,9 +8,10 @@ same colour in every figure, and so has a number format.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec
 
 import matplotlib.style
 from matplotlib import font_manager
@@ -25,6 +26,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from calc.core.units import Quantity
 from calc.derivations import show
 
+P = ParamSpec("P")  # of what draws a figure
 FONTS = Path(__file__).parent / "fonts"
 STYLE = Path(__file__).with_name("book.mplstyle")
 WIDTH = 7.0  # inches: the column of a page
@@ -53,6 +55,18 @@ def is_narrow() -> bool:
     """Return whether the figure is for a phone, as matplotlib's own width of a figure tells."""
     width: float = matplotlib.rcParams["figure.figsize"][0]
     return width < NARROW
+
+
+def drawn_twice(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """A function whose figures say, by `narrow()`, how they are drawn again for a phone's page."""
+
+    @wraps(draw)
+    def drawn(*arguments: P.args, **named: P.kwargs) -> Figure:
+        figure = draw(*arguments, **named)
+        vars(figure)["narrow"] = partial(draw, *arguments, **named)
+        return figure
+
+    return drawn
 
 
 def figure(height: float, narrow_height: float | None = None) -> Figure:

@@ -15,6 +15,7 @@ TITLES = {"unstructured": "(a) Weights pruned one by one", "structured": "(b) Wh
 CURVES = (("fine-tuned", TUNED, style.BLUE, "-"), ("as pruned", VARIANTS, style.ORANGE, "--"))
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.4, narrow_height=6.2)
     panels = style.shared_panels(figure, 2, "Pruned", "Test accuracy")

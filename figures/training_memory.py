@@ -31,6 +31,7 @@ MOST = 2900
 CUTS = tuple(n for n, (name, *_) in enumerate(ShardedStates.ways) if name.startswith(("CP", "TP")))
 
 
+@style.drawn_twice
 def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=5.2, narrow_height=5.8)

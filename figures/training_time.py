@@ -12,6 +12,7 @@ from figures import style
 FEWEST, MOST = 8, 8192
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=4.6, narrow_height=5.2)
     axes = figure.subplots()

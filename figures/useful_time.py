@@ -15,6 +15,7 @@ from calc.derivations.training_at_scale import Failures
 from figures import style
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.5, narrow_height=6.6)
     left, right = style.panels(figure, 2, sharey=True)

@@ -20,6 +20,7 @@ BUSY = numpy.r_[0:0.1:8j, 1 - numpy.geomspace(0.88, 0.01, 40)]
 COLOURS = dict(zip(PromptQueue.servers, (style.ORANGE, style.BLUE, style.GREEN), strict=True))
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=3.9, narrow_height=4.6)
     axes = figure.subplots()

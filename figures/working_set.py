@@ -12,6 +12,7 @@ from figures import style
 KIB = 1024
 
 
+@style.drawn_twice
 def draw() -> Figure:
     figure = style.figure(height=2.9, narrow_height=3.0)
     axes = figure.subplots()

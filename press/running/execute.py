@@ -131,11 +131,7 @@ def _questions(piece: Cell | Prose) -> list[dict[str, Any]]:
     """Return the questions about a piece for the kernel, one for each answer."""
     if isinstance(piece, Prose):
         return [{"value": expression} for _, expression in piece.inline_values()]
-    return [{"code": piece.code, "draws": _draws(piece)}] if piece.options["eval"] else []
-
-
-def _draws(cell: Cell) -> bool:
-    return "fig-alt" in cell.options  # without it no figure is taken
+    return [{"code": piece.code}] if piece.options["eval"] else []
 
 
 def _result(source: Source, answers: BinaryIO, timeout: float, root: Path) -> Result:
@@ -163,11 +159,6 @@ def _result(source: Source, answers: BinaryIO, timeout: float, root: Path) -> Re
         if not piece.options["eval"]:
             return []
         outputs: Outputs = answer(piece.line, "this cell")
-        if _draws(piece):
-            narrow = answer(piece.line, "this cell, drawn for a narrow page,")
-            for output, svg in zip(outputs, narrow, strict=False):
-                if svg:
-                    output["narrow"] = svg
         return outputs
 
     pieces = list(map(answers_to, source.pieces))

@@ -12,23 +12,19 @@ cannot import press, nor a file beside it.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import hashlib
 import io
 import json
 import logging
 import os
-import random
 import re
 import resource
 import shlex
 import signal
 import socket
-import stat
 import sys
 import sysconfig
 import tempfile
-import warnings
 from contextlib import suppress
 from functools import wraps
 from importlib import import_module
@@ -88,15 +84,17 @@ class Shown(DisplayHook):
     def write_output_prompt(self) -> None: ...
     def finish_displayhook(self) -> None: ...
 
-    def write_format_data(self, format_dict: dict[str, Any], md_dict: object = None) -> None:
-        outputs.append({"output_type": "execute_result", "data": format_dict})
+    def write_format_data(self, format_dict: dict[str, Any], md_dict: Any = None) -> None:
+        told = (md_dict or {}).get("image/svg+xml", {})
+        outputs.append({"output_type": "execute_result", "data": format_dict, **told})
 
 
 class Displayed(DisplayPublisher):
     """Takes what a cell displays."""
 
-    def publish(self, data: dict[str, Any], *_: object, **__: object) -> None:
-        outputs.append({"output_type": "display_data", "data": data})
+    def publish(self, data: dict[str, Any], metadata: Any = None, *_: object, **__: object) -> None:
+        told = (metadata or {}).get("image/svg+xml", {})
+        outputs.append({"output_type": "display_data", "data": data, **told})
 
     def clear_output(self, wait: bool = False) -> None:
         outputs.clear()
@@ -115,6 +113,15 @@ class Shell(InteractiveShell):
 
     def _showtraceback(self, kind: type, error: object, traceback: object) -> None:
         errors.append((kind.__name__, str(error)))
+
+
+def drawings(figure: Any) -> tuple[str | None, dict[str, str | None]]:
+    """A figure as SVG, and as it is drawn for a narrow page, where it says how: by `narrow()`."""
+    if not (again := vars(figure).get("narrow")):
+        return drawn(figure), {}
+    wide = drawn(figure)
+    with import_module("matplotlib").rc_context({"figure.figsize": NARROW_PAGE}):
+        return wide, {"narrow": drawn(again())}
 
 
 def drawn(figure: object) -> str | None:
@@ -205,15 +212,12 @@ class Chapter:
     def __init__(self) -> None:
         config = Config()
         config.HistoryManager.enabled = False
-        # The inline backend, once a chapter imports pyplot, sets its own printer from these.
+        # The inline backend sets its own printer from these in the cell that starts pyplot.
         config.InlineBackend.figure_formats = {"svg"}
         config.InlineBackend.print_figure_kwargs = PRINTING
         self.shell: Any = Shell.instance(
             config=config, displayhook_class=Shown, display_pub_class=Displayed
         )
-        printer: Any = self.shell.display_formatter
-        svg = printer.formatters["image/svg+xml"]
-        svg.for_type_by_name("matplotlib.figure", "Figure", drawn)
         self.process = os.getpid()
         self.streams = [Stream("stdout", 1), Stream("stderr", 2)]
         sys.stdout, sys.stderr = self.streams
@@ -221,6 +225,9 @@ class Chapter:
 
     def run(self, code: str) -> list[dict[str, Any]]:
         outputs.clear()
+        if drawing := sys.modules.get("matplotlib.figure"):
+            printer = self.shell.display_formatter.formatters["image/svg+xml"]
+            printer.for_type(drawing.Figure, drawings)
         result: Any = self.shell.run_cell(code, store_history=True)
         self.end_if_forked()
         if not errors and not result.success:  # a cell that exits is no traceback to IPython
@@ -244,115 +251,6 @@ class Chapter:
         """End this process if it is a fork by a cell, which must not go on as the chapter."""
         if os.getpid() != self.process:
             os._exit(0)
-
-
-# ---- The second drawing of a figure, for a page as narrow as a phone's
-
-
-class Copy:
-    """A copy of this process that draws cells again, and leaves no trace of it outside itself."""
-
-    def __init__(self, chapter: Chapter, pieces: list[dict[str, Any]], done: int) -> None:
-        self.connection, its_end = socket.socketpair()
-        chance = random.getstate()  # which Python seeds anew in a copy
-        self.pid = os.fork()
-        if self.pid == 0:
-            try:
-                if sys.platform == "linux":
-                    its_own(its_end.fileno())
-                random.setstate(chance)
-                chapter.process, chapter.streams = os.getpid(), []
-                sys.dont_write_bytecode = True
-                sys.addaudithook(end_before_a_trace)
-                its_end.sendall(b"\n")
-                self.serve(chapter, pieces, done, its_end)
-            finally:
-                os._exit(0)
-        its_end.close()
-        started.remove("os.fork")  # which was this one, and no cell's
-        self.answers = self.connection.makefile("r", encoding="utf-8")
-        self.answers.readline()  # from here on it shares nothing that this process may change
-
-    def serve(
-        self, chapter: Chapter, pieces: list[dict[str, Any]], done: int, connection: socket.socket
-    ) -> None:
-        drawing = import_module("matplotlib")
-        for line in connection.makefile():
-            for piece in pieces[done : int(line)]:
-                chapter.value(piece["value"]) if "value" in piece else chapter.run(piece["code"])
-            with drawing.rc_context({"figure.figsize": NARROW_PAGE}):
-                found = chapter.run(pieces[int(line)]["code"])
-            done = int(line) + 1
-            svgs = [output.get("data", {}).get("image/svg+xml") for output in found]
-            drawn = json.dumps([[] if errors else svgs, opened])
-            connection.sendall(drawn.encode() + b"\n")
-
-    def drawings(self, number: int) -> list[str | None]:
-        """Return the outputs of a cell as SVG; none where that would leave a trace."""
-        with suppress(ConnectionError, ValueError):
-            self.connection.sendall(f"{number}\n".encode())
-            svgs, read = json.loads(self.answers.readline())
-            for path, value in read.items():
-                opened.setdefault(path, value)
-            return list(svgs)
-        return []
-
-    def end(self) -> None:
-        with suppress(ProcessLookupError, ChildProcessError):  # a cell may have waited for it
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-
-
-def copy_for(number: int, chapter: Chapter, pieces: list[dict[str, Any]], first: Copy) -> Copy:
-    """The copy that draws a cell: one of the process as it is before the cell.
-
-    Where that has threads, which a copy lacks and would wait for, as it does with polars, it is the
-    first one, which runs all that comes before the cell by itself. Those of OpenBLAS end at a fork.
-    """
-    copy = Copy(chapter, pieces, number)
-    with suppress(OSError):
-        if len(os.listdir("/proc/self/task")) == 1:
-            return copy
-    copy.end()
-    return first
-
-
-def its_own(connection: int) -> None:
-    """Makes each file that a copy shares with the process that it is of the copy's own."""
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        with suppress(OSError):
-            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            mode = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE
-            if descriptor == connection:
-                continue
-            if regular and mode != os.O_WRONLY and descriptor > 2:
-                own = os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY)
-                os.lseek(own, os.lseek(descriptor, 0, os.SEEK_CUR), os.SEEK_SET)
-            else:
-                own = os.open(os.devnull, os.O_RDWR)
-            os.dup2(own, descriptor, inheritable=False)
-            os.close(own)
-
-
-# What a process changes outside of itself, as Python calls it before it happens.
-TRACES = re.compile(
-    r"os\.(?:chmod|chown|exec|fork|kill|link|posix_spawn|remove|rename|rmdir|setxattr|spawn|"
-    r"symlink|system|truncate|utime)|pty\.|sqlite3\.|subprocess\.|"
-    r"socket\.(?:bind|connect|sendmsg|sendto)"
-)
-
-
-def end_before_a_trace(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open":
-        path, _, flags = arguments
-        writes = isinstance(flags, int) and flags & (os.O_ACCMODE | os.O_CREAT | os.O_TRUNC)
-        leaves = writes and not isinstance(path, int) and path != os.devnull
-    elif event == "os.mkdir":  # matplotlib makes its folders every time
-        leaves = not os.path.isdir(arguments[0])
-    else:
-        leaves = bool(TRACES.match(event))
-    if leaves:
-        os._exit(0)
 
 
 # ---- The files that a chapter reads
@@ -520,8 +418,6 @@ def main() -> None:
     """
     # On a new machine matplotlib reports that it lists the fonts: not a matter for the page.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    # Nor is that a copy lacks the threads of the process: see `copy_for`.
-    warnings.filterwarnings("ignore", "This process .* multi-threaded", DeprecationWarning)
     for name in COMMON:
         with suppress(ImportError):
             import_module(name)
@@ -580,22 +476,11 @@ def run(connection: socket.socket) -> NoReturn:
     sys.path.insert(0, "")
     os.environ["IPYTHONDIR"] = request["memory"] + "/ipython"  # none of the author's settings
     chapter = Chapter()
-    pieces = request["pieces"]
     watch()
-    first = Copy(chapter, pieces, 0) if any(piece.get("draws") for piece in pieces) else None
     answer("ready")
-    for number, piece in enumerate(pieces):
+    for piece in request["pieces"]:
         if "value" in piece:
             answer({"output": chapter.value(piece["value"]), "errors": errors})
-        elif first and piece["draws"]:
-            copy = copy_for(number, chapter, pieces, first)
-            found = chapter.run(piece["code"])
-            answer({"output": found, "errors": errors})
-            drawn = any("image/svg+xml" in output.get("data", {}) for output in found)
-            if not errors:
-                answer({"output": copy.drawings(number) if drawn else [], "errors": []})
-            if copy is not first:
-                copy.end()
         else:
             answer({"output": chapter.run(piece["code"]), "errors": errors})
         if errors:

@@ -106,6 +106,16 @@ def test_every_figure_is_read() -> None:
     assert drawn == set(READINGS), "tests/figures.toml names what each drawn figure draws"
 
 
+def test_every_figure_is_drawn_for_phones_too() -> None:
+    once = [
+        figure
+        for figure in READINGS
+        if "\n@style.drawn_twice\ndef draw("
+        not in (REPOSITORY / f"figures/{figure}.py").read_text()
+    ]
+    assert once == []
+
+
 def test_most_numbers_of_alt_texts_are_drawn() -> None:
     names = [name for reading in READINGS.values() for name in reading["numbers"]]
     assert sum(name[0] in "-=" for name in names) < 0.2 * len(names)

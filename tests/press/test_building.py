@@ -190,25 +190,6 @@ def test_a_module_that_is_imported_and_gone_counts(
     assert runs(root) == 2
 
 
-NARROW = """# A
-
-```{python}
-#| fig-alt: "A line."
-from matplotlib import pyplot, rcParams
-if rcParams["figure.figsize"][0] < 4:
-    import ours.narrow
-pyplot.plot([1, 2]);
-```
-"""
-
-
-def test_a_module_that_the_narrow_drawing_imports_counts(write_book: Write) -> None:
-    root = write_book(NARROW, {"ours/narrow.py": "\n"}, IN_PROJECT)
-    render(root)
-    kept = [path.read_text() for path in (root / ".press-cache/made/result").iterdir()]
-    assert [str(root / "ours" / "narrow.py") in result for result in kept] == [True]
-
-
 READ = ["book/.d.txt", "book/.data/d.txt", "book/two.qmd", "elsewhere/x.csv"]
 
 

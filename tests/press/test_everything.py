@@ -180,10 +180,10 @@ def test_figures_are_drawings_with_text_alternatives_and_the_colour_of_the_page(
     page = (site / "chapters/cells.html").read_text()
     drawings = re.findall(r"<svg role=\"img\"(?: class=\"(\w+)\")? aria-label=\"([^\"]+)\"", page)
     assert drawings == [
-        ("wide", "Three falling curves; the lowest temperature falls the most steeply."),
-        ("narrow", "Three falling curves; the lowest temperature falls the most steeply."),
+        ("", "Three falling curves; the lowest temperature falls the most steeply."),
         ("", "Three boxes joined by arrows."),
-        ("", "A line that rises from left to right."),
+        ("wide", "A line that rises from left to right."),
+        ("narrow", "A line that rises from left to right."),
     ]
     assert "currentColor" in page
     assert "#1f2328" not in page
