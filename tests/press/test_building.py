@@ -673,3 +673,10 @@ def test_a_build_looks_for_no_cycles_among_its_documents(
         render(root)
     assert looks == [False]
     assert gc.isenabled()
+
+
+def test_a_chapter_looks_for_cycles_seldom_and_in_its_own_things_alone(write_book: Write) -> None:
+    code = "import gc\nprint('Frozen:', gc.get_freeze_count() > 10_000, gc.get_threshold()[0])"
+    root = write_book(f"# A\n\n```{{python}}\n{code}\n```\n")
+    render(root, "html")
+    assert "Frozen: True 100000" in text(root)
