@@ -318,6 +318,15 @@ class KeptTokens(Claims):
             )
 
 
+class CompressedTokens(Claims):
+    """DeepSeek-V4 compresses tokens of the cache and chooses among them, as its authors say."""
+
+    parameters = quantity("1.6e12 param")
+    active = quantity("49e9 param")
+    cache = quantity(10, "%")
+    operations = quantity(27, "%")
+
+
 class AttentionQuestions(Claims):
     """The chapter's problems."""
 
