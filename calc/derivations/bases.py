@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from calc import communication, constants, parallelism, plan_training
 from calc.catalog import engine_sums
+from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
@@ -192,3 +193,27 @@ class LinkLatency(Claims):
     reached_nvlink = quantity(_kernel.time(_kernel.smallest), "s").to("µs")
     reached_pcie = constants.latency_p2p_pcie_gen5
     reached_infiniband = constants.latency_rdma_round_trip / 2
+
+
+class ServedMemory(Claims):
+    """Memory of a GPU that weights and caches of a service share."""
+
+    share = quantity(90, "%")  # that engines take unless they are told otherwise
+
+    @staticmethod
+    def published(device: Accelerator) -> Quantity:
+        """Return all of it, as built: a bound."""
+        return device.memory_capacity
+
+    @classmethod
+    def planned(cls, device: Accelerator) -> Quantity:
+        """Return what an engine takes, which leaves the rest to the driver, graphs and spikes."""
+        return cls.share * device.memory_capacity
+
+
+class Rent(Claims):
+    """Rent of a GPU on demand, as indices and providers had it in May 2026."""
+
+    published_h100 = constants.price_h100
+    published_h200 = constants.price_h200
+    published_b200 = constants.price_b200

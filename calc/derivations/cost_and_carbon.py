@@ -20,6 +20,7 @@ from calc import (
     transformer,
 )
 from calc.core.units import Quantity, QuantityLike
+from calc.derivations.bases import Rent
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.examples import CHAT, DENSE
@@ -42,8 +43,8 @@ class RunPrice(Claims):
 
     hours = quantity("2.788e6 h")
     rent = constants.price_h800
-    rent_today = constants.price_h100 | by_hand("2.95 USD/h")
-    rent_b200 = constants.price_b200 | by_hand("6 USD/h")
+    rent_today = Rent.published_h100 | by_hand("2.95 USD/h")
+    rent_b200 = Rent.published_b200 | by_hand("6 USD/h")
     electricity = constants.price_electricity_us_industry
     pue = constants.pue_average
     server = constants.power_dgx_h100
@@ -292,9 +293,9 @@ class Interactivity(Claims):
     tokens = CHAT.prompt | by_hand("1024")
     paces = (20, 50, 100)
     cases = (
-        ("H200, FP8", "dgx-h200", "fp8", constants.price_h200),
-        ("B200, FP8", "dgx-b200", "fp8", constants.price_b200),
-        ("B200, NVFP4", "dgx-b200", "nvfp4", constants.price_b200),
+        ("H200, FP8", "dgx-h200", "fp8", Rent.published_h200),
+        ("B200, FP8", "dgx-b200", "fp8", Rent.published_b200),
+        ("B200, NVFP4", "dgx-b200", "nvfp4", Rent.published_b200),
     )
     loops = tuple(
         row
@@ -341,7 +342,7 @@ class EnergyOfAnAnswer(Claims):
     building = quantity(8, "%")
     pace = 50
 
-    loop = Interactivity.cheapest("dgx-h200", "fp8", constants.price_h200, pace)
+    loop = Interactivity.cheapest("dgx-h200", "fp8", Rent.published_h200, pace)
     assert loop is not None
     clients = loop.row["clients"] | by_hand("64", "of the row in closed_loops.csv")
     devices = loop.row["tensor"] | by_hand("2", "of the row in closed_loops.csv")

@@ -24,7 +24,7 @@ from calc.catalog.machines import Machine
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.derivations import examples
-from calc.derivations.bases import ExchangeRatio, HalfBandwidth, HidingTokens, TensorLimit
+from calc.derivations.bases import ExchangeRatio, HalfBandwidth, HidingTokens, Rent, TensorLimit
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.quoting import DASH, Quoted, Row, Rows, show
@@ -531,7 +531,7 @@ class DraftsOrNot(Claims):
 class BuyOrRent(Claims):
     """A bought device costs less than a rented one from some share of all hours on."""
 
-    rent = constants.price_h200
+    rent = Rent.published_h200
     power = calc.machines.get("dgx-h200").power / 8
     electricity = constants.price_electricity_us_industry
     pue = constants.pue_average

@@ -25,6 +25,7 @@ from calc import (
 )
 from calc.core.units import Quantity, quantity
 from calc.derivations import examples
+from calc.derivations.bases import Rent, ServedMemory
 from calc.derivations.by_hand import by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.experts import Mixture
@@ -348,7 +349,7 @@ class IdleHours(Claims):
     """An idle hour costs what a busy one does."""
 
     devices = 8
-    price = constants.price_h200
+    price = Rent.published_h200
     throughput = quantity("8000 token/s")
     used = quantity(30, "%")
     full = cost.cost_per_token(devices, price, throughput).to("USD/Mtoken") | by_hand(
@@ -380,11 +381,11 @@ class SlowestCall(Claims):
 class ItFits(Claims):
     """Weights that fit leave next to no room for requests."""
 
-    used = quantity(90, "%")
+    used = ServedMemory.share
     context = quantity("2048 token")
 
     weights = GroupedCache.weights | by_hand("70553706496 param * 1 byte/param")
-    left = (used * H100.memory_capacity.to("GB") - weights).to("GB") | by_hand(
+    left = (ServedMemory.planned(H100).to("GB") - weights).to("GB") | by_hand(
         "(0.9 * 85.899 - 70.554) GB"
     )
     requests = whole((left / (GroupedCache.per_token * context)).m_as("")) | by_hand(

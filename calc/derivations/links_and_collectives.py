@@ -5,7 +5,7 @@ from __future__ import annotations
 from calc import collectives, constants, curves, machines
 from calc.catalog import engine_sums
 from calc.core.units import Quantity, quantity
-from calc.derivations.bases import HalfBandwidth
+from calc.derivations.bases import HalfBandwidth, LinkLatency
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.hardware_tables import joined_by
@@ -165,7 +165,7 @@ class BaseLatencies(Claims):
 
     header = ("From one to another", "Latency", "Kind", "Read in")
     rows: Rows = (
-        _latency_row("Read of another GPU over PCIe 5.0", constants.latency_p2p_pcie_gen5),
+        _latency_row("Read of another GPU over PCIe 5.0", LinkLatency.reached_pcie),
         _latency_row("The same, if all GPUs read", constants.latency_p2p_pcie_gen5_loaded),
         _latency_row("Hop between TPUs", constants.latency_ici_hop),
         _latency_row("RDMA through one switch, round trip", constants.latency_rdma_round_trip),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from calc import caches, constants, hardware, queueing, training
 from calc.core.units import quantity
-from calc.derivations.bases import LinkLatency
+from calc.derivations.bases import LinkLatency, ServedMemory
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
@@ -136,12 +136,12 @@ class Conversations(Claims):
     context = quantity("4096 token")
     answer_time = quantity("10 s")
     many_context = quantity("32768 token")
-    used = quantity("90%")
+    used = ServedMemory.share
 
     weights = training.model_memory(
         parameters, training.recipe("inference-fp16").bytes_per_parameter
     )
-    left = (used * hardware.get("h100").memory_capacity - weights).to("GB") | by_hand(
+    left = (ServedMemory.planned(hardware.get("h100")) - weights).to("GB") | by_hand(
         "0.9 * 80 * 2**30 byte - 16 GB"
     )
     per_token = caches.kv_bytes_per_token(layers, heads, head_width, head_width, element_size).to(

@@ -9,6 +9,7 @@ from calc import constants, formats, hardware, machines, roofline, training, tra
 from calc.catalog.machines import Machine
 from calc.core.arrays import Number
 from calc.core.units import Quantity, quantity
+from calc.derivations.bases import ServedMemory
 from calc.derivations.by_hand import by_hand, row_by_hand, text_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.examples import DENSE, HAND, MACHINES
@@ -161,7 +162,7 @@ class BatchOfRequests(Claims):
 
     weights_time = (weights / bandwidth).to("ms")
     short_cache = (short_context * quantity("1 token") * cache_per_token).to("GB")
-    short_most = whole(((h200.memory_capacity - weights) / short_cache).m_as("")) | by_hand(
+    short_most = whole(((ServedMemory.published(h200) - weights) / short_cache).m_as("")) | by_hand(
         "floor((141 * 2**30 - 16e9) / 1000 / 131072)"
     )
     short_step = roofline.Workload(operations * short_most, weights + short_most * short_cache)
@@ -187,7 +188,7 @@ class BatchOfRequests(Claims):
     @classmethod
     def most(cls, context: int) -> int:
         """The requests whose keys and values the memory holds beside the weights."""
-        room = cls.h200.memory_capacity - cls.weights
+        room = ServedMemory.published(cls.h200) - cls.weights
         return whole((room / (quantity(context, "token") * cls.cache_per_token)).m_as(""))
 
 

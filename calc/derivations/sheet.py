@@ -6,7 +6,7 @@ from calc import communication, constants, formats, hardware, links, machines, t
 from calc.catalog.hardware import Accelerator
 from calc.core.units import quantity
 from calc.derivations import examples
-from calc.derivations.bases import HalfBandwidth, HidingTokens, LinkLatency
+from calc.derivations.bases import HalfBandwidth, HidingTokens, LinkLatency, Rent
 from calc.derivations.by_hand import row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.decisions import (
@@ -74,9 +74,9 @@ class OnePage(Claims):
         ("Pacific", LightInFibre.pacific, LightInFibre.pacific_round_trip),
     ) | row_by_hand("A kilometre | 1 km | 10 µs")
     prices = (
-        ("H100", constants.price_h100),
-        ("H200", constants.price_h200),
-        ("B200", constants.price_b200),
+        ("H100", Rent.published_h100),
+        ("H200", Rent.published_h200),
+        ("B200", Rent.published_b200),
     ) | row_by_hand("H200 | ≈ 3.5 USD/h")
     runs = (
         ("dense, BF16, H100", "h100", False, "bf16"),

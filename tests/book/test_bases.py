@@ -18,7 +18,10 @@ BASES = {
     "reached": re.compile(r"\*(?:best )?reached\*|\"Reached\"|^#.*\breached\b", re.M | re.I),
     "planned": re.compile(r"\*plan(?:s|ned)? with\*|\"Planned\"|^#.*\bplanned with\b", re.M | re.I),
 }
-LAWS = {"tensor_parallel_limit", "data_parallel_tokens", "half_size"}  # of the quantities below
+LAWS = {  # and constants, of the quantities that have a class
+    *("tensor_parallel_limit", "data_parallel_tokens", "half_size"),
+    *("price_h100", "price_h200", "price_b200", "latency_p2p_pcie_gen5"),
+}
 QUOTED = re.compile(r"\b([A-Z]\w*)\.([a-z]\w*)")
 Use = tuple[str, str]  # a quantity and the basis it is taken on
 
