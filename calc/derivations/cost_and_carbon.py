@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from calc import (
+    break_even,
     compare,
     constants,
     cost,
@@ -401,6 +402,30 @@ class BaseLoad(Claims):
     )
     saved = (1 - mixed / all_rented).to("%") | by_hand("1 - 1369.13 / 1620")
     peak_share = (day / quantity("24 h")).to("%") | by_hand("10 / 24")
+
+
+class OwnOrApi(Claims):
+    """A device of one's own costs less than an API from some load on, by provider."""
+
+    rent = Rent.published_h100
+    prompt = CHAT.prompt | by_hand("1024")
+    found = break_even(
+        "gpt-oss-120b", "h100", price=rent, prompt=CHAT.prompt, generated=CHAT.generated
+    )
+    _offers = sorted(found.offers, key=found.bill)
+    _low, _high = found.loads(_offers[-1]), found.loads(_offers[0])
+    count = len(_offers) | by_hand("5", "an input: providers of the model in the tables read")
+    from_dearest = _low[0] | no_hand("0.7274909 request/s", "an expectation of a plan")
+    from_cheapest = _high[0] | no_hand("5.334933 request/s", "an expectation of a plan")
+    from_cheapest_at_most = max(load for load in _high if load) | no_hand(
+        "10.66987 request/s", "an interval of a plan"
+    )
+    full = (found.cheapest[0] * quantity("1000 request")).to("USD") | no_hand(
+        "0.1419576 USD", "an expectation of a plan"
+    )
+    bill = (found.bill(_offers[0]) * quantity("1000 request")).to("USD") | by_hand(
+        "1024 * 0.05e-6 * 1000 * 1 USD + 1024 * 0.25e-6 * 1000 * 1 USD"
+    )
 
 
 class OneCall(Claims):
