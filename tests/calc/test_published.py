@@ -44,6 +44,21 @@ def test_every_row_of_every_group_is_read() -> None:
     assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
+def test_a_row_asked_for_by_its_id_reads_no_file_after_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+    rows_of = reading._rows_of
+
+    def noted(group: str) -> tuple[Row, ...]:
+        read.append(group)
+        return rows_of(group)
+
+    monkeypatch.setattr(reading, "_rows_of", noted)
+    assert reading.row("h200-16gib-all_gather").group == "collective"
+    assert read == ["kernel", "collective"]
+
+
 def test_the_files_hold_a_table_for_each_row_or_curve() -> None:
     """Tables are counted without the library: curves point by point, prefill and decode apart."""
     for group, file in published.GROUPS.items():
