@@ -202,7 +202,8 @@ CLAIMS: list[Claim] = [
      lambda t: rises(by(t["Parameters"], t["Mixed, Adam"])) and rises(by(t["Parameters"], t["LoRA"]))
          and (t["Work"][2] / t["Work"][0] < t["Parameters"][2] / t["Parameters"][0])),
     ("tbl-tuning-measured", "Programs that are not compiled need more memory than the law predicts; compiled ones lie on either side",
-     lambda t: every(t.where(Run="all weights, not")["Error"], lambda e: e < 0)),
+     lambda t: every([*t.where(Run="all weights, not")["Error"], *t.named("PEFT")["Error"]], lambda e: e < -15) and min(t["Error"][1:9])
+         < 0 < max(t["Error"][1:9])),
     ("tbl-models-of-a-step", "PPO keeps {ByMethod.ppo_over_grpo} times the state of GRPO without a reference",
      lambda t, ratio: close(t.named("PPO")["Bytes"][0] / t.named("GRPO, rewards by a program")["Bytes"][0],
          ratio)),
@@ -424,12 +425,13 @@ CLAIMS: list[Claim] = [
          < 1)),
     ("tbl-published-peaks", "is a floor, lower than what programs take by {VisualWakeWords.least_error} to {VisualWakeWords.largest_error}; the sum of all layers is always too high, for most of them by several times",
      lambda t, least, most: close(-max(t["Peak against"]) / 100, least) and close(-min(t["Peak against"])
-         / 100, most) and below(t["Published"], t["All layers"])),
+         / 100, most) and below(t["Published"], t["All layers"]) and sum(r > 3 for r in t.ratios("All layers", "Published"))
+         > len(t.rows) / 2),
     ("tbl-mixture-plans", "a rack, and servers of B200s with EP inside them, train a mixture about equally fast; EP across servers is expected to be far slower",
      lambda t: t.words("Machine")[1].startswith("DGX B200") and 0.87 < t["Step"][1] / t["Step"][0] < 1.15 and t["Step"][2] > 1.5 * t["Step"][1]),
-    ("tbl-more-and-more", "The rate of a GPU falls with the tokens that it has in a step, and the expectation falls less steeply",
-     lambda t: falls(t["Measured"]) and t["Expected"][-1] / t["Expected"][0] > t["Measured"][-1] /
-         t["Measured"][0]),
+    ("tbl-more-and-more", "From the second row on the rate of a GPU falls with the tokens that it has in a step, and the expectation falls less steeply",
+     lambda t: rises(by(t["Tokens"][1:], t["Measured"][1:])) and rises(by(t["Tokens"][1:], t["Expected"][1:])) and t["Expected"][-1]
+         / t["Expected"][1] > t["Measured"][-1] / t["Measured"][1]),
     ("tbl-training-runs", "Some runs took as long as the equation says, others longer, at worst half as long again",
      lambda t: 0.99 < min(known(t["Ratio"])) < 1.01 and 1.4 < max(known(t["Ratio"])) <= 1.5),
     ("tbl-lever-precision", "A 16-bit format is as fast as its instructions",
@@ -443,7 +445,8 @@ CLAIMS: list[Claim] = [
      lambda t: all((abs(r - 1) < 0.015 or run.startswith("OPT") for run, r in zip(t.words("Run"),
          t["Ratio"], strict=True)))),
     ("tbl-published-steps", "the faster format reaches a smaller part of its larger peak",
-     lambda t: t["Of the peak"][1] < t["Of the peak"][0] and t["Useful"][1] > t["Useful"][0]),
+     lambda t: all(t["Of the peak"][n + 1] < t["Of the peak"][n] and t["Useful"][n + 1] > t["Useful"][n] for n in range(len(t.rows) - 1)
+         if t.rows[n][0] == t.rows[n + 1][0] and t.rows[n][2] == t.rows[n + 1][2])),
     ("tbl-tokens-to-hide", "A faster device at the same ports needs more tokens to hide its gradients; a rack of GB300s, which is one domain, needs fewer than servers of B200s",
      lambda t: below(t.named("NVIDIA DGX H100")["Dense"], t.named("NVIDIA DGX B200")["Dense"]) and
          below(t.named("NVIDIA GB300")["Dense"], t.named("NVIDIA DGX B200")["Dense"])),
@@ -579,7 +582,8 @@ FIGURE_CLAIMS: list[FigureClaim] = [
          / v("0 line green first y") < 1 and (v("0 dots purple.3 y") < 0.65 * v("“memory, # GB/s”")
          / 2)),
     ("published_training", "what lies beyond the axis is drawn at its edge",
-     lambda v: v("panels") == 2),
+     lambda v: v("0 limit x low") < min(v(f"0 band #1f77b4{n} least x") for n in ("", ".2", ".3", ".4")) < max(v(f"0 band #1f77b4{n} most x")
+         for n in ("", ".2", ".3", ".4")) < v("0 limit x high")),
     ("batch_size", "up to a dot where memory is full",
      lambda v: v("0 line red.2 last x") < v("0 line red last x")),
     ("waiting", "How busy a server may be depends on how many servers share its queue",
@@ -593,7 +597,8 @@ FIGURE_CLAIMS: list[FigureClaim] = [
     ("step_parts", "Memory limits the batch before arithmetic binds, until the bytes are halved",
      lambda v: v("1 line red 2 x") < v("1 line red last x")),
     ("serving_frontier", "Four roofs bound the frontier",
-     lambda v: v("0 line ink x") < v("0 line ink.2 x")),
+     lambda v: v("0 line green most y") <= v("0 line ink.3 y") and all(v(f"0 line {c}.2 most y") < v(f"0 line {c} y") and v("0 line ink x")
+         < v(f"0 line {c}.2 first x") < v(f"0 line {c}.2 last x") <= v("0 line ink.2 x") for c in ("blue", "orange"))),
     ("sparse_storage", "The smaller the element, the later sparse storage pays; a bitmask pays long before CSR",
      lambda v: v("0 dots orange x") < v("1 dots orange x") < v("2 dots orange x") and all(5 * v(f'{panel} dots blue x')
          < v(f'{panel} dots orange x') + 1 for panel in range(3))),
@@ -606,7 +611,7 @@ FIGURE_CLAIMS: list[FigureClaim] = [
      lambda v: v("0 dots ink x") > 295 and max(v(f'0 line red{n} last y') for n in ("", ".2",
          ".3")) < v("0 line blue y")),
     ("useful_time", "at scale, with fast storage, they cost most of the time that is lost",
-     lambda v: v("1 line green last y") > 80 > v("1 line red last y")),
+     lambda v: 2 * (v("1 line green last y") - v("1 line blue last y")) > 100 - v("1 line blue last y")),
     ("memory_schedule", "Peak memory is decided near the start of a network",
      lambda v: v("0 bar blue end x") < 5 and v("0 bar blue end y") > v("0 bar orange.13 end y")),
     ("lever_memory", "once three levers are pulled",
