@@ -61,7 +61,7 @@ def number(cell: str) -> float:
 
 
 def table(name: str) -> Table:
-    heads, *rows = (tuple(tables.words("|".join(line))) for line in tables.printed()[name])
+    heads, *rows = (tuple(tables.words("|".join(line))) for line in tables.table(name).printed)
     return Table(heads, tuple(rows))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +34,6 @@ def cells(chapter: Path) -> Iterator[tuple[str, str]]:
         yield name if re.search(r"^table\(", cell, re.MULTILINE) else "", cell
 
 
-def names() -> list[str]:
-    return [name for chapter in chapters() for name, _ in cells(chapter) if name]
-
-
 @cache
 def known(chapter: Path) -> dict[str, Any]:
     """Return the names that a chapter's cells import to show values; no figure is imported."""
@@ -53,18 +49,9 @@ def known(chapter: Path) -> dict[str, Any]:
 def rows() -> dict[str, list[str]]:
     """The rows of each table in Markdown, each number with its unit."""
     found: dict[str, list[str]] = {}
-    for name, (titles, *lines) in printed().items():
+    for name, shown in computed().items():
+        titles, *lines = shown.printed
         found[name] = ["|".join(with_units(titles, line)) for line in lines]
-    return found
-
-
-@cache
-def printed() -> dict[str, list[list[str]]]:
-    """The cells of each computed table as they are printed, its heads first."""
-    found: dict[str, list[list[str]]] = {}
-    for name, table in computed().items():
-        heads, _, *lines = table.shown.markdown.split("\n")
-        found[name] = [line.split("|") for line in (heads, *lines)]
     return found
 
 
@@ -75,6 +62,12 @@ class Computed:
     code: str
     shown: QuotedTable
 
+    @cached_property
+    def printed(self) -> list[list[str]]:
+        """The cells as they are printed, its heads first."""
+        heads, _, *lines = self.shown.markdown.split("\n")
+        return [line.split("|") for line in (heads, *lines)]
+
     @property
     def made_of(self) -> list[str]:
         """The rows and the methods that give it: ["OneServer.rows"]."""
@@ -82,18 +75,26 @@ class Computed:
         return [name for name in names if not name.endswith("header")]
 
 
-@cache
 def computed() -> dict[str, Computed]:
     """Each computed table by its name."""
-    found: dict[str, Computed] = {}
-    for chapter in chapters():
-        for name, cell in cells(chapter):
-            if name:
-                told = f"<a cell of {chapter.name}>"  # in the traceback of one that fails
-                code = without_figures(cell)
-                shown = eval(compile(code, told, "eval"), known(chapter))
-                found[name] = Computed(code, shown)
-    return found
+    return {name: table(name) for name in shown_in()}
+
+
+@cache
+def table(name: str) -> Computed:
+    """Return the table of this name, of which alone the cell is run."""
+    chapter, cell = shown_in()[name]
+    told = f"<a cell of {chapter.name}>"  # in the traceback of one that fails
+    code = without_figures(cell)
+    return Computed(code, eval(compile(code, told, "eval"), known(chapter)))
+
+
+@cache
+def shown_in() -> dict[str, tuple[Path, str]]:
+    """Return the chapter and the cell of each table."""
+    return {
+        name: (chapter, cell) for chapter in chapters() for name, cell in cells(chapter) if name
+    }
 
 
 def without_figures(cell: str) -> str:
