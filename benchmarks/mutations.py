@@ -178,7 +178,7 @@ def changes(node: ast.AST) -> Iterator[tuple[int, int, int, str]]:
         case ast.BoolOp(op=op, values=[left, right]):
             yield from between(left, right, SIGNS[type(op)])
         case ast.UnaryOp(op=ast.Not(), operand=operand) if node.lineno == operand.lineno:
-            yield node.lineno, node.col_offset, operand.col_offset, ""
+            yield node.lineno, node.col_offset, node.col_offset + len("not "), ""
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             new = str(value + 1) if isinstance(value, int) else larger(str(value))
             yield node.lineno, node.col_offset, node.end_col_offset or 0, new
