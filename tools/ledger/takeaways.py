@@ -237,7 +237,7 @@ TAKEAWAYS: list[Takeaway] = [
      lambda chinchilla, llama: chinchilla < llama),
     ("transformer-arithmetic", "Llama 3.1 70B has {ModelParts.llama_counted}, and Qwen3 235B-A22B {ModelParts.mixture_counted}, of which a token uses {ModelParts.mixture_active}",
      lambda llama, mixture, active: active < llama < mixture),
-    ("transformer-arithmetic", "{Crossover.llama} positions for Llama 3 8B and at {Crossover.deepseek} for DeepSeek-V3. Training costs {LlamaToken.passes} times as much",
+    ("transformer-arithmetic", "{Crossover.llama} positions for Llama 3 8B and at {Crossover.deepseek} for DeepSeek-V3; over a whole causal sequence, at twice that length. Training costs {LlamaToken.passes} times as much",
      lambda llama, deepseek, passes: llama > deepseek and passes == 3),
     ("transformer-arithmetic", "Prefill is compute-bound, decode memory-bound. Batches raise the intensity of weights to the ridge, at {Products.critical_batch} sequences on an H100; that of scores stays at the number of query heads that share a key, {Products.group}",
      lambda batch, group: batch > 295 and group == 4),
