@@ -221,6 +221,14 @@ class Accelerator(Recorded):
         """The data types with a dense peak that is published, or estimated."""
         return tuple(dtype for dtype, rate in self.peaks["peak"].items() if rate.is_published)
 
+    def is_rated(self, dtype: str) -> bool:
+        """Return False where a device may compute in a format and publishes no peak of any.
+
+        >>> get("h100").is_rated("fp4"), get("a10g").is_rated("bf16"), get("a10g").is_rated("fp8")
+        (True, False, True)
+        """
+        return bool(self.dtypes) or dtype_of(dtype) in self.unsupported
+
     @property
     def usual_dtype(self) -> str:
         """Format of products where none is stated: BF16 if the device has it."""

@@ -186,9 +186,11 @@ class Machine(Recorded):
             )
         name = hardware.dtype_of(name) or name if kind in BY_FORMAT else name
         if (record := self.rates.get(kind, {}).get(name)) is None:
+            of_none = "" if self.device.dtypes else ", of which no peak is published either"
             raise NotMeasured(
                 f"the {REACHED[kind][0]} {str(name).upper() if kind in BY_FORMAT else name} was not"
-                f" measured on {self.name}: its data have none, so nothing is expected of it"
+                f" measured on {self.name}{of_none}: its data have none, so nothing is expected of"
+                " it"
             )
         return record.quantity
 

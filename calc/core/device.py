@@ -37,6 +37,9 @@ class Device(Protocol):
     def peak(self, dtype: str) -> Quantity:
         """Dense rate of its matrix units for a data type."""
 
+    def is_rated(self, dtype: str) -> bool:
+        """Return False where it may compute in a format and publishes no peak of any."""
+
     def instead(self, unit: str) -> str:
         """Return what to write where a law is given the device in place of one of its numbers."""
 

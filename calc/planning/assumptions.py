@@ -77,11 +77,13 @@ def caveats(plan: Estimate) -> Iterator[str]:
 def assumptions(plan: Estimate) -> Iterator[str]:
     """Yield what the numbers stand on, a sentence each."""
     model, device = plan.model, plan.device
-    rates = (device.memory_bandwidth, device.peak(plan.dtype))
+    rated = device.is_rated(plan.dtype)
+    rates = (device.memory_bandwidth, *([device.peak(plan.dtype)] if rated else []))
     origins = [rate.provenance for rate in rates if rate.provenance is not None]
+    pace = f"at {device.peak(plan.dtype)}" if rated else "at a rate that is not published"
     measured = any(origin.kind == "measured" for origin in origins)
     yield (
-        f"Products are computed in {dtype_of(plan.dtype).upper()} at {device.peak(plan.dtype)},"
+        f"Products are computed in {dtype_of(plan.dtype).upper()} {pace},"
         f" with {plan.weights_told} and keys and values in"
         f" {formats.printed(plan.kv)}; memory runs at {device.memory_bandwidth}."
     )

@@ -127,7 +127,8 @@ class Setup:
         for group, size in kept.sizes.items():
             _check_one("weights", size, kept.given[group])
         _check_one("kv", formats.cache_size("kv", setup.kv), setup.kv)
-        setup.device.peak(setup.dtype)  # and what the device does not compute in
+        if setup.device.is_rated(setup.dtype):
+            setup.device.peak(setup.dtype)  # and what the device does not compute in
         return setup
 
     @property

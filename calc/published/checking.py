@@ -660,9 +660,7 @@ def _training(claim: Claim, machine: Machine) -> Iterator[_Bound]:
     yield from _too_large(claim, _job(replace(claim, row=weights), machine).job)
     said = conditions.dtype(claim.row)
     if not ranked:
-        raise InputError(
-            f"of {machine.device.name} no peak is published, by which training is held"
-        )
+        raise _without_peak(machine, "training")
     for name, value in claim.figures.items():
         dtype = said or ranked[0 if name == "mfu" else -1]
         limits, by = _limits_of_training(claim.row, machine, dtype)
@@ -752,12 +750,18 @@ def _device(claim: Claim, machine: Machine) -> Iterator[_Bound]:
             by = f"memory: the published bandwidth of {device.name} is {device.memory_bandwidth}"
             unless = "what is read again stays in its caches"
         else:
+            if not dtype:
+                raise _without_peak(machine, "a rate of operations")
             peak = device.peak(dtype)
             most = float(peak.m_as("FLOP/s"))
             by = f"compute: the published dense peak of {device.name} in {dtype.upper()} is {peak}"
             unless = _if_sparse(device, dtype, value)
         is_more = value > most * (1 + ROUNDING)
         yield _Bound(name, value, most, partial(_told_of_device, by, unless if is_more else ""))
+
+
+def _without_peak(machine: Machine, what: str) -> InputError:
+    return InputError(f"of {machine.device.name} no peak is published, by which {what} is held")
 
 
 def _if_sparse(device: Accelerator, dtype: str, rate: float) -> str:

@@ -6,6 +6,7 @@ of serving, or a `Batch` of training. `calc.step` takes both and says how long i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -502,8 +503,13 @@ class Job:
 
     @property
     def peak(self) -> Quantity:
-        """The published rate of all devices together, in the format of products."""
+        """The published rate of all devices together, in the format of products.
+
+        Of a device without any published peak it is endless, so that memory alone bounds.
+        """
         dtype = self.formats.dtype
+        if not self.device.is_rated(dtype):
+            return quantity(math.inf, "FLOP/s")
         faster = self.software.products_faster(self.device, dtype)
         return self.device.peak(dtype) * (faster * self.layout.devices)
 

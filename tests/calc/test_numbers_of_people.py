@@ -45,6 +45,24 @@ def test_k_is_binary_behind_a_power_of_two(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err == "calc: 8k is 8192 here\n"
 
 
+@pytest.mark.parametrize(("device", "bandwidth"), [("a10g", 600e9), ("apple-m5-max", 614e9)])
+def test_what_memory_alone_bounds_is_answered_without_a_peak(
+    device: str, bandwidth: float, command: Command
+) -> None:
+    """A token of Llama 3 8B reads 15.01 GB of matrices, and 144 MB of 1 100 tokens."""
+    made = plan("llama-3-8b", device, **CHAT, software="none")
+    matrices = 2 * (8_030_261_248 - 128256 * 4096 - 65 * 4096)
+    kept = 1100 * 2 * 32 * 8 * 128 * 2
+    token = made.time_per_token.lower.m_as("s")
+    assert token == pytest.approx((matrices + kept) / bandwidth, rel=1e-3)
+    assert made.expected is None
+    answer = command.prints(f"plan llama-3-8b {device} --prompt 1000 --generated 200")
+    assert "of which no peak is published either" in " ".join(answer.split())
+    assert "at a rate that is not published" in " ".join(made.assumptions)
+    with pytest.raises(InputError, match=r"unpublished|no dense peak"):
+        flatly(plan_training, "llama-3-2-1b", device, sequences=8, **RUN)
+
+
 def test_a_limit_may_be_tokens_a_second() -> None:
     same = (
         compare("llama-3-70b", "dgx-h100", tpot=tpot, **CHAT).best.batch

@@ -110,6 +110,7 @@ def plan_training(
     longest = _whole("length", counted(run.length))
     formats = Formats(run.dtype)
     job = Job.of(network, machines.of(hardware), None, formats, program, tuned or ALL)
+    job.device.peak(run.dtype)  # by which training is bound, whatever memory does
     task = Task(
         job,
         1 if devices is None else whole_number("devices", devices),
