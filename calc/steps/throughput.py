@@ -64,6 +64,8 @@ class Throughput(Answer):
     """Sums of rows that a device needs in a pass, of which those who share tables send a part."""
     notes: tuple[str, ...] = ()
     """What is assumed of this kind of network, a sentence each."""
+    without: str = ""
+    """The parts of a whole answer that are left out."""
 
     @cached_property
     def parts(self) -> dict[str, Quantity]:
@@ -155,6 +157,7 @@ class Throughput(Answer):
             **values(self, "dtype items batch passes memory fits bound time rate"),
             "rate_per_hour": self.rate.to("1/hour"),
             **expected,
+            "without": self.without,
             "assumptions": self.assumptions,
         }
 
@@ -211,12 +214,14 @@ class Throughput(Answer):
 
     @property
     def stands_on(self) -> str:
+        what = f"inference without {self.without}" if self.without else "inference"
         if isinstance(self.expectation, Missing):
-            return f"BOUND ONLY, {PEAKS}, by {self.bound}: {self.not_expected.partition(': ')[0]}"
+            why = self.not_expected.partition(": ")[0]
+            return f"{what}; BOUND ONLY, {PEAKS}, by {self.bound}: {why}"
         most = self._rates(self.rate, self.time, "at the most ")
         basis = KIN if self.expectation.borrowed else MEASURED
         rates = f"{basis} of {self.machine.name}"
-        return f"{rates}; {most}, bound by {self.bound}"
+        return f"{what}; {rates}; {most}, bound by {self.bound}"
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -435,11 +440,9 @@ def _diffusion(asked: _Asked, model: models.DiffusionTransformer) -> Throughput:
     ]
     library = " as in the model's library" if asked.steps is None else ""
     each_step = " and two passes a step, one for guidance" if model.passes == 2 else ""
-    notes = (
-        f"An image has {rows} × {columns} pixels, in {steps} steps{library}{each_step}.",
-        "Encoding the text, decoding the image and the host's work are left out.",
-    )
+    notes = (f"An image has {rows} × {columns} pixels, in {steps} steps{library}{each_step}.",)
     more = {"passes": int(passes), "vectors": tuple(vectors), "notes": notes}
+    more["without"] = "the encoder of the text, the decoder of the image and the host's work"
     return asked.answer(model, "images", launched(), **more)
 
 
@@ -457,9 +460,10 @@ def _encoder(asked: _Asked, model: models.EncoderDecoder) -> Throughput:
         if model.gated:
             yield asked.product("gate", tokens, hidden, width, layers)
 
-    notes = (f"A source fills the encoder's {length:g} places; the decoder is left out.",)
-    vectors = tuple(asked.vectors(tokens, width, hidden, layers))
-    return asked.answer(model, "sources", launched(), vectors=vectors, notes=notes)
+    notes = (f"A source fills the encoder's {length:g} places.",)
+    more: dict[str, Any] = {"notes": notes, "without": "the decoder, which writes the text"}
+    more["vectors"] = tuple(asked.vectors(tokens, width, hidden, layers))
+    return asked.answer(model, "sources", launched(), **more)
 
 
 def _recommender(asked: _Asked, model: models.Recommender) -> Throughput:

@@ -302,6 +302,18 @@ def test_a_recommender_computes_a_batch_and_any_other_network_one_input() -> Non
     assert four.expected_rate.m_as("1/s") == pytest.approx(4 * one.expected_rate.m_as("1/s"))
 
 
+@pytest.mark.parametrize(
+    ("model", "left_out"),
+    [
+        ("whisper-large-v3", "inference without the decoder, which writes the text; measured"),
+        ("flux-1-dev", "inference without the encoder of the text, the decoder of the image and"),
+        ("resnet-50", "inference; BOUND ONLY, "),
+    ],
+)
+def test_the_second_line_says_what_is_left_out(model: str, left_out: str) -> None:
+    assert throughput.of(model, "h100").stands_on.startswith(left_out)
+
+
 # --- throughput that others measured ---
 
 
