@@ -81,6 +81,10 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "check",
         "whether a claim of performance can be true, and where published rows stand",
     ),
+    "assert": (
+        "assertions",
+        "limits that plans must keep, from a file in a repository; what is broken exits with 1",
+    ),
     "measure": ("measure", "measure this machine's roofs, and write them as a device"),
     "validate": (
         "measure",
@@ -206,7 +210,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from calc.commands.spellings import count_devices
 
             count_devices(options)
-        lines = write(options.run(options), options)
+        answer = options.run(options)
+        lines = write(answer, options)
         write_config(options)
         for line in getattr(options, "told", ()):  # a refusal is one sentence, in our words
             print(line, file=sys.stderr)
@@ -228,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # a pipe's reader, as `head`, has seen enough
             return _failed(f"cannot write the output: {error.strerror}")
-    return 0
+    return int(answer.status)
 
 
 def _failed(sentence: str) -> int:

@@ -84,6 +84,9 @@ class Reported:
     _SENTENCES: ClassVar[Sequence[tuple[str, str]]] = ()
     """Properties that are sentences, in the order in which they are printed, and their titles."""
 
+    status: ClassVar[Any] = 0
+    """What a command that prints it exits with; an answer that may be a failure says which."""
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         for name, kept in vars(cls).items():

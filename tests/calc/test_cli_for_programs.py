@@ -66,7 +66,7 @@ def test_every_command_has_json_and_what_it_is_for() -> None:
             each.prog.split()[1]
             in {
                 *("list", "search", "plan", "plan-service", "plan-training", "compare"),
-                *("sweep", "validate", "watts", "check", "break-even"),
+                *("sweep", "validate", "watts", "check", "break-even", "assert"),
             }
         )
         assert all(action.help for action in each._actions), each.prog

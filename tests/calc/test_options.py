@@ -43,6 +43,7 @@ LINES = {
     " --tpot '50 ms' --requests 200 --pools mixed --chunk 2048",
     "break-even": "gpt-oss-20b h100 --price '3 USD/hour' --prompt 500 --generated 50",
     "compare": "llama-3-8b --machines h100,h200 --prompt 1000 --generated 100",
+    "assert": "limits.toml",
     "check": "'Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users'",
     "simulate": "",
     "sweep": "",
@@ -50,6 +51,7 @@ LINES = {
 }
 TRAINED = "llama-3-8b dgx-h100 --tokens 1e11 --sequences 4 --length 4096 --layout TP=1,PP=1"
 TRACES = "slow.csv", "fast.csv"
+LIMITS = '[fit]\nmodel = "llama-3-8b"\ndevice = "h100"\nmust = ["fits"]\n'
 PLANNED: dict[str, str | tuple[str, ...]] = {
     "--prompt": "2000",
     "--generated": "300",
@@ -362,6 +364,7 @@ def test_an_option_changes_the_answer(
     monkeypatch.chdir(tmp_path)
     for name in ("run_sweep", "run_training_with_hardware_constraints"):
         monkeypatch.setattr(simulation, name, functools.wraps(getattr(simulation, name))(asks))
+    Path("limits.toml").write_text(LIMITS, encoding="utf-8")
     for name, seconds in zip(TRACES, (10, 0.1), strict=True):
         rows = "".join(f"{seconds * n},{400 + n},{50 + n}\n" for n in range(40))
         Path(name).write_text(f"arrival,prompt,generated\n{rows}", encoding="utf-8")
