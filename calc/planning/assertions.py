@@ -101,7 +101,7 @@ class Assertions(Reported):
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """The same for programs."""
+        """A row for each limit, for programs."""
         return {"hold": self.hold, "rows": [vars(limit) for limit in self.limits]}
 
 
@@ -203,7 +203,7 @@ def _beside(place: str, question: str, row: Mapping[str, Any], limit: str) -> He
 
 
 def _alike(place: str, name: str, found: Any, value: str) -> tuple[Any, Any]:
-    """What was found and its limit, as what can be compared: numbers, or words for `==`."""
+    """Return what was found and its limit as what can be compared: numbers, or words."""
     if isinstance(found, bool | str):
         return str(found).lower(), value.strip("\"'").lower()
     try:
