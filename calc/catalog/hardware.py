@@ -222,12 +222,16 @@ class Accelerator(Recorded):
         return tuple(dtype for dtype, rate in self.peaks["peak"].items() if rate.is_published)
 
     def is_rated(self, dtype: str) -> bool:
-        """Return False where a device may compute in a format and publishes no peak of any.
+        """Return False where a device computes in a format and publishes no peak of any.
+
+        Of one whose data name no format at all, nothing is known to be missing.
 
         >>> get("h100").is_rated("fp4"), get("a10g").is_rated("bf16"), get("a10g").is_rated("fp8")
         (True, False, True)
         """
-        return bool(self.dtypes) or dtype_of(dtype) in self.unsupported
+        named, key = self.peaks["peak"], dtype_of(dtype)
+        has_it = key in named if named else key not in self.unsupported
+        return bool(self.dtypes) or not has_it
 
     @property
     def usual_dtype(self) -> str:
