@@ -364,7 +364,8 @@ def test_an_option_changes_the_answer(
     monkeypatch.chdir(tmp_path)
     for name in ("run_sweep", "run_training_with_hardware_constraints"):
         monkeypatch.setattr(simulation, name, functools.wraps(getattr(simulation, name))(asks))
-    Path("limits.toml").write_text(LIMITS, encoding="utf-8")
+    if command == "assert":
+        Path("limits.toml").write_text(LIMITS, encoding="utf-8")
     for name, seconds in zip(TRACES, (10, 0.1), strict=True):
         rows = "".join(f"{seconds * n},{400 + n},{50 + n}\n" for n in range(40))
         Path(name).write_text(f"arrival,prompt,generated\n{rows}", encoding="utf-8")
