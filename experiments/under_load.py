@@ -25,7 +25,6 @@ from calc.published.reading import FOLDER, Row
 from calc.steps import device_memory
 from calc.steps.job import Formats, Job, Layout
 
-DRAWN = {(1024, 1024), (1024, 8192), (8192, 1024)}  # lengths of InferenceX, drawn from 0.8 on
 PERCENTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 REQUESTS = 2000  # of a run at a rate
 PROMPT = 400  # tokens of prompts of a named data set, never above the answer: rule 5
@@ -98,11 +97,6 @@ def closed_loop(row: Row) -> Met:
     return Met(row.id, job, row.measured, run, kind=row["mode"])
 
 
-def _of_inferencex(row: Row) -> bool:
-    """Return whether a row is of InferenceX, whose results, unlike aiconfigurator's, have a day."""
-    return bool(row["day"]) and (row["input"], row["output"]) in DRAWN
-
-
 def together(row: Row, job: Job) -> dict[str, float]:
     """Means of a row's clients, as `calc.plan` has them of its users.
 
@@ -125,16 +119,15 @@ def clients_of(row: Row, job: Job) -> Clients:
     >>> clients_of(row, closed_loops.job_of(row)).count
     16
     """
-    shortest = 0.8 if (row["input"], row["output"]) in DRAWN else 1.0
     chunk, setting = 0, _setting(row, job)
     if setting is not None:
         chunk = setting.chunk or row["clients"] + row["input"] + setting.room
     waits = 0 if setting is None else setting.waits
-    return Clients(row["clients"], shortest, chunk, waits, at_once=True)
+    return Clients(row["clients"], closed_loops.shortest(row), chunk, waits, at_once=True)
 
 
 def _setting(row: Row, job: Job) -> Setting | None:
-    for one in SETTINGS if _of_inferencex(row) else PLANNED:
+    for one in SETTINGS if closed_loops.of_inferencex(row) else PLANNED:
         if (
             one.software == job.software.key
             and one.model in ("", job.model.key)

@@ -20,6 +20,8 @@ from calc.core.records import DATA, read_rows
 
 FILE = DATA / "measured" / "engine_sums.csv"
 COLUMNS = ("device", "program", "version", "devices", "smallest", "tenths")
+SLOWER = 4  # times as long as the version before, from which on a version is not believed
+SHORT = 2**16  # bytes, about those of a step that writes
 
 
 @dataclass(frozen=True)
@@ -84,13 +86,27 @@ def _stored() -> dict[tuple[str, str], list[Sums]]:
     sums: dict[tuple[str, str], list[Sums]] = {}
     for sum_ in load():
         sums.setdefault((sum_.device, sum_.program), []).append(sum_)
-    for versions in sums.values():
-        versions.sort(key=lambda one: number_of(one.version))
-    return sums
+    return {key: _credible(versions) for key, versions in sums.items()}
+
+
+def _credible(measured: Sequence[Sums]) -> list[Sums]:
+    """The versions, the newest last, without those that contradict the one before them.
+
+    Kernels become no slower with a version: one whose short sums take over four times as long as
+    before, among as many devices, had another library called for it, and the one before counts.
+    """
+    kept: dict[int, list[Sums]] = {}
+    for one in sorted(measured, key=lambda one: number_of(one.version)):
+        before = kept.setdefault(one.devices, [])
+        if not before or one.time(SHORT) <= SLOWER * before[-1].time(SHORT):
+            before.append(one)
+    return [one for versions in kept.values() for one in versions]
 
 
 def sums_of(device: str, program: str, devices: int, version: str = "") -> Sums | None:
     """The newest sum at most as new as is asked for, else the newest; None where none was measured.
+
+    A version that contradicts the one before it does not count.
 
     >>> sums = sums_of("h100", "vllm", 8)
     >>> f"{sums.time(65536) * 1e6:.1f} µs"

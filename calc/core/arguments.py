@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from calc.core.arrays import numpy
-from calc.core.elementwise import floor
+from calc.core.elementwise import floor, smallest
 from calc.core.errors import InputError, NumpyNeededError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
 
@@ -94,6 +94,17 @@ def number(name: str, raw: Any, at_least: float = 0.0, above: float = -math.inf)
             allowed=needed,
         )
     return value
+
+
+def numbers(name: str, raw: Any, above: float = -math.inf) -> Any:
+    """A number in its range, or an array of numpy's of them: many questions are asked at once."""
+    kind = getattr(getattr(raw, "dtype", None), "kind", "")
+    if type(raw).__name__ != "ndarray" or kind not in ("i", "u", "f") or not raw.ndim:
+        return number(name, raw, above=above)
+    floats = raw.astype(float)
+    check_finite(name, floats)
+    number(name, smallest(floats), above=above)
+    return floats
 
 
 def _may_be_number(value: object) -> bool:

@@ -5,9 +5,12 @@ first. Servers either read prompts between the tokens that they write (mode agg)
 elsewhere (mode disagg). What a row leaves open is read by one rule for all:
 
 - a measurement that several of the source's files list is one row, the fullest;
-- lengths are nine tenths of those that are named, since clients draw them from 0.8 to 1.0;
+- clients of InferenceX draw lengths from 0.8 of those that are named on, nine tenths in the mean,
+  and all others send what is named;
 - "agg" on more than eight devices of a GB200 is read as not saying how it is served;
 - a row of servers apart that does not say how many there are has its conditions incomplete;
+- a row of a day on which its source ran that server with drafts alone has `drafts`, and since it
+  does not say how many tokens are drafted its conditions are incomplete too;
 - an engine lets clients wait whose caches its memory has no room for, and may let others: no
   program beats the bound of a client's whole cycle, from which the measured time to first token is
   taken, nor that of one sequence;
@@ -29,7 +32,7 @@ from calc.steps.job import Formats, Job, Layout, Tokens
 
 FILE = FOLDER / "closed_loops.csv"
 SOURCE = "nvidia-aiconfigurator"
-SHORTER = 0.9  # lengths over those that are named
+OF_INFERENCEX = {(1024, 1024), (1024, 8192), (8192, 1024)}  # its lengths
 DOMAIN = 8
 GROUP = "closed_loop"
 DTYPES = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "bf16": "bf16", "int4": "bf16"}
@@ -92,7 +95,7 @@ def predict(row: Row) -> Comparison:
     """
     job, load = job_of(row), load_of(row)
     measured = row.measured["tpot"]
-    waiting = row.measured["ttft"] / (SHORTER * row["output"])
+    waiting = row.measured["ttft"] / mean_lengths(row)[1]
     alone = Tokens(job.layout.data, load.context)
     lower = max(bound(job, load) - waiting, bound(job, alone))
 
@@ -113,7 +116,22 @@ def mean_lengths(row: Row) -> tuple[float, float]:
     >>> mean_lengths(rows()[0])
     (921.6, 7372.8)
     """
-    return SHORTER * row["input"], SHORTER * row["output"]
+    share = (1 + shortest(row)) / 2
+    return share * row["input"], share * row["output"]
+
+
+def shortest(row: Row) -> float:
+    """The share of a named length from which on clients of its benchmark draw theirs.
+
+    >>> shortest(rows()[0])
+    0.8
+    """
+    return 0.8 if of_inferencex(row) else 1.0
+
+
+def of_inferencex(row: Row) -> bool:
+    """Return whether a row is of InferenceX, whose results, unlike aiconfigurator's, have a day."""
+    return bool(row["day"]) and (row["input"], row["output"]) in OF_INFERENCEX
 
 
 def job_of(row: Row, of: str = "") -> Job:
@@ -126,6 +144,8 @@ def job_of(row: Row, of: str = "") -> Job:
     name, apart = str(row["format"]), row["mode"] == "disagg"
     if apart and not row["servers"]:
         raise UnusableRowError("how many servers write is not stated")
+    if row["drafts"]:
+        raise UnusableRowError("how many tokens its own head drafts is not stated")
     dtype = DTYPES[name] if DTYPES[name] in machine.device.dtypes else "bf16"
     copies, slices = (int(row[f"{of}{name}"] or 1) for name in ("data", "tensor"))
     if not apart and machine.key.startswith("gb") and max(copies, slices) > DOMAIN:

@@ -23,7 +23,7 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import check_transformer
 from calc.catalog.models.weights import Weights, unless_said
 from calc.core import arguments
-from calc.core.arguments import number, whole_number
+from calc.core.arguments import number, truth, whole_number
 from calc.core.device import Device
 from calc.core.elementwise import largest
 from calc.core.errors import InputError, marked
@@ -309,7 +309,8 @@ def held(prompt: float, answer: float, reserves: bool) -> float:
     >>> held(1000, 200, reserves=False), held(1000, 200, reserves=True)
     (1100.0, 1200.0)
     """
-    return prompt + (1.0 if reserves else 0.5) * answer
+    share = 1.0 if truth("reserves", reserves) else 0.5
+    return number("prompt", prompt) + share * number("answer", answer)
 
 
 def cache_tokens(job: Job, draft: Job | None, length: float) -> int:

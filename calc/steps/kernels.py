@@ -21,7 +21,7 @@ from calc.catalog.kernel_shares import (
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
-from calc.core.arguments import check_finite, check_shapes, number, truth
+from calc.core.arguments import check_shapes, number, numbers, truth
 from calc.core.arrays import Number
 from calc.core.elementwise import kept, maximum, smallest
 from calc.core.errors import InputError
@@ -88,7 +88,7 @@ def _slice(job: Job) -> Slice:
 def _checked_tokens(tokens: Tokens) -> Tokens:
     """Numbers in their ranges, with something to do."""
     Tokens.check(tokens)
-    writing, reading = _amount("writing", tokens.writing), _amount("reading", tokens.reading)
+    writing, reading = numbers("writing", tokens.writing), numbers("reading", tokens.reading)
     check_shapes({"writing": quantity(writing, ""), "reading": quantity(reading, "")})
     if smallest(writing + reading) <= 0:
         raise InputError("writing and reading are both 0: a step has tokens to write or to read")
@@ -100,17 +100,6 @@ def _checked_tokens(tokens: Tokens) -> Tokens:
         number("before", tokens.before),
         number("drafted", tokens.drafted),
     )
-
-
-def _amount(name: str, value: Any) -> Number:
-    """A number, or an array of them: a table of steps is made in one pass."""
-    kind = getattr(getattr(value, "dtype", None), "kind", "")
-    if type(value).__name__ != "ndarray" or kind not in ("i", "u", "f") or value.ndim != 1:
-        return number(name, value)
-    numbers: Number = value.astype(float)
-    check_finite(name, numbers)
-    number(name, smallest(numbers))
-    return numbers
 
 
 def training_step(job: Job, batch: Batch) -> list[Kernel]:
@@ -129,7 +118,7 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
     """
     Job.check(job)
     Batch.check(batch)
-    length, sequences = number("length", batch.length, 1), _amount("sequences", batch.sequences)
+    length, sequences = number("length", batch.length, 1), numbers("sequences", batch.sequences)
     number("sequences", smallest(sequences), above=0)
     weights = Weights.of(job.model, input_size(job.formats.dtype), "dtype")
     part = Slice(job.with_context(length), weights)

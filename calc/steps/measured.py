@@ -14,7 +14,7 @@ too: its own rows of the nearest number of heads count, and no other's.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -136,19 +136,33 @@ def surface(
 def sums(machine: Machine, software: Software, devices: int) -> Curve | None:
     """The curve of the engine's own sums in a domain; None where none were measured.
 
+    A device whose rows are those of another chip of its kind takes its sums too, among as many as
+    were never measured on itself, where the links of both are as fast.
+
     >>> from calc import machines, software
     >>> sums(machines.get("dgx-h200"), software.get("sglang"), 8).devices
     8
+    >>> sums(machines.get("gb200-nvl72"), software.get("tensorrt-llm"), 8).machine
+    'dgx-b200'
     """
     measured, engine = kernel_shares.programs(), software.sums or software.key
     if engine not in measured or devices > machine.domain:
         return None
-    for program in (engine, *(each for each in measured if each != engine)):
-        version = software.version if program == software.key else ""
-        rows = engine_sums.sums_of(machine.device.key, program, devices, version)
-        if rows is not None:
-            return curves.of_engine(rows)
+    for key in (machine.device.key, *_like_linked(machine)):
+        for program in (engine, *(each for each in measured if each != engine)):
+            version = software.version if program == software.key else ""
+            rows = engine_sums.sums_of(key, program, devices, version)
+            if rows is not None:
+                return curves.of_engine(rows)
     return None
+
+
+def _like_linked(machine: Machine) -> Iterator[str]:
+    """Yield the device whose rows its own stands on, where links of that one are as fast."""
+    if key := machine.device.measured_as:
+        there = machines.of(hardware.get(key))
+        if (there.fabric, there.bandwidth) == (machine.fabric, machine.bandwidth):
+            yield key
 
 
 BETWEEN_SERVERS = "h100"

@@ -16,9 +16,11 @@ from functools import partial
 from typing import Any
 
 from calc.catalog.machines import NO_TIME, Machine
+from calc.core.arguments import check_shapes, numbers
 from calc.core.arrays import Number, numpy
-from calc.core.elementwise import largest, maximum, minimum, where
-from calc.core.units import Quantity
+from calc.core.elementwise import largest, maximum, minimum, smallest, where
+from calc.core.errors import InputError
+from calc.core.units import Quantity, quantity
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
 from calc.steps import communication, expectation, layouts
@@ -163,6 +165,7 @@ def mean_bounds(job: Job, sequences: Number, prompt: Number, generated: Number) 
     >>> print(mean_bounds(Job.of("llama-3-8b", "dgx-h100"), 8, 1000, 200).lower)
     4.825 ms
     """
+    sequences, prompt, generated = _checked_answer(job, sequences, prompt, generated)
     shares: list[Any] = []
     steps: list[StepTime] = []
     for share, low, high in _stretches(job, prompt, generated):
@@ -190,6 +193,7 @@ def mean_pass(job: Job, sequences: Any, prompt: float, generated: float) -> Part
     >>> print(mean_pass(Job.of("llama-3-8b", "dgx-h100"), 8, 1000, 200).total)
     5.830 ms
     """
+    sequences, prompt, generated = _checked_answer(job, sequences, prompt, generated)
     end = prompt + generated
     bent = _copies_fit(job, sequences, prompt, end) != _copies_fit(job, sequences, end, end)
     bends = []
@@ -208,6 +212,24 @@ def mean_pass(job: Job, sequences: Any, prompt: float, generated: float) -> Part
             alone = mean_pass(job, float(sequences[index]), prompt, generated)
             made = _with_one(made, index, alone, sequences.shape)
     return made
+
+
+def _checked_answer(job: Job, sequences: Any, prompt: Any, generated: Any) -> tuple[Any, Any, Any]:
+    """Return how many sequences there are and how long, as numbers or arrays in their ranges."""
+    Job.check(job)
+    answer = (
+        numbers("sequences", sequences, above=0.0),
+        numbers("prompt", prompt),
+        numbers("generated", generated, above=0.0),
+    )
+    names = "sequences", "prompt", "generated"
+    check_shapes({name: quantity(count, "") for name, count in zip(names, answer, strict=True)})
+    if smallest((answer[1] + answer[2]) - answer[1]) <= 0:
+        raise InputError(
+            f"a prompt of {largest(answer[1]):g} tokens is no longer with an answer of"
+            f" {smallest(answer[2]):g}: both must be lengths that programs can tell apart"
+        )
+    return answer
 
 
 def _stretches(

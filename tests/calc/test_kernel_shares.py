@@ -17,7 +17,7 @@ from calc.catalog import engine_sums, expert_exchanges, kernel_shares
 from calc.catalog.kernel_shares import COLUMNS, LENGTHS, ROOFS, Error, Surface
 from calc.core.errors import InputError
 from calc.published import kernel_tables
-from calc.steps.measured import formats_of_product, surface
+from calc.steps.measured import formats_of_product, sums, surface
 from experiments import distil_kernels
 from tests.calc.command import Command
 
@@ -304,11 +304,23 @@ def test_a_rate_that_was_not_measured_is_a_share_that_says_of_whom() -> None:
 
 
 def test_an_engine_adds_up_short_arrays_sooner_than_nccl() -> None:
-    sums = engine_sums.sums_of("h100", "vllm", 8)
-    assert sums is not None
-    assert sums.time(8192) < 15e-6
-    assert sums.time(2**40) == pytest.approx(2 * sums.time(2**39))
+    own = engine_sums.sums_of("h100", "vllm", 8)
+    assert own is not None
+    assert own.time(8192) < 15e-6
+    assert own.time(2**40) == pytest.approx(2 * own.time(2**39))
     assert engine_sums.sums_of("h100", "vllm", 64) is None
+
+
+def test_twice_as_many_devices_of_a_domain_take_a_short_sum_at_most_twice_as_long() -> None:
+    """NVIDIA's switch joins eight as it joins four: no version is ten times slower there."""
+    for name in ("dgx-h100", "dgx-h200", "dgx-b200", "hgx-b300", "gb200-nvl72", "gb300-nvl72"):
+        for program in ("vllm", "sglang", "tensorrt-llm"):
+            four, eight = (
+                sums(machines.get(name), software.get(program), count) for count in (4, 8)
+            )
+            assert four is not None
+            assert eight is not None, (name, program)
+            assert eight.time(2**17) < 2 * four.time(2**17), (name, program)
 
 
 @pytest.mark.parametrize(

@@ -284,6 +284,31 @@ def test_a_closed_loop_is_what_its_name_says() -> None:
                 assert 0 < float(one["tpot_ms"]) < float(one["ttft_ms"])
 
 
+def test_drafts_are_told_of_whole_days_of_a_server() -> None:
+    """A server ran with drafts or without on a day, and with them sooner for up to 128 clients."""
+    load = ("machine", "format", "mode", "input", "output", "clients", "tensor", "data", "experts")
+    drafted: dict[tuple[str, ...], set[str]] = {}
+    plain: dict[tuple[str, ...], list[float]] = {}
+    soon: dict[tuple[str, ...], list[float]] = {}
+    with each_row() as row:
+        for one in lines("closed_loops"):
+            if one["model"] != "deepseek-v3" or one["software"] != "tensorrt-llm":
+                assert not one["drafts"]
+                continue
+            day = tuple(one[name] for name in ("machine", "format", "mode", "day"))
+            drafted.setdefault(day, set()).add(one["drafts"])
+            if int(one["clients"] or 999) > 128:
+                continue  # a full batch gains nothing
+            kind = soon if one["drafts"] else plain
+            kind.setdefault(tuple(one[name] for name in load), []).append(float(one["tpot_ms"]))
+        for day, kinds in drafted.items():
+            with row("-".join(day)):
+                assert len(kinds) == 1
+        for both in soon.keys() & plain.keys():
+            with row("-".join(both)):
+                assert max(soon[both]) < min(plain[both])
+
+
 def test_percentiles_of_a_load_rise_and_its_name_is_of_its_model() -> None:
     known = {name: table["limits"] for name, table in tables("datasets").items()}
     with each_row() as row:

@@ -254,7 +254,7 @@ def test_the_prompt_runs_draws_completes_and_remembers(context: BrowserContext, 
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("plot([], [])", "one at least"),
         ("plot([1], [float('nan')])", ""),
-        ("help(calc.plan)", "Whether a model fits"),
+        ("help(calc.plan)", "Return whether a model fits"),
     ):
         page.keyboard.type(typed)
         page.keyboard.press("Enter")

@@ -101,7 +101,7 @@ def compare(
             f"the machines say how many devices there are, and {marked('devices')} is given beside"
             " them: leave one out"
         )
-    devices = devices or said
+    devices = said if devices is None else devices
     prices, counts = prices_of(price, places), prices_of(devices, places, "devices")
     limits = {
         name: time_limit(name, longest, "20 ms")
