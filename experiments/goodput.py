@@ -20,7 +20,7 @@ from calc.derivations.service_under_load import Goodput
 from calc.planning import plan_service
 from calc.planning.nouns import Limits, Load, Server
 from calc.planning.service import Demand, Replica, ServicePlan
-from calc.planning.service.search import CHUNKS
+from calc.planning.service.design_search import CHUNKS
 from calc.published import conditions, reading
 from calc.published.prediction import UnusableRowError
 from calc.steps.expectation import Missing

@@ -27,7 +27,7 @@ from calc.derivations.service_under_load import (
 )
 from calc.derivations.serving import OneNode
 from calc.planning.service import Design, ServicePlan
-from calc.planning.service.search import simulated
+from calc.planning.service.design_search import simulated
 from calc.planning.setup import layout_text
 from experiments import goodput
 

@@ -1,4 +1,4 @@
-from calc.planning.comparing.answer import Comparison as Comparison
+from calc.planning.comparing.comparison import Comparison as Comparison
 from calc.planning.comparing.compare import compare as compare
 from calc.planning.results import Bounds as Bounds
 from calc.planning.nouns import (

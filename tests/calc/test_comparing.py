@@ -13,7 +13,7 @@ import pytest
 from calc import InputError, compare, device_memory, plan
 from calc.catalog.intervals import MEASURED, PEAKS
 from calc.planning.choice import EXPECTED, UPPER
-from calc.planning.comparing.answer import Comparison
+from calc.planning.comparing.comparison import Comparison
 from calc.planning.drawing import INK, write_drawing
 from tests.calc.command import Command
 from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED

@@ -62,7 +62,7 @@ def test_the_simulation_keeps_the_limits(large: ServicePlan) -> None:
 
 
 def test_one_copy_less_breaks_a_limit(large: ServicePlan) -> None:
-    from calc.planning.service.search import simulated
+    from calc.planning.service.design_search import simulated
 
     for pool in large.design.pools:
         if pool.count > 1:
@@ -133,7 +133,7 @@ def test_two_pools_split_the_work() -> None:
 
 def test_goodput_is_the_rate_until_limits_break(large: ServicePlan) -> None:
     """Nearly all keep both limits at the rate that the plan is for, and none in an overload."""
-    from calc.planning.service.search import simulated
+    from calc.planning.service.design_search import simulated
 
     design = large.design
     assert design.simulated_goodput == pytest.approx(20, rel=0.02)

@@ -13,7 +13,7 @@ from calc.planning.choice import groups
 from calc.planning.service.load import Trace
 from calc.planning.service.queue import Replica
 from calc.planning.service.simulation import simulate
-from calc.planning.service.steps import Steps
+from calc.planning.service.step_tables import Steps
 from calc.planning.setup import Setup, layout_text
 from calc.steps import device_memory
 from calc.steps.expectation import serving_pass

@@ -1,4 +1,4 @@
-from calc.planning.service.answer import ServicePlan as ServicePlan
+from calc.planning.service.service_plan import ServicePlan as ServicePlan
 from calc.planning.service.asked import Service as Service
 from calc.planning.service.design import Design as Design, Pool as Pool
 from calc.planning.service.load import Trace as Trace, poisson as poisson, read_trace as read_trace
@@ -11,4 +11,4 @@ from calc.planning.service.several import (
     plan_services as plan_services,
 )
 from calc.planning.service.simulation import Run as Run, simulate as simulate
-from calc.planning.service.steps import Answers as Answers, Steps as Steps
+from calc.planning.service.step_tables import Answers as Answers, Steps as Steps

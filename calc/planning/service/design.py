@@ -11,7 +11,7 @@ from calc.planning.service.asked import Service
 from calc.planning.service.load import Trace
 from calc.planning.service.queue import Demand, Replica, UnderLoad
 from calc.planning.service.simulation import Run
-from calc.planning.service.steps import Answers, Steps
+from calc.planning.service.step_tables import Answers, Steps
 from calc.planning.setup import layout_text
 from calc.steps.job import Layout
 

@@ -17,7 +17,7 @@ from calc.core.arrays import numpy
 from calc.planning.service.load import Trace
 from calc.planning.service.queue import Replica
 from calc.planning.service.simulation import Run, simulate
-from calc.planning.service.steps import Answers
+from calc.planning.service.step_tables import Answers
 from calc.steps import device_memory
 from calc.steps.expectation import Missing
 from calc.steps.job import Job

@@ -14,10 +14,10 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.nouns import flat
 from calc.core.units import QuantityLike, quantity
 from calc.planning.nouns import Draft, Limits, Load, Prices, Server, Tiers
-from calc.planning.service import asked, search
-from calc.planning.service.answer import ServicePlan
+from calc.planning.service import asked, design_search
+from calc.planning.service.design_search import Progress
 from calc.planning.service.prefixes import unlimited
-from calc.planning.service.search import Progress
+from calc.planning.service.service_plan import ServicePlan
 from calc.planning.setup import Setup
 
 
@@ -107,5 +107,5 @@ def plan_service(
     if not (on_progress is None or callable(on_progress)):
         raise InputError(f"on_progress must be a function; got {abbreviated(on_progress)}")
     tell = (lambda done, total: None) if on_progress is None else on_progress
-    designs, refused = search.designs(service, tell)
+    designs, refused = design_search.designs(service, tell)
     return ServicePlan(service, designs[0], tuple(designs), refused, flat(question)).settled()

@@ -18,7 +18,7 @@ from typing import Any
 from calc.catalog.software import Software
 from calc.core.arrays import Counts, Floats, numpy
 from calc.planning.service.load import Trace
-from calc.planning.service.steps import Steps
+from calc.planning.service.step_tables import Steps
 from calc.steps import device_memory
 
 SHARES = 25  # points at which the answers of a trace stand for all: each for as many of them

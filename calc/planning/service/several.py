@@ -18,9 +18,9 @@ from calc.core.report import Answer, Table, common_first, values
 from calc.planning.comparing.compare import prices_of
 from calc.planning.nouns import Limits, Load, Prices
 from calc.planning.report import counted, indistinct
-from calc.planning.service.answer import ServicePlan
 from calc.planning.service.asked import seconds
 from calc.planning.service.plan import plan_service
+from calc.planning.service.service_plan import ServicePlan
 
 EXPECTED, BOUND = "what is expected", "what published peaks allow at best"
 

@@ -5,9 +5,9 @@ which of their choices others have published, and `candidate` which are best; `p
 answer, and `answer` is what it says.
 """
 
-from calc.planning.training.answer import TrainingPlan
 from calc.planning.training.candidate import Candidate
+from calc.planning.training.layout_search import Cuts, Task, all_cuts
 from calc.planning.training.plan import plan_training, training_row
-from calc.planning.training.search import Cuts, Task, all_cuts
+from calc.planning.training.training_plan import TrainingPlan
 
 __all__ = ["Candidate", "Cuts", "Task", "TrainingPlan", "all_cuts", "plan_training", "training_row"]

@@ -12,8 +12,8 @@ from calc.core.units import Quantity
 from calc.laws import parallelism, training
 from calc.networks import transformer
 from calc.planning.training import precedents
+from calc.planning.training.layout_search import Cuts, Task
 from calc.planning.training.precedents import DEGREES
-from calc.planning.training.search import Cuts, Task
 from calc.steps.expectation import Step
 from calc.steps.job import Layout
 from calc.steps.layouts import DeviceMemory

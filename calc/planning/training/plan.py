@@ -26,10 +26,10 @@ from calc.laws import training
 from calc.networks import transformer
 from calc.planning.nouns import Failures, Prices, Search, Training
 from calc.planning.setup import A_TOKEN, amount, devices_text, power_usage, price_of_device
-from calc.planning.training.answer import TrainingPlan
 from calc.planning.training.candidate import SHOWN, Ranking
+from calc.planning.training.layout_search import PUBLISHED, Task, all_cuts, check_fixed
 from calc.planning.training.precedents import within
-from calc.planning.training.search import PUBLISHED, Task, all_cuts, check_fixed
+from calc.planning.training.training_plan import TrainingPlan
 from calc.steps.finetuning import Adapters
 from calc.steps.job import ALL, SCHEDULES, Formats, Job
 

@@ -19,7 +19,7 @@ from calc.planning import drawing, files
 from calc.planning.assumptions import not_to_be_had
 from calc.planning.report import chosen_formats
 from calc.planning.results import of_a_token
-from calc.planning.service import search
+from calc.planning.service import design_search
 from calc.planning.service.asked import PAID, TIMES, Service, seconds
 from calc.planning.service.deployment import Deployment
 from calc.planning.service.design import Design
@@ -132,7 +132,7 @@ class ServicePlan(Answer):
         if not limits.is_compatible_with("s") or not numpy.all(limits.m_as("s") > 0):
             raise InputError(f'tpot must be positive times, as in "50 ms"; got {abbreviated(tpot)}')
         times = numpy.asarray(limits.m_as("s"), dtype=float)
-        needed = list(search.frontier(self.service, times.ravel().tolist()))
+        needed = list(design_search.frontier(self.service, times.ravel().tolist()))
         paid = numpy.reshape(needed, times.shape) / self.service.demand.answer
         return quantity(paid if times.ndim else float(paid), "s/token")
 

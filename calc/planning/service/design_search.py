@@ -26,7 +26,7 @@ from calc.planning.service.load import Trace
 from calc.planning.service.prefixes import MOST_ROUTED, routed
 from calc.planning.service.queue import Demand, Replica
 from calc.planning.service.simulation import Run, simulate
-from calc.planning.service.steps import Answers, answers_of, with_draft
+from calc.planning.service.step_tables import Answers, answers_of, with_draft
 from calc.planning.setup import Setup, layout_text
 from calc.steps import communication, device_memory
 from calc.steps.held_memory import Memory

@@ -19,8 +19,8 @@ from calc.planning import drawing, files
 from calc.planning.results import Bounds
 from calc.planning.setup import device_power, devices_text, memory_text
 from calc.planning.training.candidate import Candidate
+from calc.planning.training.layout_search import PRINTED, Cuts, Task, with_copies
 from calc.planning.training.precedents import DEGREES
-from calc.planning.training.search import PRINTED, Cuts, Task, with_copies
 from calc.published.conditions import device_key
 from calc.steps.expectation import Step
 from calc.steps.job import Layout
