@@ -30,8 +30,9 @@ SOURCES = [
     "references.bib",
     "workbench.qmd",
     "CHANGELOG.md",
+    "pyproject.toml",
 ]
-FOLDERS = ["chapters", "backmatter", "figures", "calc", "tools"]
+FOLDERS = ["chapters", "backmatter", "figures", "calc", "changelog.d", "tools"]
 CHANGED = Path("chapters/roofline.qmd")
 SITE = ["--to", "html"]
 LINE = "\nChanged {}.\n"

@@ -23,7 +23,7 @@ from calc.derivations.sources import model_records
 from tests.book.rendered import REPOSITORY, copy_tracked
 from tests.rows import each_row
 from tools.ledger.quotes import chapters
-from tools.pages import alt_texts, answers, listing, reference
+from tools.pages import alt_texts, answers, changes, listing, reference
 from tools.pages.equations import tex
 from tools.pages.facts import PEAKS
 
@@ -207,7 +207,7 @@ SOURCES = {
         ("reference/answers.qmd", "By heart."),
     ),
     "a change": (
-        ("CHANGELOG.md", r"## \[Unreleased\]\n", "\\g<0>\n- It is faster.\n"),
+        ("CHANGELOG.md", r"## \[0\.1\.0\]\n", "\\g<0>\n- It is faster.\n"),
         ("reference/changes.qmd", "It is faster."),
     ),
     "a docstring": (
@@ -223,6 +223,25 @@ SOURCES = {
         ("reference/devices/index.qmd", "All devices of the data"),
     ),
 }
+
+
+def test_changes_since_the_last_version_are_gathered_by_kind(tmp_path: Path) -> None:
+    assert changes.gathered(tmp_path) == ""
+    files = {
+        "+b.added.md": "A law.\nIn two lines.\n",
+        "7.added.md": "A device.",
+        "README.md": "No.",
+    }
+    for name, text in {**files, "+slow.mended.md": "It is faster."}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    added = "### Added\n\n- A law.\n  In two lines.\n- A device."
+    assert changes.gathered(tmp_path) == f"{added}\n\n### Mended\n\n- It is faster."
+
+
+def test_each_change_is_of_a_kind() -> None:
+    names = {path.name for path in changes.FOLDER.iterdir()} - {"README.md"}
+    name = rf"(\d+|\+[\w-]+)\.({'|'.join(changes.kinds())})\.md"
+    assert [each for each in names if not re.fullmatch(name, each)] == []
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 """Pages made from what is written elsewhere, before each render, and kept out of git.
 
 `reference/calc/` is made of docstrings, `devices/`, `machines/` and `models/` of the data,
-`answers.qmd` of the chapters, `changes.qmd` of CHANGELOG.md, and `search.json`, what the search
-finds beside sections, of the glossary, the docstrings and the data.
+`answers.qmd` of the chapters, `changes.qmd` of CHANGELOG.md and `changelog.d`, and `search.json`,
+what the search finds beside sections, of the glossary, the docstrings and the data.
 """
 
 from __future__ import annotations
