@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,28 @@ def text_of(path: Path, name: str) -> str:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         stop("this file is not UTF-8 text.", name, line)
+
+
+def room_for(folder: Path, name: str | Path) -> Path:
+    """Make the folders of a file within a folder, and return its path.
+
+    Never the folder itself: one that an interrupt has removed stays away, whoever still writes.
+    """
+    path = folder / name
+    for around in reversed(Path(name).parents):
+        if around.parts:
+            (folder / around).mkdir(exist_ok=True)
+    return path
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy a folder with all in it to a place whose own folder is there."""
+    target.mkdir()
+    for entry in sorted(source.iterdir()):
+        if entry.is_dir():
+            copy_folder(entry, target / entry.name)
+        else:
+            shutil.copyfile(entry, target / entry.name)
 
 
 def file_digest(path: str | Path) -> str:

@@ -103,6 +103,16 @@ def _credible(measured: Sequence[Sums]) -> list[Sums]:
     return [one for versions in kept.values() for one in versions]
 
 
+@cache
+def devices() -> tuple[str, ...]:
+    """The devices whose sums were measured, as the file has them.
+
+    >>> "b200" in devices()
+    True
+    """
+    return tuple(dict.fromkeys(device for device, _ in _stored()))
+
+
 def sums_of(device: str, program: str, devices: int, version: str = "") -> Sums | None:
     """The newest sum at most as new as is asked for, else the newest; None where none was measured.
 

@@ -136,8 +136,8 @@ def surface(
 def sums(machine: Machine, software: Software, devices: int) -> Curve | None:
     """The curve of the engine's own sums in a domain; None where none were measured.
 
-    A device whose rows are those of another chip of its kind takes its sums too, among as many as
-    were never measured on itself, where the links of both are as fast.
+    Among as many as were never measured of a device behind a switch, those of the first other count
+    whose links are as fast: a short sum waits for links, not for chips.
 
     >>> from calc import machines, software
     >>> sums(machines.get("dgx-h200"), software.get("sglang"), 8).devices
@@ -158,10 +158,12 @@ def sums(machine: Machine, software: Software, devices: int) -> Curve | None:
 
 
 def _like_linked(machine: Machine) -> Iterator[str]:
-    """Yield the device whose rows its own stands on, where links of that one are as fast."""
-    if key := machine.device.measured_as:
+    """Yield the devices whose sums were measured over a switch with links as fast."""
+    if machine.fabric != "switch":
+        return
+    for key in engine_sums.devices():
         there = machines.of(hardware.get(key))
-        if (there.fabric, there.bandwidth) == (machine.fabric, machine.bandwidth):
+        if there.fabric == machine.fabric and there.bandwidth == machine.bandwidth:
             yield key
 
 

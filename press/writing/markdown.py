@@ -11,6 +11,7 @@ from pathlib import Path
 
 from press.document.page import Page
 from press.document.pandoc import Node, plain_text, string
+from press.files import room_for
 from press.reading.project import Book
 from press.writing.html import Text
 from press.writing.notebooks import Notebook
@@ -51,8 +52,7 @@ def write_markdown(
         if page.listed:
             lines.append(f"- [{number}{text['title']}]({address}){summary}")
         if place:
-            (folder / place).parent.mkdir(parents=True, exist_ok=True)
-            (folder / place).write_text(told, encoding="utf-8")
+            room_for(folder, place).write_text(told, encoding="utf-8")
     (folder / LIST).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

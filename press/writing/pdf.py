@@ -18,7 +18,7 @@ from press.document.showing import typst_width
 from press.document.weave import FIGURE
 from press.edition import Edition
 from press.errors import Problems, stop, within
-from press.files import FONTS, THEME
+from press.files import FONTS, THEME, room_for
 from press.reading.project import Book
 from press.writing.html import COLOURED_TEXT, INK
 from press.writing.site import roman
@@ -129,8 +129,7 @@ def write_pdf(
         if page.sheet:
             alone = f'#show: one-sheet\n#include "chapter-{number}.typ"\n'
             (folder / "sheet.typ").write_text(f"{IMPORT}{alone}", encoding="utf-8")
-            place = target.parent / page.sheet
-            place.parent.mkdir(parents=True, exist_ok=True)
+            place = room_for(target.parent, page.sheet)
             place.write_bytes(_compiler(folder / "sheet.typ").compile(timestamp=stamp))
     # typst writes each tag and each link by itself and in full; packed they take a third.
     (folder / "book.pdf").write_bytes(pdf)  # from a file it is packed in half the time

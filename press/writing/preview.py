@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from press.document.page import Page
-from press.files import FONTS, THEME
+from press.files import FONTS, THEME, room_for
 from press.reading.project import Book
 
 PREVIEWS = "assets/preview"
@@ -24,7 +24,7 @@ def write_previews(book: Book, pages: list[Page], titles: list[str], folder: Pat
     """Writes them below `folder`; gives that of each page: one without a figure has the first's."""
     import typst
 
-    (folder / PREVIEWS).mkdir(parents=True, exist_ok=True)
+    room_for(folder, f"{PREVIEWS}/*")
     written: list[str] = []
     with TemporaryDirectory() as place:
         sources = Path(place)

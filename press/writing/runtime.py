@@ -24,7 +24,7 @@ from packaging.requirements import Requirement
 
 from press.edition import Edition
 from press.errors import stop
-from press.files import FOLDER, PRESS, file_digest, files_below
+from press.files import FOLDER, PRESS, copy_folder, file_digest, files_below
 from press.memory import digest
 from press.reading.project import Book
 
@@ -54,7 +54,7 @@ def write_runtime(packing: Future[Path | None], folder: Path) -> bool:
     """Copies the runtime into the site once it is packed, and says whether there is one."""
     place = packing.result()
     if place:
-        shutil.copytree(place, folder / RUNTIME)
+        copy_folder(place, folder / RUNTIME)
     return place is not None
 
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from press.document.page import Page
 from press.edition import Edition
 from press.errors import stop
-from press.files import THEME
+from press.files import THEME, copy_folder, room_for
 from press.reading.project import Book, Chapter
 from press.writing.html import WITHOUT_SCRIPTS, Text
 from press.writing.preview import write_previews
@@ -105,8 +105,7 @@ def write_site(
             **_neighbours([entry for _, entry in listed], chapters[i]),
             root="../" * href.count("/"),
         )
-        path = folder / href
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = room_for(folder, href)
         path.write_text(_guarded(rendered, live), encoding="utf-8")
         _copy_files(book, href, text["body"], folder)
     lost = {"title": "No such page", "href": LOST, "body": NO_SUCH_PAGE, "listed": True}
@@ -161,8 +160,7 @@ def _write_assets(
         href = page.chapter.href
         previews |= {f"{href}#{key}": preview for key, preview in text["previews"]}
         if told:
-            file = assets / "cards" / Path(href).with_suffix(".js")
-            file.parent.mkdir(parents=True, exist_ok=True)
+            file = room_for(assets, Path("cards") / Path(href).with_suffix(".js"))
             _write_packed(file, "cards", told)
     for name in (*ALWAYS, *(LIVE if runtime else ())):
         shutil.copyfile(THEME / name, assets / name)
@@ -184,7 +182,7 @@ def _write_assets(
     version = hashlib.sha256()
     for file in sorted(assets.rglob("*.*")):
         version.update(file.read_bytes())
-    shutil.copytree(THEME / "vendor", assets / "vendor")
+    copy_folder(THEME / "vendor", assets / "vendor")
     return version.hexdigest()[:8]
 
 
@@ -225,8 +223,7 @@ def _copy_files(book: Book, page: str, body: str, folder: Path) -> None:
         here = os.path.dirname(page)
         name = os.path.normpath(os.path.join(here, unquote(html.unescape(address))))
         if not name.endswith(".html") and (book.root / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(book.root / name, folder / name)
+            shutil.copyfile(book.root / name, room_for(folder, name))
 
 
 def _write_packed(path: Path, name: str, value: Any) -> None:

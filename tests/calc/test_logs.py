@@ -1,4 +1,9 @@
-"""Logs of tools: each sample is cut from one that somebody published, with its figures."""
+"""Logs of tools, in the forms that these print.
+
+Published, with their figures, are those of rccl-tests on MI300X, Megatron-LM (but for its first
+line), torchtitan, trtllm-bench, llama-bench in F16 and vLLM's block; the line of NeMo, vLLM's of
+latency and throughput and llama-bench's row of Q4_K hold to the form alone.
+"""
 
 from __future__ import annotations
 

@@ -22,8 +22,9 @@ from press import build
 from press.build import render
 from press.driver import CORES
 from press.errors import BookError
-from press.files import files_below
+from press.files import THEME, copy_folder, files_below, room_for
 from press.running import scripts
+from press.writing.output import Output
 from tests.page_texts import page_texts
 from tests.press.tiny_book import (
     REPOSITORY,
@@ -287,6 +288,24 @@ def test_a_killed_build_leaves_the_last_good_book_and_the_next_one_works(
     render(root)
     assert "Better." in text(root)
     assert not list(root.glob("._book*"))
+
+
+def test_a_folder_that_an_interrupt_removed_stays_away(write_book: Write) -> None:
+    """Whoever still writes pages then makes no folder that no later build would know as its own."""
+    root = write_book("# A\n")
+    output = Output(root, root / "_book")
+
+    def interrupted() -> None:
+        with output.replaced("", None) as new:
+            assert room_for(new, "deep/page.html").parent.is_dir()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    for write in (room_for, lambda folder, name: copy_folder(THEME / "vendor", folder / name)):
+        with pytest.raises(FileNotFoundError):
+            write(output.new, "assets/vendor")
+    assert not output.new.exists()
 
 
 @pytest.mark.parametrize(
