@@ -85,7 +85,7 @@ class Interval:
         """The sentence of a range: which rows count, and where they lie.
 
         >>> str(interval_of("serving", "vllm", mixture=False)).partition(": ")[2]
-        'half within 8.5%, 80% of times in −57.1 … +18.7%'
+        'half within 8.1%, 80% of times in −57.7 … +18.4%'
         """
         return f"{self.rows} published rows ({self.kind}): half within {self.spread}"
 

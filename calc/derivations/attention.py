@@ -323,6 +323,7 @@ class CompressedTokens(Claims):
 
     parameters = quantity("1.6e12 param")
     active = quantity("49e9 param")
+    context = quantity("1e6 token")
     cache = quantity(10, "%")
     operations = quantity(27, "%")
 

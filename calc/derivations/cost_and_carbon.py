@@ -420,10 +420,11 @@ class OwnOrApi(Claims):
     from_cheapest_at_most = max(load for load in _high if load) | no_hand(
         "10.66987 request/s", "an interval of a plan"
     )
-    full = (found.cheapest[0] * quantity("1000 request")).to("USD") | no_hand(
+    answered = quantity("1000 request")
+    full = (found.cheapest[0] * answered).to("USD") | no_hand(
         "0.1419576 USD", "an expectation of a plan"
     )
-    bill = (found.bill(_offers[0]) * quantity("1000 request")).to("USD") | by_hand(
+    bill = (found.bill(_offers[0]) * answered).to("USD") | by_hand(
         "1024 * 0.05e-6 * 1000 * 1 USD + 1024 * 0.25e-6 * 1000 * 1 USD"
     )
 

@@ -264,6 +264,7 @@ class FullMemoryGain(Claims):
         "855638016 + 2 * 128256 * 8192 + 256 * 2048 * 4096) / 38.4e12)"
     )
     short_batch = FullMemory.row(1)[3] | by_hand("256")
+    short_context = FullMemory.row(1)[2] | by_hand("2048")
     context = FullMemory.row(3)[2] | by_hand("8192")
     longer = FullMemory.cases[3][2] / FullMemory.cases[1][2] | by_hand("8192 / 2048")
     long = FullMemory.row(3)[4] | by_hand(

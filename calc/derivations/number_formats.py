@@ -170,6 +170,7 @@ class SharedScale(Claims):
     )
     scale = mxfp4.scale.decode(mxfp4.encode([outlier]).scales)[0] | by_hand("2**6 / 2**2")
     lost_below = scale * element.smallest_subnormal / 2 | by_hand("0.5 * 0.5 * 16")
+    largest = element.max | by_hand("1.5 * 2**2")
     worst_clipping = quantity(1 - element.max / 2 ** (element.max_exponent + 1), "").to(
         "%"
     ) | by_hand("1 - 6 / 8")

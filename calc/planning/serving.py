@@ -160,7 +160,7 @@ class Plan(Estimate, Told):
     Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, a batch of 8 read at once: 6.78 ms a token, 1060 token/s,
       first token 166 ms
     measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 353 published rows (serving by vLLM, dense
-      models, nothing filled in): half within 8.5%, 80% of times in −57.1 … +18.7%; the bound cuts first
+      models, nothing filled in): half within 8.1%, 80% of times in −57.7 … +18.4%; the bound cuts first
       token at 115.0 ms (−30.7%), each token at 4.825 ms (−28.8%)
     chosen: weights, keys, values and products in BF16
     <BLANKLINE>
@@ -171,9 +171,9 @@ class Plan(Estimate, Told):
       keys and values           1.172 GiB
     batch that fits             373
     first token                 115.0 ms        166.0 ms       ≥115 to 197 ms          compute
-    each token                  4.825 ms        6.779 ms       ≥4.82 to 8.05 ms        memory bandwidth
-    whole answer                1.075 s         1.515 s        ≥1.08 to 1.8 s
-    throughput                  1488 token/s    1056 token/s   890 to ≤1490 token/s
+    each token                  4.825 ms        6.779 ms       ≥4.82 to 8.03 ms        memory bandwidth
+    whole answer                1.075 s         1.515 s        ≥1.08 to 1.79 s
+    throughput                  1488 token/s    1056 token/s   892 to ≤1490 token/s
     energy                      856.8 mJ/token  1.207 J/token  ≥0.857 to 1.43 J/token
     """
 

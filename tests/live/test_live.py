@@ -208,7 +208,7 @@ def test_figures_open_with_what_the_book_draws() -> None:
     assert saved == [pytest.approx(place, rel=1e-3) for place in best]
     tails = {line for line, *_ in answered("queue")["rows"]} - {"mean"}
     assert {int(line.split()[0]) for line in tails} == set(PromptQueue.servers)
-    assert str(FourLinks.rows[2][3]) in answered("link")["facts"]["Half of the bandwidth from"]
+    assert str(FourLinks.rows[2][4]) in answered("link")["facts"]["Half of the bandwidth from"]
     held = sum(y for _, devices, y in answered("memory")["rows"] if devices == "1")
     parts = training.recipe("adam-mixed").bytes_per_parameter
     states = training.model_memory(ShardedStates.model.parameters, parts)

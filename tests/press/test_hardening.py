@@ -845,7 +845,7 @@ def test_a_full_disk_is_called_so(
     def full(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("shutil.copytree", full)
+    monkeypatch.setattr("shutil.copyfile", full)
     assert refusal(write_book("# A\n")) == [sentence]
 
 

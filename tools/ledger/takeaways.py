@@ -45,8 +45,8 @@ TAKEAWAYS: list[Takeaway] = [
      lambda ratio: ratio > 2),
     ("cost-and-carbon", "about {RentOrBuy.utilization} of all hours with depreciation and electricity alone, {RentOrBuy.utilization_all} with the interest and the space",
      lambda bare, whole: 0 < bare < whole < 1),
-    ("drafts-and-pools", "a head that drafts {FullMemory.drafted} tokens gains {FullMemoryGain.few} for one user and {FullMemoryGain.long} with a memory full of contexts of {FullMemoryGain.context}, and loses at {FullMemoryGain.short_batch} users with contexts a quarter as long, where one drafted token gains {GainByLength.one}",
-     lambda drafted, few, full, context, users, one: few > full > 1 and users > 1 and context == 4 * 2048 and
+    ("drafts-and-pools", "a head that drafts {FullMemory.drafted} tokens gains {FullMemoryGain.few} for one user and {FullMemoryGain.long} with a memory full of contexts of {FullMemoryGain.context}, and loses at {FullMemoryGain.short_batch} users with contexts of {FullMemoryGain.short_context}, where one drafted token gains {GainByLength.one}",
+     lambda drafted, few, full, context, users, short, one: few > full > 1 and users > 1 and context > short and
          drafted == 4 and 1 < one < few),
     ("drafts-and-pools", "Published gains of MTP for mixtures are {DraftsOfMixtures.lowest} to {DraftsOfMixtures.highest}",
      lambda low, high: 1 < low < high),

@@ -58,12 +58,14 @@ def load(path: Path | str) -> Transformer:
     >>> print(model.parameters)
     8.030B param
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"a file needs a path; got {abbreviated(path)}")
     place = Path(path)
     if str(path).endswith(".gguf"):
         return gguf.load(path)
-    if place.is_dir():
+    if os.path.isdir(place):
         return _of_folder(place, str(path))
-    if place.suffix != ".json" and not place.exists() and REPOSITORY.fullmatch(str(path)):
+    if place.suffix != ".json" and not os.path.exists(place) and REPOSITORY.fullmatch(str(path)):
         return _of_folder(_kept(str(path)), str(path))
     return families.load(path)
 
