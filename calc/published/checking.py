@@ -524,6 +524,9 @@ def _memory(job: Job) -> Memory:
     return device_memory.of(replace(job, software=UNKNOWN), 1, shared=True)
 
 
+NO_LESS = 1e-300  # seconds of a step: arithmetic takes none on a device whose peak nobody printed
+
+
 @dataclass(frozen=True)
 class _Limit:
     """A figure of serving and the step that it needs; of several claims, arrays."""
@@ -542,7 +545,7 @@ class _Limit:
     def bound(self, load: Tokens | None = None, without: str = "") -> tuple[Any, Any]:
         """The most, or of a time the least, that is possible, and the seconds of its step."""
         times = (time for part, time in self.parts(load).items() if part != without)
-        seconds: Any = reduce(maximum, times)
+        seconds: Any = reduce(maximum, times, NO_LESS)
         return (seconds if self.name in TIMES else self.counted / seconds), seconds
 
     def parts(self, load: Tokens | None = None) -> dict[str, Any]:

@@ -7,18 +7,19 @@ const { loadPyodide } = require("pyodide");
 const { readFileSync, writeFileSync } = require("node:fs");
 const { dirname, join } = require("node:path");
 
-/* Of the library, what needs a terminal, processes, a screen, sound, servers or another system, takes programs apart,
+/* Of the library, what needs a terminal, processes, a screen, sound, a network or another system, takes programs apart,
    or is the slow copy of a module that is compiled in; and code pages of other systems. */
 const LEFT_OUT = [
   "_android_support.py", "_apple_support.py", "_pydatetime.py", "_pyio.py", "_pyrepl/", "asyncio/proactor_events.py",
   "asyncio/windows_events.py", "asyncio/windows_utils.py", "bdb.py", "cProfile.py", "cmd.py", "compileall.py",
   "concurrent/futures/process.py", "ctypes/_aix.py", "ctypes/wintypes.py", "curses/", "dbm/", "doctest.py",
-  "encodings/cp1", "encodings/cp7", "encodings/cp8", "encodings/cp9", "encodings/mac_", "ensurepip/", "ftplib.py",
-  "getpass.py", "http/", "idlelib/", "imaplib.py", "lib2to3/", "logging/config.py", "logging/handlers.py",
-  "mailbox.py", "modulefinder.py", "multiprocessing/", "netrc.py", "optparse.py", "pdb.py", "pickletools.py",
-  "plistlib.py", "poplib.py", "profile.py", "pstats.py", "pty.py", "pyclbr.py", "pydoc.py", "pydoc_data/",
-  "smtplib.py", "socketserver.py", "sqlite3/", "symtable.py", "tabnanny.py", "tarfile.py", "test/", "tkinter/",
-  "trace.py", "turtle.py", "turtledemo/", "unittest/", "venv/", "wave.py", "webbrowser.py", "wsgiref/", "xml/",
+  "encodings/cp1", "encodings/cp7", "encodings/cp8", "encodings/cp9", "encodings/mac_", "ensurepip/", "filecmp.py",
+  "fileinput.py", "ftplib.py", "getpass.py", "http/", "idlelib/", "imaplib.py", "lib2to3/", "logging/config.py",
+  "logging/handlers.py", "mailbox.py", "mimetypes.py", "modulefinder.py", "multiprocessing/", "netrc.py",
+  "optparse.py", "pdb.py", "pickletools.py", "plistlib.py", "poplib.py", "profile.py", "pstats.py", "pty.py",
+  "pyclbr.py", "pydoc.py", "pydoc_data/", "sched.py", "shelve.py", "smtplib.py", "socketserver.py", "sqlite3/",
+  "symtable.py", "tabnanny.py", "tarfile.py", "test/", "tkinter/", "trace.py", "turtle.py", "turtledemo/",
+  "unittest/", "urllib/request.py", "urllib/robotparser.py", "venv/", "wave.py", "webbrowser.py", "wsgiref/", "xml/",
   "xmlrpc/", "zipapp.py",
 ];
 
