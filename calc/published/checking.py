@@ -424,7 +424,10 @@ def verdict(claim: str | Mapping[str, Any], about: str = "") -> Check:
         for bound in _bounds(understood)
         if bound.counts
     )
-    return Check(understood, conditions.machine(understood.row), held)
+    machine = conditions.machine(understood.row)
+    if not held:
+        raise _without_peak(machine, "a claim of prompts alone")
+    return Check(understood, machine, held)
 
 
 @dataclass(frozen=True)
@@ -475,8 +478,9 @@ def _serving(claim: Claim, machine: Machine) -> Iterator[_Bound]:
     served = _job(claim, machine)
     yield from _too_large(claim, served.job)
     for limit in _limits(claim, served):
-        most, _ = limit.bound(without=limit.hidden)
-        yield _Bound(limit.name, limit.claimed, most, partial(_told, limit))
+        most, seconds = limit.bound(without=limit.hidden)
+        counts = seconds > NO_LESS
+        yield _Bound(limit.name, limit.claimed, most, partial(_told, limit), counts)
 
 
 def _job(claim: Claim, machine: Machine) -> serving.Served:
