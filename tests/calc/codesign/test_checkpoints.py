@@ -123,7 +123,7 @@ def test_a_truncated_file_is_refused_wherever_it_ends(tmp_path: Path) -> None:
 
 def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.pt"
-    with pytest.raises(InputError, match="there is no checkpoint"):
+    with pytest.raises(InputError, match="there is no such file"):
         codesign.load_checkpoint(plain(), other)
     other.write_text("step 1\n")
     with pytest.raises(InputError, match="is no checkpoint"):
