@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from press.edition import Edition, read_edition
 from press.errors import cannot_write, stop
-from press.files import FOLDER, FONTS, THEME, file_digest, files_below, still_same
+from press.files import FOLDER, FONTS, THEME, file_digest, files_below, room_for, still_same
 from press.memory import Memory, digest, keep, recall
 from press.running.environment import installation
 from press.writing.output import Output
@@ -140,9 +140,9 @@ def _build(
         if "typst" in book.formats:
             sheets = [page.sheet for page in driver.values("page") if page.sheet]
             for pdf in [book.pdf_name, *sheets]:  # for the pages' links to them
-                (new / pdf).parent.mkdir(parents=True, exist_ok=True)
-                (new / pdf).unlink(missing_ok=True)  # the last book may hold the same file
-                (new / pdf).touch()
+                place = room_for(new, pdf)
+                place.unlink(missing_ok=True)  # the last book may hold the same file
+                place.touch()
         driver.drive_all(lane for form, lane in OUTPUTS.items() if form in book.formats)
     memory.forget_unused()
     return book, files, read

@@ -169,9 +169,9 @@ def as_array(name: str, values: object) -> NDArray[Any]:
         ) from None
 
 
-def check_shapes(counts: dict[str, Quantity]) -> None:
+def check_shapes(counts: dict[str, Any]) -> None:
     """Refuse arrays that do not go together, with the name and the shape of each."""
-    arrays = {name: count.shape for name, count in counts.items() if count.ndim}
+    arrays = {name: count.shape for name, count in counts.items() if getattr(count, "ndim", 0)}
     if len(arrays) > 1:
         try:
             numpy.broadcast_shapes(*arrays.values())

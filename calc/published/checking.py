@@ -675,8 +675,8 @@ def _training(claim: Claim, machine: Machine) -> Iterator[_Bound]:
             yield _Bound(name, value, limits[name], partial(_both, by))
 
 
-def _both(by: str) -> tuple[str, str]:
-    return by, ""
+def _both(by: str, unless: str = "") -> tuple[str, str]:
+    return by, unless
 
 
 def _limits_of_training(row: Row, machine: Machine, dtype: str) -> tuple[dict[str, float], str]:
@@ -764,7 +764,7 @@ def _device(claim: Claim, machine: Machine) -> Iterator[_Bound]:
             by = f"compute: the published dense peak of {device.name} in {dtype.upper()} is {peak}"
             unless = _if_sparse(device, dtype, value)
         is_more = value > most * (1 + ROUNDING)
-        yield _Bound(name, value, most, partial(_told_of_device, by, unless if is_more else ""))
+        yield _Bound(name, value, most, partial(_both, by, unless if is_more else ""))
 
 
 def _without_peak(machine: Machine, what: str) -> InputError:
@@ -778,10 +778,6 @@ def _if_sparse(device: Accelerator, dtype: str, rate: float) -> str:
     sparse = device.sparse_peak(dtype)
     counted = f"operations on zeros are counted, as in its {sparse} with 2:4 sparsity"
     return counted if rate <= sparse.m_as("FLOP/s") * (1 + ROUNDING) else ""
-
-
-def _told_of_device(by: str, unless: str) -> tuple[str, str]:
-    return by, unless
 
 
 # --- the published rows that are most like it ---

@@ -17,18 +17,13 @@ from typing import Any
 from calc.catalog import models
 from calc.core.errors import InputError
 from calc.core.names import squeezed
+from calc.published.collectives import OPERATIONS
 from calc.published.reading import WORDS
 
 Result = dict[str, Any]
 Found = tuple[Result, str]
 """The fields of a result, and what its place or its machine says beside it, in words."""
 LABELS: Mapping[str, str] = WORDS["labels"]
-OPERATIONS = {
-    "all_reduce": "all_reduce",
-    "all_gather": "all_gather",
-    "reduce_scatter": "reduce_scatter",
-    "alltoall": "alltoall",
-}
 NUMBER = r"[\d,]+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 ROUNDED = 0.006
 """Billions of parameters by which a size of two decimals may be off."""
@@ -169,8 +164,8 @@ def _nccl(text: str, path: Path | str) -> Iterator[Found]:
     """Rows of nccl-tests and rccl-tests: sizes, and times out of place."""
     operation = next(
         (
-            ours
-            for name, ours in OPERATIONS.items()
+            name
+            for name in OPERATIONS
             if re.search(rf"\b{name}_perf\b|starting: {name}", f"{path}\n{text}")
         ),
         None,

@@ -89,7 +89,7 @@ def _checked_tokens(tokens: Tokens) -> Tokens:
     """Numbers in their ranges, with something to do."""
     Tokens.check(tokens)
     writing, reading = numbers("writing", tokens.writing), numbers("reading", tokens.reading)
-    check_shapes({"writing": quantity(writing, ""), "reading": quantity(reading, "")})
+    check_shapes({"writing": writing, "reading": reading})
     if smallest(writing + reading) <= 0:
         raise InputError("writing and reading are both 0: a step has tokens to write or to read")
     return Tokens(

@@ -20,7 +20,7 @@ from calc.core.arguments import check_shapes, numbers
 from calc.core.arrays import Number, numpy
 from calc.core.elementwise import largest, maximum, minimum, smallest, where
 from calc.core.errors import InputError
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
 from calc.steps import communication, expectation, layouts
@@ -217,19 +217,15 @@ def mean_pass(job: Job, sequences: Any, prompt: float, generated: float) -> Part
 def _checked_answer(job: Job, sequences: Any, prompt: Any, generated: Any) -> tuple[Any, Any, Any]:
     """Return how many sequences there are and how long, as numbers or arrays in their ranges."""
     Job.check(job)
-    answer = (
-        numbers("sequences", sequences, above=0.0),
-        numbers("prompt", prompt),
-        numbers("generated", generated, above=0.0),
-    )
-    names = "sequences", "prompt", "generated"
-    check_shapes({name: quantity(count, "") for name, count in zip(names, answer, strict=True)})
-    if smallest((answer[1] + answer[2]) - answer[1]) <= 0:
+    sequences = numbers("sequences", sequences, above=0.0)
+    prompt, generated = numbers("prompt", prompt), numbers("generated", generated, above=0.0)
+    check_shapes({"sequences": sequences, "prompt": prompt, "generated": generated})
+    if smallest((prompt + generated) - prompt) <= 0:
         raise InputError(
-            f"a prompt of {largest(answer[1]):g} tokens is no longer with an answer of"
-            f" {smallest(answer[2]):g}: both must be lengths that programs can tell apart"
+            f"a prompt of {largest(prompt):g} tokens is no longer with an answer of"
+            f" {smallest(generated):g}: both must be lengths that programs can tell apart"
         )
-    return answer
+    return sequences, prompt, generated
 
 
 def _stretches(

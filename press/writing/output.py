@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from press.errors import stop
-from press.files import FOLDER
+from press.files import FOLDER, room_for
 
 MARKER = ".press.json"
 PARTIAL = f"{MARKER}.partial"
@@ -125,8 +125,7 @@ class Output:
         return marker is not None and marker["project"] in places
 
     def _keep(self, file: str) -> None:
-        kept = self.new / file
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept = room_for(self.new, file)
         try:
             os.link(self.folder / file, kept)
         except PermissionError:  # a file system without such links

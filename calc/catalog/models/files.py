@@ -26,7 +26,6 @@ CONFIG, INDEX, ONE = "config.json", "model.safetensors.index.json", "model.safet
 REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 HEADER = 100_000_000
 """Bytes of a header of safetensors, by its specification the most."""
-LARGEST_MB = 10_000_000  # of a file, whose weights are passed over
 PLAIN = {"BF16": "bf16", "F16": "fp16", "F32": "fp32"}
 BESIDE = re.compile(r"visual|vision|audio|mtp|multi_modal|image|projector|patch_merge|rotary")
 """Names of what a checkpoint has beside the text that is counted."""
@@ -124,7 +123,8 @@ def _of_folder(folder: Path, name: str) -> Transformer:
         raise InputError(f"{folder}: has no {CONFIG}{several}")
     model = replace(families.load(folder / CONFIG), key=folder.name, name=name)
     index = folder / INDEX
-    shards = sorted({*_shards(index).values()}) if index.exists() else [ONE]
+    listed = _shards(index) if index.exists() else None
+    shards = [ONE] if listed is None else sorted({*listed.values()})
     there = [shard for shard in shards if (folder / shard).exists()]
     if not there:
         return model
@@ -132,8 +132,8 @@ def _of_folder(folder: Path, name: str) -> Transformer:
         missing = next(shard for shard in shards if shard not in there)
         raise InputError(f"{folder}: has no {missing}, which its {INDEX} names")
     tensors = {tensor: taken for shard in shards for tensor, taken in _tensors(folder / shard)}
-    if index.exists():
-        _check_index(index, tensors)
+    if listed is not None:
+        _check_index(index, {*listed}, tensors)
     return _held(model, tensors, folder)
 
 
@@ -149,9 +149,10 @@ def _shards(index: Path) -> Mapping[str, str]:
     return listed
 
 
-def _check_index(index: Path, tensors: Mapping[str, tuple[str, int, int]]) -> None:
+def _check_index(
+    index: Path, listed: set[str], tensors: Mapping[str, tuple[str, int, int]]
+) -> None:
     """Refuse an index that names other tensors than its files have."""
-    listed = {*_shards(index)}
     if other := sorted(listed ^ {*tensors}):
         which = "it alone names" if other[0] in listed else "its files alone have"
         raise InputError(f"{index}: does not match its files: {which} {abbreviated(other[0])}")
@@ -159,7 +160,7 @@ def _check_index(index: Path, tensors: Mapping[str, tuple[str, int, int]]) -> No
 
 def _tensors(path: Path) -> Iterator[tuple[str, tuple[str, int, int]]]:
     """Each tensor of a file of safetensors: its type, its elements and its bytes."""
-    with opened(path, LARGEST_MB) as file:
+    with opened(path, gguf.LARGEST_MB) as file:
         first = file.read(8)
         (length,) = struct.unpack("<Q", first) if len(first) == 8 else (0,)
         if not 2 <= length <= HEADER:

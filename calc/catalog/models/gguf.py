@@ -213,14 +213,11 @@ def _with_types(model: Transformer, header: Header, path: Path | str) -> Transfo
             f"{path}: its tensors hold {held} parameters, and the shape that its header says makes"
             f" {counted:.0f}: it is of a model that calc does not count"
         )
+    names_held = {tensor.name for tensor in tensors}
     for tensor in tensors:
         block = layers.match(tensor.name)
         names = MATRICES.get(block[2], ()) if block else ()
-        if (
-            block
-            and block[2] == "ffn_up"
-            and f"blk.{block[1]}.ffn_gate.weight" not in {each.name for each in tensors}
-        ):
+        if block and block[2] == "ffn_up" and f"blk.{block[1]}.ffn_gate.weight" not in names_held:
             names = ("gate", "up") if "gate" in matrices else names
         if tensor.name in ("token_embd.weight", "output.weight"):
             names = ("embedding" if tensor.name[0] == "t" else "output",)
