@@ -344,10 +344,10 @@ CLASSES = reporting.classes(BOUNDED)
 
 
 def of_class(title: str, kind: Summary) -> Row:
-    """Class, rows; error signed, in the median and 90th percentile; inside 80 %."""
+    """Class, rows; error signed, in the median and 90th percentile; inside 80 %, and its width."""
     errors = map(percent, (kind.median_error, kind.largest_errors, kind.inside))
     name = class_name(title, kind.of.split(" · ")[1])
-    return (name, kind.expected, signed(kind.signed_error), *errors)
+    return (name, kind.expected, signed(kind.signed_error), *errors, kind.width)
 
 
 def _smallest_first(kind: Summary) -> tuple[float, str]:
@@ -373,16 +373,16 @@ def _of_classes(
 class ByClass(Claims):
     """Signed errors of training and serving, as `calc validate --published` prints them."""
 
-    header = ("Work", "", "Rows", "Signed", "Median", "90th", "Inside")
+    header = ("Work", "", "Rows", "Signed", "Median", "90th", "Inside", "High/low")
     by_software: Rows = _of_classes("software and version") | row_by_hand(
-        "training | llm-foundry | 139 | 0% | 6.4% | 17% | 81%"
+        "training | llm-foundry | 139 | 0% | 6.4% | 17% | 81% | 1.3"
     )
     by_device: Rows = _of_classes("device") | row_by_hand(
-        "training | A100 40GB | 53 | 0% | 4.6% | 9.3% | 94%"
+        "training | A100 40GB | 53 | 0% | 4.6% | 9.3% | 94% | 1.3"
     )
     by_others: Rows = _of_classes(
         *("slices", "batch", "kind of model", "basis", "date"), order=_smallest_first
-    ) | row_by_hand("training | dense models | 339 | 1% | 7.2% | 26% | 80%")
+    ) | row_by_hand("training | dense models | 339 | 1% | 7.2% | 26% | 80% | 1.3")
 
 
 NEWEST = ("B200", "B300", "GB200", "GB300", "MI355X", "TPU v7")  # of an MI355X are no rows

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from calc.catalog import intervals, software
-from calc.catalog.intervals import Interval
+from calc.catalog.intervals import Around, Interval
 from calc.catalog.machines import NotMeasured
 from calc.core.errors import InputError
+from calc.core.units import quantity
 from calc.published.reading import Row
 from calc.steps.expectation import Step
 
@@ -85,12 +86,28 @@ class Comparison:
             work[self.row.group], self.software, self.mixture, bool(self.filled)
         )
 
+    @cached_property
+    def around(self) -> Around | None:
+        """The range of 80 % of rows like it around its expectation, no end below the bound."""
+        if self.interval is None or self.prediction is None or self.prediction.expected is None:
+            return None
+        expected, lower = (
+            quantity(seconds, "s") for seconds in (self.prediction.expected, self.prediction.lower)
+        )
+        return self.interval.around(expected, lower)
+
     @property
     def inside(self) -> bool | None:
         """True where it lies in that interval; None where there is none."""
-        if self.interval is None or self.error is None:
+        if self.around is None:
             return None
-        return self.interval.low <= 1 + self.error <= self.interval.high
+        low, high = (end.m_as("s") for end in self.around.ends)
+        return bool(low <= self.measured <= high)
+
+    @property
+    def width(self) -> float | None:
+        """The interval's high end over its low one."""
+        return None if self.around is None else float((self.around.high / self.around.low).m_as(""))
 
     @property
     def fitted(self) -> bool:

@@ -44,6 +44,8 @@ class Summary:
     """The median of measured / expected − 1: above zero rows are slower than expected."""
     inside: float | None
     """The share of rows that lie in the 80 % intervals of their classes."""
+    width: float | None
+    """The median of the high over the low end of these."""
 
 
 def summary(
@@ -65,6 +67,7 @@ def summary(
 def _summary(name: str, comparisons: Sequence[Comparison]) -> Summary:
     shares = [row.share_of_bound for row in comparisons if row.share_of_bound is not None]
     held = [row.inside for row in comparisons if row.inside is not None]
+    widths = [row.width for row in comparisons if row.width is not None]
     errors = sorted(abs(row.error) for row in comparisons if row.error is not None)
     return Summary(
         of=name,
@@ -80,6 +83,7 @@ def _summary(name: str, comparisons: Sequence[Comparison]) -> Summary:
         if errors
         else None,
         inside=mean(held) if held else None,
+        width=median(widths) if widths else None,
     )
 
 
@@ -214,7 +218,7 @@ def under_load() -> list[Table]:
         *((f"MLPerf {name}, median", each, "ttft p50") for name, each in of_rates.items()),
     ]
     rows = [_first(name, each["rows"], each[time]) for name, each, time in firsts]
-    return [*tables, Table([SIGNED[:-1], *rows], f"First tokens under load as recorded; {SIGN}")]
+    return [*tables, Table([FIRSTS, *rows], f"First tokens under load as recorded; {SIGN}")]
 
 
 def _first(name: str, rows: int, errors: Mapping[str, float]) -> tuple[str, ...]:
@@ -227,7 +231,9 @@ def _named(name: str, rows: int) -> str:
 
 
 def _with_sign(error: float | None) -> str:
-    return "–" if error is None else f"{error:+.0%}".replace("-", "\N{MINUS SIGN}")
+    if error is None:
+        return "–"
+    return f"{round(error, 2) + 0.0:+.0%}".replace("-", "\N{MINUS SIGN}")
 
 
 def report(comparisons: Sequence[Comparison]) -> list[str]:
@@ -247,14 +253,17 @@ HEADING = (
     "faster than lower",
     "slower than upper",
     "share of bound",
+    "signed error",
     "median error",
     "90th percentile",
     "inside 80%",
+    "high/low",
 )
 
 
 SIGN = f"above zero is slower than expected; few are fewer than {JUDGED} rows"
-SIGNED = ("", "expected", "signed error", "median error", "90th percentile", "inside 80%")
+SIGNED = ("", "expected", *HEADING[6:])
+FIRSTS = SIGNED[:-2]  # whose intervals are not held to rows
 
 
 def _captioned(caption: str, rows: Sequence[tuple[str, ...]]) -> list[Table]:
@@ -264,13 +273,15 @@ def _captioned(caption: str, rows: Sequence[tuple[str, ...]]) -> list[Table]:
 def _fact(row: Comparison) -> dict[str, object]:
     prediction = row.prediction
     times = {name: getattr(prediction, name, None) for name in ("lower", "expected", "upper")}
+    ends = (None, None) if row.around is None else row.around.ends
     return {
         "group": row.row.group,
         "id": row.row.id,
         **values(row, "machine software"),
         "measured": quantity(row.measured, "s") if prediction else None,
         **{name: None if time is None else quantity(time, "s") for name, time in times.items()},
-        **values(row, "share_of_bound error inside mixture"),
+        **dict(zip(("low", "high"), ends, strict=True)),
+        **values(row, "share_of_bound error inside width mixture"),
         "filled": "; ".join(row.filled),
         "reason": row.reason or getattr(prediction, "missing", ""),
         "source": row.row.source,
@@ -285,16 +296,19 @@ def _cells(kind: Summary) -> tuple[str, ...]:
         str(kind.faster_than_lower),
         str(kind.slower_than_upper),
         _percent(kind.share_of_bound),
-        _percent(kind.median_error),
-        _percent(kind.largest_errors),
-        _percent(kind.inside),
+        *_errors(kind),
     )
 
 
 def _signed(kind: Summary) -> tuple[str, ...]:
+    return (_named(kind.of, kind.expected), str(kind.expected), *_errors(kind))
+
+
+def _errors(kind: Summary) -> tuple[str, ...]:
+    """Signed, median and 90th percentile, and coverage beside width."""
     errors = map(_percent, (kind.median_error, kind.largest_errors, kind.inside))
-    name = _named(kind.of, kind.expected)
-    return (name, str(kind.expected), _with_sign(kind.signed_error), *errors)
+    width = "–" if kind.width is None else f"{kind.width:.2f}"
+    return (_with_sign(kind.signed_error), *errors, width)
 
 
 def _percent(value: float | None) -> str:

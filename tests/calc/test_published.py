@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import tomllib
 from collections import Counter
@@ -508,6 +509,26 @@ def test_classes_say_signed_errors_and_how_many_rows_lie_inside() -> None:
     held = [of.low <= factor <= of.high for factor, of in longer.items() if of]
     assert dense.inside == pytest.approx(mean(held))
     assert 0 < sum(held) < len(held), "some lie outside, so that the other sign would show"
+    widths = [
+        row.around.high / row.around.low for row in compared if row.around and not row.mixture
+    ]
+    assert dense.width == pytest.approx(median(width.m_as("") for width in widths))
+
+
+def test_rows_for_programs_have_the_ends_of_their_intervals() -> None:
+    compared = published.compare(published.rows("serving")[:60])
+    rows = json.loads(reporting.Agreement(compared).json())["rows"]
+    held = [row for row in rows if row["low"] is not None]
+    assert len(held) == sum(row.interval is not None for row in compared) > 0
+    for row in held:
+        low, lower, high, measured, expected = (
+            row[name]["value"] for name in ("low", "lower", "high", "measured", "expected")
+        )
+        assert lower <= low <= expected <= high
+        assert row["inside"] == (low <= measured <= high)
+        assert row["width"] == pytest.approx(high / low)
+    cut = [row for row in compared if row.around is not None and row.around.cut]
+    assert cut, "some of these intervals end at a bound"
 
 
 def test_a_rate_below_what_is_expected_is_a_positive_error() -> None:
@@ -523,10 +544,8 @@ def test_a_rate_below_what_is_expected_is_a_positive_error() -> None:
 def test_small_classes_say_that_they_are_and_signs_what_they_mean() -> None:
     compared = published.compare(published.rows("serving")[:40])
     _, kinds, *others = reporting.Agreement(compared, reporting.under_load()).tables
-    assert kinds.rows[0][-1] == "inside 80%"
-    signed = [
-        table for table in others if table.rows[0] in (reporting.SIGNED, reporting.SIGNED[:-1])
-    ]
+    assert kinds.rows[0][-2:] == ("inside 80%", "high/low")
+    signed = [table for table in others if table.rows[0] in (reporting.SIGNED, reporting.FIRSTS)]
     assert len(signed) > 2
     for table in (kinds, *signed):
         place = table.rows[0].index("expected")
