@@ -18,7 +18,7 @@ from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
+from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path as Outline
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -135,6 +135,39 @@ def boxes(axes: Axes, places: Iterable[tuple[float, float, float, float]], **loo
         for x, y, width, height in places
     ]
     axes.add_patch(PathPatch(Outline.make_compound_path(*outlines), **look))
+
+
+def diagram(
+    figure: Figure, right: float, top: float, left: float = 0.0, bottom: float = 0.0
+) -> Axes:
+    """Axes of a picture that measures nothing, in units of its own."""
+    axes: Axes = figure.subplots()
+    canvas(axes, right, top, left, bottom)
+    return axes
+
+
+def canvas(axes: Axes, right: float, top: float, left: float = 0.0, bottom: float = 0.0) -> None:
+    """Make axes those of a picture that measures nothing."""
+    axes.set_xlim(left, right)
+    axes.set_ylim(bottom, top)
+    axes.set_axis_off()
+
+
+def card(
+    axes: Axes,
+    corner: tuple[float, float],
+    size: tuple[float, float],
+    words: str = "",
+    color: str = INK,
+    alpha: float = 0.15,
+    **look: Any,
+) -> None:
+    """A thing of a picture, by its lower left corner and its size, with its name in the middle."""
+    face = {"facecolor": (color, alpha), "edgecolor": (color, 0.8), "linewidth": 0.8}
+    axes.add_patch(Rectangle(corner, *size, **face))
+    if words:
+        middle = corner[0] + size[0] / 2, corner[1] + size[1] / 2
+        note(axes, *middle, words, **{"ha": "center", "va": "center", **look})
 
 
 def key(

@@ -191,6 +191,40 @@ class FlashGenerations(Claims):
     ) | row_by_hand("2, on the next device | … | H100 | 327.9 TFLOP/s | 33%")
 
 
+class RunningSoftmax(Claims):
+    """Three blocks of scores, one after the other, give the softmax of all of them at once."""
+
+    blocks = ((1.0, 2.0), (4.0, 3.0), (2.0, 0.0))  # scores of one query, an example
+    values = ((5.0, 1.0), (2.0, 4.0), (3.0, 8.0))  # one number of each value
+
+    @classmethod
+    def states(cls) -> list[tuple[float, float, float]]:
+        """The largest score, the sum and the weighted sum after each block."""
+        largest, total, weighted = -math.inf, 0.0, 0.0
+        found = []
+        for scores, values in zip(cls.blocks, cls.values, strict=True):
+            risen = max(largest, *scores)
+            kept = math.exp(largest - risen)
+            powers = [math.exp(score - risen) for score in scores]
+            total = kept * total + sum(powers)
+            weighted = kept * weighted + sum(map(math.prod, zip(powers, values, strict=True)))
+            largest = risen
+            found.append((largest, total, weighted))
+        return found
+
+
+class TilesOfAttention(Claims):
+    """Pace of four kernels on a B200, in the time of the products."""
+
+    emulated = quantity(25, "%")  # of the exponentials, as polynomials: an assumption
+
+    exponentials = Exponentials.b200.to("") | by_hand("2250 / (4 * 128 * 5)")
+    in_memory = attention.attention_fusion_gain(
+        B200.ridge_point("bf16"), FusedAttention.wide, FusedAttention.crossings
+    ) | by_hand("4 * 2 * (2250 / 7.7) / (4 * 128)")
+    left = ((1 - emulated) * exponentials).to("") | by_hand("0.75 * {exponentials}")
+
+
 class Decode(Claims):
     """A token that is written reads all of the cache, in too few blocks unless it is split."""
 
@@ -241,13 +275,14 @@ class Decode(Claims):
 class Latents(Claims):
     """Absorbed for few queries, expanded for many."""
 
-    header = ("Queries", "Absorbed", "Expanded", "Fewer operations")
-    queries = (1, 4, 64, 171, 1024, 8192)
     shape = (PROMPT, MIXTURE.heads, MIXTURE.kv_latent, MIXTURE.rotary_width)
     widths = (MIXTURE.head_width, MIXTURE.value_width)
 
     crossover = attention.latent_crossover(100_000, MIXTURE.kv_latent, *widths) | by_hand(
         "100000 * 131072 / (100000 * 768 + 131072)"
+    )
+    crossing = attention.latent_crossover(PROMPT, MIXTURE.kv_latent, *widths) | by_hand(
+        "8192 * 131072 / (8192 * 768 + 131072)"
     )
     absorbed = attention.absorbed_flops(1, *shape, *widths)
     expanded = attention.expanded_flops(1, *shape, *widths)
@@ -256,15 +291,6 @@ class Latents(Claims):
     flashmla_share = (flashmla / H100.peak("bf16")).to("%") | by_hand("660 / 989")
     cache = transformer.kv_cache_per_token(MIXTURE) | by_hand("61 * 576 * 2 byte/token")
     dense_cache = transformer.kv_cache_per_token(DENSE) | by_hand("80 * 2 * 8 * 128 * 2 byte/token")
-
-    @classmethod
-    @row_by_hand("1 | 0.0023 TFLOP | 0.28 TFLOP | absorbed")
-    def rows(cls) -> Iterator[Row]:
-        for count in cls.queries:
-            absorbed = attention.absorbed_flops(count, *cls.shape, *cls.widths).to("TFLOP")
-            expanded = attention.expanded_flops(count, *cls.shape, *cls.widths).to("TFLOP")
-            fewer = "absorbed" if absorbed < expanded else "expanded"
-            yield count, show(absorbed, "TFLOP", 2), show(expanded, "TFLOP", 2), fewer
 
 
 def absorbed(kept: QuantityLike) -> Quantity:
@@ -278,13 +304,12 @@ class KeptTokens(Claims):
     """A token reads more of a long context by one kind of attention than by another."""
 
     long = 131072
-    header = ("Model", "Attention", "Read at 8 192", "Read at 131 072", "Growth")
     chosen = SPARSE.index_topk | by_hand("2048", "the model's configuration")
     models = (
-        (DENSE, "8 heads share keys"),
+        (DENSE, "shared keys"),
         (MIXTURE, "latents"),
-        (SPARSE, "latents, of chosen tokens"),
-        (HYBRID, "few layers; states in the rest"),
+        (SPARSE, "chosen latents"),
+        (HYBRID, "mostly states"),
     )
 
     saved = transformer.cache_read(MIXTURE, long) / transformer.cache_read(SPARSE, long) | by_hand(
@@ -299,23 +324,6 @@ class KeptTokens(Claims):
     less_work = full / (index + sparse) | by_hand(
         "61 * 2 * 128 * (131072 * 1088 + 131072) * 1 FLOP / ({index} + {sparse})"
     )
-
-    @classmethod
-    @row_by_hand("Llama 3.1 70B | 8 heads share keys | 2.7 GB | 43 GB | 16")
-    def rows(cls) -> Iterator[Row]:
-        for model, kind in cls.models:
-            states = transformer.state_memory(model) * 2  # read and written
-            short, long = (
-                (transformer.cache_read(model, length) + states).to("GB")
-                for length in (PROMPT, cls.long)
-            )
-            yield (
-                model.name,
-                kind,
-                show(short, "GB", 2),
-                show(long, "GB", 2),
-                show(long / short, digits=2),
-            )
 
 
 class CompressedTokens(Claims):

@@ -161,6 +161,19 @@ class OperandBytes(Claims):
     ) | row_by_hand("Sums | registers | registers | tensor memory (TMEM)")
 
 
+class PipelineOfTile(Claims):
+    """With one buffer a tile waits for each slice; with four it waits for the first alone."""
+
+    latency = constants.cycles_global_memory_hopper_revised
+    multiplied = (
+        OperandBytes.pair * TILE[0] * TILE[1] * TileOnSM.step / OperandBytes.rate_h100
+    ).to("cycle") | by_hand("2 * 256 * 128 * 64 FLOP / {OperandBytes.rate_h100}")
+    alone = (multiplied / (multiplied + latency)).to("%") | by_hand(
+        "{multiplied} / ({multiplied} + 656 cycles)"
+    )
+    ahead = ((TileOnSM.stages - 1) * multiplied).to("cycle") | by_hand("3 * {multiplied}")
+
+
 class FormatsReached(Claims):
     """Large products reach less of their peak in narrow formats, in all three programs."""
 

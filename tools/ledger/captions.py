@@ -122,8 +122,6 @@ Claim = tuple[str, str, Callable[..., bool]]
 CLAIMS: list[Claim] = [
     ("tbl-flash", "No rate of the first is in our data",
      lambda t: isnan(t["Rate"][0])),
-    ("tbl-read-less", "slow the growth of what a token reads; neither stops it",
-     lambda t: max(t["Growth"][2:]) < min(t["Growth"][:2]) and min(t["Growth"]) > 1),
     ("tbl-attention-intensity", "Prefill is compute-bound and decode with grouped queries memory-bound; latents stand near the ridge, unless TP shares out their heads",
      lambda t: t["Intensity"][0] > 590 and t["Intensity"][2] < 100 and all(150 < i < 590 for i in t["Intensity"][3:5])
          and t.named("the same, TP")["Intensity"][0] < 100),
@@ -136,10 +134,6 @@ CLAIMS: list[Claim] = [
     ("tbl-split-decode", "come near the bandwidth when they read for long enough",
      lambda t: all(rises(by(t["At peak"], t[d])) and max(t[d]) > 90 for d in ("H100", "B200",
          "B300"))),
-    ("tbl-absorbed", "Absorb for few queries, expand for many",
-     lambda t: [a < e for a, e in pairs(t["Absorbed"], t["Expanded"])] == [word == "absorbed" for
-         word in t.words("Fewer")] == sorted((word == "absorbed" for word in t.words("Fewer")),
-         reverse=True)),
     ("tbl-sums-of-engines", "Below a few megabytes engines' kernels are several times as fast as NCCL's curve",
      lambda t: every([r for r, a in zip(t["NCCL over"], t.words("Array"), strict=True) if a in ("120 kB",
          "1 MB")], lambda r: r > 2.4)),
@@ -551,6 +545,13 @@ FigureClaim = tuple[str, str, Callable[[Callable[[str], float]], bool]]
 # Of figures: the module, words of its caption or alt text, and what the drawn values must hold.
 # fmt: off
 FIGURE_CLAIMS: list[FigureClaim] = [
+    ("latent_work", "Absorb for few queries, expand for many",
+     lambda v: v("0 line blue first y") < v("0 line orange first y") and v("0 line blue last y")
+         > v("0 line orange last y")),
+    ("read_by_context", "slow the growth of what a token reads; neither stops it",
+     lambda v: max(v(f"0 line {c} last y") / v(f"0 line {c} first y") for c in ("green", "purple"))
+         < min(v(f"0 line {c} last y") / v(f"0 line {c} first y") for c in ("blue", "orange")) and
+         all(v(f"0 line {c} last y") > v(f"0 line {c} first y") for c in ("green", "purple"))),
     ("measured_all_reduce", "takes an array of tens or hundreds of megabytes (the dots)",
      lambda v: 10000.0 < v("0 dots least x") < v("0 dots most x") < 1000000.0),
     ("cost_per_token", "A larger batch makes a token cheaper",
