@@ -1,4 +1,4 @@
-"""What a sequence's next token reads of caches and states, by the context, for four models."""
+"""Bytes of caches and states that the next token reads, by the context, for four models."""
 
 from __future__ import annotations
 

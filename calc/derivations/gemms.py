@@ -162,7 +162,7 @@ class OperandBytes(Claims):
 
 
 class PipelineOfTile(Claims):
-    """With one buffer a tile waits for each slice; with four it waits for the first alone."""
+    """A tile with one buffer waits for each slice, with four for the first alone."""
 
     latency = constants.cycles_global_memory_hopper_revised
     multiplied = (
