@@ -42,7 +42,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from operator import sub
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -208,7 +208,7 @@ class Surface:
     logarithms: tuple[float, ...] = field(repr=False)
     """Of the share, the roofs of the first length first."""
 
-    @property
+    @cached_property
     def rate(self) -> str:
         """The format of the published peak of which it has a share."""
         return RATES.get(self.format, "bf16")

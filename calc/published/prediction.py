@@ -64,7 +64,7 @@ class Comparison:
         """The clauses on what its expectation was filled in with."""
         return () if self.prediction is None else self.prediction.filled
 
-    @property
+    @cached_property
     def share_of_bound(self) -> float | None:
         """The lower bound over what was measured: 1 is a program that no program beats."""
         return None if self.prediction is None else self.prediction.lower / self.measured
@@ -96,7 +96,7 @@ class Comparison:
         )
         return self.interval.around(expected, lower)
 
-    @property
+    @cached_property
     def inside(self) -> bool | None:
         """True where it lies in that interval; None where there is none."""
         if self.around is None:
@@ -104,7 +104,7 @@ class Comparison:
         low, high = (end.m_as("s") for end in self.around.ends)
         return bool(low <= self.measured <= high)
 
-    @property
+    @cached_property
     def width(self) -> float | None:
         """The interval's high end over its low one."""
         return None if self.around is None else float((self.around.high / self.around.low).m_as(""))
@@ -116,12 +116,12 @@ class Comparison:
             return False
         return software.get(self.software).fitted_on == self.machine
 
-    @property
+    @cached_property
     def faster_than_lower(self) -> bool:
         """True where it is faster than any program can be, by more than its digits can hide."""
         return self.share_of_bound is not None and self.share_of_bound > 1 + ROUNDING
 
-    @property
+    @cached_property
     def slower_than_upper(self) -> bool:
         """True where time was lost on something that the model does not know."""
         upper = None if self.prediction is None else self.prediction.upper

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import geometric_mean, median
@@ -62,7 +62,7 @@ class Curve:
     times: tuple[float, ...]
     """Seconds."""
 
-    @property
+    @cached_property
     def place(self) -> Machine:
         """The machine on which it was measured."""
         return machines.get(self.machine)
@@ -416,6 +416,7 @@ def _summed_in_switch(curve: Curve) -> bool:
     return curve.operation == "all_reduce" and curve.place.sums_in_switch
 
 
+@lru_cache(maxsize=2**10)
 def published(operation: str, devices: int, machine: Machine) -> float:
     """The bandwidth of a device, in byte/s, that a ring through the domains has at most.
 

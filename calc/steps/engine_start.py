@@ -404,8 +404,7 @@ class Start:
 
     def _bits(self, group: str) -> float:
         """Bits of a weight of a group of matrices, of the first of them where they differ."""
-        of_group = (each for each in self.model.matrices if each.group == group)
-        first = next(of_group, None)
+        first = self.model.groups.get(group)
         size = self.weights.sizes["others"] if first is None else self.weights.size(first)
         return float(size.m_as("bit"))
 

@@ -42,7 +42,7 @@ from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import communication, curves, device_memory, kernels
 from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens, reaching
-from calc.steps.measured import Kernel, different_rates, exchange
+from calc.steps.measured import Kernel, different_rates, exchange, rates_of
 
 PASSES = 3  # of computation, as many as a forward pass: that and a backward pass of twice the work
 STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
@@ -234,9 +234,10 @@ class Account:
     @classmethod
     def of_kernels(cls, launched: Sequence[Kernel], machine: Machine, program: Software) -> Account:
         """Begin with the kernels of a pass on a machine, by a program with attention of its own."""
-        timed = [(kernel.kind, *kernel.timed(machine, program)) for kernel in launched]
+        reached = rates_of(machine, program)
+        timed = [(kernel.kind, *kernel.timed(reached)) for kernel in launched]
         used = tuple((kind, rate) for kind, _, rates in timed for rate in rates)
-        dense = any(each.chooses and each.as_if_dense(machine, program) for each in launched)
+        dense = any(each.chooses and each.as_if_dense(reached) for each in launched)
         account = cls(Made(machine, program, used, dense))
         for kind, time, _ in timed:
             account._add(kind, time)
@@ -356,8 +357,9 @@ class Account:
         """
         layout, layers, work = job.layout, job.model.layers, self.total
         stages, kinds = layout.pipeline, {kernel.kind for kernel in launched}
+        reached = rates_of(self.made.machine, self.made.program)
         ends = {
-            kernel.name: kernel.timed(self.made.machine, self.made.program)[0]
+            kernel.name: kernel.timed(reached)[0]
             for kernel in launched
             if kernel.name in AT_THE_END
         }

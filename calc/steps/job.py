@@ -15,7 +15,7 @@ from typing import Any
 from pint.facets.plain import PlainQuantity
 
 from calc import formats
-from calc.catalog import machines, models, software as programs
+from calc.catalog import constants, machines, models, software as programs
 from calc.catalog.hardware import Accelerator, dtype_of
 from calc.catalog.machines import Machine, NotMeasured, device_of
 from calc.catalog.models import Transformer
@@ -342,13 +342,7 @@ class Layout:
         sharers = maximum(self.experts, self.tensor)  # devices that have all experts among them
         seen = maximum(tokens * maximum(1.0, self.experts / self.tensor), 1.0)
         read = quantity(0, "byte") * seen
-        elements: dict[tuple[int, int, str], int] = {}
-        for matrix in weights.model.matrices:
-            group = weights.key(matrix)
-            kind = matrix.copies, matrix.used, group
-            size = matrix.inputs * matrix.outputs * matrix.layers
-            elements[kind] = elements.get(kind, 0) + size
-        for (copies, used, group), count in elements.items():
+        for (copies, used, group), count in weights.elements.items():
             times: Number = copies * self.data
             if used < copies:
                 woken = experts_used(copies, used / copies, seen).m_as("")
@@ -431,7 +425,7 @@ class Training:
 
     def weight_size(self, model: Transformer) -> Quantity:
         """Bytes of a parameter that a pass reads, on average."""
-        return training.recipe("adam-mixed").parts["gradient"]
+        return constants.get(training.RECIPES["adam-mixed"]["gradient"])
 
 
 ALL = Training()
@@ -489,7 +483,7 @@ class Job:
         if isinstance(self.machine, Machine) and largest(self.layout.devices) > 1:
             object.__setattr__(self, "machine", self.machine.hosted)
 
-    @property
+    @cached_property
     def device(self) -> Device:
         """The device of which there are several."""
         return device_of(self.machine)
@@ -561,7 +555,7 @@ class Job:
         count = minimum(self.layout.pipeline, maximum(of_copy, 1.0))
         return count, load.of_one(count)
 
-    @property
+    @cached_property
     def layers_that_exchange(self) -> int:
         """Layers whose tokens are sent to experts, which copies with tokens of their own share."""
         shared = largest(self.layout.data) > 1 and largest(self.layout.experts) > 1
@@ -672,17 +666,17 @@ class Tokens:
     def check(load: object) -> None:
         check_is(Tokens, "load", load, "calc.Tokens(…)")
 
-    @property
+    @cached_property
     def longest(self) -> float:
         """Tokens that the longest of its sequences has, those of its cache included."""
         return max(largest(self.context), largest(self.before + self.prompt))
 
-    @property
+    @cached_property
     def writes(self) -> bool:
         """Return whether any sequence writes."""
         return largest(self.writing) > 0
 
-    @property
+    @cached_property
     def reads(self) -> bool:
         """Return whether any prompt is read."""
         return largest(self.reading) > 0

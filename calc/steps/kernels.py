@@ -39,6 +39,7 @@ from calc.steps.measured import (
     formats_of_product,
 )
 
+WIDE = 2.0  # bytes of a result, and of what no recipe makes narrower
 FUSED = (  # matrices that one product multiplies with, since they have the same input
     ("query", "key", "value"),
     ("windowed query", "windowed key", "windowed value"),
@@ -206,6 +207,7 @@ class Slice:
         self.slices, self.experts = job.layout.tensor, job.layout.experts
         self.dtype, self.kv = job.formats.dtype, job.formats.kv
         self.input_size = input_size(self.dtype)
+        self.input_bytes = self.input_size.m_as("byte")
 
     def launched(self, tokens: Number, outputs: Number) -> Iterator[Kernel]:
         """All but attention, as engines fuse it: what a layer's experts do is one launch."""
@@ -253,7 +255,7 @@ class Slice:
 
     def _cut(self, alike: Sequence[Matrix]) -> Cut:
         first, columns, slices = alike[0], sum(each.outputs for each in alike), 1.0 * self.slices
-        sizes, dtype = (self.input_size, self.weights.size(first), TWO_BYTES), self.dtype
+        operand, dtype, result = self.input_bytes, self.dtype, WIDE
         seen: Number = 1.0
         if first.used < first.copies:
             # Devices that share out experts read the tokens of all who cut the other matrices.
@@ -265,11 +267,10 @@ class Slice:
         by_rows = first.name.endswith((" output", "down"))
         k = first.inputs / slices if by_rows else first.inputs
         n = columns if by_rows else maximum(columns / slices, 1.0)  # a column is never cut
-        if first.part in ("output", "router"):  # kept in two bytes by all recipes
-            sizes = (TWO_BYTES,) * 3
-        operand, weight, result = (size.m_as("byte") for size in sizes)
-        if weight >= 2:
-            operand, dtype = 2.0, "bf16"
+        wide = first.part in ("output", "router")  # kept in two bytes by all recipes
+        weight = WIDE if wide else self.weights.size(first).m_as("byte")
+        if weight >= WIDE:
+            operand, dtype = WIDE, "bf16"
         name, formats = "+".join(each.name for each in alike), formats_of_product(dtype, weight)
         return Cut(name, first, seen, n, k, (operand, weight, result), dtype, formats)
 

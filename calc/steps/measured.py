@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from calc.catalog import engine_sums, expert_exchanges, hardware, kernel_shares, machines
@@ -106,7 +106,6 @@ def formats_of_choosing(kv: float, heads: float, index: float) -> tuple[str, ...
     return tuple(f"{name}-{a}-{s}" for a in attending for s in scoring for name in caches)
 
 
-@lru_cache(maxsize=2**12)
 def surface(
     kernel: str, formats: tuple[str, ...], device: Accelerator, software: Software
 ) -> Surface | None:
@@ -207,13 +206,59 @@ def different_rates(
     >>> different_rates([("gemm", quantity("600 TFLOP/s"))])
     {}
     """
-    different: dict[str, dict[str, Quantity | Surface]] = {}
+    different: dict[str, dict[str | tuple[str, ...], Quantity | Surface]] = {}
     for kind, rate in used:
         if isinstance(rate, Surface):
-            different.setdefault(kind, {})[str(rate)] = rate
+            rows = rate.program, rate.version, rate.device, rate.kernel, rate.format
+            different.setdefault(kind, {})[rows] = rate
         elif rate.provenance is not None:
             different.setdefault(kind, {})[rate.provenance.key] = rate
     return {kind: tuple(by_key.values()) for kind, by_key in different.items()}
+
+
+class Rates:
+    """What a machine was measured to reach with a program: each kind of rate is looked up once."""
+
+    def __init__(self, machine: Machine, software: Software) -> None:
+        self.machine, self.software = machine, software
+        # Hashing a machine and a program takes longer than most of what follows from them.
+        self.surface = cache(self._surface)
+        self.of_kind = cache(self._of_kind)
+        self.peaks = cache(self._peaks)
+
+    def _surface(self, kernel: str, formats: tuple[str, ...]) -> Surface | None:
+        return surface(kernel, formats, self.machine.device, self.software)
+
+    def _of_kind(
+        self, kind: str, name: str, lasting: bool, narrow: bool
+    ) -> tuple[Quantity, Quantity]:
+        """Return the rate of memory, and that of products, of attention, or the gap of launches."""
+        machine, software = self.machine, self.software
+        if kind != "gemm":
+            attends = kind == "attention"
+            rate = machine.attention_reached(name, software.attention) if attends else machine.gap
+            return machine.memory_reached, rate
+        usual = rate = machine.lasting(name) if lasting else machine.likely("gemm", name)
+        # Of smaller weights the factors are integers, if the program can.
+        if not narrow and (faster := software.products_faster(machine.device, name)) != 1:
+            rate = usual * faster
+            rate.provenance = usual.provenance
+        return machine.memory_reached, rate
+
+    def _peaks(self, dtype: str, sustained: float | None) -> tuple[float, float]:
+        """Return the published operations and bytes a second of the device.
+
+        Of a share that its kin `sustained`, the peak is what it reached itself over that, if
+        measured.
+        """
+        machine = self.machine
+        peak = machine.device.peak(dtype)
+        if sustained is not None and machine.has_reached("gemm", dtype):  # its kin may throttle
+            peak = machine.reached("gemm", dtype) / sustained
+        return peak.m_as("FLOP/s"), machine.device.memory_bandwidth.m_as("byte/s")
+
+
+rates_of = lru_cache(maxsize=2**10)(Rates)
 
 
 @dataclass(frozen=True)
@@ -274,30 +319,28 @@ class Kernel:
         Where it was not, at the best rates that the machine was measured to reach: a product by its
         shape, attention by its operations or its bytes, a pass over vectors by its bytes.
         """
-        return quantity(self.timed(machine, software)[0], "s")
+        return quantity(self.timed(rates_of(machine, software))[0], "s")
 
-    def timed(
-        self, machine: Machine, software: Software = UNKNOWN
-    ) -> tuple[Number, tuple[Quantity | Surface, ...]]:
+    def timed(self, rates: Rates) -> tuple[Number, tuple[Quantity | Surface, ...]]:
         """Return its seconds with the measured rates, or the software's rows, it stands on."""
-        if (surface := self.surface(machine, software)) is not None:
+        if (surface := self.surface(rates)) is not None:
             assert self.measured is not None
-            each = of_each(surface.time, self.measured.length, self.roof(machine, surface))
+            each = of_each(surface.time, self.measured.length, self.roof(rates, surface))
             return each * self.launches, (surface,)
         if self.made_of:
-            seconds: Number = sum(part.timed(machine, software)[0] for part in self.made_of)
-            of_parts = [rate for part in self.made_of for rate in part.rates(machine, software)]
+            seconds: Number = sum(part.timed(rates)[0] for part in self.made_of)
+            of_parts = [rate for part in self.made_of for rate in part.rates(rates)]
             return seconds, tuple(of_parts)
-        bandwidth, rate = rates = self.rates(machine, software)
-        if self.within is not None and self._rows(self.within, machine, software) is not None:
-            return 0.0, rates
+        bandwidth, rate = both = self.rates(rates)
+        if self.within is not None and self._rows(self.within, rates) is not None:
+            return 0.0, both
         if self.shape is not None:
-            return self._product(rate, bandwidth, machine.processors) * self.launches, rates
+            return self._product(rate, bandwidth, rates.machine.processors) * self.launches, both
         moved = self.traffic / bandwidth
         if self.kind != "attention":
-            return ((moved + rate) * self.launches).m_as("s"), rates
+            return ((moved + rate) * self.launches).m_as("s"), both
         longest: Number = maximum((self.operations / rate).m_as("s"), moved.m_as("s"))
-        return (longest + START.m_as("s")) * self.launches, rates
+        return (longest + START.m_as("s")) * self.launches, both
 
     def _product(self, rate: Quantity, bandwidth: Quantity, units: int) -> Any:
         """Seconds of a product in tiles, or row by row where that is sooner.
@@ -309,72 +352,43 @@ class Kernel:
         m, n, k = self.shape
         of = bandwidth.m_as("byte/s"), units, *self.sizes, self.products
         large = rate.m_as("FLOP/s")
+        if smallest(m) >= LEAST_ROWS:
+            return _in_tiles(m, n, k, large, *of)
         if largest(m) <= 1:
             return _in_tiles(m, n, k, LEAST_ROWS * large, *of)
         time = _in_tiles(m, n, k, large, *of)
-        if smallest(m) >= LEAST_ROWS:
-            return time
         return minimum(time, _in_tiles(1.0, n, k, LEAST_ROWS * large, *of) * m)
 
-    def rates(self, machine: Machine, software: Software = UNKNOWN) -> tuple[Quantity, Quantity]:
+    def rates(self, rates: Rates) -> tuple[Quantity, Quantity]:
         """The measured rates of `expected`: of memory, and of products, attention or launches."""
         kind, narrow = self.kind, self.shape is not None and bool(self.sizes[1] < 2)
         name = self.direction if kind == "attention" else self.dtype
-        return _rates(machine, software, kind, name, self.lasting, narrow)
+        return rates.of_kind(kind, name, self.lasting, narrow)
 
-    def surface(self, machine: Machine, software: Software) -> Surface | None:
+    def surface(self, rates: Rates) -> Surface | None:
         """Return what measured rows say of it; None without rows of such a program or device."""
-        return None if self.measured is None else self._rows(self.measured, machine, software)
+        return None if self.measured is None else self._rows(self.measured, rates)
 
-    def as_if_dense(self, machine: Machine, software: Software) -> bool:
+    def as_if_dense(self, rates: Rates) -> bool:
         """Return whether it chooses, and stands on rates of kernels that attend to all."""
         if not self.chooses:
             return False
-        surface = self.surface(machine, software)
+        surface = self.surface(rates)
         return surface is None or surface.kernel not in OF_CHOSEN
 
-    def _rows(self, named: Measured, machine: Machine, software: Software) -> Surface | None:
-        if self.direction != "forward":
-            return None
-        return surface(named.kernel, named.formats, machine.device, software)
+    def _rows(self, named: Measured, rates: Rates) -> Surface | None:
+        return rates.surface(named.kernel, named.formats) if self.direction == "forward" else None
 
-    def roof(self, machine: Machine, surface: Surface) -> Number:
+    def roof(self, rates: Rates, surface: Surface) -> Number:
         """Seconds of a launch at published peaks, of operations or bytes, whichever is longer."""
-        dtype = rate if (rate := surface.rate) in machine.device.dtypes else self.dtype
-        is_borrowed = surface.device != machine.device.key and self.shape is not None
-        peak, bandwidth = _peaks(machine, dtype, surface.sustained if is_borrowed else None)
+        device = rates.machine.device
+        dtype = rate if (rate := surface.rate) in device.dtypes else self.dtype
+        is_borrowed = surface.device != device.key and self.shape is not None
+        peak, bandwidth = rates.peaks(dtype, surface.sustained if is_borrowed else None)
         worked = self.operations if self.worked is None else self.worked
         moved = self.traffic if self.moved is None else self.moved
         longest: Number = maximum(worked.m_as("FLOP") / peak, moved.m_as("byte") / bandwidth)
         return longest
-
-
-@lru_cache(maxsize=2**10)
-def _rates(
-    machine: Machine, software: Software, kind: str, name: str, lasting: bool, narrow: bool
-) -> tuple[Quantity, Quantity]:
-    if kind != "gemm":
-        attends = kind == "attention"
-        rate = machine.attention_reached(name, software.attention) if attends else machine.gap
-        return machine.memory_reached, rate
-    usual = rate = machine.lasting(name) if lasting else machine.likely("gemm", name)
-    # Of smaller weights the factors are integers, if the program can.
-    if not narrow and (faster := software.products_faster(machine.device, name)) != 1:
-        rate = usual * faster
-        rate.provenance = usual.provenance
-    return machine.memory_reached, rate
-
-
-@lru_cache(maxsize=2**10)
-def _peaks(machine: Machine, dtype: str, sustained: float | None) -> tuple[float, float]:
-    """Return the published operations and bytes a second of a machine's device.
-
-    Of a share that its kin `sustained`, the peak is what it reached itself over that, if measured.
-    """
-    peak = machine.device.peak(dtype)
-    if sustained is not None and machine.has_reached("gemm", dtype):  # its kin may throttle
-        peak = machine.reached("gemm", dtype) / sustained
-    return peak.m_as("FLOP/s"), machine.device.memory_bandwidth.m_as("byte/s")
 
 
 @kept(2**14)

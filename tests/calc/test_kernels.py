@@ -27,7 +27,7 @@ from calc.laws import layers
 from calc.steps import products
 from calc.steps.expectation import AS_IF_DENSE, serving_pass
 from calc.steps.job import Batch, Formats, Job, Layout, Tokens
-from calc.steps.measured import Kernel
+from calc.steps.measured import Kernel, rates_of
 from calc.steps.timing import step
 from tests.calc.drawn_claims import transformers
 from tests.calc.odd_values import SEED
@@ -303,7 +303,7 @@ def test_a_program_is_asked_for_other_heads_before_another_program_is() -> None:
     for engine in ("sglang", "tensorrt-llm"):
         job = Job(model, machine, Layout(tensor=8), Formats(kv="1 byte"))
         attended = named("attention", job, Tokens(reading=8192, prompt=8192))
-        surface = attended.surface(machine, software.get(engine))
+        surface = attended.surface(rates_of(machine, software.get(engine)))
         assert surface is not None
         formats[surface.program] = surface.format
     assert formats == {"sglang": "latent-fp8-16-32", "tensorrt-llm": "latent-16-64"}
@@ -315,7 +315,7 @@ def test_heads_of_a_device_find_the_surface_of_as_many_or_of_the_nearest() -> No
     for slices in (1, 8, 128):
         job = Job(model, machines.get("dgx-b200"), Layout(tensor=slices))
         attended = named("attention", job, Tokens(reading=8192, prompt=8192))
-        surface = attended.surface(machines.get("dgx-b200"), engine)
+        surface = attended.surface(rates_of(machines.get("dgx-b200"), engine))
         assert surface is not None
         formats[slices] = surface.format
     assert formats == {1: "latent-128-64", 8: "latent-16-64", 128: "latent-8-64"}
@@ -391,7 +391,7 @@ def test_twice_the_batch_writes_no_fewer_tokens_a_second_but_where_rows_say_so(
                     launched = kernels.step(job, Tokens(writing=batch, context=1000))
                     for one, two in zip(before, launched, strict=False):
                         twice = 2 * one.expected(machine, job.software)
-                        is_measured = two.surface(machine, job.software) is not None
+                        is_measured = two.surface(rates_of(machine, job.software)) is not None
                         slower = two.expected(machine, job.software) > twice * (1 + 1e-9)
                         assert is_measured or not slower, (batch, two.name)
                         tried += 1

@@ -13,6 +13,7 @@ from calc.catalog.models.networks import check_name, read_number, read_numbers
 from calc.catalog.models.release import Release
 from calc.core.arguments import as_list, one_of
 from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.fixed import Fixed
 from calc.core.records import Entry
 from calc.core.units import Quantity, QuantityLike, quantity
 
@@ -274,6 +275,11 @@ class Transformer(Entry):
             raise InputError(f"{stated} lists {len(pattern)} layers, and there are {layers}")
         return list(islice(cycle(pattern), layers))
 
+    @cached_property
+    def groups(self) -> dict[str, Matrix]:
+        """The groups of `GROUPS` that it has matrices of, and the first matrix of each."""
+        return Fixed({matrix.group: matrix for matrix in reversed(self.matrices)})
+
     def layers_with(self, *kinds: str) -> int:
         """Return the number of layers with one of these kinds of attention or feed-forward network.
 
@@ -289,7 +295,7 @@ class Transformer(Entry):
         """Number of layers with each kind of attention and of feed-forward network."""
         return dict(self._layers)
 
-    @property
+    @cached_property
     def caching_layers(self) -> int:
         """Layers that keep something of each token."""
         return self.layers_with(*CACHING)
@@ -414,6 +420,10 @@ class Transformer(Entry):
         norms 266.2K param
         output 131.1M param
         """
+        return {part: quantity(count, "param") for part, count in self._counts.items() if count}
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
         counts = dict.fromkeys(PARTS, 0)
         for matrix in self.matrices:
             if not (matrix.part == "output" and self.tied_embeddings):
@@ -426,7 +436,7 @@ class Transformer(Entry):
         counts["norms"] = NORMS[self.norm] * ((norms + 1) * width + self._inner_norms())
         counts["norms"] += 2 * (self.index_head_width or 0) * self.layers_with(*INDEXED)
         counts["attention"] += self._vectors()
-        return {part: quantity(count, "param") for part, count in counts.items() if count}
+        return counts
 
     @property
     def parameters(self) -> Quantity:
@@ -436,7 +446,7 @@ class Transformer(Entry):
         >>> print(f"{models.get('llama-3-8b').parameters.m_as('param'):.0f}")
         8030261248
         """
-        return sum(self.parts.values(), quantity(0, "param"))
+        return quantity(sum(self._counts.values()), "param")
 
     @property
     def active_parameters(self) -> Quantity:

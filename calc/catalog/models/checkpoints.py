@@ -120,8 +120,7 @@ def _key_of(given: str) -> str | None:
 
 
 def _of_scheme(model: Transformer, scheme: Scheme) -> Checkpoint:
-    groups = {matrix.group for matrix in model.matrices}
-    linear = {group: scheme.form for group in LINEAR if group in groups}
+    linear = {group: scheme.form for group in LINEAR if group in model.groups}
     if scheme.recurrences:
         apart = (each.name for each in model.matrices if each.name in RECURRENCES)
         linear |= dict.fromkeys(apart, scheme.recurrences)

@@ -18,6 +18,7 @@ from calc.catalog.models.release import GROUPS, told
 from calc.catalog.software import Software
 from calc.core.arguments import one_of
 from calc.core.errors import InputError, abbreviated, marked
+from calc.core.fixed import Fixed
 from calc.core.units import Quantity, QuantityLike, quantity
 
 RELEASED = "released"
@@ -82,8 +83,7 @@ class Weights:
         for group in self.given:
             if group not in named:
                 one_of(f"{name}: a group of matrices", group, GROUPS)
-                others = group in ("embedding", "others")
-                if not (others or any(matrix.group == group for matrix in model.matrices)):
+                if group not in ("embedding", "others", *model.groups):
                     raise InputError(f"{name}: {model.name} has no matrices of {group}")
         table, output = (self.given.get(group) for group in ("embedding", "output"))
         if model.tied_embeddings and table is not None and output not in (None, table):
@@ -114,14 +114,24 @@ class Weights:
         return self.sizes[self.key(matrix)]
 
     @cached_property
+    def elements(self) -> dict[tuple[int, int, str], int]:
+        """Elements of one copy of all matrices alike: by copies, those used, and key of `sizes`."""
+        elements: dict[tuple[int, int, str], int] = {}
+        for matrix in self.model.matrices:
+            alike = matrix.copies, matrix.used, self.key(matrix)
+            of_copy = matrix.inputs * matrix.outputs * matrix.layers
+            elements[alike] = elements.get(alike, 0) + of_copy
+        return Fixed(elements)
+
+    @cached_property
     def memory(self) -> Quantity:
         """Sum all parameters: matrices, the embedding, and the others with biases and norms."""
         model = self.model
         left: float = model.parameters.m_as("param")
         counts = dict.fromkeys(self.sizes, 0.0)
-        for matrix in model.matrices:
-            counts[self.key(matrix)] += matrix.parameters
-            left -= matrix.parameters
+        for (copies, _, group), of_copy in self.elements.items():
+            counts[group] += of_copy * copies
+            left -= of_copy * copies
         if "embedding" in counts and not model.tied_embeddings:
             table = float(model.width * (model.vocabulary or 0))
             counts["embedding"] += table
