@@ -388,14 +388,15 @@ class Start:
         positions = 0.0 if model.positions is not None else float(model.context)
         return memory + positions * float(rotary) * TWO_BYTES
 
-    def _padded(self, group: str) -> bool:
-        """Return whether matrices are as wide as kernels for four bits need, not as in files."""
+    @cached_property
+    def _pads_experts(self) -> bool:
+        """Whether experts are as wide as kernels for four bits need, not as in files."""
         files = bool(self.job.software.mxfp4)
-        return not files and group == "experts" and self._bits(group) < BYTE
+        return not files and "experts" in self.model.groups and self._bits("experts") < BYTE
 
     def _padding(self, matrix: Matrix) -> float:
         """Bytes of a device by which a matrix is wider for such kernels."""
-        if not self._padded(matrix.group):
+        if not self._pads_experts or matrix.group != "experts":
             return 0.0
         size = float(self.weights.size(matrix).m_as("byte")) / int(self.layout.tensor)
         width = min(matrix.inputs, matrix.outputs)
@@ -458,7 +459,7 @@ class Start:
     def _experts_buffers(self) -> float:
         """Bytes of what goes into the chosen experts of a step and comes out of them."""
         model = self.model
-        if not model.layers_with("experts") or self._padded("experts"):
+        if not model.layers_with("experts") or self._pads_experts:
             return 0.0
         slices = int(self.layout.expert_slices)
         width, narrow = (model.width or 0), (model.expert_width or 0) / slices
