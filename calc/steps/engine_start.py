@@ -390,7 +390,7 @@ class Start:
 
     @cached_property
     def _pads_experts(self) -> bool:
-        """Whether experts are as wide as kernels for four bits need, not as in files."""
+        """True where experts are as wide as kernels for four bits need, not as in files."""
         files = bool(self.job.software.mxfp4)
         return not files and "experts" in self.model.groups and self._bits("experts") < BYTE
 

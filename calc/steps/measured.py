@@ -217,7 +217,7 @@ def different_rates(
 
 
 class Rates:
-    """What a machine was measured to reach with a program: each kind of rate is looked up once."""
+    """The rates that a machine was measured to reach with a program, each looked up once."""
 
     def __init__(self, machine: Machine, software: Software) -> None:
         self.machine, self.software = machine, software
