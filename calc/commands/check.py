@@ -8,8 +8,8 @@ from pathlib import Path
 
 from calc.commands.options import add_options
 from calc.commands.output import answers
-from calc.published import checking
-from calc.published.claims import TOOLS
+from calc.published import checking, contributing
+from calc.published.claims import TOOLS, load
 
 FILES = (".json", ".jsonl", ".csv", ".txt", ".log")
 
@@ -21,10 +21,19 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         f" a benchmark, a .csv of results, what {TOOLS} print, a log of MLPerf",
     )
     add_options(parser, checking.check)
+    parser.add_argument(
+        "--contribute",
+        metavar="FILE",
+        help="write what is claimed as rows of published measurements too, without names, into a"
+        " .toml file that is called after their source",
+    )
     answers(parser, _check, table=True)
 
 
 def _check(options: argparse.Namespace) -> checking.Check | checking.Checks:
-    if Path(options.claim).suffix in FILES or isfile(options.claim):
-        return checking.check_file(options.claim, options.about)
-    return checking.check(options.claim, options.about)
+    claim, about = options.claim, options.about
+    is_file = Path(claim).suffix in FILES or isfile(claim)
+    if options.contribute is not None:
+        claims = load(claim) if is_file else [(claim, "")]
+        contributing.contribute(claims, options.contribute, about)
+    return checking.check_file(claim, about) if is_file else checking.check(claim, about)

@@ -68,7 +68,9 @@ def check_drawing(options: argparse.Namespace) -> None:
         drawing.loaded_matplotlib()
 
 
-WRITTEN = {"csv": ".csv", "parquet": ".parquet", "html": "", "draw": "", "write_config": ""}
+WRITTEN = {"csv": ".csv", "parquet": ".parquet", "contribute": ".toml"} | dict.fromkeys(
+    ("html", "draw", "write_config"), ""
+)
 """The options that name files to write, and how such a name must end; `draw` checks that itself."""
 
 

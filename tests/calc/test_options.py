@@ -290,6 +290,13 @@ def the_server_is_kept(prints: Prints, line: str, first: str, folder: Path) -> N
     assert not [*folder.glob("*.toml")], "without the option nothing is written"
 
 
+def a_row_is_written(prints: Prints, line: str, first: str, folder: Path) -> None:
+    file = folder / "my-report.toml"
+    prints(f"{line} --about 'vLLM 0.24.0' --contribute {file}")
+    [row] = tomllib.loads(file.read_text(encoding="utf-8"))["serving"]
+    assert row["measured"] == [{"name": "output_tokens_per_s", "value": 5000, "unit": "tokens/s"}]
+
+
 EVERYWHERE = {
     "--json": json_is_the_answer,
     "--csv": csv_has_rows,
@@ -298,6 +305,7 @@ EVERYWHERE = {
     "--config": the_file_asks_it_again,
     "--write-config": the_file_asks_it_again,
     "--save": the_server_is_kept,
+    "--contribute": a_row_is_written,
 }
 
 
