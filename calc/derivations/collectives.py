@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from calc import (
@@ -317,6 +318,27 @@ class TwoNetworks(Claims):
         "126/64 * 2**33 byte / 52.754 ms"
     )
     reached_share = (reached / leaving).to("%") | by_hand("320.5716 / 400")
+
+
+class TreeOrRing(Claims):
+    """A tree of eight sums in six rounds, where a ring takes fourteen steps."""
+
+    devices = GradientExchange.devices
+    most = 1024
+
+    steps = 2 * (devices - 1) | by_hand("2 * (8 - 1)")
+    rounds = 2 * math.ceil(math.log2(devices)) | by_hand("2 * 3")
+    most_steps = 2 * (most - 1) | by_hand("2 * 1023")
+    most_rounds = 2 * math.ceil(math.log2(most)) | by_hand("2 * 10")
+
+
+class InAndBetween(Claims):
+    """A hierarchical sum sends most of its bytes inside servers."""
+
+    within = collectives.all_gather_traffic(TwoNetworks.size, TwoNetworks.per_node).to(
+        "GB"
+    ) | by_hand("7 / 8 * 14 GB")
+    part = (TwoNetworks.size / TwoNetworks.per_node).to("GB") | by_hand("14 GB / 8")
 
 
 class OnTorus(Claims):

@@ -18,6 +18,7 @@ from calc.core.units import Quantity, quantity
 from calc.derivations.bases import ExchangeRatio
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.collectives import OnTorus
 from calc.derivations.designing_runs import cuts, rates
 from calc.derivations.examples import MIXTURE
 from calc.derivations.quoting import Cell, Row, Rows
@@ -122,6 +123,13 @@ class OpeningLayer(Claims):
     arithmetic_of_rack = TwoFabrics.layer(rack, TwoFabrics.many) | by_hand(
         "2 * 37.5525e9 * 4096 FLOP / 61 / 3353 TFLOP/s"
     )
+
+
+class ThreeFabrics(Claims):
+    """One exchange of a layer on a switch, over rails, and on a torus of 64 devices."""
+
+    sent = (TwoFabrics.many * TokenBytes.both).to("MB") | by_hand("4096 * 172032 byte")
+    on_torus = (sent / OnTorus.exchange).to("ms") | by_hand("4096 * 172032 byte / 200 GB/s")
 
 
 class WidthThatHides(Claims):

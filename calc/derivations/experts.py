@@ -408,3 +408,16 @@ class DenseOrMixture(Claims):
     dense_cost = dense["expected"]["cost_per_token"] | by_hand(
         "{dense_devices} * 2 USD/h * 27.098562 s / ({dense_requests} * 300 token)", ANSWER
     )
+
+
+class CacheCopies(Claims):
+    """Latents that a cut by heads copies are shared out by sequences, or by tokens."""
+
+    devices = 4
+    context = 32768
+
+    cache = (transformer.kv_cache_per_token(Mixture.model) * quantity(context, "token")).to(
+        "GB"
+    ) | by_hand("32768 * 61 * 576 * 2 byte")
+    copied = (devices * cache).to("GB") | by_hand("4 * {cache}")
+    part = (cache / devices).to("GB") | by_hand("{cache} / 4")

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from itertools import repeat
 
-from calc import constants, failures, hardware, layouts, machines, models, runs, training
+from calc import (
+    collectives,
+    constants,
+    failures,
+    hardware,
+    layouts,
+    machines,
+    models,
+    parallelism,
+    runs,
+    training,
+    transformer,
+)
 from calc.catalog.machines import Machine
 from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -86,6 +98,52 @@ class ShardedStates(Claims):
     sliced = held[7].total | by_hand("70553706496 / 8 * (2 + 2 + 12/8) * 1 byte + 184.0545 GB / 8")
 
 
+class HoldsAndSends(Claims):
+    """A cut that holds less sends something else: weights, activations, tokens or keys.
+
+    Of Llama 3.1 70B, and for experts of Mixtral 8x22B, in BF16; sent by a device for its tokens,
+    forward and backward.
+    """
+
+    devices = 4
+    tokens = ShardedStates.length
+    element = quantity("2 byte")
+
+    whole = (ShardedStates.model.parameters * element / quantity("1 param")).to("GB") | by_hand(
+        "70553706496 * 2 byte"
+    )
+    part = (whole / devices).to("GB") | by_hand("70553706496 * 2 byte / 4")
+    vectors = (tokens * ShardedStates.model.width * element).to("GB")
+    layers = ShardedStates.model.layers
+    gradients = collectives.all_reduce_traffic(whole, devices).to("GB") | by_hand(
+        "2 * 3 / 4 * {whole}"
+    )
+    sharded = (3 * collectives.all_gather_traffic(whole, devices)).to("GB") | by_hand(
+        "3 * 3 / 4 * {whole}"
+    )
+    sums = (4 * layers * collectives.all_reduce_traffic(vectors, devices)).to("GB") | by_hand(
+        "4 * 80 * 2 * 3 / 4 * 8192 * 8192 * 2 byte"
+    )
+    handed = (2 * vectors).to("GB") | by_hand("2 * 8192 * 8192 * 2 byte")
+    _keys = transformer.kv_cache_per_token(ShardedStates.model) * quantity(tokens, "token")
+    # Passed round in the forward pass; in the backward pass again, with their gradients.
+    ring = (3 * collectives.all_gather_traffic(_keys, devices)).to("GB") | by_hand(
+        "3 * 3 / 4 * 8192 * 327680 byte"
+    )
+    mixture = ShardedStates.mixture
+    _experts = mixture.parts["feed-forward"]
+    held = (
+        (mixture.parameters - _experts + _experts / devices) * element / quantity("1 param")
+    ).to("GB") | by_hand("2 * (140620634112 - 3 / 4 * 56 * 8 * 3 * 6144 * 16384) * 1 byte")
+    exchanged = (
+        2
+        * mixture.layers
+        * parallelism.expert_traffic(
+            tokens, mixture.width, mixture.active_experts, devices, element, element
+        )
+    ).to("GB") | by_hand("2 * 56 * 3 / 4 * 8192 * 2 * 6144 * 4 byte")
+
+
 class CutThresholds(Claims):
     """Cuts become communication-bound at the decision table's values, a row for each cut."""
 
@@ -136,6 +194,24 @@ def steady_mfu(run: runs.Run) -> Quantity:
     """Return the MFU by the tokens of a second, where all goes well."""
     tokens = (run.throughput * quantity("1 s")).to("token")
     return training.mfu(run.parameters, tokens, run.devices, run.device_peak, "1 s")
+
+
+class FullyShardedLayer(Claims):
+    """A layer's weights are gathered while the one before it is computed, if tokens suffice."""
+
+    layer = (LLAMA.parts["attention"] + LLAMA.parts["feed-forward"]) / LLAMA.layers | by_hand(
+        "(2 * 8192 * 8192 + 2 * 8192 * 1024 + 3 * 8192 * 28672) * 1 param"
+    )
+    few = 1536
+    many = 4096
+
+    _work = training.inference_flops(layer) / CutThresholds.machines[0].likely("gemm", "bf16")
+    compute_few = (few * _work).to("ms") | by_hand("2 * 855638016 * 1536 FLOP / 794.5 TFLOP/s")
+    compute_many = (many * _work).to("ms") | by_hand("{compute_few} * 4096 / 1536")
+    gather = (CutThresholds.sharded.m_as("token") * _work).to("ms") | by_hand(
+        "{CutThresholds.sharded} / 1536 token * {compute_few}"
+    )
+    waits = (1 - compute_few / gather).to("%") | by_hand("1 - {compute_few} / {gather}")
 
 
 class TrainingRuns(Claims):

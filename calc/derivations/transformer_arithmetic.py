@@ -276,6 +276,22 @@ class Caches(Claims):
         )
 
 
+class GrowingCache(Claims):
+    """A cache that each head has of its own outgrows the weights first."""
+
+    longest = 131072
+    model = LlamaToken.llama
+
+    weights = (model.parameters * quantity("2 byte/param")).to("GB") | by_hand(
+        "8030261248 * 2 byte"
+    )
+    per_token = (Caches.llama, Caches.llama_of_all_heads, Caches.llama_of_one_head)
+    shared = (weights / Caches.llama).to("token") | by_hand("2 * 8030261248 / 131072 * 1 token")
+    every = (weights / Caches.llama_of_all_heads).to("token") | by_hand(
+        "2 * 8030261248 / 524288 * 1 token"
+    )
+
+
 class Activations(Claims):
     """Activations are freed by several measures, from free ones to a second forward pass."""
 
@@ -325,6 +341,25 @@ class Activations(Claims):
         ("offload to the host", kept, "the host link, both ways"),
         ("recompute whole layers", (kept - inputs).to("GB"), "a second forward pass"),
     ) | row_by_hand("loss in chunks, or fused | 10.5 GB | nothing")
+
+
+class StepMemory(Claims):
+    """Activations fill a GPU during the forward pass, and the loss makes the peak."""
+
+    devices = 8
+    state_of_parameter = quantity("16 byte/param")
+
+    state = (Activations.model.parameters * state_of_parameter / devices).to("GB") | by_hand(
+        "8030261248 * 16 byte / 8"
+    )
+    loss = Activations.logits
+    peak = (state + Activations.kept + loss).to("GB") | by_hand(
+        "{state} + 8192 * 32 * 139264 byte + 8192 * 128256 * 10 byte"
+    )
+    layer = (Activations.kept / Activations.model.layers).to("GB") | by_hand("8192 * 139264 byte")
+    recomputed = (state + Activations.inputs + loss).to("GB") | by_hand(
+        "{state} + 8192 * 32 * 8192 byte + 8192 * 128256 * 10 byte"
+    )
 
 
 class TrainingBudget(Claims):

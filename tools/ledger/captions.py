@@ -545,6 +545,16 @@ FigureClaim = tuple[str, str, Callable[[Callable[[str], float]], bool]]
 # Of figures: the module, words of its caption or alt text, and what the drawn values must hold.
 # fmt: off
 FIGURE_CLAIMS: list[FigureClaim] = [
+    ("tree_rounds", "A tree's rounds grow with the logarithm of the devices, a ring's steps with their number",
+     lambda v: v("1 line blue last y") < 25 < 1000 < v("1 line orange last y")),
+    ("step_memory", "The loss, at the end of the forward pass, makes the peak",
+     lambda v: all(v(f"{p} line red most y") == v(f"{p} line red 3 y") > v(f"{p} line orange most y")
+         for p in range(2))),
+    ("cache_growth", "The fewer heads have keys and values of their own, the longer a context may be before its cache is as large as the weights",
+     lambda v: v("0 dots orange x") < v("0 dots blue x") and v("0 line green last y") < v("0 line ink y")),
+    ("layer_roofline", "A batch moves the weights of a decode along the roof, and leaves its scores where they are",
+     lambda v: v("0 dots green last x") > 30 * v("0 dots orange first x") and v("0 dots green first x")
+         == v("0 dots orange last x")),
     ("latent_work", "Absorb for few queries, expand for many",
      lambda v: v("0 line blue first y") < v("0 line orange first y") and v("0 line blue last y")
          > v("0 line orange last y")),

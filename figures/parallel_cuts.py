@@ -1,0 +1,106 @@
+"""Six cuts of a model over four devices: who holds what of weights and tokens, and sends what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc.core.units import Quantity
+from calc.derivations import show
+from calc.derivations.training_at_scale import HoldsAndSends
+from figures import style
+
+DEVICES = HoldsAndSends.devices
+PARTS = DEVICES  # rows are layers and columns slices of them, as many as devices
+PITCH = PARTS + 1.2
+Held = Callable[[int, int, int], bool]
+
+
+class Cut(NamedTuple):
+    """A cut: which cells a device holds, whether it has tokens of its own, what it sends."""
+
+    name: str
+    held: Held
+    own_tokens: bool
+    holds: Quantity
+    sends: str
+    sent: Quantity
+
+
+CUTS = (
+    Cut("DP", lambda *_: True, True, HoldsAndSends.whole, "gradients", HoldsAndSends.gradients),
+    Cut(
+        "FSDP",
+        lambda device, row, column: (row + column) % PARTS == device,
+        *(True, HoldsAndSends.part, "weights, gradients", HoldsAndSends.sharded),
+    ),
+    Cut(
+        "TP",
+        lambda device, _, column: column == device,
+        *(False, HoldsAndSends.part, "activations", HoldsAndSends.sums),
+    ),
+    Cut(
+        "PP",
+        lambda device, row, _: row == device,
+        *(False, HoldsAndSends.part, "activations", HoldsAndSends.handed),
+    ),
+    Cut(
+        "EP",
+        lambda device, _, column: column in (0, device + 1),
+        *(True, HoldsAndSends.held, "tokens to experts", HoldsAndSends.exchanged),
+    ),
+    Cut("CP", lambda *_: True, True, HoldsAndSends.whole, "keys, values", HoldsAndSends.ring),
+)
+
+
+@style.drawn_twice
+def draw() -> Figure:
+    narrow = style.is_narrow()
+    figure = style.figure(height=4.2, narrow_height=5.4)
+    shape = (3, 2) if narrow else (2, 3)
+    for axes, cut in zip(figure.subplots(*shape).flat, CUTS, strict=True):
+        style.canvas(axes, DEVICES * PITCH - 1, PARTS + 1.6, left=-0.2, bottom=-4.6)
+        for device in range(DEVICES):
+            _device(axes, cut, device)
+        style.note(axes, 0, PARTS + 0.5, cut.name, bold=True)
+        holds, sent = (show(size, digits=3) for size in (cut.holds, cut.sent))
+        style.note(axes, 0, -1.9, f"holds {holds}", color=style.BLUE, va="top")
+        told = f"sends {sent}:\n{cut.sends}"
+        style.note(axes, 0, -3.0, told, color=style.ORANGE, va="top", linespacing=1.1)
+    return figure
+
+
+def alt() -> str:
+    each = "; ".join(
+        f"{cut.name} holds {show(cut.holds, digits=3)} and sends {show(cut.sent, digits=3)} of"
+        f" {cut.sends}"
+        for cut in CUTS
+    )
+    return f"""Panels for six cuts, each with {show(DEVICES)} devices as grids of layers by slices,
+    filled where a device holds them, over a strip of the tokens that it has. {each}."""
+
+
+def _device(axes: Axes, cut: Cut, device: int) -> None:
+    left = device * PITCH
+    columns = range(PARTS + 1 if cut.name == "EP" else PARTS)
+    wide = PARTS / len(columns)
+    cells = {
+        held: [
+            (left + column * wide, PARTS - 1 - row, 0.9 * wide, 0.9)
+            for row in range(PARTS)
+            for column in columns
+            if cut.held(device, row, column) == held
+        ]
+        for held in (True, False)
+    }
+    for held, places in cells.items():
+        if places:
+            look = {"edgecolor": (style.INK, 0.35), "linewidth": 0.4}
+            style.boxes(axes, places, facecolor=(style.BLUE, 0.75 if held else 0.05), **look)
+    for part in range(DEVICES):
+        has = part == device or not cut.own_tokens
+        color, alpha = (style.GREEN, 0.7) if has else (style.INK, 0.05)
+        style.card(axes, (left + part, -1.3), (0.9, 0.8), color=color, alpha=alpha)
