@@ -26,6 +26,8 @@ from calc.catalog.intervals import (
     FIRST_TOKENS,
     LEVEL,
     MODELS,
+    SPLIT,
+    SPLIT_PROMPTS,
     TOKENS,
     WORK,
     Class,
@@ -33,12 +35,13 @@ from calc.catalog.intervals import (
     classes,
 )
 from calc.core.formatting import columns
-from calc.published import closed_loops
+from calc.published import closed_loops, offloading
 from calc.steps.expectation import serving_pass
 from experiments import under_load
 from experiments.tables import write_rows
 
 FEWEST, FEWEST_SOURCES = 20, 2
+FEW_OF_SPLITS = 10  # rows of the widest classes of split models, of which few are published
 ENOUGH_SOURCES = 5  # for an interval of their own, which else is as wide as that of a wider class
 MOST_OF_A_SOURCE = 25
 THIRDS = 5  # random ones that are kept back
@@ -83,6 +86,22 @@ def residuals_under_load() -> list[Residual]:
     return known
 
 
+def residuals_of_splits() -> list[Residual]:
+    """Return residuals of models that a host holds a part of: of tokens, and of prompts."""
+    known = []
+    for run in offloading.runs():
+        model = MODELS[run.job.model.experts is None]
+        if run.states_host:
+            names = SPLIT, run.job.software.key, model, FILLED[True]
+            factor = float((run.time / run.expected).m_as(""))
+            known.append(Residual(run.id, names, run.source, factor))
+        if (time := run.prompt_time) is not None:
+            names = SPLIT_PROMPTS, run.job.software.key, model, FILLED[True]
+            factor = float((time / run.expected_prompt).m_as(""))
+            known.append(Residual(f"{run.id} prompt", names, run.source, factor))
+    return known
+
+
 def _source(row: published.Row) -> str:
     """The publication; of closed loops, each campaign of measurements is one."""
     return row.id[:10] if row.group == "closed_loop" else row.source
@@ -97,7 +116,10 @@ def made(known: Iterable[Residual]) -> dict[Class, Interval]:
     intervals: dict[Class, Interval] = {}
     for names, rows in sorted(members.items(), key=lambda item: sum(map(bool, item[0]))):
         sources = len({row.source for row in rows})
-        if len(rows) < FEWEST or sources < FEWEST_SOURCES:
+        fewest = (
+            FEW_OF_SPLITS if names in ((SPLIT, "", "", ""), (SPLIT_PROMPTS, "", "", "")) else FEWEST
+        )
+        if len(rows) < fewest or sources < FEWEST_SOURCES:
             continue
         own = _interval(names, rows)
         wider = next((intervals[name] for name in classes(*names)[1:] if name in intervals), own)
@@ -163,7 +185,7 @@ def coverage(known: Sequence[Residual]) -> tuple[dict[Class, list[bool]], dict[C
 
 
 def main() -> None:
-    known = residuals() + residuals_under_load()
+    known = residuals() + residuals_under_load() + residuals_of_splits()
     intervals = made(known)
     thirds, sources = coverage(known)
     lines: list[tuple[str, ...]] = [

@@ -45,6 +45,7 @@ from calc.laws import (
     context_parallelism as context_parallelism,
     adapters as adapters,
     rollouts as rollouts,
+    offloading as offloading,
 )
 from calc.networks import (
     transformer as transformer,
@@ -54,6 +55,7 @@ from calc.networks import (
     recommenders as recommenders,
 )
 from calc.steps import (
+    splits as splits,
     job as job,
     kernels as kernels,
     curves as curves,

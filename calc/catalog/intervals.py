@@ -2,7 +2,8 @@
 
 `data/intervals.csv` has, by class of rows, between which factors of what is expected the middle
 80 % of what was measured lie. Classes are training, serving, and the first tokens and those after
-them that the clients of a closed loop meet, by software, by whether the model
+them that the clients of a closed loop meet, tokens and prompts of models
+that a host holds a part of, by software, by whether the model
 is a mixture, and by what they stand on: measured rates and stated conditions, or some that were
 filled in, of kin, of usual shares, of the fastest layout. Where a class has fewer than twenty rows
 or one source alone, the next wider one counts. A source counts as 25 rows at most, since rows of
@@ -27,9 +28,10 @@ from calc.core.units import Quantity, quantity
 
 FILE = DATA / "intervals.csv"
 COLUMNS = ("work", "software", "model", "basis", "rows", "sources", "median_error", "low", "high")
-WORK = TRAINING, SERVING, FIRST_TOKENS, TOKENS = (
+WORK = TRAINING, SERVING, FIRST_TOKENS, TOKENS, SPLIT, SPLIT_PROMPTS = (
     *("training", "serving"),
     *("first tokens under load", "tokens under load"),
+    *("tokens of split models", "prompts of split models"),
 )
 MODELS = ("mixture", "dense")
 FILLED = ("measured", "filled")

@@ -49,6 +49,21 @@ def caveats(plan: Estimate) -> Iterator[str]:
     yield from held_memory.caveats(start) if start.rules is None and not start.bare else ()
     if plan.expected is not None and plan.expected.missing:
         yield f"{_sentence(plan.expected.missing)}."
+    if (split := plan.split) is not None:
+        reached = (
+            "as given"
+            if split.host.measured
+            else (f"of which {plan.software.name} is taken to reach {plan.software.host_share:.0%}")
+        )
+        yield (
+            f"What the host holds is read at {split.host.bandwidth}, {reached}: a run of one's own"
+            ' says more, as in host "96 GB at 40 GB/s".'
+        )
+        yield (
+            f"Prompts wait for it over the link, at {plan.machine.host_link} each way by what is"
+            f" published of {plan.device.name}, once for each piece of {plan.software.piece:g}"
+            " tokens: larger ones (-ub 2048) wait less often and take more of the device's memory."
+        )
     if largest(plan.devices) == 1:
         return
     host = plan.machine.hosted
@@ -116,6 +131,13 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             " prompts stream through them in the program's largest steps, and bounds take pieces as"
             " small as can be. A stage sends two vectors of each token, and the fullest decides"
             " memory."
+        )
+    if (split := plan.split) is not None:
+        pattern = f", or {split.pattern(model)}" if split.experts and not split.layers else ""
+        yield (
+            "All experts of a layer lie in one place, so that it does not matter which of them are"
+            f" chosen: llama.cpp {split.options(model)}{pattern}. Device and host take turns at"
+            " each layer."
         )
     start = plan.capacity.memories[-1].start
     yield from held_memory.assumptions(start)

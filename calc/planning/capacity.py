@@ -9,11 +9,14 @@ from typing import Any, TypeAlias
 
 from calc.core.arrays import Number, numpy
 from calc.core.elementwise import ceiling, different, largest, where
+from calc.core.errors import InputError, marked
 from calc.core.units import Quantity, from_parts, quantity
+from calc.networks import transformer
 from calc.planning.setup import S, Setup, is_array
 from calc.steps import device_memory
 from calc.steps.held_memory import Memory
 from calc.steps.job import BYTE, Layout
+from calc.steps.splits import Host, Split
 
 Places: TypeAlias = Any
 """Where each of different layouts stands in an array of them; None where there is one."""
@@ -125,9 +128,57 @@ def on_fewest_devices(setup: S) -> S:
     return with_tensor(setup, tensor)
 
 
+def on_host(setup: S, host: Host) -> S:
+    """Return the setup on one device, with as little as its batch needs in the host's memory.
+
+    Of a mixture experts go there first, layer by layer, since a token reads few of the bytes that
+    they take; then whole layers.
+    """
+    if is_array(setup.batch) or is_array(setup.context):
+        raise InputError(
+            f"{marked('host')} holds what one batch of one length leaves to it; got several: plan"
+            " for one of each at a time"
+        )
+    experts = setup.model.layers_with("experts")
+    needed = setup.batch.magnitude if setup.users is None else 1
+
+    def holding(count: int) -> S:
+        split = Split(host, min(count, experts), max(0, count - experts)) if count else None
+        other = replace(setup, split=split)
+        vars(other).pop("job", None)
+        return other
+
+    few, many = -1, experts + setup.model.layers
+    while many - few > 1:
+        middle = (few + many) // 2
+        enough = bool(most_sequences(holding(middle)).magnitude >= needed)
+        few, many = (few, middle) if enough else (middle, many)
+    best = holding(many)
+    if best.split is not None and (held := held_by_host(best)) > host.memory:
+        raise InputError(
+            f"{setup.model.name} leaves {held.to('GiB')} to its host beside {setup.device.name},"
+            f" and {marked('host')} has {host.memory.to('GiB')}: it needs more of it, a larger"
+            f" device, or weights in fewer bits than {setup.kept}"
+        )
+    return best
+
+
+def held_by_host(setup: Setup) -> Quantity:
+    """Return the bytes that the host holds: weights, and caches of layers that are there whole."""
+    split = setup.split
+    if split is None:
+        return quantity(0, "byte")
+    sequence = transformer.kv_cache(setup.model, largest(setup.context), setup.job.formats.kv)
+    caches = sequence * (split.layers / setup.model.layers * largest(setup.batch))
+    return split.held(setup.kept) + caches
+
+
 def recut(setup: S, tensor: Quantity, copies: Quantity, experts: int, stages: int) -> S:
     """Return the setup on other devices, with the formats as read, which no cut changes."""
     devices = tensor * copies * stages
-    other = replace(setup, devices=devices, copies=copies, experts=experts, stages=stages)
+    split = setup.split if largest(devices) == 1 else None
+    other = replace(
+        setup, devices=devices, copies=copies, experts=experts, stages=stages, split=split
+    )
     vars(other)["job"] = setup.job.cut(other.layout)
     return other

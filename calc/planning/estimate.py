@@ -150,10 +150,26 @@ class Estimate(Setup, Results[Bounds]):
             "model": self.model.key,
             "device": self.device.key,
             **values,
+            **({} if self.split is None else {"host": self._on_host}),
             "basis": self.basis if made else intervals.PEAKS,
             "expected": expected if made else None,
             "interval": {name: around.facts for name, around in ranges.items()} if made else {},
             "not_expected": (made.missing or None) if made else unlikely,
+        }
+
+    @property
+    def _on_host(self) -> Mapping[str, object]:
+        """What the host holds of the model, by names that stay, and the options that do so."""
+        split, model = self.split, self.model
+        assert split is not None
+        return {
+            "memory": split.host.memory,
+            "bandwidth": split.host.bandwidth,
+            "held": capacity.held_by_host(self),
+            "layers_of_experts": split.experts,
+            "layers": split.layers,
+            "options": split.options(model),
+            "tensors": split.pattern(model),
         }
 
     def _at(self, value: Any, index: tuple[int, ...]) -> Any:

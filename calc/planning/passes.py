@@ -199,6 +199,8 @@ def _over_links(setup: Setup, bounds: StepTime, load: Tokens) -> StepTime:
         parts["links"] = setup.model.blocks * sums + passed
     elif "links" in bounds.parts:
         parts["links"] = bounds.parts["links"]
+    if "host memory" in bounds.parts:
+        parts["host memory"] = bounds.parts["host memory"]
     return replace(bounds, parts=parts)
 
 

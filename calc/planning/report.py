@@ -14,6 +14,7 @@ from calc.catalog.intervals import cuts, marked, three
 from calc.core.report import Table
 from calc.core.units import Quantity, quantity
 from calc.planning import drawing
+from calc.planning.capacity import held_by_host
 from calc.planning.choice import RULES
 from calc.planning.estimate import Estimate
 from calc.planning.results import RANGES, Bounds
@@ -134,6 +135,9 @@ def chosen(plan: Estimate, alone: bool = True) -> Iterator[str]:
     if plan.chosen_by:
         best = f"best by {RULES[plan.chosen_by]}"
         yield f"{devices_text(plan.devices)} as {layout_text(plan.layout)}, {best}"
+    elif (split := plan.split) is not None:
+        told, options = split.told(plan.model), split.options(plan.model)
+        yield f"{told} in the host's memory: llama.cpp {options}"
     elif "devices" in plan.left_out and (not alone or is_array(plan.devices)):
         yield "the fewest devices that hold each batch"
     elif "devices" in plan.left_out:
@@ -163,8 +167,11 @@ def parts_table(plan: Estimate) -> list[Table]:
     Beside it, for who asks, what no overlap makes of the bounds.
     """
     capacity = plan.device.memory_capacity
-    [held] = plan.capacity.memories
-    room, verdict = memory_text(plan.room, capacity), held.verdict if plan.fits else "does not fit"
+    [memory] = plan.capacity.memories
+    room, verdict = (
+        memory_text(plan.room, capacity),
+        memory.verdict if plan.fits else "does not fit",
+    )
     of_room = (f"of {room}", "", verdict)
     if plan.expected is None:
         of_room = ("", "", f"of {room}: {verdict}")
@@ -176,8 +183,11 @@ def parts_table(plan: Estimate) -> list[Table]:
         ("batch that fits", str(plan.largest_batch), "", "", ""),
     ]
     if plan.capacity.beside.magnitude:
-        program = f"  {held.program.split(' ')[0]} besides"
+        program = f"  {memory.program.split(' ')[0]} besides"
         rows.insert(3, (program, memory_text(plan.capacity.beside, capacity), "", "", ""))
+    if (split := plan.split) is not None:
+        held = memory_text(held_by_host(plan), capacity)
+        rows.insert(-1, ("  in the host's memory", held, "", "", f"of {split.host.memory}"))
     overlap: list[tuple[str, ...]] = [("", "perfect overlap", "no overlap")]
     binds = {"time_to_first_token": plan.reading.bound, "time_per_token": plan.writing.bound}
     for name, (words, _) in RANGES.items() if plan.fits else ():
@@ -196,7 +206,7 @@ def parts_table(plan: Estimate) -> list[Table]:
     if plan.expected is not None and (late := plan.expected.percentiles):
         times = [(name.replace("_", " "), str(time)) for name, time in late.items()]
         detail.append(Table([("", "expected"), *times], "Percentiles of requests", detail=True))
-    parts = [("", "each device", ""), *held.part_rows]
+    parts = [("", "each device", ""), *memory.part_rows]
     return [Table(rows), *detail, Table(parts, "Memory before caches", detail=True)]
 
 

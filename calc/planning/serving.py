@@ -8,22 +8,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
+from calc.catalog import software as programs
 from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
-from calc.core.errors import InputError
+from calc.core.errors import InputError, marked
 from calc.core.fixed import Fixed
 from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Answer, Table, common_first
 from calc.core.units import QuantityLike
 from calc.planning import advice, assumptions, drawing, files, passes, report
-from calc.planning.capacity import on_fewest_devices
+from calc.planning.capacity import on_fewest_devices, on_host
 from calc.planning.choice import check_devices, chosen_by, cut, rule
 from calc.planning.estimate import UNASKED, Estimate
 from calc.planning.nouns import Prices, Server
 from calc.planning.service.loops import Clients
 from calc.planning.setup import COUNTS, is_array, whole_count
+from calc.steps.splits import Host
 
 
 class Told(Answer):
@@ -205,6 +207,8 @@ class Plan(Estimate, Told):
                     "a file of options has users by their number: all else of"
                     " calc.planning.service.Clients has no option"
                 )
+        if self.split is not None:
+            options["host"] = self.split.host.written
         cuts = {"experts": self.experts, "stages": self.stages}
         options |= {name: count for name, count in cuts.items() if count > 1}
         return files.options_text({"model": self.model, "hardware": self.machine, **options})
@@ -253,6 +257,7 @@ def plan(
     software: str | None = None,
     pue: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     grid: QuantityLike | None = None,
+    host: str | None = None,
 ) -> Plan:
     """Return whether a model fits, on how many devices, how fast it answers, and at what cost.
 
@@ -291,6 +296,8 @@ def plan(
     - `pue`: energy of the building over that of its machines, 1.2; that of the machines alone where
       it is left out
     - `grid`: whose electricity it takes, "france", or what that emits, "57 g/kWh"
+    - `host`: memory of the host for what one device does not hold, "96 GB DDR5-5600", with "x8" for
+      eight channels, or "96 GB at 60 GB/s"; experts go there first, and llama.cpp serves
 
     >>> of_two = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
     >>> print(of_two.devices, of_two.memory.to("GB"), of_two.time_per_token.lower, of_two.binds)
@@ -301,12 +308,17 @@ def plan(
     counts = {"batch": _asked_at_once(batch, users), "prompt": prompt, "generated": generated}
     shared = {"devices": devices, "tensor": tensor, "copies": copies}
     counts |= {name: count for name, count in shared.items() if count is not None}
+    if host is not None:
+        software = _beside_host(software, devices, copies, tensor, stages, experts, by)
+        counts["devices"] = 1
     server = Server(weights, kv, dtype, software, context)
     answer = Plan.read(model, hardware, counts, server, Prices(price, pue, grid), link, stages)
     if users is not None:
         answer = replace(answer, users=users if isinstance(users, Clients) else Clients(users))
     answer = cut(answer, experts)
-    if by is not None:
+    if host is not None:
+        answer = on_host(answer, Host.read(host))
+    elif by is not None:
         asked = rule("plan", by, [price])
         answer = chosen_by(answer, asked, [*shared.values()], experts, stages)
     elif "devices" in answer.left_out:
@@ -315,6 +327,24 @@ def plan(
         check_devices(answer)
     # A model that writes no tokens and a format that the device lacks are refused now, not later.
     return answer.settled()
+
+
+def _beside_host(software: str | None, *others: object) -> str:
+    """The software that serves beside a host's memory, refused with what needs several devices."""
+    names = "devices", "copies", "tensor", "stages", "experts", "by"
+    for name, value in zip(names, others, strict=True):
+        if value is not None and value != 1:
+            raise InputError(
+                f"{marked('host')} is memory beside one device; got {marked(name, value)} too:"
+                " leave one of them"
+            )
+    program = "llama.cpp" if software is None else software
+    if programs.software_of(program).key != "llama-cpp":
+        raise InputError(
+            f"{marked('host')} is for llama.cpp, which computes what lies there; got"
+            f" {marked('software', software)}"
+        )
+    return program
 
 
 def _asked_at_once(

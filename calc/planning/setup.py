@@ -23,6 +23,7 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
 from calc.planning.nouns import Prices, Server
 from calc.steps.job import Formats, Job, Layout
+from calc.steps.splits import Split
 
 if TYPE_CHECKING:
     from calc.planning.service.loops import Clients
@@ -73,6 +74,8 @@ class Setup:
     users: Clients | None = None
     """Who asks again as soon as an answer is whole, as many as the batch; None where it is read
     at once."""
+    split: Split | None = None
+    """What the host's memory holds of the weights beside the one device."""
 
     @classmethod
     def read(
@@ -163,7 +166,7 @@ class Setup:
     def job(self) -> Job:
         """The model on this machine, each matrix of a copy in a slice for each of its devices."""
         sizes = Formats(self.dtype, self.weights, formats.cache_size("kv", self.kv))
-        return Job(self.model, self.machine, self.layout, sizes, self.software)
+        return Job(self.model, self.machine, self.layout, sizes, self.software, split=self.split)
 
     @property
     def context(self) -> Quantity:

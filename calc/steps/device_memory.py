@@ -99,7 +99,7 @@ class _Asked:
             weights = f"{weights.m_as('bit')}, {weights}"
         program = software.key, software.version, software.memory_share
         kept = weights, float(kv.m_as("byte"))
-        return cls((job.model, job.machine, job.layout, *program, *kept), job)
+        return cls((job.model, job.machine, job.layout, *program, *kept, job.split), job)
 
 
 @lru_cache(maxsize=1024)

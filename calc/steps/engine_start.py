@@ -161,10 +161,10 @@ class Start:
         """Yield what it takes before caches, on each device."""
         if self.bare:
             whole = self.job.weight_memory / (self.layout.data * self.layout.tensor)
-            weights = in_gib(self._of_a_stage(float(whole.m_as("byte"))))
+            weights = in_gib(self._of_a_stage(float(whole.m_as("byte"))) - self._on_host)
             yield Part("weights", weights, f"as they are kept, in {self.weights}")
             return
-        weights = in_gib(self._held())
+        weights = in_gib(self._held() - self._on_host)
         off = None if self.rules is None else self._off("weights", weights)
         off = None if off is None else off + self._unlike.to("MiB")
         yield Part("weights", weights, self._weights_told(), off)
@@ -302,7 +302,8 @@ class Start:
         layout, model = self.layout, reaching(self.model, max(0.0, largest(context)))
         cache: Number = transformer.kv_cache(model, context, self.job.formats.kv).m_as("byte")
         copies = 1 if self.bare or self.shared else self.job.copies_of_caches
-        return cache * copies * self._stage / (layout.tensor * layout.context)
+        own = self._stage if self.job.split is None else 1 - self.job.split.layers / model.layers
+        return cache * copies * own / (layout.tensor * layout.context)
 
     @cached_property
     def pages(self) -> tuple[Pages, ...]:
@@ -347,6 +348,12 @@ class Start:
             widths = (model.linear_key_width or 0) * (model.linear_value_width or 0)
             return float(each * (model.linear_value_heads or 0) * widths + inputs)
         return float(each * model.state_inner * (model.state_width or 0) + inputs)
+
+    @property
+    def _on_host(self) -> float:
+        """Bytes of the weights that the memory of the host holds instead."""
+        split = self.job.split
+        return 0.0 if split is None else float(split.held(self.weights).m_as("byte"))
 
     def _held(self) -> float:
         """Bytes of the weights of a device of the fullest stage, with its share of the experts."""
@@ -415,6 +422,8 @@ class Start:
         stages = self.layout.pipeline
         staged = f", of the fullest of {stages} stages" if stages > 1 else ""
         sentence = f"counted matrix by matrix in {self.weights}{sliced}{staged}{images}"
+        if (split := self.job.split) is not None:
+            sentence += f", without {split.told(self.model)} that the host holds"
         return f"{sentence}, with a table of positions"
 
     def _peak(self) -> tuple[Quantity, str]:

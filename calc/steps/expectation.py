@@ -38,6 +38,7 @@ from calc.core.fixed import Fixed
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, quantity
 from calc.laws.experts import experts_used
+from calc.laws.offloading import split_step_time
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import communication, curves, device_memory, kernels
@@ -328,6 +329,31 @@ class Account:
                 time = record.quantity
                 self.add("host", (count * time).m_as("s"), partial(of_rate, time, f"a {name}"))
 
+    def add_split(self, job: Job, load: Tokens) -> None:
+        """What lies in the host's memory: its processor reads it, or the link sends it.
+
+        In steps of many tokens the weights are sent, once for each piece of a prompt, and the
+        device multiplies by them; in others the host does, at what it reaches of its bandwidth.
+        """
+        split, machine, program = job.split, self.made.machine, self.made.program
+        assert split is not None
+        if job.streams(load):
+            if not machine.publishes("host_link"):
+                raise NotMeasured(
+                    f"the bandwidth between {machine.device.name} and its host is not published,"
+                    " so that nothing is expected of weights that are sent over it"
+                )
+            sent, link = job.streamed(load), machine.host_link * program.link_share
+            words = f"of its link, {program.link_share:.0%} of {machine.host_link}"
+            self.add("sent by host", (sent / link).m_as("s"), partial(of_rate, link, words))
+            return
+        read, reached = read_on_host(job, load), split.host.bandwidth
+        if not split.host.measured:
+            reached = reached * program.host_share
+        time = split_step_time(NO_TIME, read, reached)
+        words = "of the host's memory"
+        self.add("host's memory", time.m_as("s"), partial(of_rate, reached, words, SPLIT_SOURCE))
+
     def pass_on(self, layout: Layout, vectors: Number) -> Any:
         """Add what stages send to the next: each slice its part of two vectors of each token.
 
@@ -467,6 +493,7 @@ class Missing:
         return self.reason
 
 
+SPLIT_SOURCE = "llama-cpp-cpu-moe"
 FEW, ROWS = 256, (1, 4, 16, 64, 128)  # tokens of prompts for which others of fewer are looked at
 NO_MACHINE = Missing("a device alone has no measured rates: give a machine of calc.machines")
 ONE_POINT = Missing("an expectation is made of one point; ask for the one that is meant")
@@ -528,6 +555,24 @@ class Step(StepTime):
         elif self.expectation != NO_MACHINE:
             rows["not expected"] = self.not_expected
         return rows
+
+
+def read_on_host(job: Job, load: Tokens) -> Quantity:
+    """Bytes that a pass reads of what the host holds: weights, and caches of whole layers.
+
+    >>> from calc.splits import Host, Split
+    >>> split = Split(Host.read("96 GB DDR5-5600"), experts=25)
+    >>> job = Job.of("gpt-oss-120b", "rtx-4090", software="llama.cpp", split=split)
+    >>> print(read_on_host(job, Tokens(writing=1, context=1000)).to("GB"))
+    1 GB
+    """
+    split = job.split
+    assert split is not None
+    read = split.read(job.weights, load.computed)
+    if split.layers and load.writes:
+        cache = transformer.decode_bytes(job.model, load.context, job.formats.kv) * load.writing
+        read = read + cache * (split.layers / job.model.layers)
+    return read
 
 
 def if_measured(make: Callable[[], Parts], *arguments: object) -> Parts | Missing:
@@ -627,6 +672,8 @@ def _serving_pass(job: Job, tokens: Tokens, piece: float, shared_caches: bool) -
         batch = tokens.of_one(count)
     load = batch.of_one(job.layout.data)
     launched = kernels.step(job, batch, shared_caches)
+    if job.split is not None:
+        launched = [kernels.on_device(kernel, job, batch) for kernel in launched]
     account = Account.of_kernels(launched, job.measured_on, job.software)
     if job.layers_that_exchange:
         account.add_exchange(job, load)
@@ -641,6 +688,10 @@ def _serving_pass(job: Job, tokens: Tokens, piece: float, shared_caches: bool) -
     best = account.total
     account.add_host(load.writing)
     account.add_rates_not_sustained(best, model, tokens.reads)
+    if job.split is not None:
+        account.add_split(job, load)
+        work = intervals.SPLIT_PROMPTS if job.streams(load) else intervals.SPLIT
+        return account.parts((work, model.experts is not None))
     return account.parts(("serving", model.experts is not None))
 
 

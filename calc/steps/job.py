@@ -31,6 +31,7 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
 from calc.laws.experts import experts_used
 from calc.networks import transformer
+from calc.steps.splits import STREAMED, Split
 
 SECOND, TOKEN, FLOP = quantity(1, "s"), quantity(1, "token"), quantity(1, "FLOP")
 BYTE, TWO_BYTES = quantity(1, "byte"), quantity(2, "byte")
@@ -447,6 +448,8 @@ class Job:
     formats: Formats = field(default_factory=Formats)
     software: Software = UNKNOWN
     trained: Training = ALL
+    split: Split | None = None
+    """What the host's memory holds of the weights, beside one device; None where all fits there."""
 
     @classmethod
     def of(
@@ -457,13 +460,14 @@ class Job:
         formats: Formats | None = None,
         software: Software | str | None = None,
         trained: Training = ALL,
+        split: Split | None = None,
     ) -> Job:
         """The job of what a caller wrote: names stand for the model, machine and software."""
         host = machines.of(machine)
         if isinstance(software, str):
             one = host.device
             software = programs.meant(software, one.key, one.measured_as, one.name)
-        how = layout or Layout(), formats or Formats(), software or UNKNOWN, trained
+        how = layout or Layout(), formats or Formats(), software or UNKNOWN, trained, split
         return cls(models.transformer(model), host, *how)
 
     @staticmethod
@@ -482,6 +486,13 @@ class Job:
             check_is(kind, name, getattr(self, name), home)
         if isinstance(self.machine, Machine) and largest(self.layout.devices) > 1:
             object.__setattr__(self, "machine", self.machine.hosted)
+        if self.split is not None:
+            check_is(Split, "split", self.split, "of calc.splits")
+            if largest(self.layout.devices) > 1:
+                raise InputError(
+                    f"{marked('host')} is memory beside one device; got {self.layout.devices:g}"
+                    " devices: leave it, or take one"
+                )
 
     @cached_property
     def device(self) -> Device:
@@ -540,6 +551,20 @@ class Job:
                 if matrix.used < matrix.copies:
                     shared = shared + matrix.parameters * self.weights.size(matrix)
         return whole + (self.layout.data - 1) * (whole - shared)
+
+    def streams(self, load: Tokens) -> bool:
+        """Return whether weights in the host's memory are sent to the device for such a step.
+
+        llama.cpp does so from a number of tokens on; of fewer the host's processor takes care.
+        """
+        return bool(largest(load.computed) >= STREAMED)
+
+    def streamed(self, load: Tokens) -> Quantity:
+        """Bytes of weights that the host sends for it, once for each piece of prompts."""
+        assert self.split is not None
+        piece = self.software.piece or largest(load.computed)
+        pieces: Number = ceiling(load.computed / piece)
+        return self.split.read(self.weights, load.computed / pieces) * pieces
 
     def under_way(self, load: Tokens) -> tuple[Number, Tokens]:
         """Return how many batches fill the stages of each copy at once, and one of them.
@@ -617,7 +642,8 @@ class Job:
 
     def cut(self, layout: Layout) -> Job:
         """Return the same on devices that share the model otherwise, with weights as read."""
-        other = replace(self, layout=layout)
+        alone = largest(layout.devices) == 1
+        other = replace(self, layout=layout, split=self.split if alone else None)
         if "weights" in vars(self):
             vars(other)["weights"] = self.weights
         return other

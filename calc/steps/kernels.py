@@ -80,6 +80,27 @@ def step(job: Job, tokens: Tokens, shared_caches: bool = False) -> list[Kernel]:
     return [*kernels, *part.attention(load, truth("shared_caches", shared_caches))]
 
 
+def on_device(kernel: Kernel, job: Job, load: Tokens) -> Kernel:
+    """A kernel with the launches that a device is left with, of a job that its host has part of.
+
+    Weights that are sent for a long step are multiplied by on the device: only what reads caches
+    stays with the host.
+    """
+    model, split = job.model, job.split
+    assert split is not None
+    outputs = {each.name for each in model.matrices if each.part == "output"}
+    if kernel.name in outputs or kernel.name == "softmax of logits":
+        return kernel
+    elsewhere = split.layers / model.layers
+    if kernel.name == "experts" or kernel.name in EXPERTS:
+        elsewhere = max(elsewhere, split.experts / (model.layers_with("experts") or 1))
+    if job.streams(load) and kernel.kind != "cache":
+        return kernel
+    left = 1 - elsewhere
+    inside = tuple(replace(part, launches=part.launches * left) for part in kernel.made_of)
+    return replace(kernel, launches=kernel.launches * left, made_of=inside)
+
+
 @lru_cache(maxsize=2**9)
 def _slice(job: Job) -> Slice:
     """Return what one of a server's devices launches, kept, since many loads are asked of one."""

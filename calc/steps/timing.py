@@ -79,6 +79,8 @@ def bounds(job: Job, load: Tokens | Batch) -> StepTime:
     if not isinstance(job.machine, Machine):
         return counted
     parts = roofs.parts | ({"links": _messages(job, load)} if job.sends else {})
+    if job.split is not None:
+        parts["host memory"] = expectation.read_on_host(job, load) / job.split.host.bandwidth
     return replace(counted, parts=parts)
 
 
@@ -111,6 +113,11 @@ def _workload(job: Job, load: Tokens) -> Workload:
             of_one = of_one - 2 * matrix.parameters * (load.prompt - 1) * FLOP
         work = work + of_one * load.prompts
         moved = moved + transformer.kv_cache(job.model, end, job.formats.kv) * load.prompts
+    if job.split is not None:
+        elsewhere = expectation.read_on_host(job, load)
+        # Of what the host multiplies by no operation is the device's.
+        work = work * (1 - (elsewhere / moved).m_as(""))
+        moved = moved - elsewhere
     return Workload(work.to("FLOP"), moved)
 
 

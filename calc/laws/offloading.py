@@ -1,0 +1,53 @@
+"""Weights in the memory of the host: how fast that is, and what a step takes that reads it.
+
+A device that is too small for a model leaves some of it to its host. A token then waits for both,
+one after the other: the device reads its part from its own memory, and the host's processor reads
+and multiplies by the rest. A long prompt pays to have that rest sent over the link instead.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from calc.core.law import NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike
+
+
+@law
+def channel_bandwidth(
+    transfers: Annotated[QuantityLike, "1/s", "f"], channels: Annotated[QuantityLike, "", "c"] = 2
+) -> Annotated[Quantity, "byte/s"]:
+    """Bandwidth of a host's memory: DDR5-5600 makes 5.6e9 transfers a second on each channel.
+
+    Equation: β = 8 · f · c
+
+    A channel is 64 bits wide, so that a transfer carries 8 bytes.
+
+    Source: micron-ddr5
+
+    >>> print(channel_bandwidth("5.6e9 / s"), channel_bandwidth("3.2e9 / s", 4))
+    89.6 GB/s 102.4 GB/s
+    """
+    return 8 * transfers * channels
+
+
+@law
+def split_step_time(
+    device_time: Annotated[QuantityLike, "s", "T_d", NON_NEGATIVE],
+    host_bytes: Annotated[QuantityLike, "byte", "B", NON_NEGATIVE],
+    host_bandwidth: Annotated[QuantityLike, "byte/s", "β"],
+) -> Annotated[Quantity, "s"]:
+    """Time of a token whose weights lie in a device's memory and in its host's.
+
+    Equation: T = T_d + B / β
+
+    Assumes that device and host take turns, as in llama.cpp: a layer's vector is handed over, and
+    the result is waited for. The bandwidth is what the host's processor reaches of its memory's,
+    which with the handing over is less than half.
+
+    Source: llama-cpp-cpu-moe
+
+    >>> print(split_step_time("6 ms", "1.6 GB", "40 GB/s"))
+    46 ms
+    """
+    return device_time + host_bytes / host_bandwidth

@@ -1,0 +1,164 @@
+"""A model between a device and its host: which layers the host holds, and what a pass reads there.
+
+A `Host` is memory with its bandwidth; a `Split` says how many layers leave their experts there, or
+all that they have. llama.cpp computes what lies there on the host's processor, but in steps of many
+tokens, for which it sends the weights over the link.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import Matrix
+from calc.catalog.models.weights import Weights
+from calc.core.arrays import Number
+from calc.core.elementwise import maximum
+from calc.core.errors import InputError, abbreviated, marked
+from calc.core.units import Quantity, quantity
+from calc.laws.experts import experts_used
+from calc.laws.offloading import channel_bandwidth
+
+WRITTEN = re.compile(
+    r"(?P<size>[\d.,]+\s*[KMGT]i?B)\b[\s,]*(?:of\s+)?"
+    r"(?:(?P<kind>LP)?DDR(?P<generation>[345])X?[\s-]*(?P<rate>\d{3,5})"
+    r"(?:\s*(?:MT/s|MHz))?(?:[\s,]*(?:(?:x|×|\*|on)\s*)?(?P<channels>\d+)(?:\s*channels?)?)?"
+    r"|(?:at|@)?\s*(?P<bandwidth>[\d.,]+\s*[KMGT]i?B/s))",
+    re.IGNORECASE,
+)
+AS_IN = '"96 GB DDR5-5600", "256 GB DDR4-3200 x8" for eight channels, or "96 GB at 60 GB/s"'
+USUAL_CHANNELS = 2
+STREAMED = 32  # tokens of a step from which llama.cpp sends weights instead of vectors
+ALL = 99  # layers on the device, as many as there are, as people write it
+
+
+@dataclass(frozen=True)
+class Host:
+    """Memory of a host, with its bandwidth."""
+
+    memory: Quantity
+    bandwidth: Quantity
+    """As its modules make it, or as measured where that is given."""
+    measured: bool = False
+    written: str = ""
+    """As it was asked for."""
+
+    @classmethod
+    def read(cls, text: Host | str) -> Host:
+        """The host of what people write of it.
+
+        >>> print(Host.read("96 GB DDR5-5600").bandwidth, Host.read("96 GB at 60 GB/s").bandwidth)
+        89.6 GB/s 60 GB/s
+        """
+        if isinstance(text, Host):
+            return text
+        found = WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
+        if found is None:
+            raise InputError(
+                f"{marked('host')} needs the size of the host's memory and its speed, as in"
+                f" {AS_IN}; got {abbreviated(text)}",
+                given=text,
+            )
+        memory = quantity(found["size"])
+        if found["bandwidth"]:
+            return cls(memory, quantity(found["bandwidth"]), True, text)
+        channels = int(found["channels"] or USUAL_CHANNELS)
+        if not 1 <= channels <= 24:
+            raise InputError(
+                f"{marked('host')} has 1 to 24 channels of memory; got {channels} in"
+                f" {abbreviated(text)}",
+                given=text,
+            )
+        transfers = quantity(float(found["rate"]) * 1e6, "1/s")
+        return cls(memory, channel_bandwidth(transfers, channels).to("GB/s"), False, text)
+
+    def __str__(self) -> str:
+        return f"{self.memory} at {self.bandwidth}"
+
+
+@dataclass(frozen=True)
+class Split:
+    """The layers of a model that a host holds beside one device.
+
+    - `host`: its memory
+    - `experts`: layers that leave their experts there, of those that have any
+    - `layers`: layers that lie there whole, caches and all
+    """
+
+    host: Host
+    experts: int = 0
+    layers: int = 0
+
+    def share(self, matrix: Matrix, model: Transformer) -> float:
+        """The share of a matrix's layers that the host holds.
+
+        The output goes to the device first, and a table that is looked up counts as the device's.
+        """
+        if matrix.part in ("output", "embedding"):
+            return 0.0
+        whole = self.layers / model.layers
+        if matrix.used < matrix.copies:
+            return max(whole, self.experts / (model.layers_with("experts") or 1))
+        return whole
+
+    def held(self, weights: Weights) -> Quantity:
+        """Bytes of the weights that the host holds."""
+        model, memory = weights.model, quantity(0.0, "byte")
+        for matrix in model.matrices:
+            if share := self.share(matrix, model):
+                memory = memory + share * matrix.parameters * weights.size(matrix)
+        return memory
+
+    def read(self, weights: Weights, tokens: Number) -> Quantity:
+        """Bytes of them that a pass of so many tokens reads: of experts those that are chosen."""
+        model, moved = weights.model, quantity(0.0, "byte") * maximum(tokens, 1.0)
+        for matrix in model.matrices:
+            if share := self.share(matrix, model):
+                met: Number = matrix.copies
+                if matrix.used < matrix.copies:
+                    chosen = matrix.used / matrix.copies
+                    met = experts_used(matrix.copies, chosen, maximum(tokens, 1.0)).m_as("")
+                count = share * matrix.inputs * matrix.outputs * matrix.layers
+                moved = moved + met * count * weights.size(matrix)
+        return moved
+
+    def options(self, model: Transformer) -> str:
+        """The options of llama.cpp that split a model so.
+
+        >>> from calc import models
+        >>> Split(Host.read("96 GB DDR5-5600"), experts=25).options(models.get("gpt-oss-120b"))
+        '-ngl 99 --n-cpu-moe 25'
+        >>> Split(Host.read("96 GB DDR5-5600"), layers=25).options(models.get("llama-3-70b"))
+        '-ngl 56'
+        """
+        kept = ALL if not self.layers else model.layers - self.layers + 1
+        if not self.experts:
+            return f"-ngl {kept}"
+        first = model.layers - model.layers_with("experts")  # dense ones, which have none
+        return f"-ngl {kept} --n-cpu-moe {first + self.experts}"
+
+    def pattern(self, model: Transformer) -> str:
+        """The same of experts as a pattern of tensors, which older versions and forks take.
+
+        >>> from calc import models
+        >>> Split(Host.read("96 GB DDR5-5600"), experts=3).pattern(models.get("gpt-oss-120b"))
+        '-ot "blk\\\\.(0|1|2)\\\\.ffn_(up|down|gate)_exps=CPU"'
+        """
+        if not self.experts:
+            return ""
+        first = model.layers - model.layers_with("experts")
+        numbers = "|".join(map(str, range(first, first + self.experts)))
+        return rf'-ot "blk\.({numbers})\.ffn_(up|down|gate)_exps=CPU"'
+
+    def told(self, model: Transformer) -> str:
+        """What the host holds, in words.
+
+        >>> from calc import models
+        >>> Split(Host.read("96 GB DDR5-5600"), experts=25).told(models.get("gpt-oss-120b"))
+        'experts of 25 of 36 layers'
+        """
+        if self.layers:
+            experts = f", experts of {self.experts}" if self.experts > self.layers else ""
+            return f"{self.layers} of {model.layers} layers{experts}"
+        return f"experts of {self.experts} of {model.layers_with('experts')} layers"

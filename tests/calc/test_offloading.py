@@ -1,0 +1,126 @@
+"""Models of which the host holds a part: splits, what they take, and runs of others beside them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import median
+
+import pytest
+
+from calc import InputError, Job, device_memory, plan, quantity
+from calc.published import offloading
+from calc.steps.expectation import read_on_host, serving_pass
+from calc.steps.job import Tokens
+from calc.steps.splits import Host, Split
+
+HOST = "96 GB DDR5-5600"
+ASKED = {"prompt": 1000, "generated": 300}
+
+
+def errors(known: list[tuple[float, float]]) -> list[float]:
+    return [expected / time - 1 for expected, time in known]
+
+
+def test_runs_that_nothing_was_fitted_to_are_within_a_quarter_in_the_median() -> None:
+    held = offloading.kept_back([run for run in offloading.runs() if run.states_host])
+    off = errors([(run.expected.m_as("s"), run.time.m_as("s")) for run in held])
+    assert len(off) == 6
+    assert median(map(abs, off)) == pytest.approx(0.122, abs=0.01)
+    assert median(off) == pytest.approx(0.053, abs=0.01)
+
+
+def test_one_run_of_a_sweep_says_what_the_others_take() -> None:
+    off = errors(
+        [
+            (run.as_after(sweep[0]).m_as("s"), run.time.m_as("s"))
+            for sweep in offloading.sweeps().values()
+            for run in sweep[1:]
+        ]
+    )
+    assert len(off) == 12
+    assert median(map(abs, off)) < 0.02
+    assert max(map(abs, off)) < 0.1
+
+
+def test_a_plan_leaves_as_few_experts_to_the_host_as_fit() -> None:
+    found = plan("gpt-oss-120b", "rtx-4090", host=HOST, **ASKED)
+    assert found.split == Split(Host.read(HOST), experts=24)
+    assert found.fits
+    fewer = Split(Host.read(HOST), experts=23)
+    job = Job.of("gpt-oss-120b", "rtx-4090", None, found.job.formats, "llama.cpp", split=fewer)
+    assert job.weights.memory - fewer.held(job.weights) + found.cache_memory > found.room
+    [point] = found.points
+    assert point["host"]["options"] == "-ngl 99 --n-cpu-moe 24"
+    assert "--n-cpu-moe 24" in str(found)
+
+
+def test_device_and_host_hold_all_between_them() -> None:
+    for name, split in (
+        ("gpt-oss-120b", Split(Host.read(HOST), experts=20)),
+        ("qwen-3-14b", Split(Host.read(HOST), layers=11)),
+    ):
+        whole = Job.of(name, "rtx-4090", software="llama.cpp")
+        job = replace(whole, split=split)
+        held = split.held(job.weights).m_as("GiB")
+        [beside], [all_of_it] = (device_memory.of(one, 1000).parts for one in (job, whole))
+        assert beside.memory.m_as("GiB") + held == pytest.approx(all_of_it.memory.m_as("GiB"))
+        assert read_on_host(job, Tokens(writing=1, context=1)) <= split.held(job.weights) * 1.001
+
+
+def test_more_on_the_host_takes_longer_and_no_program_beats_its_memory() -> None:
+    times = []
+    for experts in (0, 12, 24, 36):
+        split = Split(Host.read(HOST), experts=experts)
+        job = Job.of("gpt-oss-120b", "rtx-4090", software="llama.cpp", split=split)
+        load = Tokens(writing=1, context=1000)
+        times.append(serving_pass(job, load).total.m_as("s"))
+        assert times[-1] >= (read_on_host(job, load) / split.host.bandwidth).m_as("s")
+    assert times == sorted(times)
+
+
+def test_long_steps_have_weights_sent_and_short_ones_do_not() -> None:
+    split = Split(Host.read(HOST), experts=36)
+    job = Job.of("gpt-oss-120b", "rtx-4090", software="llama.cpp", split=split)
+    assert "sent by host" not in serving_pass(job, Tokens(reading=31, prompt=31))
+    one, two = (
+        serving_pass(job, Tokens(reading=count, prompt=count))["sent by host"].m_as("s")
+        for count in (512, 1024)
+    )
+    assert two == pytest.approx(2 * one)
+
+
+def test_hosts_as_people_write_them() -> None:
+    for text, bandwidth in (
+        ("96 GB DDR5-5600", "89.6 GB/s"),
+        ("64GB DDR4 3200", "51.2 GB/s"),
+        ("128 GiB of DDR4-3200 x4", "102.4 GB/s"),
+        ("512 GB DDR5-4800 x 12", "460.8 GB/s"),
+        ("32 GB LPDDR5X-7500", "120 GB/s"),
+        ("96 GB at 60 GB/s", "60 GB/s"),
+    ):
+        assert Host.read(text).bandwidth.m_as("GB/s") == pytest.approx(
+            quantity(bandwidth).m_as("GB/s")
+        )
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"host": "fast"}, "as in"),
+        ({"host": "16 GB DDR5-5600"}, "it needs more of it"),
+        ({"host": HOST, "devices": 2}, "beside one device"),
+        ({"host": HOST, "software": "vllm"}, "is for llama.cpp"),
+        ({"host": HOST, "batch": [1, 8]}, "one batch"),
+        ({"host": "96 GB DDR5-5600 x99"}, "1 to 24 channels"),
+    ],
+)
+def test_what_no_host_can_be_is_refused(asked: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        plan("gpt-oss-120b", "rtx-4090", **ASKED, **asked)  # type: ignore[arg-type]
+
+
+def test_a_host_that_is_not_needed_changes_nothing() -> None:
+    alone = plan("gpt-oss-20b", "rtx-4090", software="llama.cpp", **ASKED)
+    beside = plan("gpt-oss-20b", "rtx-4090", host=HOST, **ASKED)
+    assert beside.split is None
+    assert beside.time_per_token == alone.time_per_token
