@@ -15,20 +15,20 @@ from calc.core.units import Quantity, QuantityLike
 
 @law
 def channel_bandwidth(
-    transfers: Annotated[QuantityLike, "1/s", "f"], channels: Annotated[QuantityLike, "", "c"] = 2
+    transfers: Annotated[QuantityLike, "1/s", "f"],
+    channels: Annotated[QuantityLike, "", "c"] = 2,
+    width: Annotated[QuantityLike, "byte", "w"] = "8 byte",
 ) -> Annotated[Quantity, "byte/s"]:
     """Bandwidth of a host's memory: DDR5-5600 makes 5.6e9 transfers a second on each channel.
 
-    Equation: β = 8 · f · c
-
-    A channel is 64 bits wide, so that a transfer carries 8 bytes.
+    Equation: β = w · f · c
 
     Source: micron-ddr5
 
     >>> print(channel_bandwidth("5.6e9 / s"), channel_bandwidth("3.2e9 / s", 4))
     89.6 GB/s 102.4 GB/s
     """
-    return 8 * transfers * channels
+    return width * transfers * channels
 
 
 @law

@@ -21,6 +21,7 @@ from calc.planning.passes import Expectation
 from calc.planning.results import RANGES, Bounds, Results, results_of, where_it_fits
 from calc.planning.setup import COUNTS, Setup, is_array
 from calc.steps.expectation import Missing
+from calc.steps.splits import Split
 
 TOO_SMALL = "memory capacity"
 POINTS = 100  # of a sweep, of which all is expected; of a million that takes minutes
@@ -150,26 +151,11 @@ class Estimate(Setup, Results[Bounds]):
             "model": self.model.key,
             "device": self.device.key,
             **values,
-            **({} if self.split is None else {"host": self._on_host}),
+            **({} if self.split is None else {"host": _on_host(self, self.split)}),
             "basis": self.basis if made else intervals.PEAKS,
             "expected": expected if made else None,
             "interval": {name: around.facts for name, around in ranges.items()} if made else {},
             "not_expected": (made.missing or None) if made else unlikely,
-        }
-
-    @property
-    def _on_host(self) -> Mapping[str, object]:
-        """What the host holds of the model, by names that stay, and the options that do so."""
-        split, model = self.split, self.model
-        assert split is not None
-        return {
-            "memory": split.host.memory,
-            "bandwidth": split.host.bandwidth,
-            "held": capacity.held_by_host(self),
-            "layers_of_experts": split.experts,
-            "layers": split.layers,
-            "options": split.options(model),
-            "tensors": split.pattern(model),
         }
 
     def _at(self, value: Any, index: tuple[int, ...]) -> Any:
@@ -251,3 +237,16 @@ class Estimate(Setup, Results[Bounds]):
             where_it_fits(self.fits, met[0], first.m_as("s")),
             where_it_fits(self.fits, met[1], token.m_as("s")),
         )
+
+
+def _on_host(setup: Setup, split: Split) -> Mapping[str, object]:
+    """What the host holds of the model, by names that stay, and the options that do so."""
+    return {
+        "memory": split.host.memory,
+        "bandwidth": split.host.bandwidth,
+        "held": capacity.held_by_host(setup),
+        "layers_of_experts": split.experts,
+        "layers": split.layers,
+        "options": split.options(setup.model),
+        "tensors": split.pattern(setup.model),
+    }
