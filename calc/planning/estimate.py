@@ -240,7 +240,7 @@ class Estimate(Setup, Results[Bounds]):
 
 
 def _on_host(setup: Setup, split: Split) -> Mapping[str, object]:
-    """What the host holds of the model, by names that stay, and the options that do so."""
+    """Return what the host holds of the model, by names that stay, and the options that do so."""
     return {
         "memory": split.host.memory,
         "bandwidth": split.host.bandwidth,

@@ -330,7 +330,7 @@ class Account:
                 self.add("host", (count * time).m_as("s"), partial(of_rate, time, f"a {name}"))
 
     def add_split(self, job: Job, load: Tokens) -> None:
-        """What lies in the host's memory: its processor reads it, or the link sends it.
+        """Add what lies in the host's memory: its processor reads it, or the link sends it.
 
         In steps of many tokens the weights are sent, once for each piece of a prompt, and the
         device multiplies by them; in others the host does, at what it reaches of its bandwidth.

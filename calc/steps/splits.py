@@ -152,7 +152,7 @@ class Split:
         return rf'-ot "blk\.({numbers})\.ffn_(up|down|gate)_exps=CPU"'
 
     def told(self, model: Transformer) -> str:
-        """What the host holds, in words.
+        """Return what the host holds, in words.
 
         >>> from calc import models
         >>> Split(Host.read("96 GB DDR5-5600"), experts=25).told(models.get("gpt-oss-120b"))
