@@ -139,7 +139,7 @@ class Split:
         return f"-ngl {kept} --n-cpu-moe {first + self.experts}"
 
     def pattern(self, model: Transformer) -> str:
-        """The same of experts as a pattern of tensors, which older versions and forks take.
+        """Return the same of experts as a pattern of tensors, which forks take.
 
         >>> from calc import models
         >>> Split(Host.read("96 GB DDR5-5600"), experts=3).pattern(models.get("gpt-oss-120b"))
