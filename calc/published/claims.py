@@ -38,6 +38,7 @@ TOOLS = (
 )
 OF_DEVICES = {"flops", "bandwidth"}  # alone, which need no model
 OF_TRAINING = ("tokens", "flops", "mfu", "step")
+OF_MESSAGES = {"busbw", "time"}
 SCALE = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 SCALE |= {"M": 1e6, "B": 1e9, "T": 1e12, "P": 1e15, "G": 1e9, "K": 1e3, "": 1.0}
 NUMBER = r"(\d+(?:\.\d+)?)\s?((?-i:[kKMBT])(?![A-Za-z])|thousand|million|billion|trillion)?"
@@ -126,7 +127,8 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
         text, (beside, _, ignored) = about, _beside(about)
         said, figures = of_result(given, beside)
     training = any(name in OF_TRAINING for name in figures)
-    group = "collective" if said.get("collective") else "training" if training else "serving"
+    sends = said.get("collective") or OF_MESSAGES & figures.keys()
+    group = "collective" if sends else "training" if training else "serving"
     if figures and "model" not in said and figures.keys() <= OF_DEVICES:
         group = "kernel"
         said.setdefault("num_devices", 1)
@@ -177,7 +179,8 @@ def of_result(
 def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, given: Any) -> None:
     """Refuse what is no claim that can be checked, with what was understood of it."""
     needed = {"device": "a device", "num_devices": "how many devices"}
-    needed |= {} if group in ("collective", "kernel") else {"model": "a model"}
+    of_group = {"collective": {"collective": "which collective"}, "kernel": {}}
+    needed |= of_group.get(group, {"model": "a model"})
     missing = [what for name, what in needed.items() if name not in said]
     if not figures:
         missing.append("a figure, such as token/s, TTFT, TPOT, MFU or a time")
@@ -512,6 +515,8 @@ def _measured(given: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[
     for key, (name, scale) in WORDS["results"].items():
         if key in named:
             name = "tokens" if name == "output" and trains else name
+            if name == "tpot" and said.get("output_len") == 1:  # which has no token after the first
+                continue
             yield name, _field(named, key) * (devices if scale == "each" else scale)
     for key in listed:
         if prefill := PREFILL.fullmatch(key):

@@ -25,8 +25,11 @@ Found = tuple[Result, str]
 """The fields of a result, and what its place or its machine says beside it, in words."""
 LABELS: Mapping[str, str] = WORDS["labels"]
 NUMBER = r"[\d,]+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+NUMERIC = r"[-+.]?\d|[-+]?(?:nan|inf)"
+"""How a word begins that is meant as a number: what is none is refused where it is read."""
 ROUNDED = 0.006
 """Billions of parameters by which a size of two decimals may be off."""
+LARGEST_MB = 32
 WARMED = 3
 """Steps of training from which on the first is left out, which compiles and loads."""
 
@@ -37,6 +40,8 @@ def read(text: str, path: Path | str) -> list[Found]:
     >>> read("Throughput: 32.4 requests/s, 14029.4 total tokens/s", "a.txt")
     [({'request_throughput': 32.4, 'total_token_throughput': 14029.4}, '')]
     """
+    if len(text) > LARGEST_MB * 1e6:
+        raise InputError(f"{path}: is too long; a log may have {LARGEST_MB} MB")
     for tool in TOOLS:
         if found := list(tool(text, path)):
             return found
@@ -57,9 +62,9 @@ def _blocks(text: str, path: Path | str) -> Iterator[Found]:
         pairs = [(re.sub(r"\s+", " ", label).lower(), value) for label, _, value in lines]
         said: Result = {}
         for label, value in pairs:
-            number = re.match(rf"\s*({NUMBER})\s*$", value)
-            if number and (name := LABELS.get(label)):
-                said.setdefault(name, _value(number[1]))
+            name, word = LABELS.get(label), value.strip()
+            if name is not None and name not in said and re.match(NUMERIC, word, re.I):
+                said[name] = _value(word) if re.fullmatch(NUMBER, word, re.ASCII) else word
         if not _has_figure(said):
             continue
         words = {label: value.strip() for label, value in reversed(pairs)}
@@ -123,7 +128,7 @@ def bench(row: Mapping[str, Any]) -> Result:
 
 def _llama_bench(text: str, path: Path | str) -> Iterator[Found]:
     """The table that llama-bench prints, with the devices that it names above."""
-    devices = re.findall(r"(?m)^\s*Device \d+: ([^,\n]+),", text)
+    devices = re.findall(r"(?m)^[ \t]*Device \d+: ([^,\n]+),", text)
     titles: list[str] = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -162,6 +167,13 @@ def _of_size(family: str, billions: float) -> str | None:
 
 def _nccl(text: str, path: Path | str) -> Iterator[Found]:
     """Rows of nccl-tests and rccl-tests: sizes, and times out of place."""
+    row = re.compile(
+        rf"^\s*(?:\[\d+\])?\s*(\d+)\s+\d+\s+\w+\s+(?:\w+\s+)?(?:-?\d+)\s+({NUMBER})\s+({NUMBER})"
+        rf"\s+({NUMBER})\s+(?:\d+|N/A|{NUMBER})"
+    )
+    matches = [match for line in text.splitlines() if (match := row.match(line))]
+    if not matches:
+        return
     operation = next(
         (
             name
@@ -170,18 +182,14 @@ def _nccl(text: str, path: Path | str) -> Iterator[Found]:
         ),
         None,
     )
-    ranks = re.findall(r"(?m)^#?\s+Rank\s+\d+ .*?device\s+\d+ \[\S+\] (.+?)\s*$", text)
+    ranks = re.findall(r"(?m)^#?[ \t]+Rank[ \t]+\d+ .*?device[ \t]+\d+ \[\S+\] (.+?)[ \t]*$", text)
     said: Result = {"software": "nccl-tests"}
     if operation is not None:
         said["collective"] = operation
     if ranks and len({*ranks}) == 1:
         said |= {"device": ranks[0], "num_devices": len(ranks)}
-    row = re.compile(
-        rf"^\s*(?:\[\d+\])?\s*(\d+)\s+\d+\s+\w+\s+(?:\w+\s+)?(?:-?\d+)\s+({NUMBER})\s+({NUMBER})"
-        rf"\s+({NUMBER})\s+(?:\d+|N/A|{NUMBER})"
-    )
-    for line in text.splitlines():
-        if (match := row.match(line)) and _value(match[4]) > 0:
+    for match in matches:
+        if _value(match[4]) > 0:
             times = {"time_us": _value(match[2]), "busbw_gb_s": _value(match[4])}
             yield {**said, "message_bytes": int(match[1]), **times}, ""
 
@@ -192,16 +200,15 @@ def _nccl(text: str, path: Path | str) -> Iterator[Found]:
 def _training(text: str, path: Path | str) -> Iterator[Found]:
     """Steps of Megatron-LM, NeMo and torchtitan, each field by the median of its steps."""
     for patterns in (STEPS_OF_MEGATRON, STEPS_OF_NEMO, STEPS_OF_TITAN):
+        first = next(iter(patterns.values()))[0]
         steps = [
             {
                 name: _value(found[1]) * scale
                 for name, (words, scale) in patterns.items()
-                if (found := re.search(rf"{words}\s*({NUMBER})", line))
+                if (found := re.search(rf"{words}\s*({NUMBER})", line[0]))
             }
-            for line in text.splitlines()
+            for line in re.finditer(rf"(?m)^.*{first}\s*{NUMBER}.*$", text)
         ]
-        first = next(iter(patterns))
-        steps = [step for step in steps if first in step]
         warm = steps[1:] if len(steps) >= WARMED else steps
         if warm:
             names = dict.fromkeys(name for step in warm for name in step)

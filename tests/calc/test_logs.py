@@ -8,6 +8,8 @@ latency and throughput and llama-bench's row of Q4_K hold to the form alone.
 from __future__ import annotations
 
 import json
+import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 
 from calc import InputError
 from calc.planning.service.observed import observe
+from calc.published import logs
 from calc.published.checking import Check, Checks, check_file
 from calc.published.claims import load
 from tests.calc.command import Command
@@ -219,6 +222,61 @@ def test_a_log_that_no_tool_wrote_names_those_that_are_read(tmp_path: Path) -> N
     (tmp_path / "other.log").write_text("epoch 3 took 5 s\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"what nccl-tests, llama-bench, .* and torchtitan print"):
         check_file(tmp_path / "other.log", "Llama 3.1 8B on one H100")
+
+
+@pytest.mark.parametrize("word", ["nan", "-26.84", "inf", "1e999", "26.8x", "0x1A"])
+@pytest.mark.parametrize("line", ["Output token throughput (tok/s): ", "Successful requests: "])
+def test_a_number_of_a_block_that_cannot_be_is_refused_by_name(
+    line: str, word: str, tmp_path: Path
+) -> None:
+    block = re.sub(
+        rf"(?m)^{re.escape(line)}.*$", line + word, VLLM.format(clients=8, ttft=99, tpot=9)
+    )
+    assert word in block
+    (tmp_path / "run.log").write_text(block, encoding="utf-8")
+    name = "output_throughput" if "tok/s" in line else "completed"
+    with pytest.raises(InputError, match=f"{name} must be a number"):
+        check_file(tmp_path / "run.log", "Llama 3.1 8B on one H100")
+
+
+def test_what_a_block_leaves_open_is_not_said(tmp_path: Path) -> None:
+    """SGLang prints "not set" where clients wait for nothing."""
+    block = VLLM.format(clients="not set", ttft=3345.37, tpot=20.63)
+    found = checked(tmp_path / "run.log", block, "Qwen3 14B AWQ on 1 A100")
+    assert found.claim.row["batch"] is None
+
+
+def test_answers_of_one_token_have_no_token_after_it(tmp_path: Path) -> None:
+    """Benchmarks print 0 for their mean, as for prompts that are read alone."""
+    block = VLLM.replace("6000", "30").format(clients=8, ttft=9000.0, tpot="0.00")
+    found = checked(tmp_path / "run.log", block, "Qwen3 14B AWQ on 1 A100")
+    assert "tpot" not in found.claim.figures
+    with pytest.raises(InputError, match="mean_tpot_ms must be a number above 0"):
+        checked(tmp_path / "run.log", VLLM.format(clients=8, ttft=9000.0, tpot="0.00"), "A100")
+
+
+def test_times_of_messages_are_of_no_model(tmp_path: Path) -> None:
+    """A table that names no collective is refused in a sentence, whatever is said beside it."""
+    text, _ = READ["rccl-tests"]
+    with pytest.raises(InputError, match="which collective is not said"):
+        checked(tmp_path / "run.txt", text, "Llama 3.1 8B on 8 MI300X")
+
+
+@pytest.mark.parametrize("line", ["Throughput: 12 tok/s\n", "x" * 999, " \n", "7 7 7 7 7\n"])
+def test_a_log_is_read_in_time(line: str, tmp_path: Path) -> None:
+    """The longest takes less than half a minute: blank lines took the square of their number."""
+    path, size = tmp_path / "run.log", 200_000
+    path.write_text(line * (size // len(line)), encoding="utf-8")
+    before = time.process_time()
+    with pytest.raises(InputError, match="no result of a known benchmark"):
+        load(path)
+    assert (time.process_time() - before) * logs.LARGEST_MB * 1e6 / size < 30
+
+
+def test_a_log_that_is_too_long_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_bytes(b"x" * (logs.LARGEST_MB * 10**6 + 1))
+    with pytest.raises(InputError, match="a log may have 32 MB"):
+        load(tmp_path / "run.log")
 
 
 def test_the_suffix_of_an_id_is_its_format(tmp_path: Path) -> None:
