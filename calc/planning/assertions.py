@@ -28,7 +28,7 @@ from calc.catalog import models
 from calc.catalog.models.files import are_files
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.files import read_text
-from calc.core.nouns import arguments_of
+from calc.core.nouns import arguments_of, options_of
 from calc.core.records import parse_toml
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, quantity
@@ -158,6 +158,11 @@ def _held(place: str, name: str, table: dict[str, Any], folder: Path) -> list[He
         if option not in known:
             near = did_you_mean(option, known) or f"known are {', '.join(known)}"
             raise InputError(f"{place}: {name} has no option {option}; {near.strip()}")
+    needed = (key for key, option in options_of(planner).items() if option.required)
+    if missing := [key for key in needed if key not in options]:
+        raise InputError(f"{place}: {name} needs {', '.join(missing)}")
+    if name == "plan" and (several := [key for key, value in options.items() if _is_many(value)]):
+        raise InputError(f"{place}: limits are of one plan, and {several[0]} has several values")
     asked = options.get("model")
     if isinstance(asked, str) and are_files(asked):
         options["model"] = models.load(folder / asked)
@@ -168,6 +173,10 @@ def _held(place: str, name: str, table: dict[str, Any], folder: Path) -> list[He
     row = {**facts, **next(iter(facts.get("rows", ())), {})}
     question = f"{name} {table.get('model', table.get('models', ''))}".strip()
     return [_beside(place, question, row, limit) for limit in wanted]
+
+
+def _is_many(value: object) -> bool:
+    return isinstance(value, list) and len(value) > 1
 
 
 def _beside(place: str, question: str, row: Mapping[str, Any], limit: str) -> Held:
@@ -186,17 +195,22 @@ def _beside(place: str, question: str, row: Mapping[str, Any], limit: str) -> He
         if not isinstance(found, Mapping) or part not in found:
             names = [*found] if isinstance(found, Mapping) else []
             near = did_you_mean(part, names) or (f"there are {', '.join(names)}" if names else "")
-            raise InputError(f"{place}: the answer has no {name}; {near}".rstrip("; "))
+            raise InputError(f"{place}: the answer has no {abbreviated(name)}; {near}".rstrip("; "))
         found = found[part]
     if found is None:
         return Held(question, limit, "not known", False)
-    if sign is None:
-        return Held(question, limit, str(found), found is True)
+    if sign is None and isinstance(found, bool):
+        return Held(question, limit, str(found), found)
     if isinstance(found, Mapping) and {"value", "unit"} <= found.keys():
         found = quantity(found["value"], found["unit"])
     if isinstance(found, Mapping | list):
         parts = f": name one of {', '.join(found)}" if isinstance(found, Mapping) else ""
         raise InputError(f"{place}: {name} is no single value{parts}")
+    if sign is None or (sign != "==" and isinstance(found, bool | str)):
+        how = (
+            "== and a word" if isinstance(found, bool | str) else "one of <= >= < > == and a value"
+        )
+        raise InputError(f"{place}: {name} is {found}, held by {how}; got {abbreviated(limit)}")
     holds = HOLDS[sign](*_alike(place, name, found, value))
     shown = f"{found.to_compact():.4g}" if isinstance(found, Quantity) else str(found)
     return Held(question, limit, shown, bool(holds))
