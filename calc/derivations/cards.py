@@ -33,6 +33,7 @@ from calc.core.citations import citation
 from calc.core.law import ARGUMENTS, LAWS
 from calc.core.units import Quantity, from_parts
 from calc.derivations.claims import claims
+from calc.derivations.deferred import settled
 from calc.derivations.places import anchor, page_of
 from calc.derivations.recorded import File
 from calc.derivations.traces import Made, Seen, Traced, bare, made_of, operands
@@ -246,7 +247,7 @@ class _Tree:
                     pass
                 case ast.Attribute(value=ast.Name(id=other), attr=name) if other[0].isupper():
                     of = vars(sys.modules[owner.__module__]).get(other, owner)
-            part = vars(of).get(name) if isinstance(of, type) else None
+            part = settled(vars(of).get(name)) if isinstance(of, type) else None
             called = ast.unparse(node).replace("._", ".").strip("_")
             if isinstance(part, classmethod | staticmethod):
                 method = f"{of.__name__}.{name}"
@@ -350,6 +351,15 @@ def _literal(value: Any, code: Callable[[Any], str]) -> str:
     return told(plain)
 
 
+class _AtOnce(ast.NodeTransformer):
+    """Code as it would be written where nothing was deferred."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:  # as ast has it
+        self.generic_visit(node)
+        deferred = isinstance(node.func, ast.Name) and node.func.id == "deferred"
+        return node.args[0] if deferred else node
+
+
 @cache
 def _lines(module: ModuleType) -> dict[str, ast.AST]:
     """The code of each line of the classes of a module, by the name of its row."""
@@ -365,6 +375,7 @@ def _lines(module: ModuleType) -> dict[str, ast.AST]:
                 code = line.value
                 while isinstance(code, ast.BinOp) and isinstance(code.op, ast.BitOr):
                     code = code.left
+                code = _AtOnce().visit(code)
                 apart = (
                     code.elts
                     if len(names) > 1 and isinstance(code, ast.Tuple)

@@ -15,19 +15,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
 from calc.core.units import Quantity
 from calc.derivations.by_hand import ROWS, by_hand
-from calc.derivations.traces import Seen, Traced, TracedRows, TracedTables, kept, traced
+from calc.derivations.deferred import LINES, VALUES, Deferred, computing
+from calc.derivations.traces import Seen, Traced, TracedRows, TracedTables, is_coming, kept, traced
 
 __all__ = ["Claims", "by_hand", "claims"]
 
 CLAIMS: dict[str, type] = {}
 """Every class of claims that has been imported, by its name."""
-_computing: ContextVar[bool] = ContextVar("computing", default=False)
 
 
 def claims(name: str) -> type:
@@ -41,13 +40,13 @@ class Lines(dict[str, Any]):
     def __init__(self, owner: str, rows: bool) -> None:
         super().__init__()
         self.owner, self.rows = owner, rows
-        self.before = _computing.set(True)
+        self.before = computing.set(LINES)
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name == "__module__" and self.rows:
             see(value)
         if not name.startswith("__"):
-            if isinstance(before := self.get(name), Traced) and before.row_name:
+            if isinstance(before := self.get(name), Traced | Deferred) and before.row_name:
                 before.row_name += " before"  # what the name meant, and no row of its own
             value = row(f"{self.owner}.{name}", value)
             if getattr(value, "witness", None) is not None:
@@ -63,7 +62,7 @@ class Ledger(type):
         return Lines(name, bool(bases))
 
     def __new__(mcs, name: str, bases: tuple[type, ...], lines: Lines) -> Any:
-        _computing.reset(lines.before)
+        computing.reset(lines.before)
         made = super().__new__(mcs, name, bases, dict(lines))
         if bases:
             if (other := CLAIMS.get(name)) and other.__module__ != made.__module__:
@@ -74,9 +73,11 @@ class Ledger(type):
 
     def __getattribute__(cls, name: str) -> Any:
         found = super().__getattribute__(name)
+        if type(found) is Deferred and computing.get() != LINES:
+            found = found.settled()
         if name.startswith("_"):
             return found
-        if type(found) is Seen and not _computing.get():
+        if type(found) is Seen and not computing.get():
             return found.thing
         if isinstance(found, Traced) and found.row_name.partition(".")[0] != cls.__name__:
             return row(f"{cls.__name__}.{name}", found)  # of a class that it inherits from
@@ -89,11 +90,11 @@ class Claims(metaclass=Ledger):
 
 @contextmanager
 def _inside() -> Iterator[None]:
-    before = _computing.set(True)
+    before = computing.set(VALUES)
     try:
         yield
     finally:
-        _computing.reset(before)
+        computing.reset(before)
 
 
 def see(module: str) -> None:
@@ -107,6 +108,12 @@ def see(module: str) -> None:
 
 def row(name: str, value: Any) -> Any:
     """The value as the row of that name, whose witness is the one beside it."""
+    if is_coming(value):
+        coming: Deferred = Deferred(lambda found: row(coming.row_name, found), value)
+        coming.row_name = name
+        if type(value) is Deferred and not value.row_name:
+            coming.witness = value.witness
+        return coming
     if isinstance(value, bool | None | type | Callable) and not isinstance(value, Seen):
         return value
     if isinstance(value, classmethod | staticmethod):
@@ -137,7 +144,9 @@ def _method(name: str, method: Any) -> Any:
 
     @wraps(function)
     def named(*args: Any, **kwargs: Any) -> Any:
-        outermost = not _computing.get()
+        if is_coming(*args, *kwargs.values()):
+            return Deferred(named, *args, **kwargs)
+        outermost = not computing.get()
         with _inside():
             found = function(*args, **kwargs)
             if isinstance(found, Generator):

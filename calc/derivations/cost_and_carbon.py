@@ -24,6 +24,7 @@ from calc.core.units import Quantity, QuantityLike
 from calc.derivations.bases import Rent
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.deferred import deferred
 from calc.derivations.examples import CHAT, DENSE
 from calc.derivations.quoting import Row, Rows, show
 from calc.derivations.traces import whole
@@ -298,9 +299,9 @@ class Interactivity(Claims):
         ("B200, FP8", "dgx-b200", "fp8", Rent.published_b200),
         ("B200, NVFP4", "dgx-b200", "nvfp4", Rent.published_b200),
     )
-    loops = tuple(
+    loops = deferred(tuple)(
         row
-        for row in closed_loops.rows()
+        for row in deferred(closed_loops.rows)()
         if (row["model"], row["software"], row["mode"]) == (DENSE.key, "tensorrt-llm", "agg")
         and row["input"] == row["output"] == CHAT.prompt
     )
@@ -409,15 +410,17 @@ class OwnOrApi(Claims):
 
     rent = Rent.published_h100
     prompt = CHAT.prompt | by_hand("1024")
-    found = break_even(
+    found = deferred(break_even)(
         "gpt-oss-120b", "h100", price=rent, prompt=CHAT.prompt, generated=CHAT.generated
     )
-    _offers = sorted(found.offers, key=found.bill)
+    _offers = deferred(sorted)(found.offers, key=found.bill)
     _low, _high = found.loads(_offers[-1]), found.loads(_offers[0])
-    count = len(_offers) | by_hand("5", "an input: providers of the model in the tables read")
+    count = deferred(len)(_offers) | by_hand(
+        "5", "an input: providers of the model in the tables read"
+    )
     from_dearest = _low[0] | no_hand("0.7274909 request/s", "an expectation of a plan")
     from_cheapest = _high[0] | no_hand("5.334933 request/s", "an expectation of a plan")
-    from_cheapest_at_most = max(load for load in _high if load) | no_hand(
+    from_cheapest_at_most = deferred(max)(load for load in _high if load) | no_hand(
         "10.66987 request/s", "an interval of a plan"
     )
     answered = quantity("1000 request")
@@ -500,6 +503,11 @@ class PartsOfAToken(Claims):
     )
 
 
+@deferred
+def _by_machine(found: Any) -> dict[str, Any]:
+    return {row["machine"]: row for row in found.rows()}
+
+
 class FewestDevices(Claims):
     """Problem 6: the fewest devices that hold a model have the least room for requests."""
 
@@ -508,10 +516,12 @@ class FewestDevices(Claims):
     h200_price = quantity("3 USD/h") | by_hand("3 USD/h")
     asked: ClassVar[dict[str, Any]] = {"prompt": 1000, "generated": 200, "software": "vllm"}
     prices: ClassVar[dict[str, Quantity]] = {"dgx-h100": h100_price, "dgx-h200": h200_price}
-    pairs = compare("llama-3-70b", list(prices), tpot=limit, price=prices, devices=2, **asked)
-    found = compare("llama-3-70b", list(prices), tpot=limit, price=prices, **asked)
-    of_two: ClassVar[dict[str, Any]] = {row["machine"]: row for row in pairs.rows()}
-    of_best: ClassVar[dict[str, Any]] = {row["machine"]: row for row in found.rows()}
+    pairs = deferred(compare)(
+        "llama-3-70b", list(prices), tpot=limit, price=prices, devices=2, **asked
+    )
+    found = deferred(compare)("llama-3-70b", list(prices), tpot=limit, price=prices, **asked)
+    of_two = _by_machine(pairs)
+    of_best = _by_machine(found)
     h100, h200 = of_best["dgx-h100"], of_best["dgx-h200"]
 
     pair_cost = of_two["dgx-h100"]["expected"]["cost_per_token"] | by_hand(

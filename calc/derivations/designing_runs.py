@@ -8,6 +8,7 @@ from calc import machines, plan_training, published, runs, training
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.deferred import deferred
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.quoting import Row, Rows, between
 from calc.derivations.traces import whole
@@ -20,46 +21,48 @@ from calc.published.layouts import layout_of, published_layouts
 class PublishedLayouts(Claims):
     """Published steps that say how their models are cut, and those that memory holds."""
 
-    found = published_layouts()
-    count = len(found) | by_hand(
+    found = deferred(published_layouts)()
+    count = deferred(len)(found) | by_hand(
         "187 + 139 + 24 + 13 + 10 + 10 + 7 + 6 + 6 + 5 + 5 + 4 + 4 + 3 + 3 + 3 + 2 + 1 + 1 + 1",
         "rows of training.toml whose degrees make their devices",
     )
-    over = tuple(
+    over = deferred(tuple)(
         (stated.memory.total / stated.job.device.memory_capacity).m_as("") for stated in found
     )
-    rejected = sum(share > 1 for share in over) | no_hand(
+    rejected = deferred(sum)(share > 1 for share in over) | no_hand(
         "4", "counted over expectations of published rows"
     )
     rejected_share = quantity(100 * rejected / count, "%") | by_hand("4 / 434")
-    mixtures = tuple(stated for stated in found if stated.model.experts is not None)
-    of_mixtures = len(mixtures) | by_hand("122 + 3 + 1")
-    rejected_mixtures = sum(
+    mixtures = deferred(tuple)(stated for stated in found if stated.model.experts is not None)
+    of_mixtures = deferred(len)(mixtures) | by_hand("122 + 3 + 1")
+    rejected_mixtures = deferred(sum)(
         bool(stated.memory.total > stated.job.device.memory_capacity) for stated in mixtures
     ) | by_hand("1 + 1")
-    peaks = tuple(
+    peaks = deferred(tuple)(
         (stated.memory.total / stated.measured_memory).m_as("") - 1
         for stated in found
         if stated.measured_memory is not None
     )
-    with_peaks = len(peaks) | by_hand(
+    with_peaks = deferred(len)(peaks) | by_hand(
         "13 + 1", "rows of torchtitan whose reports have a column of memory"
     )
-    too_little = quantity(-100 * median(peaks), "%") | no_hand(
+    too_little = quantity(-100 * deferred(median)(peaks), "%") | no_hand(
         "20.98196 %", "plain arithmetic, on memory that the library expects"
     )
-    least_of_a_peak = quantity(-100 * min(peaks), "%") | no_hand(
+    least_of_a_peak = quantity(-100 * deferred(min)(peaks), "%") | no_hand(
         "38.53905 %", "plain arithmetic, on memory that the library expects"
     )
-    without_tensor = sum(stated.layout.tensor == 1 for stated in mixtures) | by_hand("108 + 1")
-    without_stages = sum(stated.layout.pipeline == 1 for stated in mixtures) | by_hand(
+    without_tensor = deferred(sum)(stated.layout.tensor == 1 for stated in mixtures) | by_hand(
+        "108 + 1"
+    )
+    without_stages = deferred(sum)(stated.layout.pipeline == 1 for stated in mixtures) | by_hand(
         "23 + 19 + 18 + 13 + 1"
     )
     of_dense = count - of_mixtures | by_hand("434 - 126")
-    dense_without_tensor = sum(
+    dense_without_tensor = deferred(sum)(
         stated.layout.tensor == 1 for stated in found if stated.model.experts is None
     ) | by_hand("139 + 23 + 16 + 8 + 5 + 4 + 3 + 1 + 1")
-    fully_sharded = sum(stated.layout.sharding == 3 for stated in found) | by_hand(
+    fully_sharded = deferred(sum)(stated.layout.sharding == 3 for stated in found) | by_hand(
         "137 + 11 + 9 + 5 + 1"
     )
 
@@ -107,6 +110,7 @@ class Recipes(Claims):
         return [cls.row(key) for key in cls.ids]
 
 
+@deferred
 def _plan(machine: str, dtype: str, layout: str) -> TrainingPlan:
     """A run of the mixture on as many devices as it was trained on, in a layout like those seen."""
     return plan_training(
@@ -119,6 +123,14 @@ def _plan(machine: str, dtype: str, layout: str) -> TrainingPlan:
         software="megatron",
         search=Search(layout),
     )
+
+
+@deferred
+def _ends(plan: TrainingPlan) -> tuple[Quantity, Quantity]:
+    """The ends of the range of how long a run takes."""
+    ends = plan.interval(plan.duration)
+    assert ends is not None
+    return ends
 
 
 class MixtureRun(Claims):
@@ -141,19 +153,15 @@ class MixturePlans(Claims):
     rack = _plan("gb200-nvl72", "mxfp8", "TP=1,PP=4,EP=64,CP=1")
     servers = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=8,CP=1")
     across = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=32,CP=1")
-    _rack_ends, _server_ends = rack.interval(rack.duration), servers.interval(servers.duration)
-    assert _rack_ends is not None
-    assert _server_ends is not None
     soonest, latest = (
-        _rack_ends[0].to("day") | no_hand("18.050155 day", "an interval of an expectation"),
-        _server_ends[1].to("day") | no_hand("32.992055 day", "an interval of an expectation"),
+        _ends(rack)[0].to("day") | no_hand("18.050155 day", "an interval of an expectation"),
+        _ends(servers)[1].to("day") | no_hand("32.992055 day", "an interval of an expectation"),
     )
 
     @staticmethod
     def row(name: str, plan: TrainingPlan) -> Row:
         """Machine, layout, memory, step, MFU, and days with their interval."""
-        best, ends = plan.best, plan.interval(plan.duration)
-        assert ends is not None
+        best, ends = plan.best, _ends(plan)
         days = plan.duration.to("day")
         return (
             name,
@@ -183,7 +191,7 @@ class MoreAndMore(Claims):
 
     ids = ("mbridge-26.04-15", *(f"mlperf-deepseek-v3-{count}" for count in (512, 2048, 8192)))
 
-    found = tuple(published.predict(published.row(key)) for key in ids)
+    found = deferred(tuple)(published.predict(published.row(key)) for key in ids)
 
     @classmethod
     def row(cls, place: int) -> Row:
@@ -199,7 +207,7 @@ class MoreAndMore(Claims):
         """From few to many."""
         return [cls.row(place) for place in range(len(cls.found))]
 
-    _rates = tuple(one.row.measured["tokens_per_s_per_gpu"] for one in found)
+    _rates = deferred(tuple)(one.row.measured["tokens_per_s_per_gpu"] for one in found)
     kept = quantity(100 * _rates[3] / _rates[1], "%") | by_hand("2344 / 3983")
     times = whole(found[3].row["num_devices"]) // whole(found[1].row["num_devices"]) | by_hand(
         "8192 / 512"
@@ -225,7 +233,7 @@ class RentFor70B(Claims):
     by_more = training.training_time(parameters, tokens, more, peak, utilization).to(
         "day"
     ) | by_hand("{by_fewer} / 2")
-    plan = plan_training(
+    plan = deferred(plan_training)(
         DENSE,
         machine,
         Training(tokens, sequences, length=8192),

@@ -11,6 +11,7 @@ from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.deferred import deferred
 from calc.derivations.examples import MIXTURE
 from calc.derivations.experts import expected
 from calc.derivations.precision import rounded
@@ -26,6 +27,7 @@ H200 = hardware.get("h200")
 NODE = Job(OneNode.model, SERVER, Layout(tensor=OneNode.devices))
 
 
+@deferred
 def mixed(chunk: int, sequences: int = 64) -> Step:
     """A step of Llama 3 70B on eight H100s that writes, and reads a chunk of a prompt."""
     return inference.mixed_step(NODE, sequences, OneNode.context, chunk)
@@ -56,14 +58,14 @@ class Chunks(Claims):
     stall = expected(mixed(prompt)) | no_hand(
         "341.5501 ms", "a step that the library expects, of kernels on measured surfaces"
     )
-    most, most_expected = inference.largest_chunk(NODE, limit, sequences, OneNode.context)
-    most |= by_hand(
+    _largest = deferred(inference.largest_chunk)(NODE, limit, sequences, OneNode.context)
+    most = _largest[0] | by_hand(
         "floor(sqrt((2 * 68451041280 + 2 * 655360)**2 + 8 * 655360 * 50e-3 * "
         "7.912e15 - 8 * 655360 * 64 * 2 * 69501714432 - 8 * 655360 * 64 * 4 * "
         "2048 * 655360) / (4 * 655360) - (2 * 68451041280 + 2 * 655360) / (4 * "
         "655360))"
     )
-    most_expected |= no_hand(
+    most_expected = _largest[1] | no_hand(
         "832", "the largest chunk for which a step that the library expects keeps the limit"
     )
     rereads = serving.chunk_rereads(prompt, small)
@@ -118,6 +120,7 @@ class Pools(Claims):
     moving = (moved / Prefixes.carried).to("ms") | by_hand("503.316 MB / 400 GB/s")
 
 
+@deferred
 def largest_batch(limit: Quantity, prompts: float) -> int:
     """Sequences of a step within the limit that also reads so many tokens for each, by halving."""
 
@@ -450,7 +453,8 @@ class DraftsByBatch(Claims):
         """Time of a pass, as its measured gain implies, less that of its kernels."""
         plain, check, draft = (expected(step) for step in cls.times(head, sequences))
         gain = head.gains[cls.batches.index(sequences)]
-        return (head.tokens * plain / gain - check - cls.drafted * draft).to("ms")
+        rest: Quantity = head.tokens * plain / gain - check - cls.drafted * draft
+        return rest.to("ms")
 
 
 class DraftsShort(Claims):

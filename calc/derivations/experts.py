@@ -19,6 +19,7 @@ from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.deferred import deferred
 from calc.derivations.examples import CHAT, REASONING
 from calc.derivations.quoting import Row
 from calc.derivations.traces import whole
@@ -40,6 +41,7 @@ def decode(
     )
 
 
+@deferred
 def expected(step: Step) -> Quantity:
     """Return the expected time of the step."""
     assert step.expected is not None, step.not_expected
@@ -301,10 +303,10 @@ class RackRates(Claims):
 
     prompt = CHAT.prompt | by_hand("1024")
     long_answer = REASONING.generated | by_hand("8192")
-    _sooner = tuple(
+    _sooner = deferred(tuple)(
         -(of_loop(loop).error or 0.0) for engine, *_, loop in LOOPS if "SGLang" in engine
     )
-    sooner = quantity(round(100 * min(_sooner)), "%") | by_hand(
+    sooner = quantity(round(100 * deferred(min)(_sooner)), "%") | by_hand(
         "(floor(100 * (1 - 22.664 / 28.470) + 0.5)) * 1 %",
         "one less 22.664 ms of closed_loops.csv over the 28.470 that the parts "
         "sum up to; of the other, one less 32.278 over 41.414",
@@ -379,7 +381,7 @@ class DenseOrMixture(Claims):
     price = quantity("2 USD/h")
     prompt = 1000
     generated = 300
-    found = compare(
+    found = deferred(compare)(
         ["gpt-oss-120b", "llama-3-70b"],
         "dgx-h100",
         prompt=prompt,
@@ -388,7 +390,7 @@ class DenseOrMixture(Claims):
         price=price,
         software="vllm",
     )
-    mixture, dense = found.rows()
+    mixture, dense = found.rows()[0], found.rows()[1]
 
     mixture_requests = whole(mixture["batch"].magnitude) | no_hand(
         "2992", "the last batch for which a step that the library expects keeps the limit"

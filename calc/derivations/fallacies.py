@@ -28,6 +28,7 @@ from calc.derivations import examples
 from calc.derivations.bases import Rent, ServedMemory
 from calc.derivations.by_hand import by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.deferred import deferred
 from calc.derivations.experts import Mixture
 from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.traces import number, whole
@@ -42,6 +43,7 @@ LENGTH = 1024
 
 
 @cache
+@deferred
 def dense_loop(machine: str, clients: int, tensor: int = 8) -> Row:
     """The closed loop of Llama 3.1 70B in FP8 under vLLM that reads and writes `LENGTH` tokens."""
     asked = {
@@ -62,16 +64,21 @@ def dense_loop(machine: str, clients: int, tensor: int = 8) -> Row:
     return row
 
 
+@deferred
 def rate_of_device(clients: int) -> Quantity:
     """Return the rate at which each of eight B200s writes for so many clients."""
-    together = clients * quantity("1 token") / time_of_token(dense_loop("dgx-b200", clients))
+    together: Quantity = (
+        clients * quantity("1 token") / time_of_token(dense_loop("dgx-b200", clients))
+    )
     return (together / 8).to("token/s")
 
 
+@deferred
 def time_of_token(row: Row) -> Quantity:
     return quantity(row.measured["tpot"], "s").to("ms")
 
 
+@deferred
 def four_bits_against_eight() -> list[float]:
     """Return the gain of NVFP4 over FP8, for each pair of closed loops that are alike else."""
     by_format: dict[str, dict[tuple[object, ...], float]] = {"fp8": {}, "nvfp4": {}}
@@ -86,7 +93,9 @@ def four_bits_against_eight() -> list[float]:
 class DoubledDevices(Claims):
     """Sixteen times the devices do not train sixteen times as fast."""
 
-    few, many = (published.row(f"mlperf-deepseek-v3-{devices}") for devices in (512, 8192))
+    few, many = (
+        deferred(published.row)(f"mlperf-deepseek-v3-{devices}") for devices in (512, 8192)
+    )
     few_devices = whole(few["num_devices"]) | by_hand("512", "@mlperf-training-v6.0")
     many_devices = whole(many["num_devices"]) | by_hand("8192", "@mlperf-training-v6.0")
     ratio = many_devices / few_devices | by_hand("8192 / 512")
@@ -196,15 +205,17 @@ class HalfTheBits(Claims):
     )
 
     pairs = four_bits_against_eight()
-    count = len(pairs) | by_hand(
+    count = deferred(len)(pairs) | by_hand(
         "20 + 24 + 20 + 24 + 24 + 20",
         "rows of closed_loops.csv, dgx-b200, llama-3-1-70b, fp8 and nvfp4, counted with csv alone",
     )
-    middle = quantity(median(pairs), "") | by_hand("mean(9.6862 / 8.9412, 10.825 / 9.9319)")
-    slower = sum(gain < 1 for gain in pairs) | by_hand("3 + 9 + 4 + 10 + 2 + 1")
+    middle = quantity(deferred(median)(pairs), "") | by_hand(
+        "mean(9.6862 / 8.9412, 10.825 / 9.9319)"
+    )
+    slower = deferred(sum)(gain < 1 for gain in pairs) | by_hand("3 + 9 + 4 + 10 + 2 + 1")
     worst, most = (
-        quantity(min(pairs), "") | by_hand("9.2269 / 10.335"),
-        quantity(max(pairs), "") | by_hand("70.687 / 50.345"),
+        quantity(deferred(min)(pairs), "") | by_hand("9.2269 / 10.335"),
+        quantity(deferred(max)(pairs), "") | by_hand("70.687 / 50.345"),
     )
 
 
@@ -264,7 +275,7 @@ class RatePerDevice(Claims):
 class UtilizationOfPapers(Claims):
     """One run has two utilisations, and the faster device the lower one."""
 
-    a100, h100 = (published.row(f"llm-foundry-{number}") for number in (78, 19))
+    a100, h100 = (deferred(published.row)(f"llm-foundry-{number}") for number in (78, 19))
     parameters = quantity(whole(a100["params"]), "param") | by_hand(
         "64.862437e9 param", "@llm-foundry-benchmarks"
     )

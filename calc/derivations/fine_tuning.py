@@ -21,6 +21,7 @@ from calc import (
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.deferred import deferred
 from calc.derivations.examples import MIXTURE
 from calc.derivations.quoting import Row, Rows
 from calc.derivations.traces import whole
@@ -247,8 +248,8 @@ class TunedMixtures(Claims):
 class MeasuredTuning(Claims):
     """Peaks and rates of others, beside what the laws say."""
 
-    runs = measured_tuning.runs()
-    compiled = tuple(
+    runs = deferred(measured_tuning.runs)()
+    compiled = deferred(tuple)(
         run for run in runs if run.software == "torchtune" and run.id != "torchtune-packed"
     )
     context = runs[0].batch.length | by_hand("4096")
@@ -256,13 +257,13 @@ class MeasuredTuning(Claims):
     peft_context = runs[-1].batch.length | by_hand("768")
     peft_sequences = runs[-1].batch.sequences | by_hand("4")
 
-    least = min(run.memory_error for run in runs).to("%") | by_hand("46.98782 / 60.0 - 1")
-    most = max(run.memory_error for run in runs).to("%") | by_hand("5.526362 / 4.6 - 1")
+    least = deferred(min)(run.memory_error for run in runs).to("%") | by_hand("46.98782 / 60.0 - 1")
+    most = deferred(max)(run.memory_error for run in runs).to("%") | by_hand("5.526362 / 4.6 - 1")
     worst = -least | by_hand("1 - 46.98782 / 60.0")
-    slowest = max(
+    slowest = deferred(max)(
         run.throughput_error for run in compiled if run.throughput_error is not None
     ) | by_hand("8192 / 0.873776 / 8035 - 1")
-    nearest = min(
+    nearest = deferred(min)(
         run.throughput_error for run in compiled if run.throughput_error is not None
     ) | by_hand("7209.256 / 7309 - 1")
 
@@ -397,10 +398,10 @@ class MeasuredSteps(Claims):
     """Kernels explain only part of a published step; engines and trainers do the rest."""
 
     mfu = quantity(30, "%")
-    steps = measured_rollouts.steps()
+    steps = deferred(measured_rollouts.steps)()
 
-    nearest = max(step.error for step in steps).to("%") | by_hand("191.0647 / 286 - 1")
-    farthest = min(step.error for step in steps).to("%") | by_hand("71.11652 / 221 - 1")
+    nearest = deferred(max)(step.error for step in steps).to("%") | by_hand("191.0647 / 286 - 1")
+    farthest = deferred(min)(step.error for step in steps).to("%") | by_hand("71.11652 / 221 - 1")
 
     @classmethod
     @row_by_hand("Qwen3 30B-A3B | 16 GB200 | 50.1 | 71.1 | 221 | −68%")
@@ -497,18 +498,15 @@ class AllOrAdapters(Claims):
     }
     of_adapters = Training(tokens, sequences, length, fine_tune="lora")
     of_all = Training(tokens, sequences, length)
-    adapters = plan_training(run=of_adapters, devices=server, **asked)
-    whole = plan_training(run=of_all, devices=servers, **asked)
-    assert adapters.cost
-    assert whole.cost
+    adapters = deferred(plan_training)(run=of_adapters, devices=server, **asked)
+    whole = deferred(plan_training)(run=of_all, devices=servers, **asked)
 
     adapters_time = adapters.duration.to("h") | by_hand("1526 * 7.1664 s")
     adapters_cost = adapters.cost | by_hand("8 * 2 * 3.037759 USD")
     whole_cost = whole.cost | by_hand("16 * 2 * 3.033911 USD")
     whole_mfu = whole.best.mfu.to("%") | no_hand("49.66154 %", "an expectation of a plan")
-    _of_adapters, _of_all = (plan.interval(plan.duration) for plan in (adapters, whole))
-    assert _of_adapters is not None
-    assert _of_all is not None
+    _of_adapters = adapters.interval(adapters.duration)
+    _of_all = whole.interval(whole.duration)
     adapters_sooner, adapters_later = (
         _of_adapters[0].to("h") | no_hand("2.746134 h", "an interval of a plan"),
         _of_adapters[1].to("h") | no_hand("3.666575 h", "an interval of a plan"),

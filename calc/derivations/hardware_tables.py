@@ -14,6 +14,7 @@ from calc.catalog.machines import Machine
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, counted, row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.deferred import deferred
 from calc.derivations.quoting import Cell, Quoted, Row, Rows, approximately, show
 
 # How the key of a device begins tells its table; whatever begins otherwise is a GPU.
@@ -130,6 +131,7 @@ def _announced_row(device: Accelerator) -> Row:
     return (device.name, device.memory_capacity, device.memory_bandwidth, links, *peaks, *where)
 
 
+@deferred
 def _of_registry() -> tuple[Accelerator, ...]:
     devices = [hardware.get(key) for key in hardware.names() if key not in IN_THE_LIBRARY_ALONE]
     return tuple(sorted(devices, key=lambda device: (device.year, device.memory_bandwidth)))
@@ -141,13 +143,13 @@ class AcceleratorTables(Claims):
     _devices = _of_registry()
     devices = len(hardware.names()) | counted("devices")
 
-    cloud = tuple(device for device in _devices if device.key.startswith(CLOUD))
-    edge = tuple(device for device in _devices if device.key.startswith(EDGE))
-    gpus = tuple(device for device in _devices if not device.key.startswith(CLOUD + EDGE))
-    data_centre = tuple(
+    cloud = deferred(tuple)(device for device in _devices if device.key.startswith(CLOUD))
+    edge = deferred(tuple)(device for device in _devices if device.key.startswith(EDGE))
+    gpus = deferred(tuple)(device for device in _devices if not device.key.startswith(CLOUD + EDGE))
+    data_centre = deferred(tuple)(
         device for device in _devices if not device.key.startswith(DESK + EDGE + OLD)
     )
-    small = tuple(device for device in _devices if device.key.startswith(DESK + EDGE))
+    small = deferred(tuple)(device for device in _devices if device.key.startswith(DESK + EDGE))
 
     header = (
         *("Device", "Year", "Capacity", "Bandwidth", "On chip", "Links", "Power"),
@@ -159,26 +161,26 @@ class AcceleratorTables(Claims):
         *("Device", "Capacity", "Bandwidth", "Links", "BF16", "FP8", "FP4"),
         *("Read in", "Second-hand"),
     )
-    memory_rows: Rows = tuple(map(_memory_row, data_centre)) | row_by_hand(
+    memory_rows: Rows = deferred(tuple)(map(_memory_row, data_centre)) | row_by_hand(
         "L4 | 2023 | 24 GiB | 300 GB/s | 48 MiB | – | 72 W | … | –"
     )
-    peak_rows: Rows = tuple(map(_peak_row, data_centre)) | row_by_hand(
+    peak_rows: Rows = deferred(tuple)(map(_peak_row, data_centre)) | row_by_hand(
         "H200 | 494.5 | 989 | 1979 | – | – | 1979 | 67 | 206 | 412 | –"
     )
-    _old = tuple(hardware.get(key) for key in (*OLD, "a100"))
-    old_rows: Rows = tuple(map(_memory_row, _old)) | row_by_hand(
+    _old = deferred(tuple)(hardware.get(key) for key in (*OLD, "a100"))
+    old_rows: Rows = deferred(tuple)(map(_memory_row, _old)) | row_by_hand(
         "T4 | 2018 | 16 GiB | 320 GB/s | 4 MiB | – | 70 W | … | –"
     )
-    old_peak_rows: Rows = tuple(map(_peak_row, _old)) | row_by_hand(
+    old_peak_rows: Rows = deferred(tuple)(map(_peak_row, _old)) | row_by_hand(
         "V100 | – | 125 | – | – | – | – | 15.7 | 139 | – | –"
     )
-    small_rows: Rows = tuple(
+    small_rows: Rows = deferred(tuple)(
         _memory_row(device, ("memory_capacity", "memory_bandwidth", "tdp")) for device in small
     ) | row_by_hand("Xeon 8480+ | 2023 | 4 TiB | 307.2 GB/s | 350 W | … | –")
-    small_peak_rows: Rows = tuple(
+    small_peak_rows: Rows = deferred(tuple)(
         _peak_row(device) for device in small if device.dtypes
     ) | row_by_hand("AGX Orin | – | 42.5 | – | – | – | 85 | 5.32 | 208 | – | –")
-    announced: Rows = tuple(
+    announced: Rows = deferred(tuple)(
         map(_announced_row, map(hardware.get, hardware.announced()))
     ) | row_by_hand(
         "AMD Instinct MI455X | 432 GB | 23.3 TB/s | 1800 GB/s | 5 PFLOP/s | 10 "
@@ -303,18 +305,18 @@ class ReachedRates(Claims):
 class ReachedTable(Claims):
     """The rows of what is reached, and their ends."""
 
-    rows: Rows = tuple(map(_reached_row, ReachedRates.keys)) | row_by_hand(
+    rows: Rows = deferred(tuple)(map(_reached_row, ReachedRates.keys)) | row_by_hand(
         "H100 | 794.5 TFLOP/s | 80% | 1403 TFLOP/s | 71% | – | – | 3.18 TB/s | 95% | …"
     )
-    _products = tuple(
+    _products = deferred(tuple)(
         (own(machine, "gemm", "bf16"), machine.device.peak("bf16"))
         for machine in map(machines.get, ReachedRates.keys)
     )
-    _shares = tuple((rate / peak).to("%") for rate, peak in _products if rate is not None)
+    _shares = deferred(tuple)((rate / peak).to("%") for rate, peak in _products if rate is not None)
 
-    devices = len(_shares) | by_hand("6 + 3 + 1 + 2")
-    least = min(_shares) | by_hand("668.4 / 1307.4")
-    most = max(_shares) | by_hand("827.5 / 918")
+    devices = deferred(len)(_shares) | by_hand("6 + 3 + 1 + 2")
+    least = deferred(min)(_shares) | by_hand("668.4 / 1307.4")
+    most = deferred(max)(_shares) | by_hand("827.5 / 918")
     _b200 = machines.get("dgx-b200")
     b200_add = _b200.reached("memory", "add").to("TB/s") | by_hand("7245 GB/s")
     b200_copy = _b200.reached("memory", "copy").to("TB/s") | by_hand("6 TB/s")

@@ -14,6 +14,7 @@ from calc import constants, formats, hardware
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, counted, row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.deferred import deferred
 from calc.derivations.quoting import Row, Rows, show
 from calc.formats import Block, Float, Integer, Tiles, TwoLevelBlock
 
@@ -302,6 +303,7 @@ class ScalesOfFp8(Claims):
         )
 
 
+@deferred
 @cache
 def sums_of_products(count: int) -> dict[str, Quantity]:
     """The median error of sums of so many products of FP8 numbers, by the way of adding."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from math import inf, log
 from statistics import median
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from calc import curves, gemms, hardware, inference, machines, models, published, software
 from calc.catalog import kernel_shares
@@ -18,8 +19,9 @@ from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.deferred import deferred
 from calc.derivations.quoting import Row, Rows, show
-from calc.derivations.traces import number
+from calc.derivations.traces import bare, number, traced
 from calc.published import Comparison, closed_loops, conditions, reporting
 from calc.published.kernel_tables import error_of
 from calc.published.left_out import left_out
@@ -28,9 +30,7 @@ from calc.published.reading import WORDS
 from calc.published.reporting import Summary
 from calc.published.serving import FULL_EXPERTS, NO_LENGTHS
 
-COMPARED = published.compare()
 Compared: TypeAlias = Any  # a Comparison with a prediction, and with what is asked of that
-BOUNDED: list[Compared] = [compared for compared in COMPARED if compared.prediction is not None]
 FEW = 5  # rows of a system that a table sums up
 WRITTEN = {  # parts of a device's key that are not capitals as readers know it
     "apple": "Apple",
@@ -52,19 +52,40 @@ SERVED_MODEL = "meta-llama/Llama-3.1-70B-Instruct"
 Part: TypeAlias = tuple[str, Quantity, Share, str, str]
 
 
+@cache
+def _compared() -> list[Compared]:
+    found: list[Compared] = traced(bare(published.compare()))
+    return found
+
+
+@deferred
+def all_rows() -> list[Compared]:
+    """Every published row beside what calc says of it."""
+    return _compared()
+
+
+@deferred
+def with_bounds() -> list[Compared]:
+    """The rows that have a prediction."""
+    return [compared for compared in _compared() if compared.prediction is not None]
+
+
+@deferred
 def percent(share: float | None) -> Share:
     """A share as readers see it; what is not known is a dash in tables."""
     return None if share is None else quantity(100 * share, "%")
 
 
+@deferred
 def middle(shares: Iterable[float]) -> Quantity:
     """The median, to a whole per cent: one row more or less moves what comes after."""
     return quantity(round(100 * median(shares)), "%")
 
 
+@deferred
 def row(name: str) -> Compared:
     """The row of that id."""
-    (compared_row,) = (compared for compared in COMPARED if compared.row.id == name)
+    (compared_row,) = (compared for compared in _compared() if compared.row.id == name)
     return compared_row
 
 
@@ -99,20 +120,22 @@ def sums(
     return sorted(kinds, key=lambda kind: -(kind.share_of_bound or 0.0))
 
 
+@deferred
 def with_lengths(group: str) -> list[Compared]:
     """Rows of a group whose bound is one of their own work: what is left out states no lengths."""
     return [
         compared
-        for compared in BOUNDED
+        for compared in with_bounds()
         if compared.row.group == group and compared.prediction.missing != NO_LENGTHS
     ]
 
 
+@deferred
 def expected_of(group: str) -> list[Compared]:
     """Rows of a group of which something is expected."""
     return [
         compared
-        for compared in BOUNDED
+        for compared in with_bounds()
         if compared.row.group == group and compared.error is not None
     ]
 
@@ -162,6 +185,7 @@ class Served(Claims):
     share = percent(compared.share_of_bound) | by_hand("11.19703 / 25.40956")
 
 
+@deferred
 def parts_of(
     compared: Compared, seconds: float, told: dict[str, tuple[str, str, str]]
 ) -> tuple[Part, ...]:
@@ -181,6 +205,7 @@ def parts_of(
     )
 
 
+@deferred
 def time_of(part: str, rows: tuple[Part, ...]) -> Quantity:
     """The time of a part of that name."""
     return next(time for name, time, *_ in rows if name == part)
@@ -275,6 +300,7 @@ class PartsOfTraining(Claims):
     )
 
 
+@deferred
 def of_one_model(compared: Compared) -> Row:
     """Devices, batch, and a step: at least, expected, between what, measured, how far off."""
     batch = compared.row.number("batch")
@@ -295,6 +321,7 @@ def of_one_model(compared: Compared) -> Row:
     )
 
 
+@deferred
 def signed(error: float | None) -> Share:
     """An error as readers see it, whole per cents."""
     return None if error is None else quantity(round(100 * error), "%")
@@ -303,31 +330,31 @@ def signed(error: float | None) -> Share:
 class OneModel(Claims):
     """Llama 3.1 70B in BF16 under vLLM, by device and batch: the sign of the error turns."""
 
-    _rows = tuple(
+    _rows = deferred(tuple)(
         compared
         for compared in expected_of("serving")
         if compared.software == "vllm" and compared.row["model"] == SERVED_MODEL
     )
-    rows = tuple(of_one_model(compared) for compared in _rows) | row_by_hand(
+    rows = deferred(tuple)(of_one_model(compared) for compared in _rows) | row_by_hand(
         "4 H100 | 383 | 27 ms | 73 ms | 31 ms to 86 ms | 72 ms | −1%"
     )
     middle = middle(abs(compared.error) for compared in _rows) | no_hand(
         "15 %",
         "an error of the seventh of thirteen rows by size, each an expectation of the library",
     )
-    largest = max((compared for compared in _rows), key=lambda row: row.row.number("batch"))
+    largest = deferred(max)(_rows, key=lambda row: row.row.number("batch"))
     largest_batch = round(largest.row.number("batch")) | by_hand(
         "floor(1021.477)", "1 021.477, the mean batch of @mlenergy-leaderboard-v3"
     )
     largest_error = signed(-largest.error) | no_hand(
         "25 %", "plain arithmetic, on times that the library expects"
     )
-    slower_to = round(max(row.row.number("batch") for row in _rows if row.error > 0)) | no_hand(
-        "192", "chosen among rows by the sign of an expectation's error"
-    )
-    faster_from = round(min(row.row.number("batch") for row in _rows if row.error < 0)) | no_hand(
-        "383", "chosen among rows by the sign of an expectation's error"
-    )
+    slower_to = round(
+        deferred(max)(row.row.number("batch") for row in _rows if row.error > 0)
+    ) | no_hand("192", "chosen among rows by the sign of an expectation's error")
+    faster_from = round(
+        deferred(min)(row.row.number("batch") for row in _rows if row.error < 0)
+    ) | no_hand("383", "chosen among rows by the sign of an expectation's error")
 
 
 def class_name(title: str, name: str) -> str:
@@ -340,7 +367,9 @@ def class_name(title: str, name: str) -> str:
     return name
 
 
-CLASSES = reporting.classes(BOUNDED)
+@cache
+def _classes() -> Any:
+    return traced(bare(reporting.classes(with_bounds())))
 
 
 def of_class(title: str, kind: Summary) -> Row:
@@ -357,6 +386,7 @@ def _smallest_first(kind: Summary) -> tuple[float, str]:
     return (float(first[0]) if first else inf), name
 
 
+@deferred
 def _of_classes(
     *titles: str, order: Callable[[Summary], Any] = lambda kind: -(kind.signed_error or 0)
 ) -> Rows:
@@ -365,7 +395,7 @@ def _of_classes(
         (work, *of_class(title, kind))
         for title in titles
         for work in ("serving", "training")
-        for kind in sorted(CLASSES[title], key=order)
+        for kind in sorted(_classes()[title], key=order)
         if kind.of.startswith(work)
     )
 
@@ -391,12 +421,12 @@ NEWEST = ("B200", "B300", "GB200", "GB300", "MI355X", "TPU v7")  # of an MI355X 
 class Newest(Claims):
     """Rows of the devices since Blackwell, in training and serving."""
 
-    _rows = tuple(
+    _rows = deferred(tuple)(
         compared
-        for compared in (*expected_of("training"), *expected_of("serving"))
+        for compared in expected_of("training") + expected_of("serving")
         if device(compared) in NEWEST
     )
-    count = len(_rows) | no_hand("398", "counted in rows that the library expects")
+    count = deferred(len)(_rows) | no_hand("398", "counted in rows that the library expects")
     error = middle(abs(compared.error) for compared in _rows) | no_hand(
         "11 %", "median over expectations of published rows"
     )
@@ -408,18 +438,18 @@ class Newest(Claims):
 class PublishedRows(Claims):
     """All rows, by what they measure."""
 
-    total = len(COMPARED) | by_hand("212 + 358 + 590 + 728")
-    bounded = len(BOUNDED) | counted("rows with a bound")
+    total = deferred(len)(all_rows()) | by_hand("212 + 358 + 590 + 728")
+    bounded = deferred(len)(with_bounds()) | counted("rows with a bound")
     unread = total - bounded | counted("rows without a bound")
-    faster = sum(compared.faster_than_lower for compared in BOUNDED) | no_hand(
+    faster = deferred(sum)(compared.faster_than_lower for compared in with_bounds()) | no_hand(
         "0", "counted over bounds of published rows"
     )
     rounding = percent(ROUNDING) | by_hand("0.5 %")
-    _kinds: ClassVar[dict[str, Summary]] = {kind.of: kind for kind in published.summary(COMPARED)}
-    of_serving = percent(_kinds["serving"].median_error) | no_hand(
-        "12.615939 %", "median over expectations of published rows"
-    )
-    rows = tuple(
+    _kinds = published.summary(all_rows())
+    of_serving = deferred(next)(
+        percent(kind.median_error) for kind in _kinds if kind.of == "serving"
+    ) | no_hand("12.615939 %", "median over expectations of published rows")
+    rows = deferred(tuple)(
         (
             published.GROUPS[kind.of],
             kind.rows,
@@ -432,7 +462,7 @@ class PublishedRows(Claims):
             percent(kind.median_error),
             percent(kind.largest_errors),
         )
-        for kind in _kinds.values()
+        for kind in _kinds
     ) | row_by_hand("training | 590 | 487 | 476 | 0 | 127 | 37% | 1% | 7.9% | 29%")
 
 
@@ -454,13 +484,14 @@ class Shares(Claims):
     worth = (1 / of_serving).to("") | counted("one over the median share of serving")
 
 
+@deferred
 def judged() -> Iterator[tuple[str, str, int, int, Share, int, Share, Share]]:
     """Software with fitted numbers: on what, how many of each, and the errors of both parts."""
     for key in FITTED:
         one = software.get(key)
         rows = [
             compared
-            for compared in BOUNDED
+            for compared in with_bounds()
             if compared.software == key and compared.error is not None
         ]
         (own,) = published.summary([compared for compared in rows if compared.fitted])
@@ -483,18 +514,18 @@ FITTED = [key for key in software.names() if software.get(key).fitted_on not in 
 class FittedSoftware(Claims):
     """Few numbers of software stand against many rows."""
 
-    rows = tuple(judged()) | row_by_hand(
+    rows = deferred(tuple)(judged()) | row_by_hand(
         "llm-foundry | A100 40GB | 1 | 53 | 4.6% | 86 | 8.2% | 22%"
     )
-    numbers = sum(row[2] for row in rows) | by_hand(
+    numbers = deferred(sum)(row[2] for row in rows) | by_hand(
         "1 + 3 + 1 + 3 + 3", "notes of calc/data/software.toml that begin with Fitted"
     )
-    own = sum(row[3] for row in rows) | by_hand(
+    own = deferred(sum)(row[3] for row in rows) | by_hand(
         "73 + 12 + 53 + 19 + 59",
         "73 + 12 + 53 + 19 + 59 rows of the machines that the notes of "
         "calc/data/software.toml name",
     )
-    others = sum(row[5] for row in rows) | no_hand(
+    others = deferred(sum)(row[5] for row in rows) | no_hand(
         "533", "counted in rows that the library expects"
     )
     start = gemms.START | by_hand("4 µs")
@@ -507,20 +538,24 @@ class FittedSoftware(Claims):
     peer = quantity(9, "%")
 
 
-LEFT_OUT = left_out()
+@deferred
+def curves_left_out() -> tuple[Any, ...]:
+    """Each curve of collectives as the others say it."""
+    return tuple(left_out())
 
 
 class LeftOut(Claims):
     """Curves of collectives, each predicted from those of others."""
 
-    count = len(LEFT_OUT) | by_hand(
+    _curves = curves_left_out()
+    count = deferred(len)(_curves) | by_hand(
         "16 + 4 + 3 + 3",
         "curves of more than four sizes on switches in calc/data/measured/collectives.csv",
     )
-    nearest = middle(curve.nearest for curve in LEFT_OUT) | no_hand(
+    nearest = middle(curve.nearest for curve in _curves) | no_hand(
         "10 %", "median over curves that were left out"
     )
-    line = middle(curve.line for curve in LEFT_OUT) | no_hand(
+    line = middle(curve.line for curve in _curves) | no_hand(
         "22 %", "median over curves that were left out"
     )
     band = quantity(20, "%")
@@ -549,6 +584,7 @@ def far(compared: Comparison) -> float:
     return abs(log(1 + (compared.error or 0.0)))
 
 
+@deferred
 def furthest() -> Iterator[Row]:
     """The kinds of rows that are furthest off, a few of each group, each by its worst row."""
     for group, count in SHOWN.items():
@@ -571,6 +607,7 @@ ANSWERS = recorded.rows("peers.csv")
 PEERS = tuple(answer for answer in ANSWERS if answer["planner"] != "calc")
 
 
+@deferred
 def beside(name: str) -> Row:
     """A row, what was measured of one device, and what each planner predicts over that."""
     compared = row(name)
@@ -591,12 +628,13 @@ def beside(name: str) -> Row:
 class Peers(Claims):
     """Other planners on published rows, each with its own defaults."""
 
-    rows = tuple(
+    rows = deferred(tuple)(
         beside(name) for name in dict.fromkeys(answer["row"] for answer in ANSWERS)
     ) | row_by_hand("MPT 30b | 8 A100 | 916 | 0.89 | 1.4 | 0.71 | – | –")
-    questions = len(rows) | by_hand("2 + 2")
+    questions = deferred(len)(rows) | by_hand("2 + 2")
 
 
+@deferred
 def loops_of_a_peer() -> Iterator[tuple[Compared, float]]:
     """The closed loops that `python -m benchmarks.peer_loops` asked, and the peer's answers."""
     answers = {row["row"]: row["tpot"] for row in recorded.rows("peer_loops.csv")}
@@ -606,6 +644,7 @@ def loops_of_a_peer() -> Iterator[tuple[Compared, float]]:
             yield compared, number(answers[compared.row.id])
 
 
+@deferred
 def errors_of_both(loops: Sequence[tuple[Compared, float]]) -> Row:
     """Return the number of rows, and of each planner the median of errors and the signed one."""
     ours = error_of([found.error for found, _ in loops])
@@ -613,18 +652,24 @@ def errors_of_both(loops: Sequence[tuple[Compared, float]]) -> Row:
     return (len(loops), *map(percent, (*ours, *theirs)))
 
 
+@deferred
+def by_program(loops: Sequence[tuple[Compared, float]]) -> Rows:
+    """The errors of both by program, and those of all."""
+    programs: dict[str, list[tuple[Compared, float]]] = {}
+    for loop in loops:
+        programs.setdefault(system(loop[0])[0], []).append(loop)
+    return (
+        *((name, *errors_of_both(of)) for name, of in sorted(programs.items())),
+        ("all", *errors_of_both(loops)),
+    )
+
+
 class PeerLoops(Claims):
     """Another planner, and ours, on the same closed loops."""
 
-    loops = tuple(loops_of_a_peer())
-    by_system: ClassVar[dict[str, list[tuple[Compared, float]]]] = {}
-    for _loop in loops:
-        by_system.setdefault(system(_loop[0])[0], []).append(_loop)
-    rows = (
-        *((name, *errors_of_both(of)) for name, of in sorted(by_system.items())),
-        ("all", *errors_of_both(loops)),
-    ) | row_by_hand("SGLang | 7 | 16% | −9% | 16% | −8.9%")
-    count = len(loops) | by_hand(
+    loops = deferred(tuple)(loops_of_a_peer())
+    rows = by_program(loops) | row_by_hand("SGLang | 7 | 16% | −9% | 16% | −8.9%")
+    count = deferred(len)(loops) | by_hand(
         "18 + 15 + 8 + 8 + 7 + 6 + 5 + 5 + 4 + 4 + 3 + 3 + 2 + 1",
         "rows of peer_loops.csv with an answer, without drafts, by program and device",
     )
@@ -641,7 +686,7 @@ class PeerLoops(Claims):
 class Furthest(Claims):
     """Rows that are furthest from what is expected."""
 
-    rows = tuple(furthest()) | row_by_hand("… | A100 | 12 | 4 | …")
+    rows = deferred(tuple)(furthest()) | row_by_hand("… | A100 | 12 | 4 | …")
 
 
 class Slide(Claims):
@@ -665,12 +710,14 @@ class Slide(Claims):
 RECORDED = recorded.settings("closed_loops.toml")
 
 
+@deferred
 def of_loops(summed: dict[str, Any]) -> Row:
     """Return how many rows, their share of the bound, and errors: median, largest and signed."""
     names = ("share_of_bound", "median_error", "largest_errors", "signed_error")
     return (summed["rows"], *(percent(summed[name]) for name in names))
 
 
+@deferred
 def errors_under_load(summed: dict[str, Any], *names: str) -> Row:
     """Return the number of rows, and the signed error and the median of errors of each time."""
     errors = (percent(summed[name][which]) for name in names for which in ("signed", "error"))
@@ -813,7 +860,7 @@ class OwnServer(Claims):
     answer = 512
     devices = 8
     rate = quantity("2000 token/s")
-    found: Compared = published.predict(
+    found: Compared = deferred(published.predict)(
         published.Row(
             "serving",
             "mine",

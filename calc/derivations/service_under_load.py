@@ -15,6 +15,7 @@ from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.deferred import deferred
 from calc.derivations.examples import AGENT, CHAT, DENSE, MIXTURE, REASONING, SUMMARY, Agent, Load
 from calc.derivations.quoting import Row, Rows
 from calc.derivations.serving import OneNode
@@ -458,14 +459,14 @@ class Goodput:
 class PublishedGoodput(Claims):
     """MLPerf's rates within limits, beside what is planned for the same devices."""
 
-    _rows = tuple(
+    _rows = deferred(tuple)(
         Goodput(row, row.measured["output_tokens_per_s"], tuple(RECORDED["published"][row.id]))
-        for row in published.rows("serving")
+        for row in deferred(published.rows)("serving")
         if row.id in RECORDED["published"]
     )
-    count = len(_rows) | counted("published goodput")
+    count = deferred(len)(_rows) | counted("published goodput")
     error = quantity(
-        100 * median(abs(error) for row in _rows for error in row.errors), "%"
+        100 * deferred(median)(abs(error) for row in _rows for error in row.errors), "%"
     ) | counted("median error of published goodput")
 
     @classmethod

@@ -10,6 +10,7 @@ from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.deferred import deferred
 from calc.derivations.examples import CHAT, DENSE, MACHINES, MIXTURE
 from calc.derivations.quoting import Row, Rows, show
 from calc.derivations.traces import whole
@@ -333,6 +334,7 @@ class OneServer(Claims):
         )
 
 
+@deferred
 def loop(name: str) -> Comparison:
     """A published closed loop of that id, beside what is expected of it."""
     (row,) = (row for row in closed_loops.rows() if row.id == name)
@@ -377,7 +379,7 @@ class Loops(Claims):
     )
 
     count = len(cases) | by_hand("1 + 2 + 2")
-    outside = sum(not loop(name).inside for *_, name in cases) | by_hand(
+    outside = deferred(sum)(not loop(name).inside for *_, name in cases) | by_hand(
         "floor(18.85 / 17.77) + floor(22.76 / 19.26)",
         "18.85 ms is beyond 1.201 times 14.80, and 22.76 beyond 1.357 times 14.19",
     )
@@ -424,19 +426,21 @@ class TensorDegree(Claims):
     half = quantity(loops[4].measured, "s").to("ms") | by_hand(
         "16.069 ms", "the row of closed_loops.csv"
     )
-    _gains = tuple(few.measured / many.measured - 1 for few, many in pairwise(loops.values()))
-    least_gain = quantity(100 * min(_gains), "%") | by_hand(
+    _gains = deferred(tuple)(
+        few.measured / many.measured - 1 for few, many in pairwise(loops.values())
+    )
+    least_gain = quantity(100 * deferred(min)(_gains), "%") | by_hand(
         "16.069 / 12.734 - 1", "16.069 over 12.734 ms, rows of closed_loops.csv, less 1"
     )
-    most_gain = quantity(100 * max(_gains), "%") | by_hand(
+    most_gain = quantity(100 * deferred(max)(_gains), "%") | by_hand(
         "37.438 / 22.707 - 1", "37.438 over 22.707 ms, rows of closed_loops.csv, less 1"
     )
-    _sooner = tuple(-(compared.error or 0.0) for compared in loops.values())
-    least_sooner = quantity(round(100 * min(_sooner)), "%") | by_hand(
+    _sooner = deferred(tuple)(-(compared.error or 0.0) for compared in loops.values())
+    least_sooner = quantity(round(100 * deferred(min)(_sooner)), "%") | by_hand(
         "(floor(100 * (1 - 12.734 / 14.206) + 0.5)) * 1 %",
         "one less 12.734 ms of closed_loops.csv over the 14.206 that the parts sum up to",
     )
-    most_sooner = quantity(round(100 * max(_sooner)), "%") | by_hand(
+    most_sooner = quantity(round(100 * deferred(max)(_sooner)), "%") | by_hand(
         "(floor(100 * (1 - 22.707 / 27.924) + 0.5)) * 1 %",
         "one less 22.707 ms of closed_loops.csv over the 27.924 that the parts sum up to",
     )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from itertools import chain
 
 from calc import constants, formats, hardware, models, runs
+from calc.catalog.hardware import Accelerator
 from calc.catalog.runs import Run
 from calc.core.provenance import Provenance
 from calc.core.records import DATA, KINDS, Record
 from calc.core.units import Quantity
 from calc.derivations.by_hand import row_by_hand
 from calc.derivations.claims import Claims
+from calc.derivations.deferred import deferred
 from calc.derivations.places import anchor
 from calc.derivations.quoting import Row, Rows, show
 from calc.formats import QuantizedModel, TrainingFormat
@@ -130,6 +132,7 @@ def model_records(key: str) -> dict[str, Record]:
     }
 
 
+@deferred
 def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ...]:
     """Return the titles of records that have the same reason, in one row."""
     titles: dict[str, list[str]] = {}
@@ -152,6 +155,7 @@ def _constant_rows(groups: Groups) -> dict[str, list[Row]]:
     }
 
 
+@deferred
 def _kind_rows(*records: Iterable[Record]) -> Rows:
     counts = [Counter(record.provenance.kind for record in group) for group in records]
     return tuple((kind, MEANINGS[kind], *(count[kind] for count in counts)) for kind in KINDS)
@@ -191,11 +195,16 @@ class ConstantSources(Claims):
     estimates = _told_why("estimate", records) | row_by_hand("… | …")
 
 
+def _devices() -> Iterator[Accelerator]:
+    return map(hardware.get, (*hardware.names(), *hardware.announced()))
+
+
 class DeviceSources(Claims):
     """Every field of every device, which has a page of its own."""
 
-    devices = tuple(hardware.get(key) for key in (*hardware.names(), *hardware.announced()))
-    records = tuple(chain.from_iterable(device.all_records() for device in devices))
+    records = deferred(tuple)(
+        chain.from_iterable(device.all_records() for device in deferred(_devices)())
+    )
     unpublished = _told_why("unpublished", records)
 
 
@@ -212,8 +221,9 @@ class RunSources(Claims):
 class ModelSources(Claims):
     """Every number of every model, which has a page of its own."""
 
-    keys = models.names()
-    records = tuple(chain.from_iterable(model_records(key).values() for key in keys))
+    records = deferred(tuple)(
+        chain.from_iterable(model_records(key).values() for key in deferred(models.names)())
+    )
 
 
 class ComparisonSources(Claims):

@@ -29,6 +29,7 @@ from calc.core.fixed import Fixed
 from calc.core.provenance import Provenance
 from calc.core.records import Count
 from calc.core.units import Quantity, from_parts
+from calc.derivations.deferred import Deferred
 
 LIBRARY, DERIVATIONS = "calc", "calc.derivations"
 
@@ -66,6 +67,11 @@ def operands(values: Iterable[Any]) -> Iterator[Any]:
             yield from operands(value.values())
         else:
             yield value
+
+
+def is_coming(*values: Any) -> bool:
+    """Return whether any of it is computed only when it is asked for."""
+    return any(type(part) is Deferred for part in operands(values))
 
 
 def remade(value: Any, key: str, factor: float) -> Any:
@@ -117,6 +123,8 @@ def _unary(run: Callable[..., Any], sign: str) -> Callable[..., Any]:
 
 def _binary(run: Callable[..., Any], sign: str) -> Callable[..., Any]:
     def of(self: Any, other: Any) -> Any:
+        if type(other) is Deferred:
+            return NotImplemented
         made = self.made_by
         if (
             sign == "+" and made and made.name == "+" and not self.row_name
@@ -261,6 +269,8 @@ class Seen(Traced):
         return traced(found, Made("part", name, (self,), {}, operator.attrgetter(name)))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if is_coming(*args, *kwargs.values()):
+            return Deferred(self, *args, **kwargs)
         thing = self.thing
         given = {name: bare(value) for name, value in kwargs.items()}
         found = thing(*map(bare, args), **given)
@@ -351,12 +361,16 @@ def text(value: str, made: Made) -> TracedText:
 
 def whole(value: Any) -> int:
     """The whole number in a number or a text, as `int` gives it."""
+    if is_coming(value):
+        return Deferred(whole, value)  # type: ignore[return-value]
     found: int = traced(int(bare(value)), Made("call", "int", (value,), {}, int))
     return found
 
 
 def number(value: Any) -> float:
     """The number that a text or an array is, as `float` gives it."""
+    if is_coming(value):
+        return Deferred(number, value)  # type: ignore[return-value]
     found: float = traced(float(bare(value)), Made("call", "float", (value,), {}, float))
     return found
 
@@ -469,6 +483,10 @@ def bare(value: Any) -> Any:
 
 def kept(value: Any, row_name: str = "", witness: Any = None) -> Any:
     """The value as a row of that name, or as one that this witness stands beside."""
+    if is_coming(value):
+        coming = Deferred(kept, value, row_name, witness)
+        coming.witness = witness
+        return coming
     made = made_of(value) or made_of(traced(value))
     datum = made is not None and made.kind == "datum"
     if isinstance(value, Traced) and value.row_name not in ("", row_name) and not datum:

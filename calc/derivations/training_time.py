@@ -19,6 +19,7 @@ from calc.derivations.bases import HidingTokens
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.collectives import Overlap, TwoNetworks
+from calc.derivations.deferred import deferred
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.precision import with_digits_of
 from calc.derivations.quoting import Row, Rows
@@ -186,20 +187,24 @@ class LastDoubling(Claims):
 class PublishedSteps(Claims):
     """Steps as vendors publish them: the larger the peak of a format, the less of it is reached."""
 
-    bf16, fp8 = map(published.row, ("dgxc-25.02-llama3.1-70b-4", "dgxc-25.02-llama3.1-70b-10"))
-    devices = whole(bf16.number("num_devices") or 0) | by_hand("512")
-    mixture_bf16, mixture_fp8 = map(published.row, ("mbridge-25.11-12", "mbridge-25.11-13"))
+    bf16, fp8 = map(
+        deferred(published.row), ("dgxc-25.02-llama3.1-70b-4", "dgxc-25.02-llama3.1-70b-10")
+    )
+    devices = whole(bf16.number("num_devices")) | by_hand("512")
+    mixture_bf16, mixture_fp8 = map(
+        deferred(published.row), ("mbridge-25.11-12", "mbridge-25.11-13")
+    )
     shown = (
         (bf16, "BF16"),
         (fp8, "FP8"),
-        (published.row("mbridge-26.06-7"), "FP8"),
-        (published.row("mbridge-26.06-4"), "FP8"),
-        (published.row("mbridge-26.06-6"), "NVFP4"),
-        (published.row("deepseek-v3-rate"), "FP8"),
+        (deferred(published.row)("mbridge-26.06-7"), "FP8"),
+        (deferred(published.row)("mbridge-26.06-4"), "FP8"),
+        (deferred(published.row)("mbridge-26.06-6"), "NVFP4"),
+        (deferred(published.row)("deepseek-v3-rate"), "FP8"),
         (mixture_bf16, "BF16"),
-        (published.row("mbridge-26.08-2"), "MXFP8"),
-        (published.row("mbridge-26.08"), "MXFP8"),
-        (published.row("tpu7x-deepseek-v3-4"), "FP8"),
+        (deferred(published.row)("mbridge-26.08-2"), "MXFP8"),
+        (deferred(published.row)("mbridge-26.08"), "MXFP8"),
+        (deferred(published.row)("tpu7x-deepseek-v3-4"), "FP8"),
     )
 
     rate = quantity(bf16.measured["tokens_per_s"], "token/s") | by_hand("566797 token/s")
@@ -269,8 +274,8 @@ class PublishedSteps(Claims):
 class OnGb200(Claims):
     """Eight bits on the same device: a dense model's part of the peak, and a mixture's."""
 
-    dense_step = published.row("mbridge-26.06-4")
-    mixture_step = published.row("mbridge-26.08-2")
+    dense_step = deferred(published.row)("mbridge-26.06-4")
+    mixture_step = deferred(published.row)("mbridge-26.08-2")
     dense = PublishedSteps.share(dense_step) | by_hand("843 * 6 * 405.85e9 / 5e15")
     mixture = PublishedSteps.share(mixture_step) | by_hand("4912 * 6 * 37.552297e9 / 5e15")
 

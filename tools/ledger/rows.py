@@ -12,6 +12,7 @@ from calc import derivations
 from calc.derivations.by_hand import ROWS, row_by_hand
 from calc.derivations.cards import line_of
 from calc.derivations.claims import CLAIMS
+from calc.derivations.deferred import settled
 
 
 @cache
@@ -31,7 +32,8 @@ def value_of(name: str) -> Any:
 def numbers() -> dict[str, Any]:
     """The numbers and texts that have a witness, by the names of their rows."""
     derived()
-    return {name: row for name, row in ROWS.items() if not isinstance(row.witness, tuple)}
+    rows = {name: settled(row) for name, row in ROWS.items()}
+    return {name: row for name, row in rows.items() if not isinstance(row.witness, tuple)}
 
 
 def witnesses_of_rows(name: str) -> tuple[row_by_hand, ...]:
