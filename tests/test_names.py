@@ -9,7 +9,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("core", "laws", "networks", "steps", "planning", "simulation", "codesign", "measure")
+FOLDERS = (
+    "catalog",
+    "commands",
+    "core",
+    "formats",
+    "laws",
+    "networks",
+    "steps",
+    "planning",
+    "simulation",
+    "codesign",
+    "measure",
+)
 VAGUE = ("place", "given", "known", "own", "found", "told")
 MOST = 15
 

@@ -422,7 +422,7 @@ def device_of(owner: Device | Machine) -> Device:
     return device
 
 
-def of(given: Machine | Accelerator | Path | str) -> Machine:
+def of(meant: Machine | Accelerator | Path | str) -> Machine:
     """The machine that is meant: itself, or the one in which a device usually stands.
 
     Both may be given by their keys or files. A device of no machine is a machine of one.
@@ -430,21 +430,21 @@ def of(given: Machine | Accelerator | Path | str) -> Machine:
     >>> of(hardware.get("h100")).name, of("t4").domain
     ('NVIDIA DGX H100', 1)
     """
-    if isinstance(given, str) and (named := key_of(given)) is not None:
+    if isinstance(meant, str) and (named := key_of(meant)) is not None:
         return get(named)
-    if isinstance(given, str | Path) and hardware.is_file(given):
-        return get(given)
-    if isinstance(given, str) and hardware.key_of(given) is None:
-        name, count = counted(given)
+    if isinstance(meant, str | Path) and hardware.is_file(meant):
+        return get(meant)
+    if isinstance(meant, str) and hardware.key_of(meant) is None:
+        name, count = counted(meant)
         if count is not None:
             raise InputError(
                 f"a machine is one name, and how many devices it has is {marked('devices', count)}"
-                f" of what takes it; got {given!r}: take {name!r}"
+                f" of what takes it; got {meant!r}: take {name!r}"
             )
-        asked = given.lower()
+        asked = meant.lower()
         if did_you_mean(asked, names()) and not did_you_mean(asked, hardware.names()):
-            return get(given)  # which refuses it, with the machines that are near
-    device = hardware.get(given) if isinstance(given, str) else given
+            return get(meant)  # which refuses it, with the machines that are near
+    device = hardware.get(meant) if isinstance(meant, str) else meant
     if isinstance(device, Machine):
         return device
     if not isinstance(device, Accelerator):

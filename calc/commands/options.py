@@ -131,8 +131,8 @@ def chosen(options: argparse.Namespace, called: Callable[..., object]) -> dict[s
 
 def model_of(text: str) -> Transformer | str:
     """The model of its own files, such as a config.json; a name that is known stays one."""
-    own = files.are_files(text) or (models.key_of(text) is None and files.is_kept(text))
-    return models.load(text) if own else text
+    is_file = files.are_files(text) or (models.key_of(text) is None and files.is_kept(text))
+    return models.load(text) if is_file else text
 
 
 def split_at_commas(text: str) -> list[str]:

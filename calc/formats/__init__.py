@@ -179,7 +179,7 @@ def key_of(name: str) -> str | None:
 LARGEST = 1024  # bytes of an element, and of all copies of it: far above any format
 
 
-def element_size(name: str, given: QuantityLike) -> Quantity:
+def element_size(name: str, stated: QuantityLike) -> Quantity:
     """Return the size of an element, given its format's name, its size or a bare number of bits.
 
     >>> print(element_size("weights", "fp8"), element_size("weights", "4.25 bit"))
@@ -187,18 +187,18 @@ def element_size(name: str, given: QuantityLike) -> Quantity:
     >>> print(element_size("weights", 8))
     8 bit
     """
-    return copy(_named_size(name, given)) if isinstance(given, str) else _size(name, given)
+    return copy(_named_size(name, stated)) if isinstance(stated, str) else _size(name, stated)
 
 
 @lru_cache(maxsize=256)  # a plan asks for the same few names at each of its points
-def _named_size(name: str, given: str) -> Quantity:
-    return _size(name, given)
+def _named_size(name: str, stated: str) -> Quantity:
+    return _size(name, stated)
 
 
-def _size(name: str, given: QuantityLike) -> Quantity:
+def _size(name: str, stated: QuantityLike) -> Quantity:
     try:
-        empty = isinstance(given, str) and not given.strip()
-        size = quantity(0) if empty else format_or_quantity(given)
+        empty = isinstance(stated, str) and not stated.strip()
+        size = quantity(0) if empty else format_or_quantity(stated)
     except InputError as error:
         raise InputError(f"{marked(name)}: {error}") from None
     if size.unitless and not size.ndim and size.magnitude > 2:  # 1 and 2 may be meant as bytes
@@ -207,50 +207,50 @@ def _size(name: str, given: QuantityLike) -> Quantity:
     if not fits or not smallest(size) > 0:
         raise InputError(
             f'{marked(name)} must be the size of an element, "2 byte" or "4.25 bit", or the name'
-            f' of its format, "int8", and at most {LARGEST} byte; got {abbreviated(given)}'
+            f' of its format, "int8", and at most {LARGEST} byte; got {abbreviated(stated)}'
         )
     return size
 
 
-def cache_size(name: str, given: QuantityLike) -> Quantity:
+def cache_size(name: str, stated: QuantityLike) -> Quantity:
     """Return what an element of a cache takes; formats of files of weights alone are refused.
 
     >>> print(cache_size("kv", "fp8"))
     1 byte
     """
-    stored = _STORED.get(squeezed(given)) if isinstance(given, str) else None
+    stored = _STORED.get(squeezed(stated)) if isinstance(stated, str) else None
     if stored and stored not in CACHED:
         raise InputError(
             f"{marked(name)} must be a format that caches are kept in, as bf16, fp8 or int8;"
             f" {stored} is one of weights in files"
         )
-    return element_size(name, given)
+    return element_size(name, stated)
 
 
-def format_or_quantity(given: QuantityLike) -> Quantity:
+def format_or_quantity(stated: QuantityLike) -> Quantity:
     """The size of a format that is named, or else the quantity that is given.
 
     >>> print(format_or_quantity("int8"), format_or_quantity("4.25 bit"))
     1 byte 4.25 bit
     """
-    if (stored := _STORED.get(squeezed(given))) is not None:
+    if (stored := _STORED.get(squeezed(stated))) is not None:
         return quantity(STORED[stored], "bit")
-    return get(given).size if _is_name(given) else quantity(given)
+    return get(stated).size if _is_name(stated) else quantity(stated)
 
 
-def printed(given: QuantityLike) -> str:
+def printed(stated: QuantityLike) -> str:
     """The name of a format that was given in any spelling, or the size as it is.
 
     >>> printed("float16"), printed("fp8"), printed(4.25)
     ('FP16', 'FP8 E4M3', '4.25 bit')
     """
-    if (stored := _STORED.get(squeezed(given))) is not None:
+    if (stored := _STORED.get(squeezed(stated))) is not None:
         return stored
-    return get(str(given)).name if _is_name(given) else str(element_size("an element", given))
+    return get(str(stated)).name if _is_name(stated) else str(element_size("an element", stated))
 
 
-def _is_name(given: object) -> TypeGuard[str]:
-    return isinstance(given, str) and given.strip()[:1].isalpha()
+def _is_name(stated: object) -> TypeGuard[str]:
+    return isinstance(stated, str) and stated.strip()[:1].isalpha()
 
 
 ELEMENT_SIZE = Range(0.0, math.inf, False, "positive and finite", format_or_quantity)

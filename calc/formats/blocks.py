@@ -69,15 +69,15 @@ class PowerOfTwo(Coded):
         A value below the smallest scale becomes the smallest; what rounds above the largest, and
         what is not positive, becomes NaN.
         """
-        given = numbers(values)
+        array = numbers(values)
         with numpy.errstate(invalid="ignore"):
-            positive = numpy.isfinite(given) & (given > 0)
-        size = numpy.where(positive, numpy.minimum(given, 2 * self.max), 1.0)
+            positive = numpy.isfinite(array) & (array > 0)
+        size = numpy.where(positive, numpy.minimum(array, 2 * self.max), 1.0)
         exponent = numpy.frexp(size / 0.75)[1] - 1
         code = numpy.maximum(exponent, -self.bias) + self.bias
         last = 2**self.bits - 1
         code = numpy.where(positive, numpy.minimum(code, last), last)
-        return codes_out(given, code, self.bits)
+        return codes_out(array, code, self.bits)
 
     def decode(self, codes: object) -> Any:
         """The scales that bits stand for.
@@ -86,9 +86,9 @@ class PowerOfTwo(Coded):
         >>> E8M0.decode([126, 127, 128, 255])
         array([0.5, 1. , 2. , nan])
         """
-        given = read_codes(self, codes)
-        scale = numpy.ldexp(1.0, given.astype(numpy.int64) - self.bias)
-        return like(given, numpy.where(given == 2**self.bits - 1, math.nan, scale))
+        bit_codes = read_codes(self, codes)
+        scale = numpy.ldexp(1.0, bit_codes.astype(numpy.int64) - self.bias)
+        return like(bit_codes, numpy.where(bit_codes == 2**self.bits - 1, math.nan, scale))
 
 
 class Encoded(NamedTuple):
@@ -130,20 +130,20 @@ class InBlocks(Coded):
         if not self.name:
             object.__setattr__(self, "name", f"{self.element.name} in blocks of {self.block_size}")
 
-    def _cut(self: Any, given: Any) -> Any:
+    def _cut(self: Any, array: Any) -> Any:
         """Values in blocks, along a new last axis; the last block is filled up with zeros."""
-        if not given.ndim:
+        if not array.ndim:
             raise InputError(f"{self.name} encodes blocks, so it needs an array; got one number")
-        count = given.shape[-1]
+        count = array.shape[-1]
         blocks = self._blocks(count)
-        padded = numpy.zeros((*given.shape[:-1], blocks * self.block_size), given.dtype)
-        padded[..., :count] = given
-        return padded.reshape(*given.shape[:-1], blocks, self.block_size)
+        padded = numpy.zeros((*array.shape[:-1], blocks * self.block_size), array.dtype)
+        padded[..., :count] = array
+        return padded.reshape(*array.shape[:-1], blocks, self.block_size)
 
-    def _joined(self: Any, elements: Any, given: Any) -> Any:
+    def _joined(self: Any, elements: Any, array: Any) -> Any:
         """Elements in blocks as they were given, in one row and without what filled it up."""
         row = elements.shape[-2] * self.block_size
-        return elements.reshape(*given.shape[:-1], row)[..., : given.shape[-1]]
+        return elements.reshape(*array.shape[:-1], row)[..., : array.shape[-1]]
 
     def _scaled(self: Any, scales: object, elements: object) -> Floats:
         """Each element times the scale of its block."""
@@ -205,8 +205,8 @@ class Block(InBlocks):
         [0.0, 8.0, 32.0, -0.0]
         """
         one_of(f"{self.name}: rule", rule, SCALE_RULES)
-        given = numbers(values)
-        padded = self._cut(given)
+        array = numbers(values)
+        padded = self._cut(array)
         largest = numpy.max(numpy.abs(padded), axis=-1)
         finite = numpy.isfinite(largest)
         above_zero = numpy.where(finite, numpy.maximum(largest, self.scale.min), 1.0)
@@ -220,7 +220,7 @@ class Block(InBlocks):
         scale = self.scale.decode(scales)[..., None]
         scaled = numpy.where(numpy.isnan(scale), 0.0, padded / scale)
         limited = numpy.clip(scaled, -self.element.max, self.element.max)
-        return Encoded(scales, self._joined(self.element.encode(limited, random), given))
+        return Encoded(scales, self._joined(self.element.encode(limited, random), array))
 
     def decode(self, scales: object, elements: object) -> Floats:
         """The values that scales and elements stand for."""
@@ -259,10 +259,10 @@ class TwoLevelBlock(InBlocks):
         >>> NVFP4.scale.decode(scales).tolist(), NVFP4.element.decode(elements).tolist()
         ([448.0], [0.0, 2.0, 6.0, -0.0])
         """
-        given = numbers(values)
+        array = numbers(values)
         single = numpy.float32
         with numpy.errstate(over="ignore"):
-            blocks = self._cut(given.astype(single))
+            blocks = self._cut(array.astype(single))
         top = numpy.max(numpy.abs(blocks), initial=single(0))
         if not numpy.isfinite(top):
             raise InputError(
@@ -278,7 +278,7 @@ class TwoLevelBlock(InBlocks):
             scale = self.scale.decode(scales).astype(single)[..., None]
             stretch = numpy.minimum(single(1) / (scale * down), highest)
             limited = numpy.clip(blocks * stretch, -limit, limit)
-        elements = self._joined(self.element.encode(limited, random), given)
+        elements = self._joined(self.element.encode(limited, random), array)
         return EncodedTensor(scales, elements, float(down))
 
     def decode(self, scales: object, elements: object, tensor_scale: float) -> Floats:

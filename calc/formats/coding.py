@@ -43,10 +43,10 @@ class Coded:
         return self.decode(self.encode(values, random=random))
 
 
-def check_width(name: str, given: object, low: int, high: int) -> None:
-    if not isinstance(given, int) or isinstance(given, bool) or not low <= given <= high:
+def check_width(name: str, width: object, low: int, high: int) -> None:
+    if not isinstance(width, int) or isinstance(width, bool) or not low <= width <= high:
         raise InputError(
-            f"{name} must be a whole number from {low} to {high}; got {abbreviated(given)}"
+            f"{name} must be a whole number from {low} to {high}; got {abbreviated(width)}"
         )
 
 
@@ -70,16 +70,16 @@ def numbers(values: object) -> NDArray[Any]:
     return numpy.asarray(as_float_or_array(values))
 
 
-def read_codes(form: Any, given: object) -> NDArray[numpy.uint64]:
+def read_codes(form: Any, coded: object) -> NDArray[numpy.uint64]:
     """Codes as an array of unsigned integers, within the width of their format."""
     needs_numpy()
     refusal = InputError(
         f"a code of {form.name} is a whole number from 0 to {2**form.bits - 1};"
-        f" got {abbreviated(given)}"
+        f" got {abbreviated(coded)}"
     )
-    if isinstance(given, PlainQuantity):
+    if isinstance(coded, PlainQuantity):
         raise refusal
-    codes = as_array(f"codes of {form.name}", given)
+    codes = as_array(f"codes of {form.name}", coded)
     if codes.size == 0:
         return codes.astype(numpy.uint64)
     if codes.dtype.kind not in "iu" or codes.min() < 0 or int(codes.max()) >= 2**form.bits:
@@ -103,12 +103,12 @@ def whole_steps(steps: Floats, random: numpy.random.Generator | None) -> Counts:
     return numpy.floor(steps + random.random(numpy.shape(steps))).astype(numpy.int64)
 
 
-def codes_out(given: NDArray[Any], code: NDArray[Any], bits: int) -> Any:
+def codes_out(source: NDArray[Any], code: NDArray[Any], bits: int) -> Any:
     """Codes in the narrowest unsigned type that holds them; of a single value, an int."""
     width = next(width for width in (8, 16, 32, 64) if width >= bits)
-    return code.astype(f"uint{width}") if given.ndim else int(code)
+    return code.astype(f"uint{width}") if source.ndim else int(code)
 
 
-def like(given: NDArray[Any], result: Floats) -> Any:
+def like(source: NDArray[Any], result: Floats) -> Any:
     """The result as an array, or as a float where a single number was given."""
-    return result if given.ndim else float(result)
+    return result if source.ndim else float(result)

@@ -124,12 +124,12 @@ class Float(Coded):
         >>> FP16.ulp(1.0), FP16.ulp(2048.0), FP16.ulp(0.0) == FP16.smallest_subnormal
         (0.0009765625, 2.0, True)
         """
-        given = numbers(values)
-        size = numpy.abs(given)
+        array = numbers(values)
+        size = numpy.abs(array)
         inside = size <= self.max
         exponent = self._exponent(numpy.where(inside, size, 0.0))
         gap = numpy.ldexp(1.0, exponent - self.mantissa_bits)
-        return like(given, numpy.where(inside, gap, math.nan))
+        return like(array, numpy.where(inside, gap, math.nan))
 
     def encode(self, values: object, random: numpy.random.Generator | None = None) -> Any:
         """The bits of the nearest number of the format; of two, of the one with an even last bit.
@@ -148,13 +148,13 @@ class Float(Coded):
         >>> hex(FP16.encode(-1.5)), hex(FP8_E4M3.encode(464)), hex(FP8_E4M3.encode(465))
         ('0xbe00', '0x7e', '0x7f')
         """
-        given, missing, infinite, exponent, steps = self._steps(values, random)
+        array, missing, infinite, exponent, steps = self._steps(values, random)
         # A mantissa that rounds up to the next power of two carries into the exponent by itself.
         code = ((exponent - self.min_exponent) << self.mantissa_bits) + steps
         code = numpy.where(infinite, self._overflow_code, numpy.minimum(code, self._overflow_code))
         code = numpy.where(missing, self._nan_code, code).astype(numpy.uint64)
-        code |= numpy.signbit(given).astype(numpy.uint64) << numpy.uint64(self.bits - 1)
-        return codes_out(given, code, self.bits)
+        code |= numpy.signbit(array).astype(numpy.uint64) << numpy.uint64(self.bits - 1)
+        return codes_out(array, code, self.bits)
 
     def decode(self, codes: object) -> Any:
         """The values that bits stand for.
@@ -163,9 +163,9 @@ class Float(Coded):
         >>> FP8_E4M3.decode([0x00, 0x01, 0x38, 0x7E, 0x7F]).tolist()
         [0.0, 0.001953125, 1.0, 448.0, nan]
         """
-        given = read_codes(self, codes)
-        sign = given >> numpy.uint64(self.bits - 1)
-        code = (given ^ (sign << numpy.uint64(self.bits - 1))).astype(numpy.int64)
+        bit_codes = read_codes(self, codes)
+        sign = bit_codes >> numpy.uint64(self.bits - 1)
+        code = (bit_codes ^ (sign << numpy.uint64(self.bits - 1))).astype(numpy.int64)
         finite = numpy.minimum(code, self._max_code)
         binade = numpy.maximum(finite >> self.mantissa_bits, 1) - 1  # subnormals share the first
         steps = finite - (binade << self.mantissa_bits)
@@ -174,7 +174,7 @@ class Float(Coded):
         infinite = (code == self._overflow_code) & (self.specials == "ieee")
         special = numpy.where(infinite, math.inf, math.nan)
         size = numpy.where(code > self._max_code, special, size)
-        return like(given, numpy.copysign(size, 1.0 - 2.0 * sign))
+        return like(bit_codes, numpy.copysign(size, 1.0 - 2.0 * sign))
 
     def round(self, values: object, random: numpy.random.Generator | None = None) -> Any:
         """The nearest numbers of the format, as `encode` finds them, without their bits on the way.
@@ -183,12 +183,12 @@ class Float(Coded):
         >>> FP8_E4M3.round([0.3, -17.0, 465.0])
         array([  0.3125, -16.    ,      nan])
         """
-        given, missing, infinite, exponent, steps = self._steps(values, random)
+        array, missing, infinite, exponent, steps = self._steps(values, random)
         with numpy.errstate(over="ignore"):
             rounded = numpy.ldexp(steps.astype(float), exponent - self.mantissa_bits)
         beyond = {"ieee": math.inf, "nan": math.nan, "none": self.max}[self.specials]
         rounded = numpy.where(infinite | (rounded > self.max), beyond, rounded)
-        return like(given, numpy.copysign(numpy.where(missing, math.nan, rounded), given))
+        return like(array, numpy.copysign(numpy.where(missing, math.nan, rounded), array))
 
     def round_fp32(self, values: object) -> Single:
         """Round like `round`, from FP32 to FP32 numbers: quick enough for the layers of a network.
@@ -198,37 +198,37 @@ class Float(Coded):
         [0.10009765625, 300.0]
         """
         needs_numpy()
-        given: Single
+        array: Single
         if isinstance(values, numpy.ndarray) and values.dtype == numpy.float32:
-            given = values
+            array = values
         else:
             with numpy.errstate(over="ignore"):
-                given = numbers(values).astype(numpy.float32)
+                array = numbers(values).astype(numpy.float32)
         split = self.exponent_bits, self.mantissa_bits, self.specials
         if split == (8, 23, "ieee"):
-            return given
+            return array
         with numpy.errstate(over="ignore"):
             if split == (5, 10, "ieee"):
-                return given.astype(numpy.float16).astype(numpy.float32)
+                return array.astype(numpy.float16).astype(numpy.float32)
             if self.exponent_bits != 8 or self.specials != "ieee":
-                return numpy.asarray(self.round(given), numpy.float32)
+                return numpy.asarray(self.round(array), numpy.float32)
             # FP32 cut short: half of what is cut off is added, a little less at an even end.
-            bits, cut, one = given.view(numpy.uint32), 23 - self.mantissa_bits, numpy.uint32(1)
+            bits, cut, one = array.view(numpy.uint32), 23 - self.mantissa_bits, numpy.uint32(1)
             rounded = (bits + numpy.uint32(2 ** (cut - 1) - 1) + (bits >> cut & one)) >> cut << cut
-            return numpy.where(numpy.isnan(given), given, rounded.view(numpy.float32))
+            return numpy.where(numpy.isnan(array), array, rounded.view(numpy.float32))
 
     def _steps(
         self, values: object, random: numpy.random.Generator | None
     ) -> tuple[Floats, Truths, Truths, Counts, Counts]:
         """Values, where they are NaN or infinite, and their sizes rounded to steps of a binade."""
-        given = numbers(values)
-        missing, infinite = numpy.isnan(given), numpy.isinf(given)
+        array = numbers(values)
+        missing, infinite = numpy.isnan(array), numpy.isinf(array)
         if self.specials == "none" and missing.any():
             raise InputError(f"{self.name} has no NaN, and there is one among the values")
-        size = numpy.where(missing | infinite, 0.0, numpy.abs(given))
+        size = numpy.where(missing | infinite, 0.0, numpy.abs(array))
         exponent = self._exponent(size)
         steps = whole_steps(numpy.ldexp(size, self.mantissa_bits - exponent), random)
-        return given, missing, infinite, exponent, steps
+        return array, missing, infinite, exponent, steps
 
     def _exponent(self, size: Floats) -> Counts:
         """The exponent of the binade in which a value lies, as a 64-bit integer."""
@@ -255,6 +255,6 @@ class Float(Coded):
         return self._overflow_code + quiet
 
 
-def check_float(name: str, given: object) -> None:
+def check_float(name: str, form: object) -> None:
     """Refuse what is no floating-point format."""
-    check_is(Float, name, given, "a floating-point format, such as formats.BF16")
+    check_is(Float, name, form, "a floating-point format, such as formats.BF16")

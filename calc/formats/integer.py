@@ -67,13 +67,13 @@ class Integer(Coded):
         >>> INT8.encode(-1), INT8.encode([2.5, 3.5, 1000]).tolist()
         (255, [2, 4, 127])
         """
-        given = numbers(values)
-        if numpy.isnan(given).any():
+        array = numbers(values)
+        if numpy.isnan(array).any():
             raise InputError(f"{self.name} has no NaN, and there is one among the values")
-        clipped = numpy.clip(given, self.min, self.max)
+        clipped = numpy.clip(array, self.min, self.max)
         steps = whole_steps(numpy.ldexp(clipped, self.fraction_bits), random)
         code = (steps & (2**self.bits - 1)).astype(numpy.uint64)
-        return codes_out(given, code, self.bits)
+        return codes_out(array, code, self.bits)
 
     def decode(self, codes: object) -> Any:
         """The values that bits stand for.
@@ -82,7 +82,7 @@ class Integer(Coded):
         >>> INT4.decode([0, 7, 8, 15]).tolist()
         [0.0, 7.0, -8.0, -1.0]
         """
-        given = read_codes(self, codes)
-        steps = given.astype(numpy.int64)
+        bit_codes = read_codes(self, codes)
+        steps = bit_codes.astype(numpy.int64)
         steps = numpy.where(steps >= 2 ** (self.bits - 1), steps - 2**self.bits, steps)
-        return like(given, numpy.ldexp(steps.astype(float), -self.fraction_bits))
+        return like(bit_codes, numpy.ldexp(steps.astype(float), -self.fraction_bits))

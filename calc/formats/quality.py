@@ -83,11 +83,11 @@ def quantized_models() -> tuple[QuantizedModel, ...]:
 
 
 def _read(key: str, table: Mapping[str, Any]) -> QuantizedModel:
-    place = f"{FILE}: {key}"
+    table_name = f"{FILE}: {key}"
     needed = (*TEXTS, "weights", *SCORES, "kind", "checked")
-    check_fields(place, table, (*needed, *BITS, "group", "format"))
+    check_fields(table_name, table, (*needed, *BITS, "group", "format"))
     if missing := [name for name in needed if name not in table]:
-        raise InputError(f"{place} has no {missing[0]}")
+        raise InputError(f"{table_name} has no {missing[0]}")
     inherited = {name: table[name] for name in INHERITED}
     records = {
         name: read_record(

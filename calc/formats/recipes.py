@@ -74,13 +74,13 @@ def training_formats() -> tuple[TrainingFormat, ...]:
 
 
 def _read(key: str, table: dict[str, object]) -> TrainingFormat:
-    place = f"{FILE}: {key}"
-    check_fields(place, table, (*TEXTS, *NUMBERS, "year", *INHERITED))
+    table_name = f"{FILE}: {key}"
+    check_fields(table_name, table, (*TEXTS, *NUMBERS, "year", *INHERITED))
     if missing := [name for name in (*TEXTS, *NUMBERS, "year", *INHERITED) if name not in table]:
-        raise InputError(f"{place} has no {missing[0]}")
-    for name, known in (("read", WAYS_OF_READING), ("sense", SENSES)):
-        if table[name] not in known:
-            raise InputError(f"{place}: {name} must be one of {', '.join(known)}")
+        raise InputError(f"{table_name} has no {missing[0]}")
+    for name, choices in (("read", WAYS_OF_READING), ("sense", SENSES)):
+        if table[name] not in choices:
+            raise InputError(f"{table_name}: {name} must be one of {', '.join(choices)}")
     records = read_records(key, table, NUMBERS, FILE)
     texts = {name: str(table[name]) for name in TEXTS}
     return TrainingFormat(key=key, year=int(str(table["year"])), records=records, **texts)

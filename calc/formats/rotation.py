@@ -38,11 +38,11 @@ def _blocks(values: object, size: int, signs: object) -> tuple[Floats, Floats]:
     check_width("hadamard_transform(): size", size, 2, 2**20)
     if size & (size - 1):
         raise InputError(f"hadamard_transform(): size must be a power of two; got {size}")
-    given = numbers(values)
-    if not given.ndim or given.shape[-1] % size:
+    array = numbers(values)
+    if not array.ndim or array.shape[-1] % size:
         raise InputError(
             f"hadamard_transform() turns blocks of {size} values along the last axis; got an"
-            f" array of shape {tuple(given.shape)}"
+            f" array of shape {tuple(array.shape)}"
         )
     flips = numpy.ones(size) if signs is None else as_array("signs", signs)
     if flips.shape != (size,) or not (numpy.abs(flips) == 1).all():
@@ -50,7 +50,7 @@ def _blocks(values: object, size: int, signs: object) -> tuple[Floats, Floats]:
             f"hadamard_transform(): signs are {size} numbers, each 1 or -1; got"
             f" {abbreviated(signs)}"
         )
-    return given.reshape(-1, size), flips
+    return array.reshape(-1, size), flips
 
 
 def _butterfly(blocks: Floats, size: int) -> Floats:

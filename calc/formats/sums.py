@@ -20,11 +20,11 @@ def running_sum(terms: object, form: Float, random: numpy.random.Generator | Non
     >>> running_sum([1.0] * 1000, BF16)
     256.0
     """
-    given = _rounded("running_sum", terms, form)
-    total = numpy.zeros(given.shape[:-1])
-    for step in range(given.shape[-1]):
-        total = form.round(total + given[..., step], random=random)
-    return like(given[..., 0], total)
+    rounded = _rounded("running_sum", terms, form)
+    total = numpy.zeros(rounded.shape[:-1])
+    for step in range(rounded.shape[-1]):
+        total = form.round(total + rounded[..., step], random=random)
+    return like(rounded[..., 0], total)
 
 
 def pairwise_sum(terms: object, form: Float) -> Any:
@@ -34,13 +34,13 @@ def pairwise_sum(terms: object, form: Float) -> Any:
     >>> pairwise_sum([1.0] * 1000, BF16)
     1000.0
     """
-    given = _rounded("pairwise_sum", terms, form)
-    part = given
+    rounded = _rounded("pairwise_sum", terms, form)
+    part = rounded
     while part.shape[-1] > 1:
         if part.shape[-1] % 2:
             part = numpy.concatenate([part, numpy.zeros_like(part[..., :1])], axis=-1)
         part = numpy.asarray(form.round(part[..., ::2] + part[..., 1::2]))
-    return like(given[..., 0], part[..., 0])
+    return like(rounded[..., 0], part[..., 0])
 
 
 def kahan_sum(terms: object, form: Float) -> Any:
@@ -50,14 +50,14 @@ def kahan_sum(terms: object, form: Float) -> Any:
     >>> kahan_sum([1.0] * 1000, BF16)
     1000.0
     """
-    given = _rounded("kahan_sum", terms, form)
-    total = lost = numpy.zeros(given.shape[:-1])
-    for step in range(given.shape[-1]):
-        term = form.round(given[..., step] - lost)
+    rounded = _rounded("kahan_sum", terms, form)
+    total = lost = numpy.zeros(rounded.shape[:-1])
+    for step in range(rounded.shape[-1]):
+        term = form.round(rounded[..., step] - lost)
         grown = form.round(total + term)
         lost = form.round(form.round(grown - total) - term)
         total = grown
-    return like(given[..., 0], numpy.asarray(total))
+    return like(rounded[..., 0], numpy.asarray(total))
 
 
 def neumaier_sum(terms: object, form: Float) -> Any:
@@ -67,16 +67,16 @@ def neumaier_sum(terms: object, form: Float) -> Any:
     >>> neumaier_sum([1.0, 1e30, 1.0, -1e30], BF16), kahan_sum([1.0, 1e30, 1.0, -1e30], BF16)
     (2.0, 0.0)
     """
-    given = _rounded("neumaier_sum", terms, form)
-    total = lost = numpy.zeros(given.shape[:-1])
-    for step in range(given.shape[-1]):
-        term = form.round(given[..., step])
+    rounded = _rounded("neumaier_sum", terms, form)
+    total = lost = numpy.zeros(rounded.shape[:-1])
+    for step in range(rounded.shape[-1]):
+        term = form.round(rounded[..., step])
         grown = form.round(total + term)
         larger = numpy.abs(total) >= numpy.abs(term)
         high, low = numpy.where(larger, total, term), numpy.where(larger, term, total)
         lost = form.round(lost + form.round(form.round(high - grown) + low))
         total = grown
-    return like(given[..., 0], numpy.asarray(form.round(total + lost)))
+    return like(rounded[..., 0], numpy.asarray(form.round(total + lost)))
 
 
 def tensor_core_sum(
@@ -95,7 +95,7 @@ def tensor_core_sum(
     """
     check_width("tensor_core_sum(): bits", bits, 2, 24)
     check_width("tensor_core_sum(): depth", depth, 1, 2**20)
-    given = _terms(products)
+    terms = _terms(products)
     if promoted_after is not None:
         check_width("tensor_core_sum(): promoted_after", promoted_after, depth, 2**30)
         if promoted_after % depth:
@@ -103,17 +103,17 @@ def tensor_core_sum(
                 f"tensor_core_sum() promotes after a multiple of its depth, {depth};"
                 f" got promoted_after={promoted_after}"
             )
-    register = numpy.zeros(given.shape[:-1], float)
-    total = numpy.zeros(given.shape[:-1], numpy.float32)
-    for start in range(0, given.shape[-1], depth):
-        group = given[..., start : start + depth]
+    register = numpy.zeros(terms.shape[:-1], float)
+    total = numpy.zeros(terms.shape[:-1], numpy.float32)
+    for start in range(0, terms.shape[-1], depth):
+        group = terms[..., start : start + depth]
         largest = numpy.max(numpy.abs(group), axis=-1, keepdims=True)
         register = register + _cut_off(group, largest, bits).sum(axis=-1)
         register = _cut_off(register, numpy.abs(register), bits)
         if promoted_after and (start + depth) % promoted_after == 0:
             total = total + register.astype(numpy.float32)
             register = numpy.zeros_like(register)
-    return like(given[..., 0], (total + register.astype(numpy.float32)).astype(float))
+    return like(terms[..., 0], (total + register.astype(numpy.float32)).astype(float))
 
 
 def _cut_off(values: Floats, largest: Floats, bits: int) -> Floats:
@@ -123,14 +123,14 @@ def _cut_off(values: Floats, largest: Floats, bits: int) -> Floats:
     return high
 
 
-def _rounded(name: str, given: object, form: object) -> Floats:
+def _rounded(name: str, terms: object, form: object) -> Floats:
     """The terms of a sum that a format rounds, which must be one of floating point."""
     check_float(f"{name}(): form", form)
-    return _terms(given)
+    return _terms(terms)
 
 
-def _terms(given: object) -> Floats:
-    terms = numbers(given)
+def _terms(values: object) -> Floats:
+    terms = numbers(values)
     if not terms.ndim or not terms.shape[-1]:
         raise InputError("a sum needs terms along the last axis of an array; got none")
     return terms

@@ -34,9 +34,9 @@ class Tiles:
 
     def __post_init__(self) -> None:
         check_float("Tiles(): element", self.element)
-        for name, given in (("rows", self.rows), ("columns", self.columns)):
-            if given is not None:
-                check_width(f"Tiles(): {name}", given, 1, 2**20)
+        for name, side in (("rows", self.rows), ("columns", self.columns)):
+            if side is not None:
+                check_width(f"Tiles(): {name}", side, 1, 2**20)
         truth("Tiles(): power_of_two", self.power_of_two)
 
     def encode(
@@ -50,25 +50,25 @@ class Tiles:
         `largest` stands in for the largest value of every tile: what exceeds it saturates. So
         does delayed scaling, which takes it from the steps before.
         """
-        given = numbers(values)
-        if given.ndim != 2 or not given.size:
+        array = numbers(values)
+        if array.ndim != 2 or not array.size:
             raise InputError(
-                f"tiles are cut from a matrix; got an array of shape {tuple(given.shape)}"
+                f"tiles are cut from a matrix; got an array of shape {tuple(array.shape)}"
             )
-        if not numpy.isfinite(given).all():
+        if not numpy.isfinite(array).all():
             raise InputError(f"the values of a tile must be finite; got {abbreviated(values)}")
         if largest is not None:
             largest = number("largest", largest, above=0.0)
         single, most = numpy.float32, numpy.float32(self.element.max)
-        given = given.astype(single)
-        peaks = self._peaks(given) if largest is None else self._all(given, largest)
+        array = array.astype(single)
+        peaks = self._peaks(array) if largest is None else self._all(array, largest)
         with numpy.errstate(over="ignore", divide="ignore"):
             up = numpy.minimum(most / peaks, numpy.finfo(single).max)
         if self.power_of_two:
             up = numpy.ldexp(single(1), numpy.frexp(up)[1] - 1)
         up = numpy.where(peaks == 0, single(1), up)
         with numpy.errstate(over="ignore"):
-            scaled = numpy.clip(given * self._spread(up, given.shape), -most, most)
+            scaled = numpy.clip(array * self._spread(up, array.shape), -most, most)
         return Encoded(single(1) / up, self.element.encode(scaled, random))
 
     def decode(self, scales: object, elements: object) -> Floats:
@@ -106,14 +106,14 @@ class Tiles:
             -(-length // tile) for length, tile in zip(shape, self._tile(shape), strict=True)
         )
 
-    def _peaks(self, given: Single) -> Single:
+    def _peaks(self, array: Single) -> Single:
         """The largest value of each tile."""
-        rows, columns = self._tile(given.shape)
-        by_rows = numpy.maximum.reduceat(numpy.abs(given), range(0, given.shape[0], rows), axis=0)
-        return numpy.maximum.reduceat(by_rows, range(0, given.shape[1], columns), axis=1)
+        rows, columns = self._tile(array.shape)
+        by_rows = numpy.maximum.reduceat(numpy.abs(array), range(0, array.shape[0], rows), axis=0)
+        return numpy.maximum.reduceat(by_rows, range(0, array.shape[1], columns), axis=1)
 
-    def _all(self, given: Single, largest: float) -> Single:
-        return numpy.full(self._grid(given.shape), largest, numpy.float32)
+    def _all(self, array: Single, largest: float) -> Single:
+        return numpy.full(self._grid(array.shape), largest, numpy.float32)
 
     def _spread(self, scales: Single, shape: tuple[int, ...]) -> Single:
         """The scale of each value."""
@@ -143,6 +143,6 @@ def delayed(
     whole = Tiles(element)
     peaks: deque[float] = deque(maxlen=history)
     for tensor in tensors:
-        given = numbers(tensor)
-        yield whole.round(given, largest=max(peaks, default=0.0) or element.max, random=random)
-        peaks.append(float(numpy.max(numpy.abs(given))))
+        array = numbers(tensor)
+        yield whole.round(array, largest=max(peaks, default=0.0) or element.max, random=random)
+        peaks.append(float(numpy.max(numpy.abs(array))))

@@ -202,9 +202,9 @@ class Transformer(Entry):
         one_of(f"{self.name}: output", self.output, OUTPUTS)
         if self.qk_norm is not None:
             one_of(f"{self.name}: qk_norm", self.qk_norm, QK_NORMS)
-        for name, known in (("biases", BIASES), ("gates", GATES), ("tied_values", HEADED)):
+        for name, choices in (("biases", BIASES), ("gates", GATES), ("tied_values", HEADED)):
             for part in as_list(f"{self.name}: {name}", getattr(self, name)):
-                one_of(f"{self.name}: {name}", part, known)
+                one_of(f"{self.name}: {name}", part, choices)
         if not isinstance(self.released, Release | None):
             raise InputError(
                 f"{self.name}: released must be a Release of calc.models; got"
@@ -253,11 +253,11 @@ class Transformer(Entry):
         """Number of layers with each kind of attention and of feed-forward network."""
         return Counter(
             kind
-            for name, known in (("attention", ATTENTIONS), ("feed_forward", FEED_FORWARDS))
-            for kind in self.kinds_down(name, known)
+            for name, choices in (("attention", ATTENTIONS), ("feed_forward", FEED_FORWARDS))
+            for kind in self.kinds_down(name, choices)
         )
 
-    def kinds_down(self, name: str, known: Any) -> list[str]:
+    def kinds_down(self, name: str, choices: Any) -> list[str]:
         """The kind of each layer, of a pattern of kinds and of runs of one, as in "5 window"."""
         stated = f"{self.name}: {name}"
         runs = []
@@ -268,7 +268,7 @@ class Transformer(Entry):
                     f'{stated} must name a kind, or how many and a kind, as in "3 full"; got'
                     f" {abbreviated(run)}"
                 )
-            one_of(stated, kind, known)
+            one_of(stated, kind, choices)
             runs.append(repeat(kind, int(times or 1)))
         pattern, layers = list(chain.from_iterable(runs)), self.layers
         if len(pattern) > layers:
@@ -719,11 +719,11 @@ def from_shape(
         "head_width": head_width,
         "context": context,
     }
-    known = [field.name for field in fields(Transformer) if field.name not in numbers]
+    allowed = [field.name for field in fields(Transformer) if field.name not in numbers]
     for other in others:
-        if other not in known:
-            near = did_you_mean(other, known)
-            raise InputError(f"{name}: there is no {other}; {near}there are {', '.join(known)}")
+        if other not in allowed:
+            near = did_you_mean(other, allowed)
+            raise InputError(f"{name}: there is no {other}; {near}there are {', '.join(allowed)}")
     return Transformer(name=name, **numbers, **others)
 
 

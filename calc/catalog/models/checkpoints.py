@@ -88,7 +88,7 @@ def names() -> tuple[str, ...]:
     return ("bf16", "fp16", "fp32", *schemes, *(name.lower() for name in MIXTURES))
 
 
-def named(model: Transformer, given: str, argument: str = "weights") -> Checkpoint | None:
+def named(model: Transformer, stated: str, argument: str = "weights") -> Checkpoint | None:
     """The checkpoint of that name; None where it is no name of one, but a format for all.
 
     >>> from calc import models
@@ -97,26 +97,26 @@ def named(model: Transformer, given: str, argument: str = "weights") -> Checkpoi
     >>> named(models.get("llama-3-8b"), "2 byte") is None
     True
     """
-    if (key := _key_of(given)) is not None:
+    if (key := _key_of(stated)) is not None:
         return _released(model, key) or _of_scheme(model, SCHEMES[key])
-    if (file := _FILES.get(squeezed(given))) is not None:
+    if (file := _FILES.get(squeezed(stated))) is not None:
         return _of_file(model, file)
-    form = formats.key_of(given)
-    if form in UNRELEASED or (form is None and given.strip()[:1].isalpha()):
-        known = [*SCHEMES, *(file.lower() for file in MIXTURES)]
+    form = formats.key_of(stated)
+    if form in UNRELEASED or (form is None and stated.strip()[:1].isalpha()):
+        choices = [*SCHEMES, *(file.lower() for file in MIXTURES)]
         lacks = "there is no format" if form is None else "no checkpoint is released in"
         raise InputError(
-            f"{marked(argument)}: {lacks} {abbreviated(given)};"
-            f" {did_you_mean(given.lower(), known)}there"
+            f"{marked(argument)}: {lacks} {abbreviated(stated)};"
+            f" {did_you_mean(stated.lower(), choices)}there"
             f" are bf16, fp16, fp32, {', '.join(SCHEMES)} and llama.cpp's q2_k to q8_0 and"
             ' mxfp4_moe, and a size, as in "6 bit", is that of every parameter'
         )
     return None
 
 
-def _key_of(given: str) -> str | None:
+def _key_of(stated: str) -> str | None:
     """The key of a scheme by one of its own names, or by any spelling of its format."""
-    return _SCHEMES.get(squeezed(given)) or _SCHEMES.get(squeezed(formats.key_of(given)))
+    return _SCHEMES.get(squeezed(stated)) or _SCHEMES.get(squeezed(formats.key_of(stated)))
 
 
 def _of_scheme(model: Transformer, scheme: Scheme) -> Checkpoint:
@@ -129,9 +129,9 @@ def _of_scheme(model: Transformer, scheme: Scheme) -> Checkpoint:
 
 def _released(model: Transformer, key: str) -> Checkpoint | None:
     """The model's own release of that name, where the data have it."""
-    own = model.released
-    if own is not None and SAME.get(key, key) in {*map(_name_of, own.formats.values())}:
-        return Checkpoint(own.formats, own.products, released=True)
+    release = model.released
+    if release is not None and SAME.get(key, key) in {*map(_name_of, release.formats.values())}:
+        return Checkpoint(release.formats, release.products, released=True)
     if (other := model.released_in.get(key)) is not None:
         return Checkpoint(other.formats, other.products, released=True)
     return None

@@ -108,14 +108,14 @@ class Config:
 
     def kinds(self, name: str, ours: dict[str, str]) -> list[str] | None:
         """The kind of each layer, by our names, where they are listed."""
-        given, layers = self.get(name), self.count("num_hidden_layers")
-        if given is None:
+        stated, layers = self.get(name), self.count("num_hidden_layers")
+        if stated is None:
             return None
-        listed = list(given) if isinstance(given, (list, str)) else []
+        listed = list(stated) if isinstance(stated, (list, str)) else []
         if len(listed) != layers or not {*map(str, listed)} <= {*ours}:
             raise self.error(
                 f"{name} must list {' or '.join(sorted(ours))} for each of its {layers} layers; got"
-                f" {abbreviated(given)}"
+                f" {abbreviated(stated)}"
             )
         return [ours[str(kind)] for kind in listed]
 

@@ -59,8 +59,8 @@ def get(key: str) -> Any:
     >>> print(get("Qwen/Qwen3-14B-AWQ").released)
     AWQ (feed-forward, attention) and BF16 (others)
     """
-    if isinstance(key, str) and key_of(key) is None and (found := _of_id(key)) is not None:
-        return found
+    if isinstance(key, str) and key_of(key) is None and (by_id := _of_id(key)) is not None:
+        return by_id
     return _get(resolve("model", key, _spellings(), LISTING))
 
 
@@ -68,15 +68,15 @@ def get(key: str) -> Any:
 def _of_id(name: str) -> Transformer | Network | None:
     """The model of a checkpoint's id, in the format that this says; None where it is of none."""
     meant = ids.read(name)
-    known = key_of(meant.model)
-    if known is None:
+    key = key_of(meant.model)
+    if key is None:
         return None
-    model = _get(known)
+    model = _get(key)
     if not meant.form or not isinstance(model, Transformer):
         return model
     if meant.form == "gguf":
         raise InputError(
-            f"{name} has files of several formats: take {known} and say which, as in"
+            f"{name} has files of several formats: take {key} and say which, as in"
             f" {marked('weights', 'q4_k_m')}, or give the file"
         )
     held = checkpoints.named(model, meant.form)
@@ -132,8 +132,8 @@ def also(key: str) -> tuple[str, ...]:
     >>> "Llama 3.3 70B" in also("llama-3-1-70b")
     True
     """
-    known = resolve("model", key, _spellings(), LISTING)
-    return tuple(_tables()[known].get("also", ()))
+    resolved = resolve("model", key, _spellings(), LISTING)
+    return tuple(_tables()[resolved].get("also", ()))
 
 
 @cache
@@ -158,9 +158,9 @@ def _get(key: str) -> Transformer | Network:
     one_of(f"{FILE}: {key}: family", family, FAMILIES)
     read_fields = FAMILIES[family]
     inherited = {name: table.pop(name) for name in INHERITED}
-    known = {field.name for field in fields(read_fields)} - {"key", "notes"}
+    allowed = {field.name for field in fields(read_fields)} - {"key", "notes"}
     numbers = {field.name for field in number_fields(read_fields)}
-    check_fields(f"{FILE}: {key}", table, sorted(known))
+    check_fields(f"{FILE}: {key}", table, sorted(allowed))
 
     def read(name: str, value: object) -> Any:
         origin = inherited | {"title": table["name"]}

@@ -124,10 +124,10 @@ def _llama(config: Config, family: Fields) -> Fields:
 
 
 def _gpt2(config: Config, family: Fields) -> Fields:
-    found = _counts(config, family)
-    width = config.count("n_inner", 4 * found["width"])
-    context, heads = found["context"], found["heads"]
-    return found | {"kv_heads": heads, "feed_forward_width": width, "positions": context}
+    counts = _counts(config, family)
+    width = config.count("n_inner", 4 * counts["width"])
+    context, heads = counts["context"], counts["heads"]
+    return counts | {"kv_heads": heads, "feed_forward_width": width, "positions": context}
 
 
 def _qwen2(config: Config, family: Fields) -> Fields:
@@ -184,13 +184,13 @@ def _parts_of_blocks(config: Config, blocks: object, name: str) -> list[dict[str
         block.get(name) if isinstance(block, dict) else None
         for block in (blocks if isinstance(blocks, list) else [None])
     ]
-    found = [part for part in parts if isinstance(part, dict)]
-    if not found or len(found) < len(parts):
+    tables = [part for part in parts if isinstance(part, dict)]
+    if not tables or len(tables) < len(parts):
         raise config.error("block_configs must list an attention and an ffn for each block")
-    for part in found:
+    for part in tables:
         if odd := [key for key, value in part.items() if value and key not in OF_BLOCKS]:
             raise config.error(f"block_configs has {odd[0]} in its {name}, which is not read")
-    return found
+    return tables
 
 
 def _gemma3(config: Config, family: Fields) -> Fields:
@@ -334,8 +334,8 @@ def _minimax_m3(config: Config, family: Fields) -> Fields:
     config.must_be("moe_layer_freq", apart)
     sparse = config.get("sparse_attention_config")
     numbers = ("sparse_num_index_heads", "sparse_index_dim", "sparse_topk_blocks")
-    known = isinstance(sparse, dict) and sparse.get("sparse_attention_freq") == apart
-    if not known or any(type(sparse.get(number)) is not int for number in numbers):
+    is_readable = isinstance(sparse, dict) and sparse.get("sparse_attention_freq") == apart
+    if not is_readable or any(type(sparse.get(number)) is not int for number in numbers):
         raise config.error(
             f"sparse_attention_config must have {', '.join(numbers)}, and sparse_attention_freq as"
             " moe_layer_freq"
@@ -357,14 +357,14 @@ def _kimi_linear(config: Config, family: Fields) -> Fields:
     shape = _routed(config, _counts(config, family) | {"biases": ()}, "num_shared_experts")
     linear = config.get("linear_attn_config")
     numbers = ("num_heads", "head_dim", "short_conv_kernel_size")
-    known = isinstance(linear, dict)
-    if not known or any(type(linear.get(number)) is not int for number in numbers):
+    is_readable = isinstance(linear, dict)
+    if not is_readable or any(type(linear.get(number)) is not int for number in numbers):
         raise config.error(f"linear_attn_config must have {', '.join(numbers)}")
     if config.get("routed_expert_hidden_size") is not None:
         shape["expert_latent"] = config.count("routed_expert_hidden_size")
     if config.get("attn_res_block_size") is not None:
-        told = "the norms of its residuals and of its experts' inputs are not counted"
-        shape["notes"] = (told,)
+        note = "the norms of its residuals and of its experts' inputs are not counted"
+        shape["notes"] = (note,)
     if config.flag("mla_use_output_gate"):
         shape["gates"] = ("attention",)
     heads, width, kernel = (linear[number] for number in numbers)

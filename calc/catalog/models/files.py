@@ -59,12 +59,16 @@ def load(path: Path | str) -> Transformer:
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"a file needs a path; got {abbreviated(path)}")
-    place = Path(path)
+    location = Path(path)
     if str(path).endswith(".gguf"):
         return gguf.load(path)
-    if os.path.isdir(place):
-        return _of_folder(place, str(path))
-    if place.suffix != ".json" and not os.path.exists(place) and REPOSITORY.fullmatch(str(path)):
+    if os.path.isdir(location):
+        return _of_folder(location, str(path))
+    if (
+        location.suffix != ".json"
+        and not os.path.exists(location)
+        and REPOSITORY.fullmatch(str(path))
+    ):
         return _of_folder(_kept(str(path)), str(path))
     return families.load(path)
 
@@ -85,12 +89,12 @@ def is_kept(name: str) -> bool:
 
 def _kept(name: str) -> Path:
     """The folder of a repository in the cache, or a refusal that says where it was looked for."""
-    if (found := _snapshot(name)) is None:
+    if (snapshot := _snapshot(name)) is None:
         raise InputError(
             f"{name}: there is no such file, and no repository of that id in {_cache()}: take the"
             " path of its config.json, of its folder or of a GGUF file"
         )
-    return found
+    return snapshot
 
 
 def _cache() -> Path:
@@ -104,10 +108,10 @@ def _snapshot(name: str) -> Path | None:
     kept = _cache() / f"models--{name.replace('/', '--')}"
     head = kept / "refs" / "main"
     try:
-        found = kept / "snapshots" / read_text(head).strip()
+        snapshot = kept / "snapshots" / read_text(head).strip()
     except InputError:
         return None
-    return found if (found / CONFIG).exists() else None
+    return snapshot if (snapshot / CONFIG).exists() else None
 
 
 # --- a folder ---
@@ -139,8 +143,8 @@ def _of_folder(folder: Path, name: str) -> Transformer:
 
 def _shards(index: Path) -> Mapping[str, str]:
     """The file of each tensor by an index."""
-    found = parse_json(read_text(index), index)
-    listed = found.get("weight_map") if isinstance(found, dict) else None
+    document = parse_json(read_text(index), index)
+    listed = document.get("weight_map") if isinstance(document, dict) else None
     if not isinstance(listed, dict) or not all(
         isinstance(shard, str) and re.fullmatch(r"[\w.-]+\.safetensors", shard)
         for shard in listed.values()
@@ -166,7 +170,7 @@ def _tensors(path: Path) -> Iterator[tuple[str, tuple[str, int, int]]]:
         if not 2 <= length <= HEADER:
             raise InputError(f"{path}: is no file of safetensors: its header has {length} bytes")
         header = file.read(length)
-        found = file.seek(0, 2) - 8 - length
+        held = file.seek(0, 2) - 8 - length
     if len(header) < length:
         raise InputError(f"{path}: is cut off in its header")
     try:
@@ -181,9 +185,9 @@ def _tensors(path: Path) -> Iterator[tuple[str, tuple[str, int, int]]]:
             count, kind = prod(map(int, sides)), str(entry["dtype"])
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{path}: {abbreviated(name)} has no shape and data_offsets") from None
-        if not (type(start) is type(end) is int and 0 <= start <= end <= found and count >= 0):
+        if not (type(start) is type(end) is int and 0 <= start <= end <= held and count >= 0):
             raise InputError(
-                f"{path}: has {found} bytes of weights, and its header describes more of"
+                f"{path}: has {held} bytes of weights, and its header describes more of"
                 f" {abbreviated(name)}: it is cut off"
             )
         yield name, (kind, count, end - start)

@@ -275,9 +275,9 @@ def _read(path: Path) -> Header:
         for _ in range(fields):
             name = reader.text()
             values[name] = reader.value(reader.number("<I"))
-        found = tuple(reader.tensors(tensors))
-        reader.check_length(found, values.get("general.alignment", 32))
-    return Header(values, found)
+        described = tuple(reader.tensors(tensors))
+        reader.check_length(described, values.get("general.alignment", 32))
+    return Header(values, described)
 
 
 class _Reader:
@@ -318,8 +318,8 @@ class _Reader:
         if of in NUMBERS and count > KEPT:
             self.take(count * struct.calcsize(NUMBERS[of]))
             return None
-        found = [self.value(of, nested=True) for _ in range(count)]
-        return found if count <= KEPT else None
+        values = [self.value(of, nested=True) for _ in range(count)]
+        return values if count <= KEPT else None
 
     def tensors(self, count: int) -> Iterator[Tensor]:
         for _ in range(count):
@@ -342,8 +342,8 @@ class _Reader:
             raise InputError(f"{self.path}: its alignment is {abbreviated(alignment)}")
         start = -(-self.taken // alignment) * alignment
         end = start + max((tensor.offset + tensor.size for tensor in tensors), default=0)
-        found = self.file.seek(0, 2)
-        if found < end:
+        length = self.file.seek(0, 2)
+        if length < end:
             raise InputError(
-                f"{self.path}: has {found} bytes, and its header describes {end}: it is cut off"
+                f"{self.path}: has {length} bytes, and its header describes {end}: it is cut off"
             )

@@ -32,8 +32,8 @@ def read(name: str) -> Id:
     (Id(model='Qwen3-14B', form='awq'), 'Qwen3-30B-A3B')
     """
     words = re.sub(r"\((\d+B)\)", r"\1", name).split("(")[0].split("/")[-1].strip()
-    found = [each.lower() for each in FORMATS.findall(words)]
+    endings = [each.lower() for each in FORMATS.findall(words)]
     for ends in read_toml(DATA / "published" / "words.toml")["checkpoints"]["ends"]:
         words = re.sub(ends, "", words, flags=re.IGNORECASE).strip(" -_")
-    form = found[-1] if found else ""
+    form = endings[-1] if endings else ""
     return Id(words, MEANT.get(form, form))

@@ -68,17 +68,17 @@ class Network(Entry):
         return {part: quantity(count, "param") for part, count in counts.items() if count}
 
 
-def whole_numbers(model: str, name: str, given: Any) -> tuple[int, ...]:
+def whole_numbers(model: str, name: str, numbers: Any) -> tuple[int, ...]:
     """A list of whole numbers from 1, such as the rows of tables."""
     try:
-        whole = tuple(int(number) for number in given)
-        right = whole and all(a == b and b >= 1 for a, b in zip(given, whole, strict=True))
+        whole = tuple(int(number) for number in numbers)
+        right = whole and all(a == b and b >= 1 for a, b in zip(numbers, whole, strict=True))
     except (TypeError, ValueError, OverflowError):
         right = False
-    if not right or any(isinstance(number, bool) for number in given):
+    if not right or any(isinstance(number, bool) for number in numbers):
         raise InputError(
             f"{model}: {name} must be whole numbers from 1, as in [512, 256]; got"
-            f" {abbreviated(given)}"
+            f" {abbreviated(numbers)}"
         )
     return whole
 
@@ -108,19 +108,19 @@ def number_fields(family: type) -> list[Field[Any]]:
     return [field for field in fields(family) if field.type in kinds and field.name != "year"]
 
 
-def read_number(model: str, name: str, given: Any, least: int = 1) -> Any:
+def read_number(model: str, name: str, stated: Any, least: int = 1) -> Any:
     """A whole number that keeps where it comes from: an int, or a quantity where it has a unit."""
     unit = UNITS.get(name, "")
     try:
-        number = given if isinstance(given, Quantity) else quantity(given)
+        number = stated if isinstance(stated, Quantity) else quantity(stated)
         number = quantity(number.magnitude, unit) if unit and number.unitless else number
     except InputError as error:
         raise InputError(f"{model}: {name}: {error}") from None
-    fits = number.is_compatible_with(unit) and not number.ndim and not isinstance(given, bool)
+    fits = number.is_compatible_with(unit) and not number.ndim and not isinstance(stated, bool)
     whole = unit == "FLOP" or (fits and not number.m_as(unit) % 1)
     if not fits or not whole or not least <= number.m_as(unit) <= LARGEST[unit]:
         most = f" to {quantity(LARGEST[unit])}" if largest(number) > LARGEST[unit] else ""
         raise InputError(
-            f"{model}: {name} must be a whole number from {least}{most}; got {abbreviated(given)}"
+            f"{model}: {name} must be a whole number from {least}{most}; got {abbreviated(stated)}"
         )
     return number if unit else Count.from_quantity(number)

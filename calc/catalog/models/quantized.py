@@ -71,15 +71,15 @@ class Rules:
 
 def read(config: Config, model: Transformer) -> Transformer:
     """The model with what its `quantization_config` says of its weights, where there is one."""
-    given = next((each for each in map(config.get, QUANTIZED) if each is not None), None)
-    if given is None:
+    settings = next((each for each in map(config.get, QUANTIZED) if each is not None), None)
+    if settings is None:
         return model
-    if not isinstance(given, dict):
-        raise config.error(f"quantization_config must be an object; got {abbreviated(given)}")
-    method, table = _method(config, given), known()["quantization"]
+    if not isinstance(settings, dict):
+        raise config.error(f"quantization_config must be an object; got {abbreviated(settings)}")
+    method, table = _method(config, settings), known()["quantization"]
     unread = {
         name
-        for name, value in given.items()
+        for name, value in settings.items()
         if name not in (*table["harmless"], *table[method]) and value not in (None, False, {}, [])
     }
     if unread:
@@ -88,7 +88,7 @@ def read(config: Config, model: Transformer) -> Transformer:
             " is not read, and may change what its weights take"
         )
     try:
-        rules = METHODS[method](_checked(method, given))
+        rules = METHODS[method](_checked(method, settings))
     except (KeyError, ValueError) as error:
         said = f"it has no {error.args[0]}" if isinstance(error, KeyError) else error
         raise config.error(f"its quantization_config ({method}) cannot be read: {said}") from None
@@ -97,9 +97,9 @@ def read(config: Config, model: Transformer) -> Transformer:
     return model.with_release(release, notes)
 
 
-def _method(config: Config, given: Mapping[str, Any]) -> str:
+def _method(config: Config, settings: Mapping[str, Any]) -> str:
     """Return the method of a `quantization_config`, in any case of its letters."""
-    method = given.get("quant_method") or ("modelopt" if given.get("quant_algo") else None)
+    method = settings.get("quant_method") or ("modelopt" if settings.get("quant_algo") else None)
     name = method.lower() if isinstance(method, str) else ""
     if name in METHODS:
         return name
@@ -190,9 +190,9 @@ KINDS: Mapping[str, Kind] = {
 """The kind of each field that is read, wherever it stands; of one method before that of all."""
 
 
-def _checked(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields that are of their kinds, without those that are null."""
-    checked = {name: value for name, value in given.items() if value is not None}
+    checked = {name: value for name, value in settings.items() if value is not None}
     for name, value in checked.items():
         kind = KINDS.get(f"{method} {name}") or KINDS.get(name)
         if kind and not kind.fits(value):
@@ -208,83 +208,83 @@ def _checked(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
 # --- methods ---
 
 
-def _fp8(given: dict[str, Any]) -> Rules:
-    form = "fp8-e5m2" if given.get("fmt") == "e5m2" else "fp8"
-    if block := given.get("weight_block_size"):
+def _fp8(settings: dict[str, Any]) -> Rules:
+    form = "fp8-e5m2" if settings.get("fmt") == "e5m2" else "fp8"
+    if block := settings.get("weight_block_size"):
         rows, columns = block
         form = "FP8 in blocks" if rows * columns == 128**2 else f"{8 + 32 / (rows * columns)} bit"
-    return _all_but(form, _skipped(given), "fp8")
+    return _all_but(form, _skipped(settings), "fp8")
 
 
-def _fbgemm_fp8(given: dict[str, Any]) -> Rules:
-    return _all_but("fp8", _skipped(given), "fp8")
+def _fbgemm_fp8(settings: dict[str, Any]) -> Rules:
+    return _all_but("fp8", _skipped(settings), "fp8")
 
 
-def _mxfp4(given: dict[str, Any]) -> Rules:
-    rules = _all_but("mxfp4", _skipped(given), "fp4")
+def _mxfp4(settings: dict[str, Any]) -> Rules:
+    rules = _all_but("mxfp4", _skipped(settings), "fp4")
     return Rules(rules.form, "fp4", experts_alone=True, ignored=rules.ignored)
 
 
-def _awq(given: dict[str, Any]) -> Rules:
-    zeros = given.get("zero_point", True)
-    bits, group = given.get("bits", given.get("w_bit", 4)), given.get("group_size", 128)
+def _awq(settings: dict[str, Any]) -> Rules:
+    zeros = settings.get("zero_point", True)
+    bits, group = settings.get("bits", settings.get("w_bit", 4)), settings.get("group_size", 128)
     form = "AWQ" if (bits, group, zeros) == (4, 128, True) else _grouped(bits, group, zeros)
-    return _all_but(form, _skipped(given))
+    return _all_but(form, _skipped(settings))
 
 
-def _gptq(given: dict[str, Any]) -> Rules:
-    bits, group = given["bits"], given.get("group_size", 128)
+def _gptq(settings: dict[str, Any]) -> Rules:
+    bits, group = settings["bits"], settings.get("group_size", 128)
     form = "GPTQ" if (bits, group) == (4, 128) else _grouped(bits, group, True)
-    skipped, other = list(_skipped(given)), {}
-    for pattern, change in (given.get("dynamic") or {}).items():
+    skipped, other = list(_skipped(settings)), {}
+    for pattern, change in (settings.get("dynamic") or {}).items():
         if pattern.startswith("-:"):
             skipped.append(f"re:{pattern[2:]}")
         else:
-            own = {"bits": bits, "group_size": group} | change
+            of_pattern = {"bits": bits, "group_size": group} | change
             other[f"re:{pattern.removeprefix('+:')}"] = _grouped(
-                own["bits"], own["group_size"], True
+                of_pattern["bits"], of_pattern["group_size"], True
             )
-    return _mixed(form, skipped, other, output=bool(given.get("lm_head")))
+    return _mixed(form, skipped, other, output=bool(settings.get("lm_head")))
 
 
-def _auto_round(given: dict[str, Any]) -> Rules:
-    bits, group = given["bits"], given.get("group_size", 128)
-    if (kind := given.get("data_type", "int")) not in ("int", "int_sym"):
+def _auto_round(settings: dict[str, Any]) -> Rules:
+    bits, group = settings["bits"], settings.get("group_size", 128)
+    if (kind := settings.get("data_type", "int")) not in ("int", "int_sym"):
         raise ValueError(f"data_type {kind}")
     form = "GPTQ" if (bits, group) == (4, 128) else _grouped(bits, group, True)
-    skipped, other = list(_skipped(given)), {}
-    for pattern, change in (given.get("extra_config") or {}).items():
-        own = {"bits": bits, "group_size": group} | {
+    skipped, other = list(_skipped(settings)), {}
+    for pattern, change in (settings.get("extra_config") or {}).items():
+        of_pattern = {"bits": bits, "group_size": group} | {
             name: change[name] for name in ("bits", "group_size") if name in change
         }
-        if own["bits"] >= 16:
+        if of_pattern["bits"] >= 16:
             skipped.append(pattern)
         else:
-            other[pattern] = _grouped(own["bits"], own["group_size"], True)
+            other[pattern] = _grouped(of_pattern["bits"], of_pattern["group_size"], True)
     return _mixed(form, skipped, other)
 
 
-def _compressed(given: dict[str, Any]) -> Rules:
+def _compressed(settings: dict[str, Any]) -> Rules:
     """The groups of compressed-tensors, each with its targets, and a list of what stays."""
     targets: dict[str, str] = {}
     products = {""}
-    if (sparse := given.get("sparsity_config")) and sparse.get("format", "dense") != "dense":
+    if (sparse := settings.get("sparsity_config")) and sparse.get("format", "dense") != "dense":
         raise ValueError("weights that are pruned are not counted")
-    for group in given["config_groups"].values():
+    for group in settings["config_groups"].values():
         if (weights := group.get("weights")) is None:
             continue
         form = _scheme(weights)
         computed = group.get("input_activations")
         products.add(_computed_in(form, computed) if computed else "")
         targets |= dict.fromkeys(group["targets"], form)
-    if not targets and "kv_cache_scheme" not in given:
+    if not targets and "kv_cache_scheme" not in settings:
         raise ValueError("config_groups must have a group with targets and weights")
     usual = targets.pop("Linear", WIDE)
     if unknown := [name for name in targets if not name.startswith("re:") and "." not in name]:
         raise ValueError(f"targets {', '.join(unknown)}, where Linear or names of modules are read")
     of_all = max(products)
-    rules = _mixed(usual, given.get("ignore") or (), targets, output=True)
-    return Rules(rules.form, of_all, True, False, rules.ignored, _caches(given))
+    rules = _mixed(usual, settings.get("ignore") or (), targets, output=True)
+    return Rules(rules.form, of_all, True, False, rules.ignored, _caches(settings))
 
 
 def _scheme(weights: Mapping[str, Any]) -> str:
@@ -327,19 +327,19 @@ ALGORITHMS = {  # of ModelOpt: the format of weights, and what products are comp
 }
 
 
-def _modelopt(given: dict[str, Any]) -> Rules:
-    inner = given.get("quantization", given)
+def _modelopt(settings: dict[str, Any]) -> Rules:
+    inner = settings.get("quantization", settings)
     if (layers := inner.get("quantized_layers")) is not None:
         return _layer_by_layer(layers, _caches(inner))
     form, products = _algorithm(inner)
-    skipped = inner.get("exclude_modules") or given.get("ignore") or ()
+    skipped = inner.get("exclude_modules") or settings.get("ignore") or ()
     rules = _all_but(form, skipped, products)
     return Rules(rules.form, products, True, False, rules.ignored, _caches(inner))
 
 
-def _algorithm(given: Mapping[str, Any]) -> tuple[str, str]:
+def _algorithm(settings: Mapping[str, Any]) -> tuple[str, str]:
     """The format of weights, and what products are computed in, by ModelOpt's name of both."""
-    algorithm = str(given["quant_algo"]).upper()
+    algorithm = str(settings["quant_algo"]).upper()
     if algorithm not in ALGORITHMS:
         raise ValueError(f"quant_algo {algorithm}, of which {', '.join(ALGORITHMS)} are read")
     return ALGORITHMS[algorithm]
@@ -352,35 +352,36 @@ def _layer_by_layer(layers: Mapping[str, Mapping[str, Any]], notes: tuple[str, .
     products = of_experts or {each for _, each in listed.values()}
 
     def of(names: Sequence[str]) -> str:
-        found = (listed[name] for name in map(_short, names) if name in listed)
-        return next(found, (WIDE, ""))[0]
+        formats_listed = (listed[name] for name in map(_short, names) if name in listed)
+        return next(formats_listed, (WIDE, ""))[0]
 
     return Rules(of, products.pop() if len(products) == 1 else "", True, False, (), notes)
 
 
-def _bitsandbytes(given: dict[str, Any]) -> Rules:
-    skipped = given.get("llm_int8_skip_modules") or ()
+def _bitsandbytes(settings: dict[str, Any]) -> Rules:
+    skipped = settings.get("llm_int8_skip_modules") or ()
     in_4, in_8 = (
-        bool(given.get(f"load_in_{bits}bit") or given.get(f"_load_in_{bits}bit")) for bits in (4, 8)
+        bool(settings.get(f"load_in_{bits}bit") or settings.get(f"_load_in_{bits}bit"))
+        for bits in (4, 8)
     )
     if in_4 == in_8:
         both = "both are" if in_4 else "neither is"
         raise ValueError(f"one of load_in_4bit and load_in_8bit must be true; {both}")
     if in_8:
         return _all_but("int8", skipped)
-    return _all_but("NF4" if given.get("bnb_4bit_use_double_quant") else "4.5 bit", skipped)
+    return _all_but("NF4" if settings.get("bnb_4bit_use_double_quant") else "4.5 bit", skipped)
 
 
-def _quark(given: dict[str, Any]) -> Rules:
+def _quark(settings: dict[str, Any]) -> Rules:
     """AMD's: one format for all linear layers, and what is left out."""
-    weight = given["global_quant_config"]["weight"]
+    weight = settings["global_quant_config"]["weight"]
     dtype, scheme = str(weight["dtype"]), weight.get("qscheme", "per_tensor")
-    inputs = given["global_quant_config"].get("input_tensors")
+    inputs = settings["global_quant_config"].get("input_tensors")
     form = {"fp4": "mxfp4", "fp8_e4m3": "fp8", "int8": "int8"}.get(dtype)
     if form is None or (scheme == "per_group") != (dtype == "fp4"):
         raise ValueError(f"dtype {dtype} with qscheme {scheme}")
     products = {"mxfp4": "fp4", "fp8": "fp8", "int8": "int8"}[form] if inputs else ""
-    skipped = given.get("exclude") or ()
+    skipped = settings.get("exclude") or ()
     return Rules(_all_but(form, skipped).form, products, True, False, skipped)
 
 
@@ -409,14 +410,14 @@ def _grouped(bits: int, group: int, zeros: bool) -> str:
     return "W4A16" if each == 4.125 else f"{each} bit"
 
 
-def _skipped(given: dict[str, Any]) -> Sequence[str]:
+def _skipped(settings: dict[str, Any]) -> Sequence[str]:
     """Return what stays as it was trained, by the names that methods have for it."""
     names = ("modules_to_not_convert", "ignored_layers", "modules_in_block_to_not_quantize")
-    return next((given[name] for name in names if given.get(name)), ())
+    return next((settings[name] for name in names if settings.get(name)), ())
 
 
-def _caches(given: dict[str, Any]) -> tuple[str, ...]:
-    if any(given.get(name) for name in ("kv_cache_scheme", "kv_cache_quant_algo")):
+def _caches(settings: dict[str, Any]) -> tuple[str, ...]:
+    if any(settings.get(name) for name in ("kv_cache_scheme", "kv_cache_quant_algo")):
         return ('its caches are made for 8 bits, which kv="fp8" counts',)
     return ()
 
@@ -431,12 +432,12 @@ def _mixed(
 ) -> Rules:
     """One format for all modules but those that are skipped, and those of another format."""
     stays = _matching(skipped)
-    others = [(_matching([pattern]), own) for pattern, own in other.items()]
+    others = [(_matching([pattern]), of_pattern) for pattern, of_pattern in other.items()]
 
     def of(names: Sequence[str]) -> str:
         if stays(names):
             return WIDE
-        return next((own for matches, own in others if matches(names)), form)
+        return next((of_pattern for matches, of_pattern in others if matches(names)), form)
 
     return Rules(of, output=output, ignored=skipped)
 
@@ -559,8 +560,8 @@ def _layers(model: Transformer, matrix: Matrix) -> list[int]:
         with_window = not any(each.name.startswith("windowed") for each in model.matrices)
         wanted = {"full", "blocks", *LATENTS, *(["window"] if with_window else [])}
         kinds = attention
-    found = [layer for layer, kind in enumerate(kinds) if kind in wanted]
-    return found[: matrix.layers]
+    of_kind = [layer for layer, kind in enumerate(kinds) if kind in wanted]
+    return of_kind[: matrix.layers]
 
 
 def _unmatched(model: Transformer, rules: Rules) -> Iterator[str]:

@@ -37,14 +37,14 @@ class Release:
         return told(self.formats)
 
 
-def told(given: Mapping[str, QuantityLike]) -> str:
+def told(by_group: Mapping[str, QuantityLike]) -> str:
     """Formats by group as people read them.
 
     >>> told({"experts": "mxfp4", "others": "bf16"}), told({"others": "fp8"})
     ('MXFP4 (experts) and BF16 (others)', 'FP8 E4M3')
     """
     alike: dict[str, list[str]] = {}
-    for group, written in given.items():
+    for group, written in by_group.items():
         alike.setdefault(formats.printed(written), []).append(group)
     if len(alike) == 1:
         return next(iter(alike))

@@ -15,12 +15,14 @@ def parameters(config: Config) -> int | None:
 
     What has no entry here, or lacks a number, is told by the notes of the configuration.
     """
-    given = config.get(PART)
-    kind = str(given.get("model_type")).removesuffix("_vision") if isinstance(given, dict) else ""
-    if isinstance(given, dict) and kind in ENCODERS:
+    encoder = config.get(PART)
+    kind = (
+        str(encoder.get("model_type")).removesuffix("_vision") if isinstance(encoder, dict) else ""
+    )
+    if isinstance(encoder, dict) and kind in ENCODERS:
         usual: dict[str, int] = known()["encoders"][USUAL.get(kind, kind)]
-        sizes = {name: given.get(name, size) for name, size in usual.items()}
-        listed = given.get("deepstack_visual_indexes") or ()
+        sizes = {name: encoder.get(name, size) for name, size in usual.items()}
+        listed = encoder.get("deepstack_visual_indexes") or ()
         if all(type(size) is int and 0 < size <= 2**20 for size in sizes.values()):
             sizes["taken"] = len(listed) if isinstance(listed, list) else 0
             return ENCODERS[kind](sizes)

@@ -44,7 +44,7 @@ class Weights:
     """Whether a name alone tells of them, so that who made the checkpoint decided the rest."""
 
     @classmethod
-    def of(cls, model: Transformer, given: QuantityLike, argument: str = "weights") -> Weights:
+    def of(cls, model: Transformer, stated: QuantityLike, argument: str = "weights") -> Weights:
         """Read what a caller wrote: a checkpoint's name, a size, formats of groups, or "released".
 
         >>> from calc import models
@@ -56,21 +56,21 @@ class Weights:
         27.17 GB in MXFP4 (experts) and BF16 (others)
         28.45 GB in Q4_K_M, 4.873 bit in the mean
         """
-        if is_released(given):
-            if (own := model.released) is None:
+        if is_released(stated):
+            if (release := model.released) is None:
                 raise InputError(
                     f"{marked(argument)}: the data do not say in which format {model.name} was"
                     " released:"
                     ' name one, as in "bf16"'
                 )
-            told = (own.products, "", True, own.by_name)
-            return cls(model, own.formats, argument, *told)
-        if isinstance(given, str) and "=" in given:
-            return cls(model, _groups(given, argument), argument)
-        if isinstance(given, str) and (held := checkpoints.named(model, given, argument)):
+            said = (release.products, "", True, release.by_name)
+            return cls(model, release.formats, argument, *said)
+        if isinstance(stated, str) and "=" in stated:
+            return cls(model, _groups(stated, argument), argument)
+        if isinstance(stated, str) and (held := checkpoints.named(model, stated, argument)):
             given_by = held.released, not held.released
             return cls(model, held.given, argument, held.products, held.name, *given_by)
-        return cls(model, {"others": given}, argument)
+        return cls(model, {"others": stated}, argument)
 
     def __post_init__(self) -> None:
         name, model = self.argument, self.model
@@ -97,7 +97,8 @@ class Weights:
     def sizes(self) -> dict[str, Quantity]:
         """Return what an element takes, by group or matrix."""
         return {
-            group: formats.element_size(self.argument, given) for group, given in self.given.items()
+            group: formats.element_size(self.argument, stated)
+            for group, stated in self.given.items()
         }
 
     def key(self, matrix: Matrix) -> str:
@@ -167,25 +168,25 @@ def unless_said(model: Transformer, program: Software) -> str:
     return program.mxfp4 if narrow and program.mxfp4 else RELEASED
 
 
-def is_released(given: object) -> bool:
+def is_released(stated: object) -> bool:
     """Return whether a caller asks for the formats of the release.
 
     >>> is_released("Released"), is_released("bf16")
     (True, False)
     """
-    return isinstance(given, str) and given.strip().lower() == RELEASED
+    return isinstance(stated, str) and stated.strip().lower() == RELEASED
 
 
-def _groups(given: str, argument: str) -> dict[str, str]:
+def _groups(stated: str, argument: str) -> dict[str, str]:
     """The formats of a text such as "experts=mxfp4,others=bf16"."""
     by_group: dict[str, str] = {}
-    for assignment in given.split(","):
+    for assignment in stated.split(","):
         group, _, form = (part.strip() for part in assignment.partition("="))
         if not group or not form or group in by_group:
             raise InputError(
                 f"{marked(argument)}: groups have a format each, as in experts=mxfp4,others=bf16;"
                 " got"
-                f" {abbreviated(given)}"
+                f" {abbreviated(stated)}"
             )
         by_group[group] = form
     return by_group
