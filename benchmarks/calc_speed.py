@@ -128,8 +128,8 @@ def in_turns(calls: dict[str, Callable[[], object]], turns: int) -> dict[str, fl
 
 def printed(python: str, program: str) -> dict[str, float]:
     """The JSON that a program of another interpreter prints last."""
-    found = subprocess.run([python, "-c", program], check=True, capture_output=True, text=True)
-    return dict(json.loads(found.stdout.splitlines()[-1]))
+    done = subprocess.run([python, "-c", program], check=True, capture_output=True, text=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def runner(command: list[str]) -> Callable[[], object]:

@@ -25,18 +25,18 @@ def errors(name: str, judged: Sequence[Logged]) -> list[float]:
 
 def off(judged: Sequence[Logged]) -> list[float]:
     """Return the errors of the memory left for caches, in GiB, the smallest first."""
-    told = [row for row in judged if "caches" in row.measured]
-    return sorted(abs(row.expected("caches") - row.measured["caches"]) for row in told)
+    with_caches = [row for row in judged if "caches" in row.measured]
+    return sorted(abs(row.expected("caches") - row.measured["caches"]) for row in with_caches)
 
 
 def table() -> list[tuple[str, ...]]:
     """A line for each row."""
-    found: list[tuple[str, ...]] = [("", *MEASURED)]
+    cells_by_row: list[tuple[str, ...]] = [("", *MEASURED)]
     for row in rows():
         mark = " *" if row.fitted else " text" if not row.judges else ""
         cells = (f"{row.error(name):+.1%}" if name in row.measured else "" for name in MEASURED)
-        found.append((row.id + mark, *cells))
-    return found
+        cells_by_row.append((row.id + mark, *cells))
+    return cells_by_row
 
 
 def classes() -> list[tuple[str, ...]]:
@@ -46,22 +46,24 @@ def classes() -> list[tuple[str, ...]]:
         if row.judges:
             asked = str(row.conditions.get("weights", row.predicted.start.weights))
             by_format.setdefault(asked, []).append(row)
-    found: list[tuple[str, ...]] = [("weights", "n", "of weights", "of tokens", "in the ±", "±")]
+    lines: list[tuple[str, ...]] = [("weights", "n", "of weights", "of tokens", "in the ±", "±")]
     for form, judged in sorted(by_format.items()):
-        told = [[abs(error) for error in errors(name, judged)] for name in ("weights", "tokens")]
+        sizes_of = [
+            [abs(error) for error in errors(name, judged)] for name in ("weights", "tokens")
+        ]
         within = [row for row in judged if row.within is not None]
         inside = sum(bool(row.within) for row in within)
         widths = [row.predicted.tokens_off for row in within]
-        found.append(
+        lines.append(
             (
                 form,
                 str(len(judged)),
-                *(f"{median(sizes):.1%}" if sizes else "" for sizes in told),
+                *(f"{median(sizes):.1%}" if sizes else "" for sizes in sizes_of),
                 f"{inside} of {len(within)}",
                 f"{median(widths):.0%}" if widths else "",
             )
         )
-    return found
+    return lines
 
 
 def main() -> None:
@@ -70,9 +72,9 @@ def main() -> None:
     judging = [row for row in rows() if row.judges]
     print(f"\n{len(judging)} rows judge; of each, median of the size of errors, and the largest:")
     for name in MEASURED:
-        if told := errors(name, judging):
-            sizes = [abs(error) for error in told]
-            print(f"{name}: {median(sizes):.2%}, {max(sizes):.2%}, n = {len(told)}")
+        if off_by := errors(name, judging):
+            sizes = [abs(error) for error in off_by]
+            print(f"{name}: {median(sizes):.2%}, {max(sizes):.2%}, n = {len(off_by)}")
     print("\n" + "\n".join(columns(classes())))
     nearest = off(judging)
     print(f"caches: nine in ten within {nearest[int(0.9 * len(nearest))]:.2f} GiB")

@@ -219,10 +219,10 @@ def between(left: ast.expr, right: ast.expr, sign: str) -> Iterator[tuple[int, i
 def faults() -> dict[str, list[Mutant]]:
     """Return the faults of each file or folder of data and derivations, and each folder of code."""
     code = REPOSITORY / "calc"
-    found: dict[str, list[Mutant]] = {}
+    drawn: dict[str, list[Mutant]] = {}
     for kind in TESTS:
         files = [*code.glob(f"{kind}.*"), *sorted((code / kind).glob("*.*"))]
-        found[kind] = [
+        drawn[kind] = [
             mutant
             for path in files
             for mutant in in_lines(
@@ -231,12 +231,12 @@ def faults() -> dict[str, list[Mutant]]:
         ]
     for kind in (QUOTED, *CODE):
         of = in_classes if kind == QUOTED else in_code
-        found[kind] = [
+        drawn[kind] = [
             mutant
             for path in sorted((code / kind).rglob("*.py"))
             for mutant in of(path.relative_to(REPOSITORY).as_posix())
         ]
-    return found
+    return drawn
 
 
 def chosen(kinds: dict[str, list[Mutant]], number: int, seed: int) -> list[Mutant]:
@@ -291,8 +291,8 @@ def survivors(mutants: list[Mutant], copy: Path, quick: bool) -> Iterator[Mutant
         path = copy / mutant.file
         kept = path.read_bytes()
         mutant.apply(copy)
-        own = TESTS.get(kind_of(mutant)) or own_tests(mutant.file)
-        stages: dict[str, Callable[[], object]] = {"its own tests": partial(fails, own)}
+        nearest = TESTS.get(kind_of(mutant)) or own_tests(mutant.file)
+        stages: dict[str, Callable[[], object]] = {"its own tests": partial(fails, nearest)}
         if is_quoted(mutant):
             stages["published"] = lambda: published() != json.loads(ROWS.read_text("utf-8"))
             stages["pages"] = alt_texts_change

@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=12, metavar="N", help="ask of each Nth row")
     parser.add_argument("--record", action="store_true", help="write what the book quotes")
     options = parser.parse_args()
-    comparisons = [found for found in expected()[:: options.every] if not found.fitted]
+    comparisons = [each for each in expected()[:: options.every] if not each.fitted]
     answers = list(ask(options.python, comparisons))
     both = [
         (comparison, answer["tpot"])
@@ -102,7 +102,9 @@ def main() -> None:
 def expected() -> list[Comparison]:
     """The loops whose servers read and write and for which there is an expectation, as compared."""
     together = [row for row in closed_loops.rows() if row["mode"] == "agg"]
-    return [found for found in published.compare(together) if found.error is not None]
+    return [
+        comparison for comparison in published.compare(together) if comparison.error is not None
+    ]
 
 
 def ask(python: str, comparisons: Sequence[Comparison]) -> Iterator[dict[str, Any]]:

@@ -160,54 +160,58 @@ def main() -> None:
     parser.add_argument("--systems", metavar="FOLDER", help="Calculon's systems")
     parser.add_argument("--record", action="store_true", help="write the table of the answers")
     options = parser.parse_args()
-    given = dict(peer.partition("=")[::2] for peer in options.peers)
-    for name in given.keys() - PEERS:
+    interpreters = dict(peer.partition("=")[::2] for peer in options.peers)
+    for name in interpreters.keys() - PEERS:
         parser.error(f"no peer {name}: known are {', '.join(PEERS)}")
     rows = [row for row in published.rows() if row.id in SERVING + TRAINING]
-    told: list[tuple[Any, ...]] = []
+    results: list[tuple[Any, ...]] = []
     for row in rows:
         ours = ask(sys.executable, CALC, row)
-        told.append((row.id, "calc", "", rate(row), *ours, ""))
+        results.append((row.id, "calc", "", rate(row), *ours, ""))
         for name, (version, program, silent) in PEERS.items():
-            if name not in given:
+            if name not in interpreters:
                 continue
             answer = (
-                ("", "") if row.id in silent else ask(given[name], program, row, options.systems)
+                ("", "")
+                if row.id in silent
+                else ask(interpreters[name], program, row, options.systems)
             )
-            told.append((row.id, name, version, rate(row), *answer, silent.get(row.id, "")))
-    for name in PEERS.keys() - given:
+            results.append((row.id, name, version, rate(row), *answer, silent.get(row.id, "")))
+    for name in PEERS.keys() - interpreters:
         print(f"{name} is left out: give {name}=PYTHON, the interpreter of where it is installed")
     lines = [("row", "planner", "measured", "predicted", "error", "seconds", "times ours")]
-    for row_id, name, version, measured, predicted, seconds, why in told:
-        [ours] = [answer[5] for answer in told if answer[:2] == (row_id, "calc")]
-        known = isinstance(predicted, float)
+    for row_id, name, version, measured, predicted, seconds, why in results:
+        [ours] = [answer[5] for answer in results if answer[:2] == (row_id, "calc")]
+        is_number = isinstance(predicted, float)
         lines.append(
             (
                 str(row_id),
                 f"{name} {version}".strip(),
                 f"{measured:.4g}",
-                f"{predicted:.4g}" if known else str(why or predicted),
-                f"{predicted / measured - 1:+.0%}" if known else "",
-                f"{seconds:.2f}" if known else "",
-                f"{seconds / ours:.1f}" if known else "",
+                f"{predicted:.4g}" if is_number else str(why or predicted),
+                f"{predicted / measured - 1:+.0%}" if is_number else "",
+                f"{seconds:.2f}" if is_number else "",
+                f"{seconds / ours:.1f}" if is_number else "",
             )
         )
     print("\n".join(columns(lines)))
     if options.record:
         names = ("row", "planner", "version", "measured", "predicted", "seconds", "why_not", "date")
         today = datetime.date.today().isoformat()
-        fresh: list[tuple[Any, ...]] = [(*_plain(answer), today) for answer in told]
+        fresh: list[tuple[Any, ...]] = [(*_plain(answer), today) for answer in results]
         with FILE.open(newline="", encoding="utf-8") as file:
-            kept = [line for line in csv.reader(file) if line[1] in PEERS.keys() - given.keys()]
+            kept = [
+                line for line in csv.reader(file) if line[1] in PEERS.keys() - interpreters.keys()
+            ]
         fresh += map(tuple, kept)
         places, planners = [row.id for row in rows], ["calc", *PEERS]
         fresh.sort(key=lambda line: (places.index(line[0]), planners.index(line[1])))
         write_rows(FILE, names, fresh)
 
 
-def _plain(told: tuple[Any, ...]) -> tuple[Any, ...]:
+def _plain(result: tuple[Any, ...]) -> tuple[Any, ...]:
     """An answer to four digits; why there is none stands in a column of its own."""
-    *named, measured, predicted, seconds, why = told
+    *named, measured, predicted, seconds, why = result
     if isinstance(predicted, float):
         return (*named, f"{measured:.4g}", f"{predicted:.4g}", f"{seconds:.2f}", why)
     return (*named, f"{measured:.4g}", "", "", why or predicted)
@@ -268,12 +272,12 @@ def ask(python: str, program: str, row: Row, systems: str | None = None) -> tupl
     asked = question(row) | {"systems": systems}
     code = f"import json\nasked = json.loads({json.dumps(json.dumps(asked))})\n{program}"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    found = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    if found.returncode:
-        return found.stderr.strip().splitlines()[-1].rpartition("Error: ")[2], ""
-    return float(found.stdout.strip().splitlines()[-1]), seconds
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1].rpartition("Error: ")[2], ""
+    return float(done.stdout.strip().splitlines()[-1]), seconds
 
 
 if __name__ == "__main__":

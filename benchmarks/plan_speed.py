@@ -59,8 +59,8 @@ def main() -> None:
     ratio = seconds["one point"] / seconds["a grid of a million"] * 1e6
     print(f"  a point alone / in grid {ratio:8.0f}")
     layouts = in_turns({"all": lambda: search().best.time}, turns=5)["all"]
-    found = search()
-    print(f"\nA run of Llama 3.1 405B on {found.devices} H100s, best of {found.searched:,} layouts")
+    best = search()
+    print(f"\nA run of Llama 3.1 405B on {best.devices} H100s, best of {best.searched:,} layouts")
     print(f"  the whole plan          {layouts * 1e3:8.0f} ms")
     if options.mlsysim:
         rates = printed(options.mlsysim, MLSYSIM)
@@ -93,8 +93,8 @@ def answers(**counts: object) -> list[object]:
         **counts,  # type: ignore[arg-type]
     )
     times = "time_to_first_token time_per_token answer_time throughput"
-    told = values(made, f"fits memory {times} cost_per_token energy_per_token binds")
-    return list(told.values())
+    answers_read = values(made, f"fits memory {times} cost_per_token energy_per_token binds")
+    return list(answers_read.values())
 
 
 if __name__ == "__main__":

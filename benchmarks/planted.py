@@ -260,11 +260,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     plant = planted_words if asked.of == "words" else planted_drawings
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for kind, what, told_of in plant(asked.number, random.Random(asked.seed)):
-        found.setdefault(kind, Counter())[told_of] += 1
+        counts.setdefault(kind, Counter())[told_of] += 1
         print(f"{f'told by {told_of}' if told_of else 'NOT NOTICED'}: {kind}: {what}", flush=True)
-    for kind, by in sorted(found.items()):
+    for kind, by in sorted(counts.items()):
         told_in_all = by.total() - by[""]
         parts = ", ".join(f"{number} by {what}" for what, number in by.most_common() if what)
         print(f"{kind}: {told_in_all} of {by.total()} noticed ({parts})")

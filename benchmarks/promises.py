@@ -53,11 +53,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         copy = copied(Path(scratch) / "copy")
         for number, (test, file, old, new) in enumerate(chosen, 1):
-            found = noticed(copy, test, file, old, new)
+            is_noticed = noticed(copy, test, file, old, new)
             said = f"{test}: {file}: {old.strip()} → {new.strip() or 'nothing'}"
-            print(f"{number}/{len(chosen)} {said}: {'noticed' if found else 'NOT NOTICED'}")
+            print(f"{number}/{len(chosen)} {said}: {'noticed' if is_noticed else 'NOT NOTICED'}")
             sys.stdout.flush()
-            if not found:
+            if not is_noticed:
                 unnoticed.append(said)
     print(*[f"{len(unnoticed)} of {len(chosen)} removals are not noticed", *unnoticed], sep="\n  ")
 

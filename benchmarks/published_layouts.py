@@ -81,20 +81,20 @@ def _models() -> dict[str, Transformer]:
     return {f"{run.model.name} {run.model.context}": run.model for run in published_layouts()}
 
 
-def held(found: PublishedLayout) -> Held:
+def held(layout: PublishedLayout) -> Held:
     """One row, with its search."""
-    comparison = published.predict(found.row)
+    comparison = published.predict(layout.row)
     error = comparison.error
     plan = planned(
-        f"{found.model.name} {found.model.context}",
-        found.job.machine.key,
-        int(found.layout.devices),
-        found.batch,
-        found.microbatch.length,
-        found.job.formats.dtype,
-        found.job.software.key,
+        f"{layout.model.name} {layout.model.context}",
+        layout.job.machine.key,
+        int(layout.layout.devices),
+        layout.batch,
+        layout.microbatch.length,
+        layout.job.formats.dtype,
+        layout.job.software.key,
     )
-    return Held(found, None if error is None else 1 + error, comparison.share_of_bound, plan)
+    return Held(layout, None if error is None else 1 + error, comparison.share_of_bound, plan)
 
 
 def line(run: Held) -> tuple[str, ...]:

@@ -15,12 +15,12 @@ def main() -> None:
     print("written tokens a second, MLPerf's Llama 2 70B: measured, and as planned")
     for comparison in goodput.compare():
         row = comparison.row
-        told = ", ".join(
+        designs = ", ".join(
             f"{rate:9,.0f} ({error:+.0%})"
             for rate, error in zip(comparison.predicted, comparison.errors, strict=True)
         )
         print(
-            f"{row['system']:34}{comparison.scenario:12}{comparison.measured:9,.0f}  {told}"
+            f"{row['system']:34}{comparison.scenario:12}{comparison.measured:9,.0f}  {designs}"
             f"  {row['id']}"
         )
 

@@ -72,8 +72,8 @@ def in_simpy(replica: Replica, trace: Trace) -> None:
 
     def request(at: float, tokens: int) -> Any:
         yield world.timeout(at)
-        with places.request() as place:
-            yield place
+        with places.request() as slot:
+            yield slot
             writing[0] += 1
             if not started[0].triggered:
                 started[0].succeed()

@@ -100,14 +100,14 @@ def main() -> None:
             rows = rows_of(key, comparisons, name)
             to = [row for row in rows if row.fitted]
             others = [row for row in rows if not row.fitted]
-            own, judged = (published.summary(some)[0] for some in (to, others))
+            of_fitted, judged = (published.summary(some)[0] for some in (to, others))
             lines.append(
                 (
                     f"{one.name}, {name}",
                     f"{getattr(one, name):.3g}",
                     f"{value:.3g}",
                     str(len(to)),
-                    f"{own.median_error:.0%}",
+                    f"{of_fitted.median_error:.0%}",
                     str(len(others)),
                     f"{judged.median_error:.0%}",
                     f"{judged.largest_errors:.0%}",

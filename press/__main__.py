@@ -49,9 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
         if typed:
             mend = f"Compute each of these, or list what none can be in {NAMES} or {PHRASES}."
             print(mend, file=sys.stderr)
-        told = told_by_script(root)
-        print(*told, sep="\n", end="\n" if told else "")
-        return 1 if typed or told else 0
+        printed_lines = told_by_script(root)
+        print(*printed_lines, sep="\n", end="\n" if printed_lines else "")
+        return 1 if typed or printed_lines else 0
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
         sys.stderr.close()
         return 1

@@ -79,17 +79,19 @@ def audit(root: Path) -> list[Problem]:
     run_scripts(root)
     book = read_book(root)
     allowed = allowed_words(root)
-    given = {
+    products = {
         "root": Product(root),
         "execute": Product(book.execute),
         "formats": Product(book.formats),
         "allowed": Product(allowed),
     }
     written = [chapter for chapter in book.chapters if not _is_generated(root / chapter.file)]
-    driver = Driver(given, [{"chapter": Product(chapter)} for chapter in written])
+    driver = Driver(products, [{"chapter": Product(chapter)} for chapter in written])
     driver.drive(STAGES)
-    found = [problem for text, key in _titles(book) for problem in _typed(book, text, key, allowed)]
-    return sorted(chain(found, *driver.values("typed")))
+    problems_found = [
+        problem for text, key in _titles(book) for problem in _typed(book, text, key, allowed)
+    ]
+    return sorted(chain(problems_found, *driver.values("typed")))
 
 
 def allowed_words(root: Path) -> re.Pattern[str]:
@@ -122,10 +124,14 @@ def _is_generated(page: Path) -> bool:
 
 
 def _titles(book: Book) -> list[tuple[str, Key]]:
-    own = [(book.title, "title"), (book.subtitle, "subtitle"), (book.description, "description")]
+    of_book = [
+        (book.title, "title"),
+        (book.subtitle, "subtitle"),
+        (book.description, "description"),
+    ]
     parts = [key for key in book.lines if key[:2] == ("book", "chapters") and key[-1] == "part"]
     written = zip(book.parts, parts, strict=False)  # those of other files come after them
-    return [(text, ("book", key)) for text, key in own] + list(written)
+    return [(text, ("book", key)) for text, key in of_book] + list(written)
 
 
 def _typed(book: Book, text: str, key: Key, allowed: re.Pattern[str]) -> list[Problem]:
@@ -176,7 +182,7 @@ class Places:
     def problems(self) -> list[Problem]:
         captions = [{"t": "Plain", "c": inlines} for inlines in self.page.captions.values()]
         title = {"t": "Plain", "c": self.page.given_title}
-        found: list[Problem] = []
+        problems: list[Problem] = []
         for node in nodes([title, *captions, *self.page.blocks]):
             if node["t"] in ("Para", "Plain", "Header"):
                 inlines = node["c"][2] if node["t"] == "Header" else node["c"]
@@ -184,20 +190,24 @@ class Places:
                 by_hand = text.startswith(BY_HAND)
                 for word, excerpt in typed_numbers(text, self.allowed):
                     if not by_hand or re.search(r"\d", word):
-                        found.append(self.problem(word, excerpt))
+                        problems.append(self.problem(word, excerpt))
             elif node["t"] == "DefinitionList":
                 for term, _ in node["c"]:
                     text = plain_text(_read(term), ("Note", "Code", "Math", "Cite"))
-                    found += [self.problem(*typed) for typed in typed_numbers(text, self.allowed)]
+                    problems += [
+                        self.problem(*typed) for typed in typed_numbers(text, self.allowed)
+                    ]
             elif node["t"] == "Math":
                 tex = self.allowed.sub("", node["c"][1])
-                found += [self.problem(m[0], f"${m[0]}$") for m in MATH_TYPED.finditer(tex)]
+                problems += [self.problem(m[0], f"${m[0]}$") for m in MATH_TYPED.finditer(tex)]
             elif node["t"] in ("Image", "Div"):
                 texts = [attribute(node)[2].get("fig-alt", "")]
                 texts += [plain_text(node["c"][1])] if node["t"] == "Image" else []
                 for text in texts:
-                    found += [self.problem(*typed) for typed in typed_numbers(text, self.allowed)]
-        return found
+                    problems += [
+                        self.problem(*typed) for typed in typed_numbers(text, self.allowed)
+                    ]
+        return problems
 
     def problem(self, word: str, excerpt: str) -> Problem:
         """Return the problem of a typed number, at the place with most of its neighbours' words.

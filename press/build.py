@@ -103,7 +103,7 @@ def _build(
     typst_folder = root / FOLDER / "typst"
     shutil.rmtree(typst_folder, ignore_errors=True)
     typst_folder.mkdir()
-    given = {
+    products = {
         "root": Product(root, str(root)),
         "files": Product(files, digest(_beside_cells(files))),
         "book": Product(book),
@@ -121,28 +121,28 @@ def _build(
         "pdf_file": Product(output.new / book.pdf_name),
     }
     if "html" in book.formats:  # beside all that follows, since it waits for other programs
-        given["packing"] = Product(ThreadPoolExecutor(1).submit(packed_runtime, book, edition))
+        products["packing"] = Product(ThreadPoolExecutor(1).submit(packed_runtime, book, edition))
     memory = Memory(root / FOLDER / "made")
     made_by = digest(installed, pandoc_version())
     chapters = [{"chapter": Product(chapter, astuple(chapter))} for chapter in book.chapters]
     driver = Driver(
-        given, chapters, memory, made_by, lambda: files_below(root, book.output) == files
+        products, chapters, memory, made_by, lambda: files_below(root, book.output) == files
     )
     driver.drive(DOCUMENT)
     read += [file for result in driver.values("result") for file in result["read"]]
     places = {
-        place for answers in driver.values("answers") for place in answers["addresses"].values()
+        target for answers in driver.values("answers") for target in answers["addresses"].values()
     }
     read += _contents(
-        [root / place.removeprefix(PAGE) for place in sorted(places) if ".qmd" not in place]
+        [root / target.removeprefix(PAGE) for target in sorted(places) if ".qmd" not in target]
     )
     with output.replaced(book.pdf_name, only) as new:
         if "typst" in book.formats:
             sheets = [page.sheet for page in driver.values("page") if page.sheet]
             for pdf in [book.pdf_name, *sheets]:  # for the pages' links to them
-                place = room_for(new, pdf)
-                place.unlink(missing_ok=True)  # the last book may hold the same file
-                place.touch()
+                target = room_for(new, pdf)
+                target.unlink(missing_ok=True)  # the last book may hold the same file
+                target.touch()
         driver.drive_all(lane for form, lane in OUTPUTS.items() if form in book.formats)
     memory.forget_unused()
     return book, files, read

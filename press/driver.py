@@ -94,11 +94,11 @@ class Driver:
         if stage.scope is Scope.ONCE:
             self.book[stage.makes] = Product(value, digest(value))
         else:
-            for chapter, own in zip(self.chapters, value, strict=True):
-                chapter[stage.makes] = Product(own, digest(own))
+            for chapter, of_chapter in zip(self.chapters, value, strict=True):
+                chapter[stage.makes] = Product(of_chapter, digest(of_chapter))
 
-    def _made(self, stage: Stage, found: Products) -> Product:
-        taken = [found[name] for name in stage.takes.split()]
+    def _made(self, stage: Stage, products: Products) -> Product:
+        taken = [products[name] for name in stage.takes.split()]
         digests = [product.digest for product in taken]
         made_from = None if None in digests else digest(stage.makes, self.made_by, digests)
         values = [product.value for product in taken]
@@ -108,10 +108,10 @@ class Driver:
         assert self.memory
         assert made_from, f"{stage.makes} is kept, but made of what has no digest"
         if stage.beside:
-            made_from = digest(made_from, found[stage.beside].digest)
-        known = self.memory.recall(stage.makes, made_from)
-        if known and stage.kept(known[0]):
-            return Product(known[0], made_from)
+            made_from = digest(made_from, products[stage.beside].digest)
+        recalled = self.memory.recall(stage.makes, made_from)
+        if recalled and stage.kept(recalled[0]):
+            return Product(recalled[0], made_from)
         value = stage.work(*values)
         if stage.beside:
             self.unsure.append((stage.makes, made_from, value))

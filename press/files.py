@@ -72,11 +72,11 @@ def paths_below(root: Path, output: Path | None = None) -> Iterator[str]:
     seen: set[str] = set()
     home = os.path.realpath(root)
     for here, folders, names in os.walk(root, followlinks=True):
-        place = os.path.realpath(here)
-        if place in seen or os.path.commonpath([home, place]) != home:
+        real_path = os.path.realpath(here)
+        if real_path in seen or os.path.commonpath([home, real_path]) != home:
             folders.clear()
             continue
-        seen.add(place)
+        seen.add(real_path)
         folders[:] = [
             name
             for name in sorted(folders)

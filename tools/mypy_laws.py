@@ -65,10 +65,10 @@ def _for_callers(context: FunctionContext) -> Type:
     if not isinstance(law, CallableType):
         return law
     number = _named(modules, "calc.core.elementwise", "Number")
-    given = _named(modules, "calc.core.units", "QuantityLike")
+    accepted = _named(modules, "calc.core.units", "QuantityLike")
     result = _named(modules, "calc.core.units", "Quantity")
     return law.copy_modified(
-        arg_types=[given if kind == number else kind for kind in law.arg_types],
+        arg_types=[accepted if kind == number else kind for kind in law.arg_types],
         ret_type=result if law.ret_type == number else law.ret_type,
     )
 

@@ -32,9 +32,9 @@ def stubs(root: Path) -> dict[Path, str]:
     for node in listed.body:
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("calc."):
             for name in (alias.name for alias in node.names):
-                place = f"{node.module}.{name}"
-                if source := _source(root / place.replace(".", "/")):
-                    texts[root / "calc" / f"{name}.pyi"] = HEAD + _all_of(place, source)
+                module = f"{node.module}.{name}"
+                if source := _source(root / module.replace(".", "/")):
+                    texts[root / "calc" / f"{name}.pyi"] = HEAD + _all_of(module, source)
     return texts
 
 
@@ -46,9 +46,9 @@ def _source(path: Path) -> str:
     return ""
 
 
-def _all_of(place: str, source: str) -> str:
+def _all_of(module: str, source: str) -> str:
     """Return the imports of all that a module defines, with what finds its data by name."""
-    lines = [f"from {place} import *"]
+    lines = [f"from {module} import *"]
     if "\ndef __getattr__(" in source:
-        lines.append(f"from {place} import __getattr__ as __getattr__")
+        lines.append(f"from {module} import __getattr__ as __getattr__")
     return "".join(f"{line}\n" for line in lines)

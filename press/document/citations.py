@@ -48,13 +48,13 @@ def citing_lines(
 ) -> list[list[Node]]:
     """Each chapter's lines that cite: what else it says is no matter here, and may change."""
     lines = [
-        [asked["lines"][number] for number, _ in own["citing"]]
-        for own, asked in zip(numbered, answers, strict=True)
+        [asked["lines"][number] for number, _ in numbering["citing"]]
+        for numbering, asked in zip(numbered, answers, strict=True)
     ]
     cited = [
         (chapter.file, text, key)
-        for chapter, text, own in zip(chapters, woven, numbered, strict=True)
-        for _, keys in own["citing"]
+        for chapter, text, numbering in zip(chapters, woven, numbered, strict=True)
+        for _, keys in numbering["citing"]
         for key in keys
     ]
     problems = Problems()
@@ -62,7 +62,7 @@ def citing_lines(
         why = "has no source: `_quarto.yml` names no bibliography."
         for file, text, key in cited:
             problems.add(file, *_fault(text, key, why))
-    elif cited and not any(is_source_list(line) for own in lines for line in own):
+    elif cited and not any(is_source_list(line) for numbering in lines for line in numbering):
         file, text, key = cited[0]
         why = "needs a page that holds `::: {#refs}` and `:::` to list it."
         problems.add(file, *_fault(text, key, why))

@@ -148,11 +148,11 @@ class Numbering:
         return f"({number})" if kind == "eq" else f"{WORDS[kind]}\u00a0{number}"
 
     def drawing(self, image: Node, identifier: str, caption: list[Node], alt: str = "") -> Node:
-        own, classes, values = attribute(image)
+        of_image, classes, values = attribute(image)
         where = re.escape(image["c"][2][0])
         for key in values.keys() - {"fig-alt", "width"} | set(classes):
             self.refuse(f"press does not read `{key}` on an image.", where)
-        identifier = identifier or own
+        identifier = identifier or of_image
         if identifier and not identifier.startswith("fig-"):
             self.refuse(f"a figure's label begins `fig-`, unlike `{identifier}`.", where)
             identifier = ""
@@ -281,9 +281,11 @@ class Numbering:
                 continue
             label = ""
             after = rest[1:] if rest and _is_blank(rest[0]) else rest
-            if after and (found := re.match(r"\{#(eq-[^}\s]+)\}(.*)", str(after[0].get("c", "")))):
-                label = found[1]
-                rest = ([string(found[2])] if found[2] else []) + after[1:]
+            if after and (
+                label_match := re.match(r"\{#(eq-[^}\s]+)\}(.*)", str(after[0].get("c", "")))
+            ):
+                label = label_match[1]
+                rest = ([string(label_match[2])] if label_match[2] else []) + after[1:]
             end_text()
             number = self.label(label)
             result.append(div(label, ["press-equation"], [plain(inline)], number=number))

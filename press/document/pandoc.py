@@ -140,8 +140,8 @@ def _served(
     A pandoc serves one text after another, since its start takes longer than most pages do. `-E`
     keeps from it what the author's shell says to Lua.
     """
-    given = f"{text}\n".encode()
-    asked = {"size": len(given), "from": form, "to": wanted}
+    sent = f"{text}\n".encode()
+    asked = {"size": len(sent), "from": form, "to": wanted}
     asked |= {"reading": reading or {}, "writing": writing or {}}
     pandoc = _idle.pop() if _idle else _Pandoc("lua", "-E", str(SERVANT))
     assert pandoc.stdin
@@ -150,11 +150,11 @@ def _served(
     limit = Timer(TIME_LIMIT, pandoc.kill)
     limit.start()
     try:
-        pandoc.stdin.write(json.dumps(asked).encode() + b"\n" + given)
+        pandoc.stdin.write(json.dumps(asked).encode() + b"\n" + sent)
         pandoc.stdin.flush()
-        told = json.loads(pandoc.stdout.readline())
-        output = pandoc.stdout.read(told["size"])
-        if len(output) < told["size"]:
+        head = json.loads(pandoc.stdout.readline())
+        output = pandoc.stdout.read(head["size"])
+        if len(output) < head["size"]:
             raise EOFError
     except (BrokenPipeError, EOFError, ValueError):  # it has ended
         _, log = pandoc.communicate()
@@ -169,9 +169,9 @@ def _served(
     finally:
         limit.cancel()
     _idle.append(pandoc)
-    if not told["done"]:
+    if not head["done"]:
         stop(f"pandoc fails: {output.decode()}")
-    return output.decode(), told["warnings"]
+    return output.decode(), head["warnings"]
 
 
 def run_pandoc(arguments: list[str], text: str, limit: float | None = None) -> tuple[str, str]:

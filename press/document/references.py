@@ -67,8 +67,8 @@ class _References:
         where = definition(label)
         if label in self.targets:
             first = self.targets[label].page
-            place = f"{first.chapter.file}:{first.woven.line_of(where)}"
-            sentence = f"the label `{label}` is already taken at {place}."
+            defined_at = f"{first.chapter.file}:{first.woven.line_of(where)}"
+            sentence = f"the label `{label}` is already taken at {defined_at}."
             self.refuse(page, sentence, where, occurrence=1 if first is page else 0)
         self.targets[label] = _Target(page, word, number)
 
@@ -78,7 +78,7 @@ class _References:
             self.address(page, target, kind)
         lines = walk(page.numbered["lines"], partial(self.resolved, page))
         shown = [page.addresses.get(target, "") for target in asked if asked[target] == "image"]
-        images = [self.digest(place.removeprefix(PAGE), files) for place in shown]
+        images = [self.digest(address.removeprefix(PAGE), files) for address in shown]
         return {"lines": lines, "addresses": page.addresses, "images": images}
 
     def digest(self, file: str, files: dict[str, str]) -> str:
@@ -89,11 +89,11 @@ class _References:
         if node["t"] == "Cite":
             cites = node["c"][0]
             labels = [cite["citationId"] for cite in cites]
-            found = list(map(is_reference, labels))
-            if any(found) and not all(found):
+            are_references = list(map(is_reference, labels))
+            if any(are_references) and not all(are_references):
                 sentence = "one pair of brackets holds references and citations; split it."
                 self.refuse(page, sentence, rf"@{labels[0]}\b")
-            elif any(found):
+            elif any(are_references):
                 return self.reference(page, cites)
         elif node["t"] in ("Link", "Image"):
             lead(node, page.addresses)
@@ -117,10 +117,10 @@ class _References:
                 prefix = [string(target.word)]
             last = plain_text(prefix[-1:]) + "\u00a0"
             words = [*prefix[:-1], string(last)] if prefix else []
-            place = f"{PAGE}{target.page.chapter.file}#{label}"
+            address = f"{PAGE}{target.page.chapter.file}#{label}"
             if result:
                 result += [string(","), {"t": "Space"}]
-            result.append(link(place, ["crossref"], [*words, string(target.number)]))
+            result.append(link(address, ["crossref"], [*words, string(target.number)]))
             result += [{"t": "Space"}, *suffix] if (suffix := cite["citationSuffix"]) else []
         return result
 

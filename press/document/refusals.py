@@ -73,9 +73,9 @@ def _brackets(tex: str) -> int:
 
 def _unread(node: Node) -> list[str]:
     """The attributes of a node that nothing reads, as an author writes them."""
-    identifier, own, values = attribute(node)
-    if node["t"] == "Span" and own == ["q"] and values.keys() <= {"key", "value"}:
+    identifier, classes, values = attribute(node)
+    if node["t"] == "Span" and classes == ["q"] and values.keys() <= {"key", "value"}:
         return []  # a value that has a name, as cells and inline values give it
-    unread = [f".{name}" for name in own if not re.fullmatch(ATTRIBUTES[node["t"]][2], name)]
+    unread = [f".{name}" for name in classes if not re.fullmatch(ATTRIBUTES[node["t"]][2], name)]
     unread += [f"{key}=" for key in values]
     return unread + ([f"#{identifier}"] if identifier.startswith("lst-") else [])

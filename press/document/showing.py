@@ -73,8 +73,8 @@ def active(svg: str) -> str:
 
     Readers may open it alone, where no page's policy holds.
     """
-    if found := re.search(r"<!ENTITY|<\?xml-stylesheet", svg):
-        return f"holds `{found[0]}`, which may load or run something"
+    if match := re.search(r"<!ENTITY|<\?xml-stylesheet", svg):
+        return f"holds `{match[0]}`, which may load or run something"
     for element in ElementTree.fromstring(svg).iter():
         name = element.tag.rpartition("}")[2]
         if name in ACTIVE:
@@ -108,8 +108,8 @@ def _given_twice(page: Page) -> set[str]:
 
 def _repeated(blocks: list[Node]) -> set[str]:
     kinds = ("Header", "Div", "Span", "Code", "CodeBlock", "Link", "Table")
-    given = [i for node in nodes(blocks) if node["t"] in kinds and (i := attribute(node)[0])]
-    return {identifier for identifier, count in Counter(given).items() if count > 1}
+    identifiers = [i for node in nodes(blocks) if node["t"] in kinds and (i := attribute(node)[0])]
+    return {identifier for identifier, count in Counter(identifiers).items() if count > 1}
 
 
 def _without(blocks: list[Node], form: str) -> list[Node]:

@@ -67,8 +67,8 @@ class Woven:
         """The source line where the first of the patterns that occurs does so (or does again)."""
         text = self.text
         for pattern in patterns:
-            if found := list(re.finditer(pattern, text)):
-                match = found[min(occurrence, len(found) - 1)]
+            if matches := list(re.finditer(pattern, text)):
+                match = matches[min(occurrence, len(matches) - 1)]
                 return self.lines[text.count("\n", 0, match.start())][0]
         return 1
 

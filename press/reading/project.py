@@ -257,7 +257,7 @@ class _Reader:
 
     def left_out(self, names: list[str]) -> list[str]:
         """The chapters that are named, or that lie in a folder which is."""
-        found: list[str] = []
+        left: list[str] = []
         for i, name in enumerate(names):
             inside = [
                 chapter.file
@@ -267,14 +267,14 @@ class _Reader:
             if not inside:
                 sentence = f"`leave-out` names chapters or their folders, and none is {name}."
                 self.refuse(("format", "typst", "leave-out", i), sentence)
-            found += inside
-        return found
+            left += inside
+        return left
 
-    def check_typst(self, found: dict[str, Any]) -> None:
+    def check_typst(self, settings: dict[str, Any]) -> None:
         """Refuse lines before Quarto's PDF that do more than set how it looks."""
-        if found.get("citeproc", True) is not True:
+        if settings.get("citeproc", True) is not True:
             self.refuse(("format", "typst", "citeproc"), "press always cites by `citeproc`.")
-        before = found.get("include-before-body") or {}
+        before = settings.get("include-before-body") or {}
         for line in str(before.get("text") or "").splitlines():
             if not re.match(r"#(show [\w.]+: )?set \w|//|\s*$", line):
                 self.refuse(
@@ -282,21 +282,21 @@ class _Reader:
                     f"press takes `#set` and `#show …: set` lines here, not `{line.strip()}`.",
                 )
 
-    def check_keys(self, found: dict[str, Any], known: dict[str, Any], key: Key) -> None:
-        for name, value in found.items():
+    def check_keys(self, settings: dict[str, Any], allowed: dict[str, Any], key: Key) -> None:
+        for name, value in settings.items():
             here = (*key, name)
             dotted = ".".join(map(str, here))
-            if name not in known:
+            if name not in allowed:
                 sentence = f"press does not read the key `{dotted}`; here it knows"
-                self.refuse(here, f"{sentence} {', '.join(known)}.")
-            elif isinstance(known[name], dict) and isinstance(value, dict):
-                self.check_keys(value, known[name], here)
-            elif isinstance(known[name], dict) and value not in (None, "default"):
+                self.refuse(here, f"{sentence} {', '.join(allowed)}.")
+            elif isinstance(allowed[name], dict) and isinstance(value, dict):
+                self.check_keys(value, allowed[name], here)
+            elif isinstance(allowed[name], dict) and value not in (None, "default"):
                 self.refuse(here, f"`{dotted}` needs keys below it.")
-            elif known[name] is list and isinstance(value, list):
+            elif allowed[name] is list and isinstance(value, list):
                 for i, item in enumerate(value):
                     self.check_text((*here, i), dotted, item)
-            elif known[name] in (str, list) and value is not None:
+            elif allowed[name] in (str, list) and value is not None:
                 self.check_text(here, dotted, value)
 
     def check_text(self, key: Key, dotted: str, value: Any) -> None:
@@ -356,5 +356,5 @@ class _Reader:
             self.chapters.append(Chapter(name, part, appendix))
 
 
-def _listed(given: Any) -> list[str]:
-    return [given] if isinstance(given, str) else [str(item) for item in given or []]
+def _listed(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [str(item) for item in value or []]

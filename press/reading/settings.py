@@ -46,14 +46,14 @@ def read_yaml(text: str, file: str, first_line: int = 1) -> tuple[dict[str, Any]
         if isinstance(node, yaml.SequenceNode):
             return [value(item, (*path, i)) for i, item in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode):
-            found: dict[str, Any] = {}
+            settings: dict[str, Any] = {}
             for key, item in node.value:
                 name = str(key.value)
-                if name in found:
+                if name in settings:
                     raise fail(key.start_mark.line, f"the key `{name}` is given twice.")
-                found[name] = value(item, (*path, name))
+                settings[name] = value(item, (*path, name))
                 lines[*path, name] = first_line + key.start_mark.line
-            return found
+            return settings
         scalar = loader.construct_object(node)
         if isinstance(scalar, str) and (sign := CONTROL.search(scalar)):
             raise fail(node.start_mark.line, f"this text holds the character U+{ord(sign[0]):04X}.")

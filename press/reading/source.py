@@ -167,11 +167,11 @@ class Reader:
             self.refuse(1, "the front matter opened by this `---` is never closed.")
             return len(self.lines)
         try:
-            found, where = read_yaml("\n".join(self.lines[1:end]), self.file, 2)
+            settings, where = read_yaml("\n".join(self.lines[1:end]), self.file, 2)
         except BookError as error:
             self.problems += error.problems
             return end + 1
-        for key, value in found.items():
+        for key, value in settings.items():
             line = where[(key,)]
             if key == "title":
                 self.title, self.title_line = str(value), line
@@ -182,17 +182,17 @@ class Reader:
             elif key == "search" and isinstance(value, bool):
                 self.searched = value
             else:
-                known = "title, execute, and search (true or false)"
-                self.refuse(line, f"press does not read `{key}` here; it knows {known}.")
+                readable = "title, execute, and search (true or false)"
+                self.refuse(line, f"press does not read `{key}` here; it knows {readable}.")
         return end + 1
 
-    def execute_options(self, found: dict[str, Any], where: dict[str, int]) -> dict[str, bool]:
-        for key, value in found.items():
+    def execute_options(self, settings: dict[str, Any], where: dict[str, int]) -> dict[str, bool]:
+        for key, value in settings.items():
             if key not in EXECUTE:
                 self.refuse(where[key], f"press does not read the execute option `{key}`.")
             elif not isinstance(value, bool):
                 self.refuse(where[key], f"`{key}` is true or false, not {value!r}.")
-        return found
+        return settings
 
     def code(self, start: int, fence: re.Match[str]) -> int:
         """Reads a fenced block that opens at index `start`; the index of the line after it."""
@@ -228,14 +228,14 @@ class Reader:
     def cell(self, number: int, body: list[str]) -> None:
         count = next((i for i, s in enumerate(body) if not s.startswith("#|")), len(body))
         try:
-            found, where = read_yaml(
+            settings, where = read_yaml(
                 "\n".join(s[2:].removeprefix(" ") for s in body[:count]), self.file, number + 1
             )
         except BookError as error:
             self.problems += error.problems
             return
         lines = {str(key[0]): line for key, line in where.items() if len(key) == 1}
-        for key, value in found.items():
+        for key, value in settings.items():
             if key not in CELL_OPTIONS:
                 self.refuse(
                     lines[key],
@@ -250,14 +250,14 @@ class Reader:
                     "Quarto computes no inline value in a cell option; put the cell in a "
                     "`::: {#fig-…}` or `::: {#tbl-…}` block whose last paragraph is the caption.",
                 )
-        self.execute_options({k: v for k, v in found.items() if k in EXECUTE}, lines)
-        label = str(found.get("label", ""))
+        self.execute_options({k: v for k, v in settings.items() if k in EXECUTE}, lines)
+        label = str(settings.get("label", ""))
         for prefix, caption in (("fig-", "fig-cap"), ("tbl-", "tbl-cap")):
-            if label.startswith(prefix) and caption not in found:
+            if label.startswith(prefix) and caption not in settings:
                 self.refuse(lines["label"], f"a cell labelled `{label}` needs `{caption}`.")
-            if caption in found and not label.startswith(prefix):
+            if caption in settings and not label.startswith(prefix):
                 self.refuse(lines[caption], f"`{caption}` needs a label that begins `{prefix}`.")
-        options = self.execute | found
+        options = self.execute | settings
         if not self.hidden:
             self.pieces.append(Cell(number, "\n".join(body[count:]).strip("\n"), options, lines))
 
@@ -276,11 +276,11 @@ class Reader:
         self.hidden += self.hidden > 0
         if len(self.open_divs) == DEEPEST + 1:
             self.refuse(number, f"blocks nest too deep: this is the {DEEPEST + 1}th in another.")
-        found = list(ATTRIBUTE.finditer(braces or f"{{.{name}}}"))
-        classes = [m["cls"] for m in found if m["cls"]]
-        identifier = next((m["id"] for m in found if m["id"]), "")
+        attributes = list(ATTRIBUTE.finditer(braces or f"{{.{name}}}"))
+        classes = [m["cls"] for m in attributes if m["cls"]]
+        identifier = next((m["id"] for m in attributes if m["id"]), "")
         values = {m["key"]: next(v for v in m.group("a", "b", "c") if v is not None)
-                  for m in found if m["key"]}  # fmt: skip
+                  for m in attributes if m["key"]}  # fmt: skip
         if identifier == "" and classes in [[f"callout-{kind}"] for kind in CALLOUTS]:
             allowed = ["title", "collapse"]
         elif classes == ["content-visible"] and values.get("when-format") in ("html", "typst"):
@@ -305,6 +305,6 @@ class Reader:
         if "title" not in values or "title" not in allowed:
             return line
         # A title may hold any Markdown, as a heading does: Quarto takes either.
-        title = next(m for m in found if m["key"] == "title")
+        title = next(m for m in attributes if m["key"] == "title")
         inner = values["title"].replace(r"\"", '"')
         return line.replace(title[0], "", 1) + f"\n\n##### {inner}\n"

@@ -25,12 +25,12 @@ def environment() -> dict[str, str]:
 
 def installation() -> list[str]:
     """The Python, press, and every installed distribution with the time of its installation."""
-    found = [sys.version, sys.executable, json.dumps(environment(), sort_keys=True)]
-    found += [f"{name} {value}" for name, value in files_below(PRESS, THEME).items()]
+    parts = [sys.version, sys.executable, json.dumps(environment(), sort_keys=True)]
+    parts += [f"{name} {value}" for name, value in files_below(PRESS, THEME).items()]
     for folder in filter(os.path.isdir, sys.path):
         for item in sorted(os.scandir(folder), key=lambda item: item.name):
             if item.name.endswith((".dist-info", ".egg-link", ".pth")):
                 record = os.path.join(item.path, "RECORD")
                 changed = os.stat(record if os.path.exists(record) else item.path).st_mtime_ns
-                found.append(f"{item.name} {changed}")
-    return found
+                parts.append(f"{item.name} {changed}")
+    return parts

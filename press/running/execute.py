@@ -69,8 +69,8 @@ class Kernels:
 
     def end(self) -> None:
         """Ends every chapter."""
-        for own in [own for own, started in _STARTED.items() if started is self]:
-            del _STARTED[own]
+        for variables in [variables for variables, started in _STARTED.items() if started is self]:
+            del _STARTED[variables]
         self.control.close()
         try:
             self.process.wait(10)
@@ -89,8 +89,10 @@ _STARTED: dict[tuple[tuple[str, str], ...], Kernels] = {}  # by the environment 
 
 def kernels() -> Kernels:
     """Return the kernels of this process, for the environment as it is now."""
-    own = environment()
-    return _STARTED.get(key := tuple(own.items())) or _STARTED.setdefault(key, Kernels(own))
+    variables = environment()
+    return _STARTED.get(key := tuple(variables.items())) or _STARTED.setdefault(
+        key, Kernels(variables)
+    )
 
 
 def end_kernels() -> None:
@@ -104,7 +106,7 @@ def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:
     """Run the cells and inline values of a chapter, in a process of its own."""
     if not any(isinstance(piece, Cell) or piece.inline_values() for piece in source.pieces):
         return {"pieces": [[] for _ in source.pieces], "read": [], "files": []}
-    own = kernels()
+    started = kernels()
     folder = root if in_project else (root / source.file).parent
     request = {
         "pieces": [question for piece in source.pieces for question in _questions(piece)],
@@ -112,7 +114,7 @@ def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:
         "memory": str(root / FOLDER),
         "folder": str(folder),
     }
-    with own.chapter() as connection:
+    with started.chapter() as connection:
         try:
             connection.settimeout(START_LIMIT)
             connection.sendall(json.dumps(request).encode() + b"\n")
@@ -121,7 +123,7 @@ def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:
                 raise EOFError
         except (EOFError, OSError):
             sentence = "no Python kernel starts for this chapter"
-            stop(f"{sentence}: {own.last_words()}", source.file)
+            stop(f"{sentence}: {started.last_words()}", source.file)
         connection.settimeout(timeout)
         with answers:
             return _result(source, answers, timeout, root)
@@ -145,13 +147,13 @@ def _result(source: Source, answers: BinaryIO, timeout: float, root: Path) -> Re
             stop(f"{what} takes longer than {limit}.", source.file, line)
         if not said:
             stop(f"{what} ended its Python process.", source.file, line)
-        found = json.loads(said)
-        for name, value in found["errors"]:
+        result = json.loads(said)
+        for name, value in result["errors"]:
             last = value.strip().split("\n")[-1]
             stop(f"{what} fails with {name}{f': {last}' if last else '.'}", source.file, line)
-        if NO_CHARACTER.search(said) and (sign := _no_character(found["output"])):
+        if NO_CHARACTER.search(said) and (sign := _no_character(result["output"])):
             stop(f"{what} gives U+{ord(sign):04X}, which no page can print.", source.file, line)
-        return found["output"]
+        return result["output"]
 
     def answers_to(piece: Cell | Prose) -> Outputs:
         if isinstance(piece, Prose):
@@ -171,5 +173,5 @@ def _result(source: Source, answers: BinaryIO, timeout: float, root: Path) -> Re
 
 def _no_character(output: object) -> str:
     """The first NUL or lone half of a character in it, as text."""
-    found = re.search("[\0\ud800-\udfff]", json.dumps(output, ensure_ascii=False))
-    return found[0] if found else ""
+    match = re.search("[\0\ud800-\udfff]", json.dumps(output, ensure_ascii=False))
+    return match[0] if match else ""

@@ -86,16 +86,16 @@ class Shown(DisplayHook):
     def finish_displayhook(self) -> None: ...
 
     def write_format_data(self, format_dict: dict[str, Any], md_dict: Any = None) -> None:
-        told = (md_dict or {}).get("image/svg+xml", {})
-        outputs.append({"output_type": "execute_result", "data": format_dict, **told})
+        metadata_of_svg = (md_dict or {}).get("image/svg+xml", {})
+        outputs.append({"output_type": "execute_result", "data": format_dict, **metadata_of_svg})
 
 
 class Displayed(DisplayPublisher):
     """Takes what a cell displays."""
 
     def publish(self, data: dict[str, Any], metadata: Any = None, *_: object, **__: object) -> None:
-        told = (metadata or {}).get("image/svg+xml", {})
-        outputs.append({"output_type": "display_data", "data": data, **told})
+        metadata_of_svg = (metadata or {}).get("image/svg+xml", {})
+        outputs.append({"output_type": "display_data", "data": data, **metadata_of_svg})
 
     def clear_output(self, wait: bool = False) -> None:
         outputs.clear()
@@ -152,13 +152,13 @@ def _ungrouped(svg: str) -> str:
     """A drawing without the groups that say nothing."""
     kept: list[bool] = []
 
-    def tag(found: re.Match[str]) -> str:
-        if found[0].startswith("</"):
-            return found[0] if kept.pop() else ""
-        if found[0].rstrip().endswith("/>"):
+    def tag(match: re.Match[str]) -> str:
+        if match[0].startswith("</"):
+            return match[0] if kept.pop() else ""
+        if match[0].rstrip().endswith("/>"):
             return ""
-        kept.append(not found[0].startswith("<g>"))
-        return found[0] if kept[-1] else ""
+        kept.append(not match[0].startswith("<g>"))
+        return match[0] if kept[-1] else ""
 
     return re.sub(r"</?g\b[^>]*>\n?", tag, svg)
 
@@ -188,9 +188,9 @@ def _by_steps(path: re.Match[str]) -> str:
     for stroke in path[1].split("M")[1:]:
         numbers = [round(100 * float(number)) for number in re.findall(r"[\d.-]+", stroke)]
         last = ""
-        for place in zip(numbers[::2], numbers[1::2], strict=True):
-            across, down = f"{(place[0] - x) / 100:g}", f"{(place[1] - y) / 100:g}"
-            x, y = place
+        for point in zip(numbers[::2], numbers[1::2], strict=True):
+            across, down = f"{(point[0] - x) / 100:g}", f"{(point[1] - y) / 100:g}"
+            x, y = point
             if not last:
                 command, step = "m", f"{across} {down}"
             elif "0" in (across, down):
@@ -242,11 +242,11 @@ class Chapter:
 
     def value(self, expression: str) -> dict[str, Any]:
         """Evaluates an inline expression as Quarto does: with the kernel's `user_expressions`."""
-        found: dict[str, Any] = self.shell.user_expressions({"": expression})[""]
+        answer: dict[str, Any] = self.shell.user_expressions({"": expression})[""]
         self.end_if_forked()
-        if found["status"] == "error":
-            errors.append((found["ename"], found["evalue"]))
-        return found
+        if answer["status"] == "error":
+            errors.append((answer["ename"], answer["evalue"]))
+        return answer
 
     def end_if_forked(self) -> None:
         """End this process if it is a fork by a cell, which must not go on as the chapter."""
@@ -375,14 +375,16 @@ def files_read(root: str, memory: str) -> list[tuple[str, str]]:
     if drawing := sys.modules.get("matplotlib"):
         homes.append(drawing.get_cachedir())
     installed = tuple(home + os.sep for home in {*homes, *map(os.path.realpath, homes)})
-    own = {path: value for path, value in opened.items() if value}
+    digests = {path: value for path, value in opened.items() if value}
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and not file.startswith(installed):
             path = os.path.realpath(file)
             if not path.startswith((os.path.realpath(root) + os.sep, *installed)):
-                own.setdefault(path, digest(path))
-    return [item for item in sorted(own.items()) if not (item[0] + os.sep).startswith(installed)]
+                digests.setdefault(path, digest(path))
+    return [
+        item for item in sorted(digests.items()) if not (item[0] + os.sep).startswith(installed)
+    ]
 
 
 def _was_read(file: str) -> bool:
@@ -392,12 +394,16 @@ def _was_read(file: str) -> bool:
 def files_run_with(root: str) -> list[str]:
     """The project's modules that the chapter imported, and what it opened beside them."""
     home = os.path.realpath(root) + os.sep
-    found = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    own = {os.path.realpath(file) for file in found if file and not file.startswith(sys.prefix)}
-    own = {file for file in own if file.startswith(home)}
-    folders = {os.path.dirname(file) for file in own} - {home.rstrip(os.sep)}
-    own |= {file for file in opened if os.path.dirname(file) in folders and _was_read(file)}
-    return sorted(file.removeprefix(home) for file in own)
+    module_files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    project_files = {
+        os.path.realpath(file) for file in module_files if file and not file.startswith(sys.prefix)
+    }
+    project_files = {file for file in project_files if file.startswith(home)}
+    folders = {os.path.dirname(file) for file in project_files} - {home.rstrip(os.sep)}
+    project_files |= {
+        file for file in opened if os.path.dirname(file) in folders and _was_read(file)
+    }
+    return sorted(file.removeprefix(home) for file in project_files)
 
 
 # ---- The talk with press

@@ -56,12 +56,12 @@ def told_by_script(root: Path) -> list[Problem]:
     if not (named := settings.get("audit")):
         return []
     line = lines["audit",]
-    found = []
+    problems = []
     for said in _run(root, _command(root, named, line), line).splitlines():
         if not (problem := TOLD.fullmatch(said)):
             stop(f"press reads FILE:LINE: SENTENCE, and {named} says {said!r}.", SETTINGS, line)
-        found.append(Problem(problem[1], int(problem[2]), problem[3]))
-    return found
+        problems.append(Problem(problem[1], int(problem[2]), problem[3]))
+    return problems
 
 
 def _command(root: Path, text: Any, line: int) -> list[str]:

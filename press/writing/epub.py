@@ -67,14 +67,14 @@ def write_epub(
                     drawing = page.woven.figures[source.removeprefix(FIGURE)].svg
                     (pictures / file).write_text(drawing[drawing.index("<svg") :], "utf-8")
                 else:
-                    given = book.root / source.removeprefix(PAGE)
-                    (pictures / file).write_bytes(given.read_bytes())
+                    picture = book.root / source.removeprefix(PAGE)
+                    (pictures / file).write_bytes(picture.read_bytes())
         (pictures / "style.css").write_text(STYLE, "utf-8")
         # Pandoc names a chapter's file in its title, which readers announce and list.
         template = run_pandoc(["-D", "epub3"], "", TIME_LIMIT)[0]
         titled = template.replace("<title>$pagetitle$</title>", "<title>$title$</title>")
         (pictures / "chapter.xhtml").write_text(titled, "utf-8")
-        told = {
+        texts_of_book = {
             "title": book.title,
             "subtitle": book.subtitle,
             "description": book.description,
@@ -82,7 +82,7 @@ def write_epub(
             "date": edition.date,
             "identifier": f"urn:press:{re.sub(r'[^a-z]+', '-', book.title.lower())}",
         }
-        meta: dict[str, Any] = {key: _string(text) for key, text in told.items() if text}
+        meta: dict[str, Any] = {key: _string(text) for key, text in texts_of_book.items() if text}
         listed = {"author": book.authors, "accessModes": ["textual", "visual"]}
         meta |= {key: {"t": "MetaList", "c": list(map(_string, of))} for key, of in listed.items()}
         document = empty_document() | {"blocks": blocks, "meta": meta}
@@ -128,8 +128,8 @@ class _Epub(Dresser):
         level, (identifier, _, values), inlines = node["c"]
         number = dict(values).get("number", "")
         words = [*([string(number), SPACE] if number else []), *self.dress(inlines)]
-        own = [self.anchor(identifier), [], []]
-        heading = {"t": "Header", "c": [level + self.below, own, words]}
+        attributes = [self.anchor(identifier), [], []]
+        heading = {"t": "Header", "c": [level + self.below, attributes, words]}
         start = {"t": "Span", "c": [[self.anchor("start"), [], []], []]}
         return [heading, plain(start)] if level == 1 else [heading]
 

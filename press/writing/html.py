@@ -114,8 +114,8 @@ def _formula(match: re.Match[str]) -> str:
     if display == "block":
         math = f'<math display="block" data-tex="{tex.strip()}">{marks}</math>'
         return f'<span class="math display">{math}</span>{punctuation}'
-    told = f' data-tex="{tex}"' if len(tex) < SENTENCE else ""  # by which a symbol is known
-    box = f'<span class="math inline"><math{told}>{marks}</math></span>'
+    data = f' data-tex="{tex}"' if len(tex) < SENTENCE else ""  # by which a symbol is known
+    box = f'<span class="math inline"><math{data}>{marks}</math></span>'
     return f'<span class="unbroken">{box}{punctuation}</span>' if punctuation else box
 
 
@@ -130,9 +130,13 @@ class _Html(Dresser):
         anchor = ""
         if chapter := re.fullmatch(r"(.*)\.qmd(#.*)?", file):
             file, anchor = f"{chapter[1]}.html", chapter[2] or ""
-        own = self.page.chapter.href
-        place = "" if file == own and anchor else os.path.relpath(file, os.path.dirname(own) or ".")
-        return quote(place) + anchor
+        this_page = self.page.chapter.href
+        relative = (
+            ""
+            if file == this_page and anchor
+            else os.path.relpath(file, os.path.dirname(this_page) or ".")
+        )
+        return quote(relative) + anchor
 
     def on_div(self, node: Node) -> Dressed:
         identifier, classes, values = attribute(node)
@@ -157,22 +161,22 @@ class _Html(Dresser):
             return None
         if not inlines:  # the mark of a table
             return []
-        told = "".join(
+        data = "".join(
             f' {name}="{html.escape(values[key])}"'
             for name, key in (("value", "value"), ("data-key", "key"))
             if key in values
         )
-        opening = raw("html", f'<data class="q"{told}>', "RawInline")
+        opening = raw("html", f'<data class="q"{data}>', "RawInline")
         return [opening, *self.dress(inlines), raw("html", "</data>", "RawInline")]
 
     def on_table(self, node: Node) -> Dressed:
         """Mark a table of values by the key that its first cell carries."""
-        told = node["c"][0]
+        attributes = node["c"][0]
         for inline in nodes(node["c"][3]):
             if inline["t"] == "Span" and "q" in attribute(inline)[1] and not inline["c"][1]:
-                told = ["", [], [["key", attribute(inline)[2]["key"]]]]
+                attributes = ["", [], [["key", attribute(inline)[2]["key"]]]]
         _align_points(node)
-        return {"t": "Table", "c": [told, *self.dress(node["c"][1:])]}
+        return {"t": "Table", "c": [attributes, *self.dress(node["c"][1:])]}
 
     def on_header(self, node: Node) -> list[Node]:
         level = node["c"][0]
@@ -196,9 +200,9 @@ class _Html(Dresser):
         else:
             width = [["width", values["width"]]] if "width" in values else []
             picture = plain(self.on_image({"c": [["", [], width], *image["c"][1:]]}))
-        own = f' id="{identifier}"' if identifier else ""
+        id_attribute = f' id="{identifier}"' if identifier else ""
         return [
-            raw("html", f'<figure{own} class="figure"><div class="figure-content">'),
+            raw("html", f'<figure{id_attribute} class="figure"><div class="figure-content">'),
             picture,
             raw("html", "</div>"),
             *self.caption(values["label"], caption),
@@ -214,13 +218,13 @@ class _Html(Dresser):
         words = self.caption(label, caption)
         if not words and not identifier:
             return whole
-        own = f' id="{identifier}"' if identifier else ""
-        return _in(f'<figure{own} class="table">', [*words, *whole])
+        id_attribute = f' id="{identifier}"' if identifier else ""
+        return _in(f'<figure{id_attribute} class="table">', [*words, *whole])
 
     def equation(self, identifier: str, number: str, math: list[Node]) -> list[Node]:
-        own = f' id="{identifier}"' if identifier else ""
-        shown = f'<span class="equation-number">{number}</span>' if own else ""
-        opening = raw("html", f'<div{own} class="equation">')
+        id_attribute = f' id="{identifier}"' if identifier else ""
+        shown = f'<span class="equation-number">{number}</span>' if id_attribute else ""
+        opening = raw("html", f'<div{id_attribute} class="equation">')
         return [opening, plain(*math), raw("html", f"{shown}</div>")]
 
     def callout(self, kind: str, folded: bool, title: list[Node], body: list[Node]) -> list[Node]:
@@ -278,24 +282,24 @@ def _align_points(table: Node) -> None:
     sheet leaves room for that: the text stays the number, for who copies it and for its card.
     """
     rows = [row for body in table["c"][4] for _, row in body[3]]
-    for place, (alignment, _) in enumerate(table["c"][2]):
+    for column, (alignment, _) in enumerate(table["c"][2]):
         if alignment["t"] != "AlignRight":
             continue
-        cells = [row[place] for row in rows if place < len(row)]
+        cells = [row[column] for row in rows if column < len(row)]
         texts = [plain_text(cell[4]) for cell in cells]
         numbers = [NUMBER.fullmatch(text) for text in texts if text not in NONE]
-        found = [match for match in numbers if match]
-        if len(found) < len(numbers) or len({match["unit"] for match in found}) != 1:
+        aligned = [match for match in numbers if match]
+        if len(aligned) < len(numbers) or len({match["unit"] for match in aligned}) != 1:
             continue
-        fractions = sum(match["fraction"] is not None for match in found)
-        if found[0]["unit"] and 2 * fractions <= len(found):
+        fractions = sum(match["fraction"] is not None for match in aligned)
+        if aligned[0]["unit"] and 2 * fractions <= len(aligned):
             continue  # gaps between half the numbers and their unit would be worse
-        longest = max((match["fraction"] or "" for match in found), key=len)
+        longest = max((match["fraction"] or "" for match in aligned), key=len)
         for cell, text in zip(cells, texts, strict=True):
             match = NUMBER.fullmatch(text)
             number = match["whole"] if match else text
             missing = longest[len((match and match["fraction"]) or "") :]
-            if missing and (match or not found[0]["unit"]):
+            if missing and (match or not aligned[0]["unit"]):
                 cell[4] = walk(cell[4], partial(_shorter, number, missing))
 
 
@@ -432,7 +436,7 @@ def _previews(body: str) -> list[tuple[str, str]]:
         r'<div id="(eq-[^"]+)" class="equation">(.*?)</div>',
         r'<div id="(ref-[^"]+)" class="csl-entry"[^>]*>(.*?)</div>',
     )
-    found = [
+    previews = [
         (match[1], _unlinked(match[2], "data" if match[1].startswith("ref-") else "a|data"))
         for pattern in patterns
         for match in re.finditer(pattern, body, re.DOTALL)
@@ -442,8 +446,8 @@ def _previews(body: str) -> list[tuple[str, str]]:
     )
     for match in re.finditer(opening, body, re.DOTALL):
         title = f'<p class="preview-title">{_bare(match[2])}</p>'
-        found.append((match[1], title + _unlinked(match[3] or "", "a|data")))
-    return found
+        previews.append((match[1], title + _unlinked(match[3] or "", "a|data")))
+    return previews
 
 
 def _unlinked(text: str, tags: str) -> str:

@@ -27,9 +27,9 @@ def markdown_places(pages: list[Page]) -> list[str]:
     ]
 
 
-def page_markdown(page: Page, place: str, sources: dict[str, list[Node]]) -> str:
+def page_markdown(page: Page, path: str, sources: dict[str, list[Node]]) -> str:
     """The page as Markdown, whose tables are no wider than what they say."""
-    if not place:
+    if not path:
         return ""
     text = _Reading(page, sources).text()
     rows = re.compile(r"(?m)^\|.*\|$")
@@ -45,14 +45,14 @@ def write_markdown(
     folder: Path,
 ) -> None:
     lines = [f"# {book.title}", *([f"\n> {book.description}"] if book.description else []), ""]
-    for page, text, place, told in zip(pages, texts, places, markdown, strict=True):
+    for page, text, path, page_text in zip(pages, texts, places, markdown, strict=True):
         number = f"{page.number} " if page.number else ""
         summary = f": {text['summary']}" if text["summary"] else ""
-        address = f"{book.site}{place or page.chapter.href}"
+        address = f"{book.site}{path or page.chapter.href}"
         if page.listed:
             lines.append(f"- [{number}{text['title']}]({address}){summary}")
-        if place:
-            room_for(folder, place).write_text(told, encoding="utf-8")
+        if path:
+            room_for(folder, path).write_text(page_text, encoding="utf-8")
     (folder / LIST).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -63,8 +63,8 @@ class _Reading(Notebook):
         self, identifier: str, values: dict[str, str], caption: list[Node], image: Node
     ) -> list[Node]:
         seen = values.get("alt") or plain_text(image["c"][1])
-        told = [{"t": "Para", "c": [string(seen)]}] if seen else []
-        return [*self.caption(values["label"], caption), *told]
+        alternative = [{"t": "Para", "c": [string(seen)]}] if seen else []
+        return [*self.caption(values["label"], caption), *alternative]
 
     def cell(self, number: int, blocks: list[Node]) -> list[Node]:
         return self.dress(blocks)

@@ -57,14 +57,14 @@ def listed_sources(pages: list[Page]) -> dict[str, list[Node]]:
     }
 
 
-def notebook_cells(page: Page, place: str, sources: dict[str, list[Node]]) -> list[NotebookCell]:
-    return Notebook(page, sources).cells() if place else []
+def notebook_cells(page: Page, path: str, sources: dict[str, list[Node]]) -> list[NotebookCell]:
+    return Notebook(page, sources).cells() if path else []
 
 
 def write_notebook(
-    book: Book, edition: Edition, page: Page, place: str, cells: list[NotebookCell], folder: Path
+    book: Book, edition: Edition, page: Page, path: str, cells: list[NotebookCell], folder: Path
 ) -> None:
-    if not place:
+    if not path:
         return
     about = f"This notebook is a chapter of *{book.title}*"
     about += f", version {edition.version}" if edition.version else ""
@@ -74,7 +74,7 @@ def write_notebook(
         about += ' ".[book]"`. Then start Jupyter in the folder of the notebook'
     cells = [*cells, NotebookCell("markdown", about + ".", [])]
     (folder / FOLDER).mkdir(exist_ok=True)
-    (folder / place).write_bytes(_zipped(book, page, edition, cells))
+    (folder / path).write_bytes(_zipped(book, page, edition, cells))
 
 
 def _zipped(book: Book, page: Page, edition: Edition, cells: list[NotebookCell]) -> bytes:
@@ -138,11 +138,14 @@ class Notebook(Dresser):
 
     def cells(self) -> list[NotebookCell]:
         first, *rest = (part.strip() for part in re.split(rf"(?m)^{CELL}$", self.text()))
-        found = [NotebookCell("markdown", first, [])]
+        notebook_cells = [NotebookCell("markdown", first, [])]
         for number, after in zip(self.run, rest, strict=True):
             cell, outputs = self.page.woven.cells[number]
-            found += [NotebookCell("code", cell.code, outputs), NotebookCell("markdown", after, [])]
-        return [cell for cell in found if cell.source]
+            notebook_cells += [
+                NotebookCell("code", cell.code, outputs),
+                NotebookCell("markdown", after, []),
+            ]
+        return [cell for cell in notebook_cells if cell.source]
 
     def on_header(self, node: Node) -> Node:
         level, (_, _, values), inlines = node["c"]

@@ -99,8 +99,8 @@ class Output:
             return ["."] if entries else []
         if folder == self.new:  # which a build was making when it was killed
             return []
-        found = entries - set(marker["files"])
-        return sorted(entry for entry in found if os.path.dirname(entry) not in found)
+        entries_left = entries - set(marker["files"])
+        return sorted(entry for entry in entries_left if os.path.dirname(entry) not in entries_left)
 
     def _stop(self, sentence: str) -> None:
         stop(sentence, "_quarto.yml" if self.line else "", self.line)

@@ -102,9 +102,11 @@ def write_pdf(
             title = _text(book.parts[chapter.part])
             body += f'#part("{roman(chapter.part + 1)}", [{title}])\n\n'
         part = chapter.part
-        own = f"chapter-{number}.typ"  # a file of its own, which typst reads again if it changes
-        (folder / own).write_text(f"{IMPORT}{text['typst']}\n", encoding="utf-8")
-        body += f'#include "{own}"\n'
+        chapter_file = (
+            f"chapter-{number}.typ"  # a file of its own, which typst reads again if it changes
+        )
+        (folder / chapter_file).write_text(f"{IMPORT}{text['typst']}\n", encoding="utf-8")
+        body += f'#include "{chapter_file}"\n'
     opening = (
         f"{IMPORT}#show: book.with(title: [{_text(book.title)}], "
         f"subtitle: {f'[{_text(book.subtitle)}]' if book.subtitle else 'none'}, "
@@ -129,13 +131,13 @@ def write_pdf(
         if page.sheet:
             alone = f'#show: one-sheet\n#include "chapter-{number}.typ"\n'
             (folder / "sheet.typ").write_text(f"{IMPORT}{alone}", encoding="utf-8")
-            place = room_for(target.parent, page.sheet)
-            place.write_bytes(_compiler(folder / "sheet.typ").compile(timestamp=stamp))
+            sheet = room_for(target.parent, page.sheet)
+            sheet.write_bytes(_compiler(folder / "sheet.typ").compile(timestamp=stamp))
     # typst writes each tag and each link by itself and in full; packed they take a third.
     (folder / "book.pdf").write_bytes(pdf)  # from a file it is packed in half the time
     packed = io.BytesIO()  # on a full disk pikepdf would end press without a word
     with pikepdf.open(folder / "book.pdf") as document:
-        _lead_inside(document, {label: place for label, *place in places})
+        _lead_inside(document, {label: sheet for label, *sheet in places})
         document.save(
             packed, object_stream_mode=pikepdf.ObjectStreamMode.generate, deterministic_id=True
         )
@@ -309,8 +311,8 @@ class _Typst(Dresser):
             return body
         opening = f"#numbered-table([{_named(label)}], ["
         lines = _lines(table, caption)
-        place = "here" if lines < FEW_LINES else self.place()
-        more = f'place: "{"broken" if lines > MANY_LINES else place}"'
+        placement = "here" if lines < FEW_LINES else self.place()
+        more = f'place: "{"broken" if lines > MANY_LINES else placement}"'
         return self.captioned(opening, caption, more, identifier, body)
 
     def place(self) -> str:
@@ -410,8 +412,8 @@ def _fitted(table: Node, line: int) -> Node:
         most *= 0.95
         widths = [max(few, min(all_, most)) for few, all_ in zip(least, whole, strict=True)]
     shares = [{"t": "ColWidth", "c": width / sum(widths)} for width in widths]
-    given = [[align, share] for (align, _), share in zip(columns, shares, strict=True)]
-    return {**table, "c": [attributes, caption, given, head, bodies, foot]}
+    fitted = [[align, share] for (align, _), share in zip(columns, shares, strict=True)]
+    return {**table, "c": [attributes, caption, fitted, head, bodies, foot]}
 
 
 def _length(text: str) -> float:

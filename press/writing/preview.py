@@ -26,8 +26,8 @@ def write_previews(book: Book, pages: list[Page], titles: list[str], folder: Pat
 
     room_for(folder, f"{PREVIEWS}/*")
     written: list[str] = []
-    with TemporaryDirectory() as place:
-        sources = Path(place)
+    with TemporaryDirectory() as folder_name:
+        sources = Path(folder_name)
         shutil.copyfile(THEME / "preview.typ", sources / "preview.typ")
         (sources / "main.typ").touch()
         compiler: Any = typst.Compiler(  # one for all pictures: it reads the fonts once

@@ -41,21 +41,21 @@ def packed_runtime(book: Book, edition: Edition) -> Path | None:
     if not book.live:
         return None
     kept = book.root / FOLDER / RUNTIME
-    place = kept / digest(*_made_from(book, edition))[:16]
-    if not place.is_dir():
+    folder = kept / digest(*_made_from(book, edition))[:16]
+    if not folder.is_dir():
         with tempfile.TemporaryDirectory(dir=_empty(kept)) as scratch:
             if not _packed(book, edition, Path(scratch)):
                 return None
-            (Path(scratch) / "packed").rename(place)
-    return place
+            (Path(scratch) / "packed").rename(folder)
+    return folder
 
 
 def write_runtime(packing: Future[Path | None], folder: Path) -> bool:
     """Copies the runtime into the site once it is packed, and says whether there is one."""
-    place = packing.result()
-    if place:
-        copy_folder(place, folder / RUNTIME)
-    return place is not None
+    packed = packing.result()
+    if packed:
+        copy_folder(packed, folder / RUNTIME)
+    return packed is not None
 
 
 def _made_from(book: Book, edition: Edition) -> Iterator[object]:
@@ -105,20 +105,20 @@ def _packed(book: Book, edition: Edition, scratch: Path) -> bool:
 
 def _npm_packages(kept: Path) -> Path | None:
     """The folder of the packages, which npm checks against the digests of the lock."""
-    place = kept / f"npm-{file_digest(OWN / 'package-lock.json')[:16]}"
-    modules = place / "node_modules"
+    folder = kept / f"npm-{file_digest(OWN / 'package-lock.json')[:16]}"
+    modules = folder / "node_modules"
     if (modules / ".package-lock.json").is_file():
         return modules
     if not shutil.which("npm") or not shutil.which("node"):
         _say("node and npm bring it, and they are not on PATH.")
         return None
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     for name in ("package.json", "package-lock.json"):
-        shutil.copyfile(OWN / name, place / name)
-    done = _run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=place)
+        shutil.copyfile(OWN / name, folder / name)
+    done = _run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=folder)
     if done.returncode:
-        shutil.rmtree(place)
+        shutil.rmtree(folder)
         _say(f"npm could not bring it: {_last_line(done)}")
         return None
     return modules
@@ -129,10 +129,10 @@ def _add_project(root: Path, site: Path) -> None:
     with tempfile.TemporaryDirectory() as wheels:
         command = "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"
         done = _run(sys.executable, *command, "--wheel-dir", wheels, root)
-        found = list(Path(wheels).glob("*.whl"))
-        if done.returncode or not found:
+        wheel_files = list(Path(wheels).glob("*.whl"))
+        if done.returncode or not wheel_files:
             stop(f"pip could not make the project's wheel: {_last_line(done)}", "pyproject.toml")
-        shutil.unpack_archive(found[0], site, "zip")
+        shutil.unpack_archive(wheel_files[0], site, "zip")
     (about,) = site.glob("*.dist-info")
     needed = metadata.Distribution.at(about).requires or []
     added: set[str] = set()
@@ -148,8 +148,8 @@ def _add_project(root: Path, site: Path) -> None:
 
 def _add_models(book: Book, site: Path) -> None:
     """The package of models, within the packages that it lies in, of which it takes no more."""
-    place = site / book.live_folder.relative_to(book.root)
-    shutil.copytree(book.live_folder, place, ignore=shutil.ignore_patterns(*UNREAD))
+    target = site / book.live_folder.relative_to(book.root)
+    shutil.copytree(book.live_folder, target, ignore=shutil.ignore_patterns(*UNREAD))
     for file in _around(book):
         shutil.copyfile(file, site / file.relative_to(book.root))
 

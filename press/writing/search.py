@@ -32,59 +32,59 @@ VALUE = ("property", "value", "note", "words")
 
 def terms(book: Book, pages: list[Page], texts: list[Text]) -> list[dict[str, str]]:
     """Return the terms that the project explains wherever a page names one."""
-    known = _places(texts, pages)
-    told = _told(book).get("cards", ())
-    return [{**card, "href": _href(book, card["href"], known)} for card in told]
+    hrefs = _places(texts, pages)
+    cards = _told(book).get("cards", ())
+    return [{**card, "href": _href(book, card["href"], hrefs)} for card in cards]
 
 
 def search_index(book: Book, pages: list[Page], texts: list[Text]) -> dict[str, Any]:
     """The value of `search-index.js`, as `search.js` says."""
-    told = _told(book)
-    groups: dict[str, list[str]] = told.get("groups", {})
+    loaded = _told(book)
+    groups: dict[str, list[str]] = loaded.get("groups", {})
     entries: list[dict[str, Any]] = []
     for page, text in zip(pages, texts, strict=True):
         file = page.chapter.file
         group = next(
             (name for name, paths in groups.items() if file.startswith(tuple(paths))), BOOK
         )
-        if file not in told.get("left-out", ()):
+        if file not in loaded.get("left-out", ()):
             entries += [ENTRY | {"group": group} | section for section in text["search"]]
     sections = {entry["href"]: entry for entry in entries}
-    known = _places(texts, pages)
+    hrefs = _places(texts, pages)
 
-    def section(place: str) -> dict[str, Any]:
-        if (href := _href(book, place, known)) not in sections:
-            stop(f"{book.search_data} says more of {place}, which is no section.", "_quarto.yml")
+    def section(address: str) -> dict[str, Any]:
+        if (href := _href(book, address, hrefs)) not in sections:
+            stop(f"{book.search_data} says more of {address}, which is no section.", "_quarto.yml")
         return sections[href]
 
-    for given in told.get("entries", ()):
-        row = ENTRY | given | {"href": _href(book, given["href"], known)}
+    for answer in loaded.get("entries", ()):
+        row = ENTRY | answer | {"href": _href(book, answer["href"], hrefs)}
         if row["text"]:
             entries.append(row | {"section": row["title"], "title": ""})
         else:
-            section(given["href"]).update(group=row["group"], words=row["words"])
-    for place, words in told.get("words", {}).items():
-        own = section(place)
-        own["words"] = f"{own['words']} {words}".strip()
+            section(answer["href"]).update(group=row["group"], words=row["words"])
+    for href_of_words, words in loaded.get("words", {}).items():
+        found_section = section(href_of_words)
+        found_section["words"] = f"{found_section['words']} {words}".strip()
     answers = [
-        {"subject": given["subject"], "names": given["names"]}
+        {"subject": answer["subject"], "names": answer["names"]}
         | dict(zip(VALUE, values, strict=False))
-        | {"href": _href(book, _of_row(given["href"], *values[len(VALUE) :]), known)}
-        for given in told.get("answers", ())
-        for values in given["values"]
+        | {"href": _href(book, _of_row(answer["href"], *values[len(VALUE) :]), hrefs)}
+        for answer in loaded.get("answers", ())
+        for values in answer["values"]
     ]
     return {
         "groups": [ANSWER, BOOK, *(name for name in groups if name != BOOK)],
         "entries": _numbered(entries),
         "answers": _numbered(answers),
-        "synonyms": told.get("synonyms", {}),
-        "units": told.get("units", []),
+        "synonyms": loaded.get("synonyms", {}),
+        "units": loaded.get("units", []),
     }
 
 
-def _of_row(place: str, row: str = "") -> str:
+def _of_row(address: str, row: str = "") -> str:
     """The place of a row on a page, or the page's own place."""
-    return f"{place.partition('#')[0]}#{row}" if row else place
+    return f"{address.partition('#')[0]}#{row}" if row else address
 
 
 def _numbered(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -99,25 +99,25 @@ def _told(book: Book) -> dict[str, Any]:
     if not book.search_data:
         return {}
     try:
-        told = json.loads((book.root / book.search_data).read_text(encoding="utf-8"))
+        loaded = json.loads((book.root / book.search_data).read_text(encoding="utf-8"))
     except ValueError as error:
         stop(f"{book.search_data} is no JSON that the search can read: {error}.", "_quarto.yml")
-    return dict(told)
+    return dict(loaded)
 
 
 def _places(texts: list[Text], pages: list[Page]) -> set[str]:
     """Return all addresses that a row may lead to."""
-    found = set()
+    hrefs = set()
     for page, text in zip(pages, texts, strict=True):
         href = page.chapter.href
-        found |= {href, *(f"{href}#{name}" for name in text["places"])}
-    return found
+        hrefs |= {href, *(f"{href}#{name}" for name in text["places"])}
+    return hrefs
 
 
-def _href(book: Book, place: str, known: set[str]) -> str:
+def _href(book: Book, address: str, hrefs: set[str]) -> str:
     """The address of a place that the file names by its source."""
-    file, _, anchor = place.partition("#")
+    file, _, anchor = address.partition("#")
     href = file.removesuffix(".qmd") + ".html" + (f"#{anchor}" if anchor else "")
-    if href not in known:
-        stop(f"{book.search_data} leads to {place}, which no page has.", "_quarto.yml")
+    if href not in hrefs:
+        stop(f"{book.search_data} leads to {address}, which no page has.", "_quarto.yml")
     return href

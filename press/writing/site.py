@@ -69,11 +69,11 @@ def write_site(
         (page.chapter, entry) for page, entry in zip(pages, chapters, strict=True) if page.listed
     ]
     explained = terms(book, pages, texts)
-    told = [
+    bodies = [
         with_cards(text["body"], explained if page.number else ())
         for page, text in zip(pages, texts, strict=True)
     ]
-    cards = [text["cards"] | more for text, (_, more) in zip(texts, told, strict=True)]
+    cards = [text["cards"] | more for text, (_, more) in zip(texts, bodies, strict=True)]
     prompts = (
         page["href"]
         for page, text in zip(chapters, texts, strict=True)
@@ -95,13 +95,13 @@ def write_site(
         href = chapters[i]["href"]
         sheet = pages[i].sheet if (folder / pages[i].sheet).is_file() else ""
         live = runtime and _live(book, pages[i], text["body"])
-        body = told[i][0] if live else told[i][0].replace(WITHOUT_SCRIPTS, "")
-        own = {"notebook": notebooks[i], "markdown": markdown[i], "sheet": sheet, "live": live}
+        body = bodies[i][0] if live else bodies[i][0].replace(WITHOUT_SCRIPTS, "")
+        of_page = {"notebook": notebooks[i], "markdown": markdown[i], "sheet": sheet, "live": live}
         cited = _citation(book, edition, href, text["title"]) if pages[i].listed else ""
-        own |= {"body": body, "picture": pictures[i], "citation": cited}
+        of_page |= {"body": body, "picture": pictures[i], "citation": cited}
         rendered = template.render(
             **shared,
-            page=chapters[i] | text | own,
+            page=chapters[i] | text | of_page,
             **_neighbours([entry for _, entry in listed], chapters[i]),
             root="../" * href.count("/"),
         )
@@ -131,13 +131,13 @@ def _citation(book: Book, edition: Edition, href: str, title: str) -> str:
         "edition": edition.version and f"Version {edition.version}",
         "url": book.site and book.site + href,
     }
-    told = "".join(
+    lines = "".join(
         f"  {name} = {{{value if name in ('author', 'url') else _tex(value)}}},\n"
         for name, value in fields.items()
         if value
     )
     key = re.sub(r"\W+", "-", f"{book.title} {'' if whole else Path(href).stem}".lower()).strip("-")
-    return f"@{'book' if whole else 'incollection'}{{{key},\n{told}}}"
+    return f"@{'book' if whole else 'incollection'}{{{key},\n{lines}}}"
 
 
 def _tex(text: str) -> str:
@@ -156,12 +156,12 @@ def _write_assets(
     """Write the assets of pages; return the version that they ask for, which no cache has."""
     previews: dict[str, str] = {}
     assets.mkdir(exist_ok=True)
-    for page, text, told in zip(pages, texts, cards, strict=True):
+    for page, text, page_cards in zip(pages, texts, cards, strict=True):
         href = page.chapter.href
         previews |= {f"{href}#{key}": preview for key, preview in text["previews"]}
-        if told:
+        if page_cards:
             file = room_for(assets, Path("cards") / Path(href).with_suffix(".js"))
-            _write_packed(file, "cards", told)
+            _write_packed(file, "cards", page_cards)
     for name in (*ALWAYS, *(LIVE if runtime else ())):
         shutil.copyfile(THEME / name, assets / name)
     parts = [
@@ -191,19 +191,19 @@ def _guarded(page: str, live: bool) -> str:
 
     A page from a disk has no site, for which `file:` stands; drawings carry styles of their own.
     """
-    own = "'self' file:"
+    this_site = "'self' file:"
     policy = {
         "default-src": "'none'",
-        "script-src": own + (" 'wasm-unsafe-eval'" if live else ""),
-        "style-src": f"{own} 'unsafe-inline'",
-        "img-src": f"{own} data:",
-        "font-src": own,
-        "connect-src": own,
+        "script-src": this_site + (" 'wasm-unsafe-eval'" if live else ""),
+        "style-src": f"{this_site} 'unsafe-inline'",
+        "img-src": f"{this_site} data:",
+        "font-src": this_site,
+        "connect-src": this_site,
         "base-uri": "'self'",
         "form-action": "'none'",
     }
-    told = "; ".join(f"{name} {what}" for name, what in policy.items())
-    meta = f'<meta http-equiv="Content-Security-Policy" content="{told}">'
+    content = "; ".join(f"{name} {what}" for name, what in policy.items())
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{content}">'
     return page.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{meta}', 1)
 
 
@@ -238,8 +238,8 @@ def _neighbours(listed: list[Entry], entry: Entry) -> dict[str, Entry | None]:
     if entry not in listed:
         return {"prev": None, "next": None}
     around = [None, *listed, None]
-    place = around.index(entry)
-    return {"prev": around[place - 1], "next": around[place + 1]}
+    index = around.index(entry)
+    return {"prev": around[index - 1], "next": around[index + 1]}
 
 
 def _contents(entries: list[tuple[Chapter, Entry]], book: Book) -> list[Entry]:

@@ -20,25 +20,25 @@ def with_cards(
 
     A term in small letters is found at the beginning of a sentence too, and in the plural.
     """
-    known = {term["title"]: term for term in terms}
-    if not known:
+    by_title = {term["title"]: term for term in terms}
+    if not by_title:
         return body, {}
-    titles = tuple(known)
+    titles = tuple(by_title)
     mention, patterns = _mention_of(titles), _patterns(titles)
     cards: dict[str, dict[str, Any]] = {}
 
-    def mark(found: re.Match[str]) -> str:
-        title = next(title for title, own in patterns.items() if own.fullmatch(found[0]))
+    def mark(match: re.Match[str]) -> str:
+        title = next(title for title, pattern in patterns.items() if pattern.fullmatch(match[0]))
         key = f"term {title}"
         if key in cards:
-            return found[0]
-        term = known[title]
+            return match[0]
+        term = by_title[title]
         cards[key] = {"value": title, "kind": "term", "note": term["text"], "row": term["href"]}
-        return f'<span class="q" data-key="{key}">{found[0]}</span>'
+        return f'<span class="q" data-key="{key}">{match[0]}</span>'
 
     inside: list[str] = []
     pieces = PIECE.split(body)
-    for place, piece in enumerate(pieces):
+    for index, piece in enumerate(pieces):
         if tag := TAG.match(piece):
             if tag[1] in LEFT_ALONE and not piece.endswith("/>"):
                 if piece[1] != "/":
@@ -46,7 +46,7 @@ def with_cards(
                 elif tag[1] in inside:
                     del inside[-1 - inside[::-1].index(tag[1]) :]
         elif not inside:
-            pieces[place] = mention.sub(mark, piece)
+            pieces[index] = mention.sub(mark, piece)
     return "".join(pieces), cards
 
 
@@ -57,8 +57,8 @@ def _mention_of(titles: tuple[str, ...]) -> re.Pattern[str]:
     for title in sorted(titles, key=len, reverse=True):
         by_letter.setdefault(title[0].lower(), []).append(_pattern(title))
     either = "|".join(
-        f"(?=[{re.escape(letter + letter.upper())}])(?:{'|'.join(own)})"
-        for letter, own in by_letter.items()
+        f"(?=[{re.escape(letter + letter.upper())}])(?:{'|'.join(words)})"
+        for letter, words in by_letter.items()
     )
     return re.compile(rf"(?<![\w-])(?:{either})(?![\w-])")
 

@@ -64,10 +64,10 @@ def _worked(answer: str) -> list[str]:
 
 
 def _link(name: str, text: str, heading: re.Pattern[str]) -> str:
-    title, place = TITLE.search(text), heading.search(text)
+    title, label = TITLE.search(text), heading.search(text)
     assert title, f"{name} has answers, and a title without a label"
-    assert place, f"{name} has answers, and problems without a label"
-    return f"[{title[1]}](../chapters/{name}#{place[2]})"
+    assert label, f"{name} has answers, and problems without a label"
+    return f"[{title[1]}](../chapters/{name}#{label[2]})"
 
 
 def _imports(text: str) -> str:

@@ -111,14 +111,14 @@ def _page(thing: Thing) -> Iterator[str]:
     yield f"`{thing.key}`{_told(thing)}"
     more = weights_and_work(thing) if isinstance(thing, Transformer) else ()
     every = [*asked_of(thing), *more]
-    known = [fact for fact in every if fact.value]
-    rates = [fact for fact in known if fact.column]
+    published = [fact for fact in every if fact.value]
+    rates = [fact for fact in published if fact.column]
     if rates:
         yield _heading(thing, "Rates")
         yield _rates(rates)
     yield _heading(thing, "Numbers")
     yield _table(
-        ["", "Value", ORIGIN], [_row_of(fact) for fact in known if not fact.column], FACT_RULE
+        ["", "Value", ORIGIN], [_row_of(fact) for fact in published if not fact.column], FACT_RULE
     )
     if shape := shape_of(thing) if isinstance(thing, Transformer | Network) else {}:
         rows = [[_capital(numbers), _origin(about)] for about, numbers in shape.items()]
@@ -171,8 +171,8 @@ def _origins_of(rates: list[Fact]) -> str:
     for fact in rates:
         if fact.about:
             alike.setdefault((fact.column, _origin(fact.about)), []).append(fact.format.upper())
-    told = [[f"{', '.join(of)}: {column}", origin] for (column, origin), of in alike.items()]
-    return _table(["Rates", ORIGIN], told, SHAPE_RULE)
+    rows = [[f"{', '.join(of)}: {column}", origin] for (column, origin), of in alike.items()]
+    return _table(["Rates", ORIGIN], rows, SHAPE_RULE)
 
 
 def _table(header: list[str], rows: Iterable[list[str]], rule: list[str]) -> str:
@@ -226,12 +226,12 @@ def _around(thing: Thing) -> Iterator[str]:
         yield f"Rates that kernels reach: those measured on {rates}"
     if measured := _measured().get(f"{kind}/{thing.key}"):
         counts = ", ".join(f"{count} of {group}" for group, count in measured.items())
-        place = "../../chapters/predicted-and-measured.qmd"
-        yield f"Published measurements: {counts}, beside what is [predicted]({place}) of all"
+        page = "../../chapters/predicted-and-measured.qmd"
+        yield f"Published measurements: {counts}, beside what is [predicted]({page}) of all"
     if trained := _runs(thing):
-        place = "../../backmatter/sources-models.qmd"
-        told = (f"[{runs.get(key).name}]({place}#{key})" for key in trained)
-        yield f"Training runs: {', '.join(told)}"
+        page = "../../backmatter/sources-models.qmd"
+        links = (f"[{runs.get(key).name}]({page}#{key})" for key in trained)
+        yield f"Training runs: {', '.join(links)}"
     if chapters := uses.links(thing):
         yield f"In this book: {', '.join(chapters)}"
     yield f"With all notes: `calc show {thing.key}`"
@@ -247,14 +247,14 @@ def _beside(thing: Thing) -> Iterator[str]:
         return
     table = [_header(kind), [f"**{_name(thing)}**", *_row(thing)]]
     table += [[_link(other, kind), *_row(other)] for other in neighbours]
-    told = [
-        place
-        for place, (head, *cells) in enumerate(zip(*table, strict=True))
-        if place == 0 or (head in BESIDE and {*cells} != {NONE})
+    shown = [
+        column
+        for column, (head, *cells) in enumerate(zip(*table, strict=True))
+        if column == 0 or (head in BESIDE and {*cells} != {NONE})
     ]
-    header, *rows = ([cells[place] for place in told] for cells in table)
+    header, *rows = ([cells[column] for column in shown] for cells in table)
     yield every
-    yield _table(header, rows, [f":{'-' * 24}", *["---------:"] * (len(told) - 1)])
+    yield _table(header, rows, [f":{'-' * 24}", *["---------:"] * (len(shown) - 1)])
 
 
 BESIDE = (
@@ -274,9 +274,9 @@ def _neighbours(thing: Thing) -> list[Thing]:
     """The next before it and after it of its own family, and the next of others."""
     others = [other for other in things()[kind_of(thing)] if _compares(thing, other)]
     ranked = sorted(others, key=lambda other: _distance(thing, other))
-    own = [other for other in ranked if _family(other) == _family(thing)]
-    before = [other for other in own if _rank(other) < _rank(thing)]
-    after = [other for other in own if _rank(other) > _rank(thing)]
+    family = [other for other in ranked if _family(other) == _family(thing)]
+    before = [other for other in family if _rank(other) < _rank(thing)]
+    after = [other for other in family if _rank(other) > _rank(thing)]
     first: dict[str, Thing] = {}
     for other in ranked:
         if _family(other) != _family(thing):
@@ -398,8 +398,8 @@ def _row(thing: Thing) -> list[str]:
             rates = [_rate(thing, dtypes) for dtypes in RATES.values()]
             values = [_value(thing.records.get(name), unit) for name, (_, unit) in COLUMNS.items()]
             half = next((dtype for dtype in RATES["16 bits"] if dtype in thing.dtypes), None)
-            known = half and thing.publishes("memory_bandwidth")
-            ridge = _number(thing.ridge_point(half), "FLOP/byte", 3) if half and known else NONE
+            has_ridge = half and thing.publishes("memory_bandwidth")
+            ridge = _number(thing.ridge_point(half), "FLOP/byte", 3) if half and has_ridge else NONE
             return [str(thing.year), *rates, *values, ridge]
         case Machine():
             records = ((thing.records.get(name), unit) for name, (_, unit) in OF_MACHINES.items())

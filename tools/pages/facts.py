@@ -64,9 +64,9 @@ class Fact:
     def of(cls, title: str, record: Record, words: str = "", detail: str = "") -> Fact:
         """Return the fact that a record of the data states."""
         about = record.provenance
-        told = value(record) if record.published is not None else ""
+        text = value(record) if record.published is not None else ""
         digest = f"{about.kind}, checked {about.checked}" + (f". {detail}" if detail else "")
-        return cls(title, told, words, about, digest, anchor(about.key))
+        return cls(title, text, words, about, digest, anchor(about.key))
 
     @classmethod
     def computed(
@@ -81,8 +81,8 @@ def value(record: Record) -> str:
     """A record's value as tables print it."""
     quantity = record.quantity
     counts = not str(quantity.units) and quantity.magnitude == int(quantity.magnitude)  # not of 41%
-    told = whole(int(quantity.magnitude)) if counts else show(quantity)
-    return f"{mark(record.provenance)}{told}"
+    text = whole(int(quantity.magnitude)) if counts else show(quantity)
+    return f"{mark(record.provenance)}{text}"
 
 
 def whole(count: int) -> str:
@@ -181,7 +181,7 @@ def weights_and_work(model: Transformer) -> Iterator[Fact]:
 def shape_of(model: Transformer | Network) -> dict[Provenance, str]:
     """The numbers of its shape by where they come from, those with one origin together."""
     records = model_records(model.key)
-    told: dict[tuple[str, ...], list[str]] = {}
+    by_origin: dict[tuple[str, ...], list[str]] = {}
     origins: dict[tuple[str, ...], Provenance] = {}
     for name, record in records.items():
         if name in ASKED and isinstance(model, Transformer):
@@ -189,8 +189,8 @@ def shape_of(model: Transformer | Network) -> dict[Provenance, str]:
         about = record.provenance
         origin = (about.kind, about.source, str(about.checked), about.note)
         origins.setdefault(origin, about)
-        told.setdefault(origin, []).append(f"{TITLES.get(name, name)} {value(record)}")
-    return {origins[origin]: ", ".join(numbers) for origin, numbers in told.items()}
+        by_origin.setdefault(origin, []).append(f"{TITLES.get(name, name)} {value(record)}")
+    return {origins[origin]: ", ".join(numbers) for origin, numbers in by_origin.items()}
 
 
 def _row_of(key: str, name: str) -> str:

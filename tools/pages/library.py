@@ -80,8 +80,10 @@ def _package() -> griffe.Module:
 
 class _Finder(griffe.ModuleFinder):
     def submodules(self, module: griffe.Module) -> list[tuple[tuple[str, ...], Path]]:
-        found = super().submodules(module)
-        return [(name, path) for name, path in found if name[0] not in ("commands", "derivations")]
+        modules = super().submodules(module)
+        return [
+            (name, path) for name, path in modules if name[0] not in ("commands", "derivations")
+        ]
 
 
 def files() -> list[str]:
@@ -162,8 +164,8 @@ def _member(page: str, member: griffe.Function | griffe.Class) -> Iterator[str]:
             + [f"| `{_signature(part)}` | {_first_sentence(part)} |" for part in parts]
         )
     for part in parts:
-        for place, block in enumerate(_blocks(part)[1:]):
-            named = "" if place or _is_example(block) else f"`{part.name}`: "
+        for index, block in enumerate(_blocks(part)[1:]):
+            named = "" if index or _is_example(block) else f"`{part.name}`: "
             yield named + _block(block, part)
 
 
@@ -189,8 +191,10 @@ def _first_sentence(documented: griffe.Object) -> str:
 
 
 def _parameters(function: griffe.Function | griffe.Class) -> list[griffe.Parameter]:
-    own = [parameter for parameter in function.parameters if parameter.name not in ("self", "cls")]
-    return [member for member in own if not member.name.startswith("_")]
+    parameters = [
+        parameter for parameter in function.parameters if parameter.name not in ("self", "cls")
+    ]
+    return [member for member in parameters if not member.name.startswith("_")]
 
 
 def _heading(page: str, owner: str, name: str) -> str:
@@ -215,17 +219,17 @@ def _call(
     called: str, parameters: list[griffe.Parameter], returns: str | griffe.Expr | None = None
 ) -> str:
     """The call, with types where it is told what it returns: elsewhere a table has the units."""
-    given = [_given(parameter, typed=returns is not None) for parameter in parameters]
+    arguments = [_given(parameter, typed=returns is not None) for parameter in parameters]
     keyword_only = griffe.ParameterKind.keyword_only
     first = next(
         (i for i, parameter in enumerate(parameters) if parameter.kind is keyword_only), None
     )
     if first is not None and parameters[first - 1].kind is not griffe.ParameterKind.var_positional:
-        given.insert(first, "*")
+        arguments.insert(first, "*")
     end = ")" if returns is None or str(returns) == "Any" else f") -> {returns}"
-    line = f"{called}({', '.join(given)}{end}"
+    line = f"{called}({', '.join(arguments)}{end}"
     if len(line) > WIDTH:
-        line = f"{called}(\n" + "".join(f"    {parameter},\n" for parameter in given) + end
+        line = f"{called}(\n" + "".join(f"    {parameter},\n" for parameter in arguments) + end
     return line
 
 
@@ -368,7 +372,7 @@ def _imports(example: str, documented: griffe.Object | griffe.Alias) -> list[str
     places: dict[str, list[str]] = {}
     for name in sorted(needed - bound):
         places.setdefault(_importable_from(name, documented), []).append(name)
-    return [f">>> from {place} import {', '.join(places[place])}" for place in sorted(places)]
+    return [f">>> from {module} import {', '.join(places[module])}" for module in sorted(places)]
 
 
 def _importable_from(name: str, documented: griffe.Object | griffe.Alias) -> str:

@@ -33,8 +33,8 @@ class Part(NamedTuple):
         """Return the digest of the texts made and of the files they came from, as they are now."""
         files = {*self.by, *(str(path) for each in READ for path in ROOT.glob(each))}
         source = {file: _sha256(Path(file)) for file in files}
-        told = json.dumps([self.texts, source, uses.counts(self.names)], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()
+        text = json.dumps([self.texts, source, uses.counts(self.names)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def catalogue() -> Part:
@@ -69,19 +69,19 @@ def _make(name: str) -> Part:
 def parts() -> tuple[dict[str, Part], dict[str, str]]:
     """Return each part as it is to be, made or read, with the digests of those that still hold."""
     try:
-        known = json.loads(STAMP.read_text(encoding="utf-8"))
+        stamped = json.loads(STAMP.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        known = {}
-    found, digests = dict[str, Part](), dict[str, str]()
-    for name, (paths, by, names, digest) in known.items():
+        stamped = {}
+    parts, digests = dict[str, Part](), dict[str, str]()
+    for name, (paths, by, names, digest) in stamped.items():
         part = Part({path: _text(path) for path in paths}, by, names)
         if part.digest() == digest:
-            found[name], digests[name] = part, digest
-    missing = [name for name in PARTS if name not in found]
+            parts[name], digests[name] = part, digest
+    missing = [name for name in PARTS if name not in parts]
     if missing:
         with ProcessPoolExecutor(mp_context=get_context("fork")) as processes:
-            found |= zip(missing, processes.map(_make, missing), strict=True)
-    return {name: found[name] for name in PARTS}, digests
+            parts |= zip(missing, processes.map(_make, missing), strict=True)
+    return {name: parts[name] for name in PARTS}, digests
 
 
 def pages(made: Iterable[Part]) -> dict[str, str]:

@@ -93,7 +93,7 @@ IN_EVERY_SENSE = (
 
 def data() -> dict[str, str]:
     """The file that `_quarto.yml` names, one row a line."""
-    told = {
+    tables = {
         "groups": GROUPS,
         "left-out": [GLOSSARY],
         "entries": [*_terms(), *_names()],
@@ -103,7 +103,7 @@ def data() -> dict[str, str]:
         "synonyms": SYNONYMS,
         "units": [*_units()],
     }
-    parts = (f"{json.dumps(name)}: {_lines(rows)}" for name, rows in told.items())
+    parts = (f"{json.dumps(name)}: {_lines(rows)}" for name, rows in tables.items())
     return {"reference/search.json": "{\n" + ",\n".join(parts) + "\n}\n"}
 
 
@@ -123,24 +123,24 @@ def _lines(rows: Any) -> str:
 
 
 def _terms() -> Iterator[dict[str, str]]:
-    for term, place, meaning in TERM.findall((ROOT / GLOSSARY).read_text(encoding="utf-8")):
+    for term, href, meaning in TERM.findall((ROOT / GLOSSARY).read_text(encoding="utf-8")):
         text = MARKUP.sub(lambda found: found[1] or found[2] or "", meaning)
-        yield {"group": "Glossary", "title": term, "text": text, "href": place}
+        yield {"group": "Glossary", "title": term, "text": text, "href": href}
 
 
 def _cards() -> Iterator[dict[str, str]]:
     """Terms as they stand in a sentence, by their short names too, devices and models."""
     for term in _terms():
-        told = {"text": term["text"], "href": term["href"]}
+        card = {"text": term["text"], "href": term["href"]}
         long, _, short = term["title"].partition(" (")
         for name in (long, short.removesuffix(")")):
             if name and name not in IN_EVERY_SENSE and "," not in name:
-                yield {"title": name, **told}
+                yield {"title": name, **card}
     for key in hardware.names():
         device = hardware.get(key)
-        found = re.search(rf"\b{key.replace('-', '[ -]')}\b", device.name, re.IGNORECASE)
-        if found:
-            yield {"title": found[0], "text": _told(device), "href": f"{page_of(device)}.qmd"}
+        match = re.search(rf"\b{key.replace('-', '[ -]')}\b", device.name, re.IGNORECASE)
+        if match:
+            yield {"title": match[0], "text": _told(device), "href": f"{page_of(device)}.qmd"}
     for key in models.names():
         model = models.get(key)
         rows = (f"{fact.title} {fact.value}" for fact in of_model(model))
@@ -151,9 +151,13 @@ def _cards() -> Iterator[dict[str, str]]:
 def _told(device: Accelerator) -> str:
     """Return a sentence of a device's rates and records, which most sentences about it are on."""
     rates = {dtype: record for dtype, record in device.peaks["peak"].items() if record.published}
-    told = {f"{dtype.upper()}, dense": rates[dtype] for dtype in ("bf16", "fp8") if dtype in rates}
-    told |= {hardware.FIELDS[name]: record for name, record in device.records.items()}
-    facts = (f"{title} {value_of(record)}" for title, record in told.items() if record.published)
+    facts_told = {
+        f"{dtype.upper()}, dense": rates[dtype] for dtype in ("bf16", "fp8") if dtype in rates
+    }
+    facts_told |= {hardware.FIELDS[name]: record for name, record in device.records.items()}
+    facts = (
+        f"{title} {value_of(record)}" for title, record in facts_told.items() if record.published
+    )
     return f"{device.name}: {'; '.join(facts)}."
 
 
@@ -182,35 +186,35 @@ def _answers() -> Iterator[dict[str, Any]]:
     for key in constants.names():
         value = constants.get(key)
         title = value.provenance.title if value.provenance else key
-        place = f"{SOURCES}#{anchor(key)}"
-        yield _about(title, ASKED.get(key, ""), place, [_of_constant(key, title, value)])
+        href = f"{SOURCES}#{anchor(key)}"
+        yield _about(title, ASKED.get(key, ""), href, [_of_constant(key, title, value)])
     for key in formats.names():
         form = formats.get(key)
-        place = "chapters/formats-and-rates.qmd#sec-bits-and-scales"
-        yield _about(form.name, key, place, _of_format(form))
+        href = "chapters/formats-and-rates.qmd#sec-bits-and-scales"
+        yield _about(form.name, key, href, _of_format(form))
     for key in training.RECIPES:
         recipe = training.recipe(key)
         row = Fact.computed("bytes of a parameter", recipe.bytes_per_parameter, "memory optimizer")
         yield _about(key.replace("-", " "), key, "chapters/fine-tuning.qmd", [row])
     coded = Fact.computed("bandwidth", AnchorBandwidths.pcie_coded, "PCI Express 5.0", 4)
-    place = "chapters/numbers-to-know.qmd#sec-bandwidth"
-    yield _about("PCIe Gen5 x16, each way, after coding", "pcie gen5 pcie5", place, [coded])
+    href = "chapters/numbers-to-know.qmd#sec-bandwidth"
+    yield _about("PCIe Gen5 x16, each way, after coding", "pcie gen5 pcie5", href, [coded])
     for machine in map(machines.get, ("dgx-h100", "dgx-b200", "gb200-nvl72")):
-        place = "chapters/collectives.qmd#sec-measured-collectives"
+        href = "chapters/collectives.qmd#sec-measured-collectives"
         for name in ("all-reduce", "all-gather", "all-to-all"):
-            yield _about(machine.name, name, place, _of_collective(name, machine))
+            yield _about(machine.name, name, href, _of_collective(name, machine))
     yield from (_of_plan(model, device) for model in SERVED for device in ON)
 
 
-def _about(subject: str, names: str, place: str, facts: Iterable[Fact]) -> dict[str, Any]:
+def _about(subject: str, names: str, href: str, facts: Iterable[Fact]) -> dict[str, Any]:
     """A subject with what is known of it, each fact in its own row where it has a whole page."""
-    whole = "#" not in place
+    whole = "#" not in href
     values = [
         (fact.title, fact.value, fact.digest, fact.words, fact.row if whole else "")
         for fact in facts
         if fact.value
     ]
-    return {"subject": subject, "names": names, "href": place, "values": values}
+    return {"subject": subject, "names": names, "href": href, "values": values}
 
 
 def _of_format(form: formats.Format) -> Iterator[Fact]:
@@ -254,11 +258,11 @@ def _of_collective(name: str, machine: Machine) -> Iterator[Fact]:
         yield Fact.computed(title, time, f"collective NCCL time {name.replace('-', '')}")
 
 
-def _of_constant(key: str, title: str, given: Quantity) -> Fact:
-    about = given.provenance
+def _of_constant(key: str, title: str, value: Quantity) -> Fact:
+    about = value.provenance
     assert about is not None  # a constant is read from its file
     kind = KINDS.get(key.split("_")[0], "")
     digest = f"{about.kind}, checked {about.checked}"
-    unit = " cycles" if key.startswith("cycles") and given.unitless else ""
-    told = f"{mark(about)}{show(given)}{unit}"
-    return Fact("" if kind in title.lower() else kind, told, digest=digest)
+    unit = " cycles" if key.startswith("cycles") and value.unitless else ""
+    text = f"{mark(about)}{show(value)}{unit}"
+    return Fact("" if kind in title.lower() else kind, text, digest=digest)

@@ -73,8 +73,8 @@ def check_disk() -> None:
 
 def wait_for_others() -> None:
     """Two `make` at once take turns at an environment: the lock goes when the process ends."""
-    own = Path(__file__) if VENV.name == ".venv-torch" else HERE
-    fcntl.flock(os.open(own, os.O_RDONLY), fcntl.LOCK_EX)
+    locked = Path(__file__) if VENV.name == ".venv-torch" else HERE
+    fcntl.flock(os.open(locked, os.O_RDONLY), fcntl.LOCK_EX)
 
 
 def environment_works() -> bool:
