@@ -67,6 +67,7 @@ from calc.steps import (
     engine_start as engine_start,
     held_memory as held_memory,
     device_memory as device_memory,
+    device_power as device_power,
     layouts as layouts,
     finetuning as finetuning,
     reinforcement as reinforcement,

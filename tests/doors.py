@@ -220,6 +220,7 @@ TIMES = {
     "answer_time": ("whole answer", "s"),
     "throughput": ("throughput", "token/s"),
     "cost_per_token": ("cost", "USD/token"),
+    "device_energy_per_token": ("energy of devices", "J/token"),
     "energy_per_token": ("energy", "J/token"),
 }
 ENDS = {"lower": "least", "upper": "most"}

@@ -14,14 +14,15 @@ sources.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from calc.catalog import software as programs
-from calc.core.elementwise import maximum, minimum
+from calc.core.arrays import Number
+from calc.core.elementwise import expm1, log, maximum, minimum
 from calc.core.errors import InputError
 from calc.core.records import DATA, read_rows
 from calc.core.units import Quantity, quantity
@@ -198,7 +199,7 @@ ENDS = {"low": "≥", "high": "≤"}
 
 
 def around(
-    expected: Quantity, low: float, high: float, bound: Quantity | None = None, rate: bool = False
+    expected: Quantity, low: Number, high: Number, bound: Quantity | None = None, rate: bool = False
 ) -> Around:
     """The range between two factors of a time, no end beyond the bound that no program beats.
 
@@ -215,6 +216,20 @@ def around(
     elif bound is not None:
         least = maximum(least, bound)
     return Around(expected, least, most, bound)
+
+
+def of_both(one: Sequence[Number], other: Sequence[Number]) -> tuple[Number, Number]:
+    """The low and the high factor that two causes make which know nothing of each other.
+
+    >>> low, high = of_both((0.8, 1.2), (0.6, 1.0))
+    >>> print(f"{low:.3f} {high:.1f}")
+    0.573 1.2
+    """
+    low, high = (
+        (log(side(first, 1.0)) ** 2 + log(side(second, 1.0)) ** 2) ** 0.5
+        for side, first, second in zip((minimum, maximum), one, other, strict=True)
+    )
+    return 1 + expm1(-low), 1 + expm1(high)
 
 
 def load(path: Path | str = FILE) -> Iterator[Interval]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, ClassVar
 
 from calc import (
@@ -10,9 +12,11 @@ from calc import (
     compare,
     constants,
     cost,
+    device_power,
     energy,
     hardware,
     inference,
+    machines,
     models,
     published,
     quantity,
@@ -30,7 +34,7 @@ from calc.derivations.quoting import Row, Rows, show
 from calc.derivations.traces import whole
 from calc.planning import Plan, plan
 from calc.planning.passes import Expectation
-from calc.published import closed_loops
+from calc.published import closed_loops, power
 from calc.steps.expectation import Step
 
 
@@ -194,6 +198,38 @@ class TokenJoules(Claims):
     at_the_meter = cost.facility_energy(
         of_together * token * RunPrice.over_board
     ) / token | by_hand("(0.1363072 * 10.2 / 5.6 * 1.58) J/token")
+
+
+@deferred
+def of_metered(name: str, sum_up: Callable[[Iterable[float]], float]) -> Quantity:
+    """Sum up a share or an error of all loads whose devices were metered, in whole per cents."""
+    found = [getattr(draw, name) for draw in power.draws() if draw.of == power.DEVICES]
+    return quantity(round(100 * sum_up(found)), "%")
+
+
+class PowerAtWork(Claims):
+    """GPUs that write tokens draw less than their design power, and most of that at any load."""
+
+    loads = sum(draw.of == power.DEVICES for draw in power.draws()) | by_hand("72 + 67")
+    least = of_metered("share", min) | no_hand("43 %", "the least of metered loads")
+    most = of_metered("share", max) | no_hand("99 %", "the most of metered loads")
+    usual = of_metered("share", median) | no_hand("77 %", "median over metered loads")
+    at_any_load = constants.coefficient_power_at_work.to("%") | by_hand("59 %")
+    error = of_metered("error", lambda errors: median(map(abs, errors))) | no_hand(
+        "9 %", "median over metered loads"
+    )
+    low = constants.coefficient_power_low
+    high = constants.coefficient_power_high
+    _idle = device_power.idle(machines.get("dgx-h100"))
+    assert _idle is not None
+    idle = _idle.device | by_hand("700 W * 45 / 400")
+    rated = constants.power_dgx_h100
+    seen = constants.power_hgx_h100_most
+    _at_work = device_power.at_work(machines.get("dgx-h100"), 0.0, 0.0)
+    assert _at_work is not None
+    of_the_rest = (_at_work.rest / (rated / 8 - hardware.get("h100").tdp)).to("%") | by_hand(
+        "(8.4 - 8 * 0.7) / (10.2 - 8 * 0.7)"
+    )
 
 
 class CarbonAccounts(Claims):
@@ -473,6 +509,7 @@ class OneCall(Claims):
             ("Answer", "answer_time", "–"),
             ("Throughput", "throughput", "–"),
             ("Price", "cost_per_token", "–"),
+            ("Energy of devices", "device_energy_per_token", "–"),
             ("Energy", "energy_per_token", "–"),
         ):
             bounds = getattr(plan, name)

@@ -174,6 +174,7 @@ class ConstantSources(Claims):
         | row_by_hand("Read of 64 bits from 1 MB of SRAM]{#energy-sram-1mb} | 100 pJ | …")
         | row_by_hand("INT8 add at 7 nm]{#energy-7nm-int8-add} | ≈ 0.007 pJ | …")
         | row_by_hand("GDDR7, one bit]{#energy-gddr7-bit} | 4.5 pJ/bit | …")
+        | row_by_hand("Power of an A100 that does nothing]{#power-idle-a100} | 45 W | …")
         | row_by_hand("Memory (HBM2e) of an A100 80 GB]{#latency-memory-a100} | 405 ns | …")
         | row_by_hand("One hop of the interconnect of TPUs]{#latency-ici-hop} | ≈ 1 µs | …")
         | row_by_hand("L1 cache of a CPU core]{#latency-l1-cpu} | ≈ 1 ns | …")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from calc.core.law import NON_NEGATIVE, law
+from calc.core.elementwise import expm1
+from calc.core.law import FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike
 
 
@@ -60,6 +61,32 @@ def energy_of_run(
     0.7 kWh
     """
     return power * time
+
+
+@law
+def power_at_work(
+    design_power: Annotated[QuantityLike, "W", "P_TDP"],
+    memory_use: Annotated[QuantityLike, "", "u_mem", NON_NEGATIVE],
+    compute_use: Annotated[QuantityLike, "", "u_op", NON_NEGATIVE],
+    without_use: Annotated[QuantityLike, "", "s_0", FRACTION],
+    by_memory: Annotated[QuantityLike, "", "k_mem", NON_NEGATIVE],
+    by_compute: Annotated[QuantityLike, "", "k_op", NON_NEGATIVE],
+) -> Annotated[Quantity, "W"]:
+    """Power of a device whose kernels follow one another, by how much of its roofs they use.
+
+    Equation: P = P_TDP · (1 − (1 − s_0) · exp(−k_mem · u_mem − k_op · u_op))
+
+    Kernels that wait for memory or for one another draw a share of the design power already; what
+    they use of bandwidth and arithmetic adds to it, the less the nearer the limit is, which no use
+    exceeds. A device that has nothing to do draws far less.
+
+    Source: mlenergy-leaderboard-v3
+
+    >>> print(power_at_work("700 W", 0.6, 0.05, 0.59, 0.36, 5.6))
+    525.2 W
+    """
+    left = (1 - without_use) * (1 + expm1(-by_memory * memory_use - by_compute * compute_use))
+    return design_power * (1 - left)
 
 
 @law

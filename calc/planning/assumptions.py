@@ -12,8 +12,9 @@ from calc.core.elementwise import largest
 from calc.networks import transformer
 from calc.planning.choice import CANDIDATES
 from calc.planning.estimate import Estimate
-from calc.published.power import watts
-from calc.steps import held_memory
+from calc.planning.setup import Setup
+from calc.published.power import DEVICES, watts
+from calc.steps import device_power, held_memory
 
 
 def _place(plan: Estimate) -> str:
@@ -161,17 +162,9 @@ def assumptions(plan: Estimate) -> Iterator[str]:
         yield "No price of a device was given, so that cost is left out."
     else:
         yield f"A device costs {plan.price}, as given, and always has work."
-    if plan.power is None:
-        yield f"The power of {device.name} is unpublished, so that energy is left out."
-    elif plan.in_machine:
-        machine = plan.machine
-        yield (
-            f"Each device draws {plan.power} all the time, its share of the {machine.power} of"
-            f" {machine.name} with hosts and fans; the cooling of the building comes on top."
-        )
-        origins += filter(None, [machine.power.provenance])
-    else:
-        yield f"Each device draws its {device.tdp} all the time; hosts and cooling come on top."
+    yield from drawn_at_work(plan, "while it works, which it does all the time")
+    if plan.in_machine:
+        origins += filter(None, [plan.machine.power.provenance])
     for origin in origins:
         if origin.kind == "estimate":
             yield f"{origin.title} is an estimate."
@@ -179,13 +172,39 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     yield from (f"{model.name}: {layers}." for layers in _not_full(model))
 
 
+def drawn_at_work(setup: Setup, when: str) -> Iterator[str]:
+    """Yield what devices and their machine are taken to draw."""
+    device, machine = setup.device, setup.machine
+    if (power := setup.power) is None:
+        yield f"The power of {device.name} is unpublished, so that energy is left out."
+        return
+    idle = device_power.idle(machine)
+    assert idle is not None
+    yield (
+        f"Each device draws by how much of bandwidth and peak it uses {when}, as H100s and B200s"
+        f" were metered, at most its {device.tdp}; the bound of energy is that of a device that is"
+        f" idle, {idle.device:.3g}, for the least time."
+    )
+    if setup.in_machine:
+        rest = device_power.at_work(machine, 0.0, 0.0)
+        assert rest is not None
+        yield (
+            f"Energy has {rest.rest:.3g} a device beside it for hosts, links and fans, of the"
+            f" {power.rest:.3g} that are left of the {machine.power} of {machine.name}: the share"
+            " that a server of H100s was measured to draw; cooling the building comes on top."
+        )
+    else:
+        yield "Energy is that of devices alone; hosts and cooling come on top."
+
+
 def drawn(plan: Estimate) -> str:
     """Return what its devices themselves draw while they write tokens, measured or as others."""
     measured = watts(plan.machine)
-    loads = [draw.power for draw in measured.measured if draw.of == "devices"]
+    loads = [draw.power for draw in measured.measured if draw.of == DEVICES]
     if not loads:
         return "; ".join(line for line in measured.title if line) + "."
-    share = f"; with its share of the box {plan.power} at most" if plan.in_machine else ""
+    whole = None if plan.power is None else plan.power.total
+    share = f"; with its share of the box {whole} at most" if plan.in_machine else ""
     return (
         f"{plan.device.name} was measured to draw {min(loads)} to {max(loads)} itself while it"
         f" writes tokens, in {len(loads)} loads{share}."

@@ -186,12 +186,15 @@ def choose(
 def place(plan: Estimate, by: str, basis: str = "") -> float:
     """Return where a plan of one point stands by a rule among those of its machine, least first.
 
-    Cost and energy go with the time of devices for a token, priced or not.
+    Cost goes with the time of devices for a token, priced or not, and so does energy where no power
+    is published.
     """
     basis = basis or (UPPER if plan.expected is None else EXPECTED)
     if by in ("tpot", "ttft"):
         time = value_of(plan, QUANTITIES[by], basis)
         return math.inf if time is None else float(time.m_as("s"))
+    if by == "energy" and (taken := value_of(plan, QUANTITIES[by], basis)) is not None:
+        return float(taken.m_as("J/token"))
     rate = value_of(plan, "throughput", basis)
     if rate is None:
         return math.inf

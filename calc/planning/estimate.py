@@ -18,8 +18,9 @@ from calc.laws.roofline import StepTime
 from calc.planning import capacity, passes
 from calc.planning.capacity import Capacity, on_fewest_devices
 from calc.planning.passes import Expectation
-from calc.planning.results import RANGES, Bounds, Results, results_of, where_it_fits
+from calc.planning.results import RANGES, Bounds, Results, of_a_token, results_of, where_it_fits
 from calc.planning.setup import COUNTS, Setup, is_array
+from calc.steps import device_power
 from calc.steps.expectation import Missing
 from calc.steps.splits import Split
 
@@ -28,6 +29,12 @@ POINTS = 100  # of a sweep, of which all is expected; of a million that takes mi
 UNASKED = Missing(
     f"more than {POINTS} points have bounds alone, unless more is asked: plan.with_expectation()"
 )
+ENERGIES = {
+    "device_energy_per_token": "device",
+    "energy_per_token": "total",
+    "carbon_per_token": "total",
+}
+"""What goes with power too, and with that of the devices alone or of all."""
 FOUND = (
     *("memory", "weight_memory", "cache_memory", "room", "largest_batch", "fits"),
     *(*RANGES, "binds"),
@@ -187,7 +194,25 @@ class Estimate(Setup, Results[Bounds]):
         rate, bounds = name == "throughput", self.result(name)
         alike = self.expected.alike(name)
         bound = bounds.upper if rate else bounds.lower
-        return None if alike is None else alike.around(value, bound, rate)
+        if alike is None:
+            return None
+        if name in ENERGIES:
+            return self._around_energy(value, ENERGIES[name], bound)
+        return alike.around(value, bound, rate)
+
+    def _around_energy(self, value: Quantity, of: str, bound: Quantity) -> Around | None:
+        """The range of an energy: its time is as of rows like it, and its power as of loads."""
+        rates = self.around("throughput")
+        if rates is None:
+            return None
+        expected = where_it_fits(self.fits, rates.expected, 1.0)
+        power = passes.power_at(self, expected)
+        assert power is not None
+        ends = device_power.between(self.machine, power, self.in_machine)
+        times = ((rates.expected / end).m_as("") for end in reversed(rates.ends))
+        powers = ((getattr(end, of) / getattr(power, of)).m_as("") for end in ends)
+        low, high = intervals.of_both(tuple(times), tuple(powers))
+        return intervals.around(value, low, high, bound)
 
     def interval(self, name: str) -> tuple[Quantity, Quantity] | None:
         around = self.around(name)
@@ -213,6 +238,11 @@ class Estimate(Setup, Results[Bounds]):
             answer = quantity(maximum(answer.m_as("s"), shared), "s")
         fastest = results_of(self, first, token, answer)
         slowest = results_of(self, *self._without_overlap)
+        idle = None if self.power is None else device_power.idle(self.machine)
+        for results, power in ((fastest, idle), (slowest, self.power)):
+            rate = results["throughput"]
+            assert rate is not None
+            results.update(of_a_token(self, rate, power))
         bounds: dict[str, Bounds | None] = {}
         for name, least in fastest.items():
             most = slowest[name]

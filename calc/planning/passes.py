@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calc.catalog.intervals import FIRST_TOKENS, TOKENS, Interval
 from calc.catalog.machines import NotMeasured
@@ -24,12 +24,16 @@ from calc.core.formatting import columns
 from calc.core.units import Quantity, from_parts, quantity
 from calc.laws import collectives
 from calc.laws.roofline import StepTime
-from calc.planning.results import RANGES, Results, results_of, where_it_fits
+from calc.planning.results import RANGES, Results, of_a_token, results_of, where_it_fits
 from calc.planning.service.loops import PERCENTILES, closed_loop
-from calc.planning.setup import COUNTS, ONE, S, Setup, is_array
-from calc.steps import timing
+from calc.planning.setup import A_TOKEN, COUNTS, ONE, S, Setup, is_array
+from calc.steps import device_power, timing
+from calc.steps.device_power import Power
 from calc.steps.expectation import Missing, Parts, if_measured, serving_pass
 from calc.steps.job import SECOND, TWO_BYTES, Job, Tokens
+
+if TYPE_CHECKING:
+    from calc.planning.estimate import Estimate
 
 UNFIT = Missing("Nothing is expected of what does not fit.")
 
@@ -204,8 +208,36 @@ def _over_links(setup: Setup, bounds: StepTime, load: Tokens) -> StepTime:
     return replace(bounds, parts=parts)
 
 
-def expected(setup: Setup, fits: Any) -> Expectation | Missing:
+def power_at(setup: Estimate, throughput: Quantity) -> Power | None:
+    """Return what devices are expected to draw while they write so many tokens a second in all.
+
+    Of users, the weights that prompts need are read beside those for written tokens.
+    """
+    if setup.power is None:
+        return None
+    prompt, written = setup.reading, setup.writing
+    tokens = setup.batch * A_TOKEN
+    work, moved = written.operations / tokens, written.traffic / tokens
+    of_prompt = (setup.batch if setup.users is None else ONE) * setup.generated * A_TOKEN
+    work = work + prompt.operations / of_prompt
+    if setup.users is None:
+        moved = moved + prompt.traffic / of_prompt
+    uses = work / written.peak, moved / setup.job.memory_bandwidth
+    compute, memory = ((throughput * use).m_as("") for use in uses)
+    return device_power.at_work(setup.machine, memory, compute, setup.in_machine)
+
+
+def expected(setup: Estimate, fits: Any) -> Expectation | Missing:
     """Return what is expected where it fits, or the sentence on the rate that is missing."""
+    made = _expected(setup, fits)
+    if isinstance(made, Missing) or "throughput" not in made.results:
+        return made
+    rate = where_it_fits(fits, made.result("throughput"), 1.0)
+    paid = of_a_token(setup, rate, power_at(setup, rate))
+    return replace(made, results={**made.results, **_masked(fits, paid)})
+
+
+def _expected(setup: Setup, fits: Any) -> Expectation | Missing:
     if not largest(fits):
         return UNFIT
     if setup.link is not None and largest(setup.devices) > 1:

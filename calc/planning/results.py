@@ -10,6 +10,7 @@ from calc.core.elementwise import where
 from calc.core.units import Quantity, from_parts
 from calc.laws import cost, serving
 from calc.planning.setup import A_TOKEN, Setup
+from calc.steps.device_power import Power
 
 RANGES = {  # what lies between bounds: its title in a table, and its unit
     "time_to_first_token": ("first token", "ms"),
@@ -17,6 +18,7 @@ RANGES = {  # what lies between bounds: its title in a table, and its unit
     "answer_time": ("whole answer", "s"),
     "throughput": ("throughput", "token/s"),
     "cost_per_token": ("cost", "USD/Mtoken"),
+    "device_energy_per_token": ("energy of devices", "J/token"),
     "energy_per_token": ("energy", "J/token"),
     "carbon_per_token": ("carbon", "g/Mtoken"),
 }
@@ -67,8 +69,13 @@ class Results(Generic[R]):
         return self.result("cost_per_token")
 
     @property
+    def device_energy_per_token(self) -> R | None:
+        """Energy of a token that devices take themselves; None where no power is published."""
+        return self.result("device_energy_per_token")
+
+    @property
     def energy_per_token(self) -> R | None:
-        """Energy of a token that is written; None where no power is published."""
+        """Energy of a token with that of hosts and fans, where known; None without any power."""
         return self.result("energy_per_token")
 
     @property
@@ -80,7 +87,7 @@ class Results(Generic[R]):
 def results_of(
     setup: Setup, first: Quantity | None, token: Quantity | None, answer: Quantity | None = None
 ) -> dict[str, Quantity | None]:
-    """Return all that follows from the times of both passes, and of an answer that they make.
+    """Return the times and the rate that follow from the times of both passes, or of an answer.
 
     Where one of them is not known the other stands alone.
     """
@@ -90,21 +97,32 @@ def results_of(
     if answer is None:
         answer = serving.answer_time(first, setup.generated, token)
     rate = serving.tokens_per_second(setup.batch, answer, setup.generated * A_TOKEN)
-    return {**times, "answer_time": answer, "throughput": rate, **of_a_token(setup, rate)}
+    return {**times, "answer_time": answer, "throughput": rate}
 
 
-def of_a_token(setup: Setup, throughput: Quantity) -> dict[str, Quantity | None]:
-    """Return what a token that is written costs, takes and emits, devices always busy."""
+def of_a_token(
+    setup: Setup, throughput: Quantity, power: Power | None
+) -> dict[str, Quantity | None]:
+    """Return what a token that is written costs, takes and emits, of devices that draw so much."""
     paid: Quantity | None = None
+    alone: Quantity | None = None
     taken: Quantity | None = None
     emitted: Quantity | None = None
     if setup.price is not None:
         paid = cost.cost_per_token(setup.devices, setup.price, throughput).to("USD/Mtoken")
-    if (power := setup.power) is not None:
-        taken = (cost.energy_per_token(setup.devices, power, throughput) * setup.pue).to("J/token")
+    if power is not None:
+        alone, taken = (
+            (cost.energy_per_token(setup.devices, watts, throughput) * setup.pue).to("J/token")
+            for watts in (power.device, power.total)
+        )
     if taken is not None and setup.grid is not None:
         emitted = (taken * grids.intensity(setup.grid)).to("g/Mtoken")
-    return {"cost_per_token": paid, "energy_per_token": taken, "carbon_per_token": emitted}
+    return {
+        "cost_per_token": paid,
+        "device_energy_per_token": alone,
+        "energy_per_token": taken,
+        "carbon_per_token": emitted,
+    }
 
 
 def where_it_fits(fits: Any, value: Quantity, other: Any = math.nan) -> Quantity:

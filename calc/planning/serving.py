@@ -150,8 +150,8 @@ class Told(Answer):
 class Plan(Estimate, Told):
     """A plan of serving: memory, times, rates and costs, each a quantity or an array of them.
 
-    `time_to_first_token`, `time_per_token`, `answer_time`, `throughput`, `cost_per_token` and
-    `energy_per_token` are `Bounds`, with `.lower` and `.upper`, at published rates: in those of a
+    `time_to_first_token`, `time_per_token`, `answer_time`, `throughput`, `cost_per_token`,
+    `device_energy_per_token` and `energy_per_token` are `Bounds`, with `.lower` and `.upper`, at published rates: in those of a
     time memory, arithmetic and links overlap perfectly, or follow one another. `expected` has the
     same at measured rates, or is None where one was not measured. `reading` and `writing` are the
     passes for the prompt and for a token, part by part; they do not ask whether the batch fits, and
@@ -166,17 +166,18 @@ class Plan(Estimate, Told):
       token at 115.0 ms (−30.7%), each token at 4.825 ms (−28.8%)
     chosen: weights, keys, values and products in BF16
     <BLANKLINE>
-    batch 8, 1000 + 200 tokens  bound           expected       80% of rows             what binds
-    memory of each              19.30 GiB       of 72.85 GiB                           fits
+    batch 8, 1000 + 200 tokens  bound           expected        80% of rows           what binds
+    memory of each              19.30 GiB       of 72.85 GiB                          fits
       weights                   14.96 GiB
       vLLM besides              3.173 GiB
       keys and values           1.172 GiB
     batch that fits             373
-    first token                 115.0 ms        166.0 ms       ≥115 to 197 ms          compute
-    each token                  4.825 ms        6.779 ms       ≥4.82 to 8.03 ms        memory bandwidth
-    whole answer                1.075 s         1.515 s        ≥1.08 to 1.79 s
-    throughput                  1488 token/s    1056 token/s   892 to ≤1490 token/s
-    energy                      856.8 mJ/token  1.207 J/token  ≥0.857 to 1.43 J/token
+    first token                 115.0 ms        166.0 ms        ≥115 to 197 ms        compute
+    each token                  4.825 ms        6.779 ms        ≥4.82 to 8.03 ms      memory bandwidth
+    whole answer                1.075 s         1.515 s         ≥1.08 to 1.79 s
+    throughput                  1488 token/s    1056 token/s    892 to ≤1490 token/s
+    energy of devices           52.92 mJ/token  561.4 mJ/token  365 to 711 mJ/token
+    energy                      52.92 mJ/token  892.8 mJ/token  400 to 1260 mJ/token
     """
 
     @property

@@ -22,6 +22,8 @@ from calc.core.errors import InputError, abbreviated, marked, marked_all
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
 from calc.planning.nouns import Prices, Server
+from calc.steps import device_power
+from calc.steps.device_power import Power
 from calc.steps.job import Formats, Job, Layout
 from calc.steps.splits import Split
 
@@ -174,9 +176,9 @@ class Setup:
         return self.prompt + self.generated
 
     @property
-    def power(self) -> Quantity | None:
-        """Power of a device with its share of the host's and the fans', where that is published."""
-        return device_power(self.machine, whole=self.in_machine)
+    def power(self) -> Power | None:
+        """The most that a device draws, and its share of the host and the fans, where published."""
+        return device_power.most(self.machine, self.in_machine)
 
     @property
     def in_machine(self) -> bool:
@@ -262,13 +264,6 @@ def _check_one(name: str, size: Quantity, value: QuantityLike) -> None:
         raise InputError(
             f"{marked(name)} must be one format or size; got {abbreviated(value)}", given=value
         )
-
-
-def device_power(machine: Machine, whole: bool = True) -> Quantity | None:
-    """Power of a device, with its share of what the whole machine draws; None where unpublished."""
-    if whole and machine.publishes("power"):
-        return (machine.power / machine.domain).to("W")
-    return machine.device.tdp if machine.device.publishes("tdp") else None
 
 
 def price_of_device(asked: QuantityLike | Mapping[str, QuantityLike]) -> Quantity:

@@ -15,10 +15,17 @@ from calc.core.citations import citation
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, quantity
-from calc.published import conditions
+from calc.published import conditions, serving
 from calc.published.reading import WORDS, Row, rows
+from calc.steps import device_power
+from calc.steps.job import Job, Tokens
+from calc.steps.timing import bounds
 
+DEVICES = "devices"
 MEASURED = WORDS["power"]  # the names of what was measured, and what drew it
+
+
+ERROR = "over expected"  # the median of loads, less one
 
 
 @dataclass(frozen=True)
@@ -43,12 +50,51 @@ class Draw:
             return None
         return float((self.power / self.device.tdp).m_as(""))
 
+    @cached_property
+    def _steps(self) -> tuple[Job, Tokens, float]:
+        """The job, the mean step of its load, and the seconds that this is expected to take."""
+        served = serving.served_of(self.row)
+        load = serving.load_of(self.row, served)
+        parts, hidden = serving.steady_parts(served.job, load)
+        return served.job, load, sum(parts.values()) - hidden
+
+    @property
+    def uses(self) -> tuple[float, float]:
+        """The shares of bandwidth and of peak that devices are expected to use in its load."""
+        job, load, taken = self._steps
+        least = bounds(job, load).parts
+        return least["memory"].m_as("s") / taken, least["compute"].m_as("s") / taken
+
+    @property
+    def rate_over_expected(self) -> float:
+        """The tokens of a second over those that are expected."""
+        _, load, taken = self._steps
+        return self.row.measured["output_tokens_per_s"] * taken / float(load.writing)
+
+    @cached_property
+    def expected(self) -> Quantity | None:
+        """Return what is expected of the devices in this load; None where nothing is."""
+        if self.of != DEVICES:
+            return None
+        try:
+            power = device_power.at_work(conditions.machine(self.row), *self.uses)
+        except InputError:
+            return None
+        return None if power is None else power.device
+
+    @property
+    def error(self) -> float | None:
+        """Measured over expected, less one."""
+        return None if self.expected is None else float((self.power / self.expected).m_as("")) - 1
+
     @property
     def fact(self) -> dict[str, Any]:
         """The load and what was drawn, for programs."""
         return {
             "power": self.power,
             "share_of_design_power": self.share,
+            "expected": self.expected,
+            "error": self.error,
             "drawn_by": self.of,
             "model": self.row["model"],
             "batch_per_device": self.batch,
@@ -63,7 +109,7 @@ class Draw:
 def draws() -> tuple[Draw, ...]:
     """Every published row that says what was drawn, on a device of which there are data.
 
-    >>> sorted({draw.device.key for draw in draws() if draw.of == "devices"})
+    >>> sorted({draw.device.key for draw in draws() if draw.of == DEVICES})
     ['b200', 'h100']
     """
     return tuple(_read())
@@ -96,7 +142,7 @@ class Watts(Reported):
             return [head, ""]
         if tdp is None:
             return [head]
-        shares = [draw.share for draw in draws() if draw.of == "devices" and draw.share is not None]
+        shares = [draw.share for draw in draws() if draw.of == DEVICES and draw.share is not None]
         least, usual, most = min(shares), median(shares), max(shares)
         return [
             f"{head}: an estimate is {least * tdp} to {most * tdp} while it writes tokens",
@@ -109,7 +155,15 @@ class Watts(Reported):
         kinds: dict[tuple[str, str], list[Draw]] = {}
         for draw in self.measured:
             kinds.setdefault((str(draw.row["model"]), draw.of), []).append(draw)
-        head = ("model", "each device", "of its design", "metered", "batch a device", "loads")
+        head = (
+            "model",
+            "each device",
+            "of its design",
+            "metered",
+            "batch a device",
+            "loads",
+            ERROR,
+        )
         lines = [_cells(model, of, draws) for (model, of), draws in kinds.items()]
         return [Table([head, *lines])] if lines else []
 
@@ -130,7 +184,9 @@ def _cells(model: str, of: str, draws: Sequence[Draw]) -> tuple[str, ...]:
     powers = _from_to([draw.power for draw in draws])
     shares = _from_to([draw.share for draw in draws if draw.share is not None], ".0%")
     batches = _from_to([draw.batch for draw in draws if draw.batch is not None], ".4g")
-    return model, powers, shares, of, batches, str(len(draws))
+    errors = [draw.error for draw in draws if draw.error is not None]
+    error = f"{median(errors):+.0%}".replace("-", "\N{MINUS SIGN}") if errors else "–"
+    return model, powers, shares, of, batches, str(len(draws)), error
 
 
 def _from_to(values: Sequence[Any], spec: str = "") -> str:

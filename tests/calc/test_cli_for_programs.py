@@ -315,7 +315,7 @@ def test_a_plan_in_json_and_csv(command: Command) -> None:
 
 EXPECTED = (
     *("time_to_first_token", "time_per_token", "answer_time", "throughput", "cost_per_token"),
-    *("energy_per_token", "carbon_per_token", "reading", "writing"),
+    *("device_energy_per_token", "energy_per_token", "carbon_per_token", "reading", "writing"),
 )
 
 
@@ -375,7 +375,8 @@ def test_plans_for_several_devices(command: Command, own: Path) -> None:
     begins = [row.split("  ")[0] for row in table[1:4]]
     assert begins == ["h100", "mine", "a100"]
     text = command.prints(f"{line} --explain").replace("\n  ", " ")
-    assert "\n- Mine: Each device draws its 250 W all the time" in text
+    assert "\n- Mine: Each device draws by how much of bandwidth and peak it uses" in text
+    assert "at most its 250 W" in text
     assert text.count("Prompts are read together") == 1
     for row, device in zip(command.facts(line)["rows"], ("h100", own, "a100"), strict=True):
         alone = command.facts(f"plan llama-3-8b {device} --batch 8 {SERVER}")["rows"]

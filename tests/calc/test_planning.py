@@ -414,9 +414,10 @@ def test_assumptions_say_what_is_left_out() -> None:
         assert words in said
     said = "\n".join(plan("llama-3-8b", H100, price="2 USD/hour", **question).assumptions)
     assert "A device costs 2 USD/h" in said
-    assert "draws 1275 W all the time, its share of the 10.2 kW of NVIDIA DGX H100" in said
+    assert "at most its 700 W; the bound of energy is that of a device that is idle, 78.8 W" in said
+    assert "of the 575 W that are left of the 10.2 kW of NVIDIA DGX H100" in said
     said = "\n".join(plan("llama-3-8b", H100, link="32 GB/s", **question).assumptions)
-    assert "draws its 700 W all the time" in said
+    assert "Energy is that of devices alone; hosts and cooling come on top." in said
     said = "\n".join(plan("llama-3-8b", "gb200-nvl72", **question).assumptions)
     assert "power of the whole machine of NVIDIA GB200 NVL72 is an estimate" in said
     assert "slice" not in said
@@ -474,7 +475,8 @@ def test_a_table_of_points() -> None:
     header, *rows = made.tables[0].rows
     assert header == (
         *("devices", "batch", "each holds (GiB)", "each token (ms)", "throughput (token/s)"),
-        *("first token (ms)", "whole answer (s)", "energy (J/token)", "what binds"),
+        *("first token (ms)", "whole answer (s)", "energy of devices (J/token)"),
+        *("energy (J/token)", "what binds"),
     )
     for row, point in zip(rows, made.points, strict=True):
         assert row[-1] == point["binds"]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from statistics import median
 
 import pytest
 
+import calc
+from benchmarks import power as fit
+from calc import constants, machines
 from calc.published import power
 from calc.published.left_out import left_out
-from calc.steps import curves
+from calc.steps import curves, device_power
 from tests.calc.command import Command
 
 
@@ -55,3 +59,108 @@ def test_four_of_five_curves_left_out_lie_in_the_interval(span: str) -> None:
     errors = [curve.nearest for curve in left_out() if curve.curve.span == span]
     inside = sum(error <= curves.off_of_libraries(span) for error in errors)
     assert 0.8 * len(errors) <= inside < 0.8 * len(errors) + 1
+
+
+def test_the_coefficients_of_power_are_the_fit_of_all_metered_loads() -> None:
+    """The range is that of models and of devices that were left out."""
+    known = fit.loads(power.draws())
+    assert len(known) == 139
+    names = ("at_work", "by_memory", "by_compute")
+    stored = [constants.get(f"coefficient_power_{name}").m_as("") for name in names]
+    assert stored == pytest.approx(fit.fitted(known))
+    models = fit.left_out(known, lambda load: load.model)
+    devices = fit.left_out(known, lambda load: load.device)
+    pairs = [fit.ends(factor for _, factor in factors) for factors in (models, devices)]
+    low, high = (constants.get(f"coefficient_power_{end}").m_as("") for end in ("low", "high"))
+    assert low == pytest.approx(min(pair[0] for pair in pairs), abs=0.005)
+    assert high == pytest.approx(max(pair[1] for pair in pairs), abs=0.005)
+    off = sorted(abs(factor - 1) for _, factor in models)
+    assert median(off) < 0.11
+    assert abs(median(factor for _, factor in models) - 1) < 0.02, "signed"
+    by_design = [abs(load.share * load.time - 1) for load, _ in models]
+    by_work = [abs(factor * load.time - 1) for load, factor in models]
+    assert median(by_work) < 0.14 < median(by_design), "of the energy of a token"
+
+
+def test_no_metered_load_draws_less_than_an_idle_device_or_much_more_than_its_design() -> None:
+    for draw in power.draws():
+        if draw.of == power.DEVICES:
+            idle = device_power.idle(machines.of(draw.device.key))
+            assert idle is not None
+            assert 2 * idle.device < draw.power < 1.02 * draw.device.tdp
+            assert draw.expected is not None
+            assert draw.expected <= draw.device.tdp
+
+
+def test_servers_that_were_metered_draw_what_is_said_of_them() -> None:
+    """Eight H200s under MLPerf in a server that saves power are in the range, below the design."""
+    [one] = {draw.device.key for draw in power.draws() if draw.of == "whole machine"}
+    assert one == "h200"
+    machine = machines.get("dgx-h200")
+    expected = device_power.at_work(machine, 0.3, 0.3)
+    assert expected is not None
+    low, high = device_power.between(machine, expected)
+    metered = [draw.power for draw in power.draws() if draw.of == "whole machine"]
+    assert all(low.total < watts < high.total for watts in metered)
+    most = device_power.most(machine)
+    assert most is not None
+    assert high.total <= most.total
+    off = median((watts / expected.total).m_as("") for watts in metered)
+    assert 0.7 < off < 1 < (most.total / expected.total).m_as("")
+
+
+@pytest.mark.parametrize("users", [None, 32])
+def test_energies_of_a_plan_lie_between_an_idle_device_and_the_design(users: int | None) -> None:
+    asked = {"batch": 32} if users is None else {"users": users}
+    made = calc.plan("llama-3-1-8b", "h100", prompt=1000, generated=200, devices=1, **asked)
+    rates, energies = made.throughput, made.device_energy_per_token
+    assert energies is not None
+    assert made.expected is not None
+    assert energies.lower.m_as("J/token") == pytest.approx(
+        45 / 400 * 700 / rates.upper.m_as("token/s")
+    )
+    assert energies.upper.m_as("J/token") == pytest.approx(700 / rates.lower.m_as("token/s"))
+    for name in ("device_energy_per_token", "energy_per_token"):
+        around, bounds = made.around(name), made.result(name)
+        assert around is not None
+        ends = [bounds.lower, *around.ends]
+        assert ends == sorted(ends)
+        assert around.low < around.expected < around.high
+    results, rate = made.expected.results, made.expected.throughput
+    drawn, with_rest = (
+        (energy * rate).m_as("W")
+        for energy in (results["device_energy_per_token"], results["energy_per_token"])
+        if energy is not None
+    )
+    assert 0.59 * 700 < drawn < 700
+    assert with_rest - drawn == pytest.approx(575 * 2.8 / 4.6)
+
+
+def test_a_service_that_nobody_asks_draws_as_idle_devices_and_a_full_one_as_working_ones() -> None:
+    limits = calc.Limits("2 s", "100 ms")
+    few, many = (
+        calc.plan_service("llama-3-1-8b", "h100", calc.Load(rate, 1000, 200), limits, pools="mixed")
+        for rate in (0.01, 8)
+    )
+    assert few.power is not None
+    assert many.power is not None
+    assert 78.75 < few.power.device.m_as("W") < 100
+    assert 0.59 * 700 < many.power.device.m_as("W") <= 700
+    assert {"device_energy_per_token", "energy_per_token"} <= few.around.keys()
+
+
+def test_energy_of_training_is_of_devices_and_of_all() -> None:
+    made = calc.plan_training(
+        "llama-3-8b", "dgx-h100", calc.Training("1T", length=8192, sequences=64), devices=64
+    )
+    assert made.power is not None
+    assert made.device_energy is not None
+    assert made.energy is not None
+    assert 0.9 * 700 < made.power.device.m_as("W") <= 700
+    alone = made.device_energy / made.device_time / made.pue
+    assert alone.m_as("W") == pytest.approx(made.power.device.m_as("W"))
+    for which, value in (("device", made.device_energy), ("total", made.energy)):
+        around = made.around_energy(value, which)
+        assert around is not None
+        assert around.bound is not None
+        assert around.bound < around.low < value < around.high

@@ -23,7 +23,8 @@ from calc.planning.serving import Plan
 from calc.planning.setup import devices_text, layout_text
 
 SHOWN = (  # of each, the most important first
-    *("time_per_token", "cost_per_token", "energy_per_token", "carbon_per_token"),
+    *("time_per_token", "cost_per_token", "energy_per_token", "device_energy_per_token"),
+    "carbon_per_token",
     *("throughput", "time_to_first_token"),
 )
 PAID = {"cost_per_token": "Cost", "energy_per_token": "Energy"}

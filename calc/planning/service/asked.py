@@ -23,7 +23,12 @@ from calc.planning.setup import A_TOKEN, Setup, amount, time_limit
 
 POOLS = ("mixed", "disaggregated")
 TIMES = {"ttft": "TTFT", "tpot": "TPOT"}
-PAID = {"cost_per_token": "cost", "energy_per_token": "energy", "carbon_per_token": "carbon"}
+PAID = {
+    "cost_per_token": "cost",
+    "device_energy_per_token": "energy of devices",
+    "energy_per_token": "energy",
+    "carbon_per_token": "carbon",
+}
 MOST_TURNS, MOST_GOING = 1000, 200_000
 RAREST = 1e-9  # requests a second: less is no load, and a chain of its states divides by nothing
 

@@ -13,6 +13,8 @@ from calc.planning.service.queue import Demand, Replica, UnderLoad
 from calc.planning.service.simulation import Run
 from calc.planning.service.step_tables import Answers, Steps
 from calc.planning.setup import layout_text
+from calc.steps import device_power
+from calc.steps.device_power import Power
 from calc.steps.job import Layout
 
 
@@ -113,6 +115,31 @@ class Pool:
         ttft, tpot = limits_of(self.service, self.does)
         first, rest = self.run.at(self.service.percentile)
         return first <= ttft and rest <= tpot
+
+    @cached_property
+    def power(self) -> Power | None:
+        """The mean of what a device draws and its share of the machine; None where unpublished.
+
+        It is at work as its mean step uses it while any request is there, and else idle.
+        """
+        machine, whole = self.service.setup.machine, self.service.setup.in_machine
+        idle, demand, steps = device_power.idle(machine), self.demand, self.replica.steps
+        if idle is None:
+            return None
+        batch = min(self.load.batch, float(steps.most_sequences))
+        count = max(1, round(batch)) if self.replica.writes else 0
+        read = demand.computed * (count / demand.answer if count else 1)
+        read = min(round(read), steps.most_tokens - count * steps.checked)
+        step = count, count * demand.length, read, read * demand.looked_at / demand.computed
+        taken = float(steps.time(*step))
+        memory, compute = (
+            float(self.answers.published[part].time(*step)) / taken
+            for part in ("memory", "compute")
+        )
+        power = device_power.at_work(machine, memory, compute, whole)
+        assert power is not None
+        there = max(min(self.load.busy, 1.0), -math.expm1(-batch))
+        return replace(power, device=idle.device + there * (power.device - idle.device))
 
     def __str__(self) -> str:
         does = "" if self.does == "both" else f" for {self.does}"

@@ -16,7 +16,8 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import drawing, files
-from calc.planning.assumptions import not_to_be_had
+from calc.planning.assumptions import drawn_at_work, not_to_be_had
+from calc.planning.estimate import ENERGIES
 from calc.planning.report import chosen_formats
 from calc.planning.results import of_a_token
 from calc.planning.service import design_search
@@ -25,7 +26,8 @@ from calc.planning.service.deployment import Deployment
 from calc.planning.service.design import Design
 from calc.planning.service.queue import UnderLoad
 from calc.planning.setup import devices_text, layout_text
-from calc.steps import device_memory
+from calc.steps import device_memory, device_power
+from calc.steps.device_power import NOTHING, Power
 from calc.steps.expectation import Missing
 
 POINTS = 40  # of a curve
@@ -107,6 +109,11 @@ class ServicePlan(Answer):
         return self._of_a_token["cost_per_token"]
 
     @property
+    def device_energy_per_token(self) -> Quantity | None:
+        """Energy of a written token that devices take themselves; None without a power of them."""
+        return self._of_a_token["device_energy_per_token"]
+
+    @property
     def energy_per_token(self) -> Quantity | None:
         """Energy of a written token at this rate; None where no power is published."""
         return self._of_a_token["energy_per_token"]
@@ -116,11 +123,24 @@ class ServicePlan(Answer):
         """Emissions of a written token at this rate; None where no grid is given."""
         return self._of_a_token["carbon_per_token"]
 
-    @property
+    @cached_property
+    def power(self) -> Power | None:
+        """The mean of what a device draws, and its share of the machine; None where unpublished."""
+        powers = [(pool.devices, pool.power) for pool in self.design.pools]
+        drawn = [(count / self.devices, power) for count, power in powers if power is not None]
+        if not drawn:
+            return None
+        device = sum((share * power.device for share, power in drawn), NOTHING)
+        return Power(device, drawn[0][1].rest)
+
+    @cached_property
     def _of_a_token(self) -> dict[str, Quantity | None]:
         """Return what a token takes of all devices, whatever they do."""
-        everything = replace(self.service.setup, devices=quantity(self.devices, ""))
-        return of_a_token(everything, self.throughput)
+        return self._of_devices(self.devices, self.power)
+
+    def _of_devices(self, count: float, power: Power | None) -> dict[str, Quantity | None]:
+        everything = replace(self.service.setup, devices=quantity(float(count), ""))
+        return of_a_token(everything, self.throughput, power)
 
     def frontier(self, tpot: QuantityLike) -> Quantity:
         """Device time of a written token under other limits on TPOT, by the closed form.
@@ -180,10 +200,26 @@ class ServicePlan(Answer):
             low, high = (scale * time for time in slower)
             least = self.least_times[name]
             ranges[name] = _around(simulated, max(low, least), high, least, "s")
-        for name in PAID:
+        if self.cost_per_token is not None:
+            share, bound = self.cost_per_token / self.devices, float(self.least_devices)
+            ends = (share * count for count in (*counts, bound))
+            ranges["cost_per_token"] = Around(self.cost_per_token, *ends)
+        return ranges | self._around_energies(*(count / self.devices for count in counts))
+
+    def _around_energies(self, fewer: float, more: float) -> dict[str, Around]:
+        """The ranges of energies: of devices as their number, and of their power as of loads."""
+        setup = self.service.setup
+        if self.power is None:
+            return {}
+        ends = device_power.between(setup.machine, self.power, setup.in_machine)
+        bounds = self._of_devices(self.least_devices, device_power.idle(setup.machine))
+        ranges = {}
+        for name, which in ENERGIES.items():
             if (value := getattr(self, name)) is not None:
-                share, bound = value / self.devices, float(self.least_devices)
-                ranges[name] = Around(value, *(share * count for count in (*counts, bound)))
+                expected = getattr(self.power, which)
+                low, high = ((getattr(end, which) / expected).m_as("") for end in ends)
+                factors = intervals.of_both((fewer, more), (low, high))
+                ranges[name] = intervals.around(value, *factors, bounds[name])
         return ranges
 
     @cached_property
@@ -278,9 +314,7 @@ class ServicePlan(Answer):
             "design": str(self.design),
             **values(self, "devices least_devices ttft tpot"),
             "closed_form": self.load,
-            **values(
-                self, "most_requests throughput cost_per_token energy_per_token carbon_per_token"
-            ),
+            **values(self, f"most_requests throughput {' '.join(PAID)}"),
             "basis": self.basis,
             "step": None if self.step is None else self.step.facts,
             "interval": {name: around.facts for name, around in self.around.items()},
@@ -521,5 +555,4 @@ def _assumptions(plan: ServicePlan) -> Iterator[str]:
             f"{service.draft.model.name} drafts {service.drafted} tokens, of which a pass keeps"
             f" {service.written - 1:.3g} on average, for all requests alike."
         )
-    if setup.power is not None:
-        yield f"Each device draws {setup.power} all the time, whatever its load."
+    yield from drawn_at_work(setup, "in its mean step, and idle while no request is there")

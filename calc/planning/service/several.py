@@ -18,7 +18,7 @@ from calc.core.report import Answer, Table, common_first, values
 from calc.planning.comparing.compare import prices_of
 from calc.planning.nouns import Limits, Load, Prices
 from calc.planning.report import counted, indistinct
-from calc.planning.service.asked import seconds
+from calc.planning.service.asked import PAID, seconds
 from calc.planning.service.plan import plan_service
 from calc.planning.service.service_plan import ServicePlan
 
@@ -115,7 +115,7 @@ class ServicePlans(Answer):
                 "rank": rank,
                 "machine": plan.service.setup.machine.key,
                 **values(plan, "basis devices least_devices ttft tpot"),
-                **values(plan, "cost_per_token energy_per_token carbon_per_token"),
+                **values(plan, " ".join(PAID)),
                 "interval": {name: around.facts for name, around in plan.around.items()},
                 "design": str(plan.design),
             }

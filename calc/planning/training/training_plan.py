@@ -17,11 +17,13 @@ from calc.core.units import Quantity, quantity
 from calc.laws import cost, energy, training
 from calc.planning import drawing, files
 from calc.planning.results import Bounds
-from calc.planning.setup import device_power, devices_text, memory_text
+from calc.planning.setup import devices_text, memory_text
 from calc.planning.training.candidate import Candidate
 from calc.planning.training.layout_search import PRINTED, Cuts, Task, with_copies
 from calc.planning.training.precedents import DEGREES
 from calc.published.conditions import device_key
+from calc.steps import device_power
+from calc.steps.device_power import Power
 from calc.steps.expectation import Step
 from calc.steps.job import Layout
 from calc.steps.layouts import DeviceMemory
@@ -153,19 +155,59 @@ class TrainingPlan(Answer):
             return None
         return cost.run_cost(self.devices, self.duration, self.price)
 
+    @cached_property
+    def power(self) -> Power | None:
+        """Return what a device draws, and its share of the machine; None where unpublished."""
+        best = self.best
+        seconds = {name: time.m_as("s") for name, time in best.step.parts.items()}
+        memory = seconds.get("memory", 0.0) / best.time.m_as("s")
+        return device_power.at_work(self.run.machine, memory, best.hfu.m_as(""))
+
+    @property
+    def device_energy(self) -> Quantity | None:
+        """Energy of the run that its devices take, and their cooling; None without their power."""
+        return None if self.power is None else self._energy(self.power.device)
+
     @property
     def energy(self) -> Quantity | None:
         """Energy of the run with the cooling of the building; None where no power is published."""
-        power = device_power(self.run.machine)
-        if power is None:
-            return None
+        return None if self.power is None else self._energy(self.power.total)
+
+    def _energy(self, power: Quantity) -> Quantity:
         run = energy.energy_of_run(power * self.devices, self.duration)
         return cost.facility_energy(run, self.pue).to("MWh")
+
+    def around_energy(self, value: Quantity, which: str) -> Around | None:
+        """The range of an energy, which grows with a step's time and with the power of `which`."""
+        times = self.around(self.duration)
+        if times is None or self.power is None:
+            return None
+        ends, machine = device_power.between(self.run.machine, self.power), self.run.machine
+        idle = device_power.idle(machine)
+        assert idle is not None
+        assert times.bound is not None
+        expected = getattr(self.power, which)
+        powers = tuple((getattr(end, which) / expected).m_as("") for end in ends)
+        factors = tuple((end / self.duration).m_as("") for end in times.ends)
+        least = value * (idle.total / expected) * (times.bound / self.duration)
+        return intervals.around(value, *intervals.of_both(factors, powers), least)
 
     @property
     def carbon(self) -> Quantity | None:
         """Emissions of its electricity."""
         return None if self.energy is None else cost.carbon(self.energy, self.carbon_intensity)
+
+    @property
+    def _ranges(self) -> dict[str, Mapping[str, object]]:
+        """The ranges of energies and of carbon, by their names."""
+        drawn = {"device_energy": "device", "energy": "total", "carbon": "total"}
+        energies = {name: getattr(self, name) for name in drawn}
+        ranges = {
+            name: self.around_energy(value, drawn[name])
+            for name, value in energies.items()
+            if value is not None
+        }
+        return {name: around.facts for name, around in ranges.items() if around is not None}
 
     @property
     def _between_failures(self) -> Quantity:
@@ -282,9 +324,15 @@ class TrainingPlan(Answer):
         run, step, capacity = self.run, self.step, self.run.job.device.memory_capacity
 
         def row(
-            name: str, bound: Quantity | None, value: Quantity, last: str = "", rate: bool = False
+            name: str,
+            bound: Quantity | None,
+            value: Quantity,
+            last: str = "",
+            rate: bool = False,
+            drawn_by: str = "",
         ) -> tuple[str, ...]:
-            around = self.around(value, rate)
+            taken = self.around_energy(value, drawn_by) if drawn_by else None
+            around = taken if drawn_by else self.around(value, rate)
             range_text = "" if around is None else around.told()
             expected_text = "" if step.expected is None else str(value)
             least = str(value if bound is None and not expected_text else bound or "")
@@ -310,10 +358,13 @@ class TrainingPlan(Answer):
         yield row("hours of all devices", None, self.device_time)
         if self.cost is not None:
             yield row("cost", None, self.cost)
-        if self.energy is not None and self.carbon is not None:
-            small = self.energy.m_as("MWh") < 1
-            yield row("energy", None, self.energy.to("kWh") if small else self.energy)
-            yield row("carbon", None, self.carbon)
+        if self.device_energy is not None:
+            assert self.energy is not None
+            assert self.carbon is not None
+            unit = "kWh" if self.energy.m_as("MWh") < 1 else "MWh"
+            yield row("energy of devices", None, self.device_energy.to(unit), drawn_by="device")
+            yield row("energy", None, self.energy.to(unit), drawn_by="total")
+            yield row("carbon", None, self.carbon, drawn_by="total")
         yield "checkpoint every", "", str(self.checkpoint_interval), "", ""
 
     def _layouts(self) -> Iterator[tuple[str, ...]]:
@@ -356,8 +407,9 @@ class TrainingPlan(Answer):
             **self.headline,
             **values(self, "mfu expected_mfu"),
             **values(self.best, "hfu throughput"),
-            **values(self, "goodput duration device_time cost energy carbon checkpoint"),
-            **values(self, "checkpoint_interval"),
+            **values(self, "goodput duration device_time cost device_energy energy carbon"),
+            **values(self, "checkpoint checkpoint_interval"),
+            "interval_of_energies": self._ranges,
             "beyond_published": self.best.beyond_published,
             **values(self, "searched fitting assumptions why_not_others what_would_change"),
         }
@@ -444,6 +496,16 @@ class TrainingPlan(Answer):
             f" {self.storage_bandwidth.to('MB/s')} by each device, and a restart takes"
             f" {self.restart_time}."
         )
+        if self.power is not None:
+            least = device_power.idle(self.run.machine)
+            assert least is not None
+            yield (
+                f"Each device draws {self.power.device:.3g}, by how much of bandwidth and peak it"
+                " uses, as H100s and B200s were metered while they wrote tokens; energy has"
+                f" {self.power.rest:.3g} a device beside it for hosts, links and fans, as a server"
+                f" of H100s was measured to draw while it trained. No less than {least.device:.3g},"
+                " idle, is its bound."
+            )
         yield (
             f"Energy counts a PUE of {self.pue}, and carbon {self.carbon_intensity}, the mean of a"
             " year."
