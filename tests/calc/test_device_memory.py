@@ -434,3 +434,11 @@ def test_the_command(command: Command) -> None:
     assert told["fits"] is False
     assert len(told["parts"]) == 3
     assert told["ways"][-1]["settings"] == {"tensor": 2}
+
+
+def test_a_part_says_its_kind_its_source_and_its_note() -> None:
+    """A note follows in the same sentence, so that its first letter alone is small."""
+    outside = device_memory.fit("llama-3-8b", "dgx-h100", "vllm 0.19", tensor=2).parts[2]
+    assert outside.how.startswith(
+        "with buffers of links, estimate [llm-d-planner-logs]: buffers of NCCL and of the engine's"
+    )

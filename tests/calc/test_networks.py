@@ -114,6 +114,17 @@ def test_the_peak_of_a_schedule(name: str, in_place: bool, elements: int) -> Non
     ]
 
 
+def test_a_depthwise_layer_in_its_place_holds_the_larger_side() -> None:
+    """The second block of MobileNetV2 reads 112 · 112 · 96 elements and writes a quarter."""
+    steps = dict(convolution.memory_schedule("mobilenet-v2", in_place=True))
+    model = network("mobilenet-v2", Convolutional)
+    narrowed = next(
+        each for each in model.convolutions if each.kind == "depthwise" and each.read > each.written
+    )
+    assert (narrowed.read, narrowed.written) == (112 * 112 * 96, 56 * 56 * 96)
+    assert steps[narrowed.name].m_as("byte") == 112 * 112 * 96
+
+
 @pytest.mark.parametrize(
     ("name", "workspace"),
     [

@@ -15,6 +15,7 @@ import pytest
 from calc import communication, machines, published, quantity
 from calc.core.errors import InputError
 from calc.published import Comparison, Row, conditions, kernels, reading, reporting, serving
+from calc.steps.job import Job
 from tests.calc.command import Written
 
 pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows too, once
@@ -565,3 +566,27 @@ def test_small_classes_say_that_they_are_and_signs_what_they_mean() -> None:
 )
 def test_what_was_filled_in_is_said(name: str, clause: str) -> None:
     assert any(clause in filled for filled in predicted(name).filled)
+
+
+def test_a_batch_meets_half_of_its_answers_beside_its_share_of_prompts() -> None:
+    """Eight of 1 000 + 200 tokens: a token meets 1 100, and five of a prompt are read with it."""
+    load = serving._mixed(Job.of("llama-3-8b", "h100"), 8, 1000, 200)
+    assert (load.writing, load.context, load.reading, load.prompt) == (8, 1100, 40, 1000)
+
+
+@pytest.mark.parametrize(
+    ("device", "count", "key"),
+    [
+        ("rtx-4090", 1, "rtx-4090-1"),
+        ("rtx-4090", 4, "rtx-4090-8"),  # its desktop has no ports to others
+        ("rtx-5090", 2, "rtx-5090-2"),
+        ("rtx-5090", 4, "rtx-5090-4"),
+        ("tpu-v7", 256, "tpu-v7-pod"),
+        ("h100", 64, "dgx-h100"),  # whose ports join as many as there are
+    ],
+)
+def test_more_devices_than_joined_stand_in_a_larger_machine(
+    device: str, count: int, key: str
+) -> None:
+    said = {"device": device, "num_devices": count}
+    assert conditions.machine(Row("serving", "a row", said, {})).key == key

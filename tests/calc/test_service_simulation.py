@@ -385,3 +385,17 @@ def test_the_closed_form_against_the_simulation() -> None:
             assert load.mean_tpot == pytest.approx(run.tpot.mean(), rel=0.1)
             assert load.ttft == pytest.approx(late[0], rel=0.25)
             assert load.tpot == pytest.approx(late[1], rel=0.35)
+
+
+def test_rarer_waits_are_longer_where_all_requests_are_alike() -> None:
+    """Prompts of one length differ by their wait alone, whose tail is that of one server."""
+    copy, rate = replica(steps(0.004, 0.0005, 0.0004)), 4.0
+    demand = Demand.mean_of(poisson(1, 100, 500, 50, 0, 0))
+    shares = (0.5, 0.8, 0.9, 0.99, 0.999)
+    times = [copy.under(rate, demand, share).ttft for share in shares]
+    assert times[0] < times[1] < times[2] < times[3] < times[4]
+    service = quantity(500 * 0.0004, "s")
+    busy = queueing.server_utilization(quantity(rate, "request/s"), service)
+    # Of fixed lengths the tail is that of half the mean wait of lengths that vary as their mean.
+    tail = queueing.single_server_wait(service, busy, 0.0).m_as("s") / busy.m_as("")
+    assert times[4] - times[3] == pytest.approx(tail * math.log(10), rel=0.1)

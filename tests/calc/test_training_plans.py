@@ -241,6 +241,8 @@ def test_adapters_are_planned_as_they_are_tuned() -> None:
     tuned = flatly(
         plan_training, "llama-3-8b", DGX, **asked | {"devices": 8, "sequences": 8}, fine_tune="lora"
     )
+    held = 14 * models.get("llama-3-8b").parameters.m_as("param")  # 2 of BF16, and 3 of FP32
+    assert whole.checkpoint.m_as("byte") == pytest.approx(held)
     assert tuned.step.parts["data"] < 0.01 * whole.step.parts["data"]
     # Weights that are frozen have no gradients: two passes of three, and the adapters' own.
     work = (tuned.step.parts["compute"] / whole.step.parts["compute"]).m_as("")

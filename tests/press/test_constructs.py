@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from press.build import render
@@ -41,3 +43,20 @@ def test_an_attribute_that_press_does_not_read_is_refused(
 def test_identifiers_languages_and_bare_addresses_are_read(write_book: Write) -> None:
     constructs = "[x]{#here} `x`{.python} <https://example.org> <a@example.org> [up](#here)"
     render(write_book(f"# A\n\n{constructs}\n\n```bash\nls\n```\n\n```{{.c}}\nx\n```\n"))
+
+
+def test_a_figure_has_a_caption_where_it_has_words_or_a_number(write_book: Write) -> None:
+    drawing = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9"/></svg>'
+    figures = (
+        '![A marmot.](a.svg){fig-alt="It sits."}',
+        '![](b.svg){fig-alt="It sleeps."}',
+        '![A burrow.](c.svg){#fig-burrow fig-alt="Its house."}',
+    )
+    root = write_book(
+        "# A\n\n" + "\n\n".join(figures) + "\n", {f"{name}.svg": drawing for name in "abc"}
+    )
+    render(root)
+    page = (root / "_book" / "index.html").read_text(encoding="utf-8")
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", page, re.S)
+    words = [re.sub(r"<[^>]*>|\s+", " ", caption).split() for caption in captions]
+    assert [" ".join(each) for each in words] == ["A marmot.", "Figure 1.1: A burrow."]

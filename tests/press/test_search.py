@@ -102,3 +102,13 @@ def test_terms_have_a_card_where_they_are_first_named(write_book: Write) -> None
     cards = json.loads(gzip.decompress(base64.b64decode(packed.split('"')[1])))
     assert cards["term burrow"]["note"] == "Where it sleeps."
     assert cards["term burrow"]["row"] == "two.html"
+
+
+def test_the_search_finds_what_the_site_shows_alone(write_book: Write) -> None:
+    paper = '::: {.content-visible when-format="typst"}\nOn paper it burrows.\n:::\n'
+    screen = '::: {.content-visible when-format="html"}\nOn a screen it whistles.\n:::\n'
+    root = write_book(f"# Animals\n\n{paper}\n{screen}")
+    render(root)
+    told = json.dumps(search_index(root / "_book"))
+    assert "whistles" in told
+    assert "burrows" not in told

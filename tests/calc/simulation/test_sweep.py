@@ -451,3 +451,11 @@ def test_refusals(changes: Any, sentence: str, tmp_path: Path) -> None:
     assert "\n" not in str(refusal.value)
     assert not isinstance(refusal.value, SweepStoppedError)
     assert not path.exists()
+
+
+def test_a_label_beyond_the_outputs_is_refused() -> None:
+    """Of ten outputs the labels are 0 to 9, however wide the layers before are."""
+    labels = numpy.array(digits()[3])
+    labels[0] = 10
+    with pytest.raises(InputError, match="labels"):
+        Experiment(NETWORK, Split(*digits()[:3], labels), "15 W")
