@@ -454,7 +454,7 @@ def test_refusals(changes: Any, sentence: str, tmp_path: Path) -> None:
 
 
 def test_a_label_beyond_the_outputs_is_refused() -> None:
-    """Of ten outputs the labels are 0 to 9, however wide the layers before are."""
+    """Ten outputs have the labels 0 to 9, however wide the layers before are."""
     labels = numpy.array(digits()[3])
     labels[0] = 10
     with pytest.raises(InputError, match="labels"):
