@@ -21,6 +21,7 @@ from statistics import mean, median
 from calc import published
 from calc.catalog.intervals import (
     COLUMNS,
+    DRAFTS,
     FILE,
     FILLED,
     FIRST_TOKENS,
@@ -35,7 +36,7 @@ from calc.catalog.intervals import (
     classes,
 )
 from calc.core.formatting import columns
-from calc.published import closed_loops, offloading
+from calc.published import closed_loops, drafts, offloading
 from calc.steps.expectation import serving_pass
 from experiments import under_load
 from experiments.tables import write_rows
@@ -100,6 +101,19 @@ def residuals_of_splits() -> list[Residual]:
             factor = float((time / run.expected_prompt).m_as(""))
             known.append(Residual(f"{run.id} prompt", names, run.source, factor))
     return known
+
+
+def residuals_of_drafts() -> list[Residual]:
+    """Return measured over expected gains of drafts."""
+    return [
+        Residual(
+            pair.id,
+            (DRAFTS, pair.job.software.key, MODELS[pair.job.model.experts is None], FILLED[True]),
+            pair.source,
+            pair.gain / pair.expected,
+        )
+        for pair in drafts.pairs()
+    ]
 
 
 def _source(row: published.Row) -> str:
@@ -186,6 +200,7 @@ def coverage(known: Sequence[Residual]) -> tuple[dict[Class, list[bool]], dict[C
 
 def main() -> None:
     known = residuals() + residuals_under_load() + residuals_of_splits()
+    known += residuals_of_drafts()
     intervals = made(known)
     thirds, sources = coverage(known)
     lines: list[tuple[str, ...]] = [

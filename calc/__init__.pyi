@@ -18,6 +18,7 @@ from calc.catalog import (
     apis as apis,
     asking as asking,
     grids as grids,
+    acceptance as acceptance,
 )
 from calc import formats as formats
 from calc.laws import (
@@ -56,6 +57,7 @@ from calc.networks import (
 )
 from calc.steps import (
     splits as splits,
+    drafting as drafting,
     job as job,
     kernels as kernels,
     curves as curves,

@@ -29,10 +29,10 @@ from calc.core.units import Quantity, quantity
 
 FILE = DATA / "intervals.csv"
 COLUMNS = ("work", "software", "model", "basis", "rows", "sources", "median_error", "low", "high")
-WORK = TRAINING, SERVING, FIRST_TOKENS, TOKENS, SPLIT, SPLIT_PROMPTS = (
+WORK = TRAINING, SERVING, FIRST_TOKENS, TOKENS, SPLIT, SPLIT_PROMPTS, DRAFTS = (
     *("training", "serving"),
     *("first tokens under load", "tokens under load"),
-    *("tokens of split models", "prompts of split models"),
+    *("tokens of split models", "prompts of split models", "gains of drafts"),
 )
 MODELS = ("mixture", "dense")
 FILLED = ("measured", "filled")

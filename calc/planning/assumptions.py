@@ -133,6 +133,13 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             " small as can be. A stage sends two vectors of each token, and the fullest decides"
             " memory."
         )
+    if (drafting := plan.drafting) is not None:
+        yield (
+            f"Tokens that a pass keeps of what {drafting.drafts.draft} drafts are"
+            f" {'' if drafting.whose == 'as given' else 'curves '}{drafting.whose}"
+            f"{' [' + ', '.join(drafting.sources) + ']' if drafting.sources else ''}; all lines"
+            " above are of steps without drafts."
+        )
     if (split := plan.split) is not None:
         pattern = f", or {split.pattern(model)}" if split.experts and not split.layers else ""
         yield (

@@ -21,6 +21,7 @@ from calc.planning.passes import Expectation
 from calc.planning.results import RANGES, Bounds, Results, of_a_token, results_of, where_it_fits
 from calc.planning.setup import COUNTS, Setup, is_array
 from calc.steps import device_power
+from calc.steps.drafting import Drafting, gains
 from calc.steps.expectation import Missing
 from calc.steps.splits import Split
 
@@ -91,7 +92,15 @@ class Estimate(Setup, Results[Bounds]):
 
     def settled(self) -> Self:
         """Return it with all computed that asks how long steps take, and what memory holds."""
-        _ = self.fits, self.memory, self.reading, self.writing, self._bounds, self.needed
+        _ = (
+            self.drafting,
+            self.fits,
+            self.memory,
+            self.reading,
+            self.writing,
+            self._bounds,
+            self.needed,
+        )
         for parts in {} if self.expected is None else self.expected.passes.values():
             parts.settled()
         return self
@@ -136,6 +145,14 @@ class Estimate(Setup, Results[Bounds]):
         """Return what limits writing each point: memory bandwidth, compute, links, capacity."""
         words = (*self.writing.parts, TOO_SMALL)
         return choose(words, where(self.fits, self.writing.longest, len(words) - 1))
+
+    @cached_property
+    def drafting(self) -> Drafting | None:
+        """Return what drafts gain, where that was asked of one point that is expected."""
+        if self.drafts is None or is_array(self.fits) or self.expected is None:
+            return None
+        context = self.prompt.m_as("") + self.generated.m_as("") / 2
+        return gains(self.job, self.drafts, self.batch.m_as(""), context)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:

@@ -15,7 +15,7 @@ from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError, marked
 from calc.core.fixed import Fixed
-from calc.core.law import AT_LEAST_ONE
+from calc.core.law import AT_LEAST_ONE, FRACTION
 from calc.core.report import Answer, Table, common_first
 from calc.core.units import QuantityLike
 from calc.planning import advice, assumptions, drawing, files, passes, report
@@ -25,6 +25,7 @@ from calc.planning.estimate import UNASKED, Estimate
 from calc.planning.nouns import Prices, Server
 from calc.planning.service.loops import Clients
 from calc.planning.setup import COUNTS, is_array, whole_count
+from calc.steps.drafting import Drafts
 from calc.steps.splits import Host
 
 
@@ -80,7 +81,8 @@ class Told(Answer):
     @property
     def answer(self) -> str:
         if self.of_one_point:
-            return report.answer(self._plans[0])
+            drafting = self._plans[0].drafting
+            return report.answer(self._plans[0]) + (f"; {drafting.told}" if drafting else "")
         return report.points_answer(self._plans)
 
     @property
@@ -110,7 +112,9 @@ class Told(Answer):
     def tables(self) -> Sequence[Table]:
         if not self.of_one_point:
             return report.points_tables(self._plans)
-        return [*report.parts_table(self._plans[0]), *self._passes]
+        drafting = self._plans[0].drafting
+        drafted = [drafting.table] if drafting else []
+        return [*report.parts_table(self._plans[0]), *drafted, *self._passes]
 
     @cached_property
     def _passes(self) -> list[Table]:
@@ -135,9 +139,16 @@ class Told(Answer):
             **self.headline,
             "assumptions": self.assumptions,
             **({} if changes is None else {"what_would_change": changes}),
+            **self._drafts,
             "parts": report.parts(self._plans[0]) if self.of_one_point else [],
             "left_out": list(self.refused.values()),
         }
+
+    @property
+    def _drafts(self) -> Mapping[str, object]:
+        """Return whether drafts pay, by names that stay, where that was asked of one point."""
+        drafting = self._plans[0].drafting if self.of_one_point else None
+        return {"drafts": drafting.facts} if drafting else {}
 
     def draw(self) -> drawing.Figure:
         """Throughput against the time per token over the points, what is expected with its band."""
@@ -259,6 +270,9 @@ def plan(
     pue: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     grid: QuantityLike | None = None,
     host: str | None = None,
+    draft: str | None = None,
+    text: str | None = None,
+    acceptance: Annotated[QuantityLike | None, "", FRACTION] = None,
 ) -> Plan:
     """Return whether a model fits, on how many devices, how fast it answers, and at what cost.
 
@@ -299,6 +313,10 @@ def plan(
     - `grid`: whose electricity it takes, "france", or what that emits, "57 g/kWh"
     - `host`: memory of the host for what one device does not hold, "96 GB DDR5-5600", with "x8" for
       eight channels, or "96 GB at 60 GB/s"; experts go there first, and llama.cpp serves
+    - `draft`: what drafts tokens that the model checks: mtp, eagle3, dspark, or a small model with
+      `acceptance`; whether that pays is told, with the number of tokens that is best
+    - `text`: kind of text that is written, of whose acceptance: code, prose, or any
+    - `acceptance`: probability that a drafted token is accepted, in place of what was measured
 
     >>> of_two = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
     >>> print(of_two.devices, of_two.memory.to("GB"), of_two.time_per_token.lower, of_two.binds)
@@ -316,6 +334,11 @@ def plan(
     answer = Plan.read(model, hardware, counts, server, Prices(price, pue, grid), link, stages)
     if users is not None:
         answer = replace(answer, users=users if isinstance(users, Clients) else Clients(users))
+    if draft is not None:
+        answer = replace(answer, drafts=Drafts.read(draft, text, acceptance))
+    elif text is not None or acceptance is not None:
+        name = "text" if text is not None else "acceptance"
+        raise InputError(f"{marked(name)} is of what is drafted: it needs {marked('draft')}")
     answer = cut(answer, experts)
     if host is not None:
         answer = on_host(answer, Host.read(host))

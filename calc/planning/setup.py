@@ -24,6 +24,7 @@ from calc.networks import transformer
 from calc.planning.nouns import Prices, Server
 from calc.steps import device_power
 from calc.steps.device_power import Power
+from calc.steps.drafting import Drafts
 from calc.steps.job import Formats, Job, Layout
 from calc.steps.splits import Split
 
@@ -78,6 +79,8 @@ class Setup:
     at once."""
     split: Split | None = None
     """What the host's memory holds of the weights beside the one device."""
+    drafts: Drafts | None = None
+    """What drafts tokens for the model to check, where that is asked."""
 
     @classmethod
     def read(

@@ -48,6 +48,7 @@ def test_a_malformed_class_is_refused(written: Written, row: str, sentence: str)
 def test_intervals_are_those_of_the_published_rows_and_hold_of_sources_kept_back() -> None:
     known = benchmark.residuals()
     every = known + benchmark.residuals_under_load() + benchmark.residuals_of_splits()
+    every += benchmark.residuals_of_drafts()
     made = list(benchmark.made(every).values())
     stored = list(intervals.load())
     assert [astuple(row)[:6] for row in made] == [astuple(row)[:6] for row in stored]

@@ -1,0 +1,80 @@
+"""Drafts that pay or do not: gains by measured acceptance, and published ones beside them."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import pytest
+
+from calc import InputError, acceptance, plan
+from calc.published import drafts as published
+from calc.steps.drafting import Drafts, gains
+
+ASKED = {"prompt": 500, "generated": 300}
+
+
+def test_signs_of_published_gains_are_right() -> None:
+    every, held = published.pairs(), published.kept_back()
+    assert (len(every), len(held)) == (54, 27)
+    assert sum(pair.has_its_sign for pair in every) == 47
+    of_llama = [pair for pair in held if pair.row["software"] == "llama.cpp"]
+    assert sum(pair.has_its_sign for pair in of_llama) == 17
+    off = [pair.expected / pair.gain - 1 for pair in held]
+    assert median(map(abs, off)) < 0.065
+    assert abs(median(off)) < 0.03
+
+
+def test_the_number_of_tokens_is_chosen_and_none_gains_more() -> None:
+    found = plan(
+        "qwen-3-5-27b", "rtx-5090", draft="mtp", software="llama.cpp", weights="q4_k_m", **ASKED
+    )
+    drafting = found.drafting
+    assert drafting is not None
+    assert drafting.best.gain == max(one.gain for one in drafting.gains)
+    assert drafting.verdict == "yes"
+    assert "drafts by mtp: yes" in str(found)
+    low, high = drafting.around
+    assert low < drafting.best.gain < high
+
+
+def test_what_loses_is_said_to_lose() -> None:
+    found = plan("qwen-3-5-27b", "apple-m3-ultra", draft="mtp", weights="q6_k", **ASKED).drafting
+    assert found is not None
+    assert found.verdict == "no"
+    assert ": no, " in found.told
+
+
+def test_text_that_is_accepted_less_gains_less() -> None:
+    job = published.pairs()[-20].job
+    assert (
+        gains(job, Drafts("mtp", acceptance=0.9), 1, 500).best.gain
+        > gains(job, Drafts("mtp", acceptance=0.6), 1, 500).best.gain
+    )
+
+
+def test_nothing_accepted_never_pays() -> None:
+    job = published.pairs()[0].job
+    assert gains(job, Drafts("mtp", acceptance=0.0), 1, 500).verdict == "no"
+
+
+def test_curves_lie_between_one_token_and_all_that_were_drafted() -> None:
+    for draft in acceptance.drafts():
+        curve = acceptance.curve("", draft)
+        for drafted in range(1, acceptance.MOST + 1):
+            assert 1 <= curve.of(drafted) <= drafted + 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"draft": "medusa"}, "is one of"),
+        ({"draft": "llama-3-2-1b"}, "needs acceptance"),
+        ({"draft": "mtp", "text": "poems"}, "text"),
+        ({"draft": "mtp", "acceptance": 1.5}, "from 0 to 1"),
+        ({"text": "code"}, "needs draft"),
+        ({"acceptance": 0.7}, "needs draft"),
+    ],
+)
+def test_what_is_no_draft_is_refused(asked: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        plan("llama-3-1-8b", "h100", **ASKED, **asked)  # type: ignore[arg-type]
