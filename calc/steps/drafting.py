@@ -30,7 +30,7 @@ to nine batches of EAGLE-3 in SGLang on an H100, judged by as many of EAGLE [li2
 
 @dataclass(frozen=True)
 class Drafts:
-    """Drafts, and who makes them: a head of the model's own (mtp), eagle3, dspark, or a small model."""
+    """Drafts by a head of the model's own (mtp), eagle3, dspark, or a small model."""
 
     draft: str
     text: str = "any"
