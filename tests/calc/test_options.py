@@ -119,6 +119,15 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
         ),
         "--link": "'3 GB/s'",
         "--parts": "",
+        "--host": (
+            "'96 GB DDR5-5600'",
+            "",
+            "'96 GB DDR4-3200'",
+            "gpt-oss-120b rtx-4090 --prompt 100 --generated 10",
+        ),
+        "--draft": ("mtp", "", "", "llama-3-8b h100 --prompt 100 --generated 10"),
+        "--text": ("code", "", "", "qwen-3-5-27b h100 --prompt 100 --generated 10 --draft mtp"),
+        "--acceptance": ("0.5", "", "0.9", "llama-3-8b h100 --prompt 9 --generated 9 --draft mtp"),
     },
     "plan-training": {
         "--tokens": "2e11",
@@ -344,10 +353,15 @@ def with_and_without(command: str, option: str) -> tuple[str, str]:
 SLOW = ("--host", "--disk", "--routing")  # whose simulations take seconds
 
 
+def _is_slow(command: str, option: str) -> bool:
+    """Return whether a service is simulated to answer it."""
+    return option in SLOW and command != "plan"
+
+
 @pytest.mark.parametrize(
     ("command", "option"),
     [
-        pytest.param(*each, marks=[pytest.mark.slow] if each[1] in SLOW else [])
+        pytest.param(*each, marks=[pytest.mark.slow] if _is_slow(*each) else [])
         for each in options()
     ],
 )
