@@ -27,7 +27,13 @@ from calc.catalog import machines, models, software as programs
 from calc.core.records import read_rows
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import FOLDER, Row
-from calc.published.serving import bound, held_at_once, steady_parts, steady_state
+from calc.published.serving import (
+    bound,
+    held_at_once,
+    steady_parts,
+    steady_state,
+    with_smallest_caches,
+)
 from calc.steps.job import Formats, Job, Layout, Tokens
 
 FILE = FOLDER / "closed_loops.csv"
@@ -97,7 +103,8 @@ def predict(row: Row) -> Comparison:
     measured = row.measured["tpot"]
     waiting = row.measured["ttft"] / mean_lengths(row)[1]
     alone = Tokens(job.layout.data, load.context)
-    lower = max(bound(job, load) - waiting, bound(job, alone))
+    least = job if row["kv"] else with_smallest_caches(job)
+    lower = max(bound(least, load) - waiting, bound(least, alone))
 
     running = _running(row, job)
 

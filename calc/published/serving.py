@@ -15,9 +15,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from calc import formats
 from calc.catalog.machines import NotMeasured
 from calc.catalog.models.weights import Weights
 from calc.catalog.software import software_of
+from calc.core.elementwise import minimum
 from calc.core.errors import abbreviated
 from calc.published import conditions, datasets
 from calc.published.datasets import DataSet
@@ -42,6 +44,8 @@ they are [tensorrt-llm-gpt-oss]."""
 MLPERF = "mlperf-inference"
 """How sources begin whose submitters quantise what they are handed in 16 bits themselves."""
 BYTE = 8  # bits
+FOUR_BITS = {"llama-cpp": "", "tensorrt-llm": "fp4"}
+"""Programs that keep caches in four bits and scales, on devices that compute in a format."""
 CHUNK = 8192  # tokens of prompts that a step reads at most
 FASTER = ("fp4", "fp8")  # formats whose peak bounds a row whose weights are in them
 NO_LENGTHS = "the lengths of its prompts and answers are not stated"
@@ -59,13 +63,15 @@ class Served:
     job: Job
     fastest: str
     layout_is_stated: bool
+    cache_is_stated: bool = True
 
     def lower(self, load: Tokens) -> float:
         """Seconds that a step takes at least, whichever format its products are in."""
         return float(max(least_parts(self.easiest(load), load).values()))
 
     def easiest(self, load: Tokens) -> Job:
-        """The job in the fastest format that its weights may be computed in.
+        """The job in the fastest format that its weights may be computed in, and in the smallest
+        that its caches may have.
 
         Where the row does not say how its model is cut, messages are left out, since another cut
         may send less: all devices together are then one that reads each weight once.
@@ -75,7 +81,19 @@ class Served:
             job = replace(job, machine=job.device)
         if not self.layout_is_stated:
             job = replace(job, layout=Layout(tensor=job.layout.devices))
-        return replace(job, formats=replace(job.formats, dtype=self.fastest))
+        job = replace(job, formats=replace(job.formats, dtype=self.fastest))
+        return job if self.cache_is_stated else with_smallest_caches(job)
+
+
+def with_smallest_caches(job: Job) -> Job:
+    """Return the job with caches in the fewest bits that its program can keep them in.
+
+    >>> print(with_smallest_caches(Job.of("llama-3-8b", "h100", software="vllm")).formats.kv)
+    1 byte
+    """
+    four = job.software.key in FOUR_BITS and FOUR_BITS[job.software.key] in ("", *job.device.dtypes)
+    kept, smallest = job.formats.kv, formats.cache_size("kv", "4.5 bit" if four else "fp8")
+    return replace(job, formats=replace(job.formats, kv=minimum(kept, smallest)))
 
 
 def predict(row: Row) -> Comparison:
@@ -251,7 +269,8 @@ def served_of(row: Row) -> Served:
         layout = Layout(pipeline=devices)
     sizes = Formats(dtype, name, kv)
     job = Job(model, machine, layout, sizes, software)
-    return Served(job, fastest, in_turn or not stated.keys().isdisjoint(("TP", "DP", "EP", "PP")))
+    cut_is_stated = in_turn or not stated.keys().isdisjoint(("TP", "DP", "EP", "PP"))
+    return Served(job, fastest, cut_is_stated, conditions.cache_of(row["dtype_kv"]) is not None)
 
 
 def _check_layout(row: Row, job: Job, load: Tokens) -> None:

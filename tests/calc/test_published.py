@@ -14,8 +14,17 @@ import pytest
 
 from calc import communication, machines, published, quantity
 from calc.core.errors import InputError
-from calc.published import Comparison, Row, conditions, kernels, reading, reporting, serving
-from calc.steps.job import Job
+from calc.published import (
+    Comparison,
+    Row,
+    closed_loops,
+    conditions,
+    kernels,
+    reading,
+    reporting,
+    serving,
+)
+from calc.steps.job import Formats, Job
 from tests.calc.command import Written
 
 pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows too, once
@@ -409,6 +418,19 @@ def test_hardly_a_row_is_faster_than_its_bound(comparisons: tuple[Comparison, ..
     usable = sum(each.prediction is not None for each in comparisons)
     assert usable > 1200
     assert len(faster) <= 0.01 * usable, faster
+
+
+def test_no_closed_loop_is_faster_than_the_bound_of_its_smallest_caches() -> None:
+    """Three of Qwen3 32B would beat a bound with caches of 16 bits, which they do not state."""
+    rows = [row for row in closed_loops.rows() if row["model"] == "qwen-3-32b" and not row["kv"]]
+    compared = [each for each in published.compare(rows) if each.prediction is not None]
+    assert len(compared) > 20
+    assert not [each.row.id for each in compared if each.faster_than_lower]
+    assert max(each.share_of_bound or 0.0 for each in compared) > 0.75
+    blackwell = serving.with_smallest_caches(Job.of("llama-3-8b", "b200", software="tensorrt-llm"))
+    assert str(blackwell.formats.kv) == "4.5 bit"
+    named = Job.of("llama-3-8b", "h100", formats=Formats(kv="4.5 bit"), software="vllm")
+    assert serving.with_smallest_caches(named).formats.kv == named.formats.kv
 
 
 TENTHS = {"training": 0.51, "serving": 0.75, "collective": 1.2}
