@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from press import watch as watching
 from press.files import files_below
 from tests.page_texts import page_texts
 from tests.press.tiny_book import press, started
@@ -83,3 +86,27 @@ def test_a_fault_is_said_and_its_mending_rendered(
     (root / "index.qmd").write_text("# A\n\nBetter.\n")
     assert said(process).startswith("Rendered ")
     assert "Better." in page_texts(root / "_book")["index.html"]
+
+
+def test_press_begins_anew_with_its_own_arguments_where_its_installation_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package that is brought in, and a file that changes: what is watched stays the same."""
+    installations = iter([["press 1"], ["press 2"]])
+    stamps = iter([{}, {}, {}, {"index.qmd": 1}])
+    begun: list[list[str]] = []
+
+    def anew(program: str, arguments: list[str]) -> None:
+        begun.append([program, *arguments])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watching, "installation", lambda: next(installations))
+    monkeypatch.setattr(watching, "_stamps", lambda _: next(stamps))
+    monkeypatch.setattr(watching, "run_scripts", lambda _: None)
+    monkeypatch.setattr(watching.build, "render", lambda *_, **__: "Rendered")
+    monkeypatch.setattr(os, "execv", anew)
+    monkeypatch.setattr(sys, "argv", ["press", "watch", "--to", "html"])
+    with pytest.raises(KeyboardInterrupt):
+        watching.watch(tmp_path, None)
+    python = sys.executable
+    assert begun == [[python, python, "-m", "press", "watch", "--to", "html"]]

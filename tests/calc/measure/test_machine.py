@@ -80,6 +80,15 @@ def test_limits_of_the_control_group(
     assert machine.memory == memory
 
 
+@pytest.mark.parametrize(("quota", "cores"), [(99_999, 1), (100_000, 1), (350_000, 3), (9e6, 64)])
+def test_cores_of_a_quota_are_those_it_fills(
+    quota: float, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {*range(64)}, raising=False)
+    limit = {"sys/fs/cgroup/cpu.max": f"{quota:.0f} 100000\n"}
+    assert this_machine(machine_root(tmp_path, PROC | limit)).cores == cores
+
+
 def test_one_core_is_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3}, raising=False)
     assert this_machine(machine_root(tmp_path, PROC)).cores == 1
