@@ -3,7 +3,8 @@
     python -m benchmarks.mutations
     python -m benchmarks.mutations --number 200 --seed 7 --of data/accelerators
 
-Faults are taken by turns from each folder and file that has its own tests. In data and in the
+Faults are taken by turns from each folder and file that has its own tests, of the library, of its
+data, and of the renderer, the figures and the tools. In data and in the
 attributes of derivations a number is made a third larger; in code a comparison, an operation, a
 number or a condition becomes its neighbour, as `>` is of `>=`, or an argument is left out. Each is
 planted in a copy of the checkout and looked for by what is fastest: the tests of that file, for
@@ -61,10 +62,11 @@ OF_ROWS = (
     "data/computed",
     "data/measured",
 )  # of which pages show what comes of many
-CODE = (  # folders of the library, and the renderer
+CODE = (  # folders of the library
     *("core", "formats", "catalog", "laws", "networks", "steps", "published", "planning"),
     *("simulation", "codesign", "measure", "commands"),
 )
+BESIDE = {"press": "press", "figures": "book", "tools": "book"}  # folders, and those of their tests
 NEIGHBOURS = {
     "<": "<=",
     "<=": "<",
@@ -236,6 +238,10 @@ def faults() -> dict[str, list[Mutant]]:
             for path in sorted((code / kind).rglob("*.py"))
             for mutant in of(path.relative_to(REPOSITORY).as_posix())
         ]
+    for kind in BESIDE:
+        files = sorted((REPOSITORY / kind).rglob("*.py"))
+        paths = (path.relative_to(REPOSITORY).as_posix() for path in files)
+        drawn[kind] = [mutant for path in paths for mutant in in_code(path)]
     return drawn
 
 
@@ -296,7 +302,7 @@ def survivors(mutants: list[Mutant], copy: Path, quick: bool) -> Iterator[Mutant
         if is_quoted(mutant):
             stages["published"] = lambda: published() != json.loads(ROWS.read_text("utf-8"))
             stages["pages"] = alt_texts_change
-        if not quick:
+        if not quick and kind_of(mutant) not in BESIDE:
             stages["calc"] = partial(fails, [])
         by = next((name for name, stage in stages.items() if in_child(copy, stage)), "")
         path.write_bytes(kept)
@@ -306,26 +312,29 @@ def survivors(mutants: list[Mutant], copy: Path, quick: bool) -> Iterator[Mutant
 
 
 def kind_of(mutant: Mutant) -> str:
-    """The folder of `calc` that a fault is in, or the file or folder of its data."""
-    folder, name = mutant.file.split("/")[1:3]
+    """The folder of `calc` or beside it that a fault is in, or the file or folder of its data."""
+    first, folder, *below = mutant.file.split("/")
+    if first in BESIDE:
+        return first
+    name = below[0]
     return f"data/{name.partition('.')[0]}" if folder == "data" else folder
 
 
 def is_quoted(mutant: Mutant) -> bool:
     """Return whether pages print numbers of where a fault is, in words of their own."""
-    return kind_of(mutant) not in (*CODE, *OF_ROWS)
+    return kind_of(mutant) not in (*CODE, *BESIDE, *OF_ROWS)
 
 
 def own_tests(file: str) -> list[str]:
     """Return a module's examples, and the tests that name it, the shortest first."""
     name = Path(file).stem.replace("__init__", Path(file).parent.name)
     word = re.compile(rf"\b{name}\b")
-    tests = REPOSITORY / "tests" / "calc"
+    tests = REPOSITORY / "tests" / BESIDE.get(file.split("/")[0], "calc")
     texts = {path: path.read_text("utf-8") for path in tests.rglob("test_*.py")}
     named = sorted(
         filter(lambda path: word.search(texts[path]), texts), key=lambda at: len(texts[at])
     )
-    return [f"../../{file}", *(path.relative_to(tests).as_posix() for path in named)]
+    return [f"../../{file}", *(f"../{path.relative_to(tests.parent).as_posix()}" for path in named)]
 
 
 def published() -> dict[str, list[str]]:
