@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from calc import InputError, plan, plan_training
@@ -9,6 +11,7 @@ from calc.catalog import grids
 from tests.calc.flatly import flatly
 from tests.calc.test_second_entries import ENTRIES
 
+ROOT = Path(__file__).parents[2]
 PRINTED: dict[str, float] = ENTRIES["grids"]
 
 
@@ -16,6 +19,14 @@ def test_intensities_are_those_that_the_site_prints() -> None:
     ours = {key: grids.get(key).m_as("g/kWh") for key in PRINTED}
     assert {key: value for key, value in ours.items() if abs(value - PRINTED[key]) > 0.51} == {}
     assert all(grids.get(key).provenance.cited for key in grids.names())
+
+
+def test_all_grids_are_of_one_year_and_add_up_to_what_was_read() -> None:
+    lines = (ROOT / "calc" / "data" / "grids.csv").read_text(encoding="utf-8").splitlines()
+    rows = [line.rsplit(",", 3) for line in lines[1:]]
+    assert {year for *_, year in rows} == {"2023"}
+    assert all(len(code) == 3 and code.isupper() for _, code, _, _ in rows)
+    assert sum(float(each) for _, _, each, _ in rows) == pytest.approx(28766.248, abs=1e-3)
 
 
 def test_a_grid_is_a_country_or_a_number() -> None:

@@ -209,3 +209,37 @@ def test_our_records_hold() -> None:
             assert not reached or record.provenance.note, "says under which conditions"
             if record.provenance.kind == "estimate":
                 assert record.provenance.note
+
+
+CLOSE = 1.2  # between the shares of two peaks of one machine, of which both are products
+PASSES = 1.25  # between the rates of passes over one memory
+BEYOND = 1.02  # of a published rate, which is rounded
+
+
+def test_rates_of_one_machine_go_together() -> None:
+    """Wide formats and narrow reach alike shares of their peaks."""
+    with each_row() as row:
+        for name in machines.names():
+            with row(name):
+                machine = machines.get(name)
+                shares = {
+                    (kind, dtype): (machine.reached(kind, dtype) / machine.device.peak(dtype)).m_as(
+                        ""
+                    )
+                    for kind in ("gemm", "lasting")
+                    for dtype in machine.device.dtypes
+                    if machine.has_reached(kind, dtype)
+                }
+                assert all(share < 1 for share in shares.values())
+                for (kind, dtype), share in shares.items():
+                    if dtype == "fp8" and (kind, "bf16") in shares:
+                        assert 1 / CLOSE < share / shares[kind, "bf16"] < CLOSE
+                ways = ("read", "write", "copy", "triad")
+                passes = [
+                    machine.reached("memory", way).m_as("byte/s")
+                    for way in ways
+                    if machine.has_reached("memory", way)
+                ]
+                if passes:
+                    assert max(passes) <= BEYOND * machine.device.memory_bandwidth.m_as("byte/s")
+                    assert max(passes) <= PASSES * min(passes)
