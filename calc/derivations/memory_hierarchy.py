@@ -145,7 +145,6 @@ class AverageAccess(Claims):
     hit_rate = quantity("99%")
     low_hit_rate = quantity("95%")
     l2_hit_rate = quantity("80%")
-    hit_rates = (quantity("100%"), hit_rate, low_hit_rate, quantity("90%"), quantity("50%"))
 
     one_in = (1 / (1 - hit_rate)).to("") | by_hand("1 / 1 %")
     gpu_penalty = gpu_memory - gpu_l1

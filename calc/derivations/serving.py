@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -444,3 +445,53 @@ class TensorDegree(Claims):
         "(floor(100 * (1 - 22.707 / 27.924) + 0.5)) * 1 %",
         "one less 22.707 ms of closed_loops.csv over the 27.924 that the parts sum up to",
     )
+
+
+class PagedCache(Claims):
+    """Blocks waste a part of one block; a reserved context wastes most of itself."""
+
+    block = 16
+    lengths = (70, 25, 90)  # of three sequences, an example
+    longest = 128
+
+    tokens = sum(lengths)
+    blocks = tuple(map(math.ceil, (lengths[0] / block, lengths[1] / block, lengths[2] / block)))
+    reserved = (100 * tokens / (longest * len(lengths)) * quantity("1 %")).to("%") | by_hand(
+        "(70 + 25 + 90) / (3 * 128)"
+    )
+    paged = (100 * tokens / (block * sum(blocks)) * quantity("1 %")).to("%") | by_hand(
+        "(70 + 25 + 90) / (16 * (5 + 2 + 6))"
+    )
+
+
+class Batching(Claims):
+    """A slot that is filled as soon as it is free works; one that waits for its batch idles."""
+
+    slots = 4
+    answers = (3, 9, 5, 7, 4, 8, 6, 6)  # steps of each answer, an example
+
+    @classmethod
+    def fixed(cls) -> list[tuple[int, int, int]]:
+        """Slot, first step and steps of each answer, where a batch waits for its longest."""
+        found, start = [], 0
+        for first in range(0, len(cls.answers), cls.slots):
+            batch = cls.answers[first : first + cls.slots]
+            found += [(slot, start, steps) for slot, steps in enumerate(batch)]
+            start += max(batch)
+        return found
+
+    @classmethod
+    def continuous(cls) -> list[tuple[int, int, int]]:
+        """Slot, first step and steps of each answer, where the next one takes a free slot."""
+        free = [0] * cls.slots
+        found = []
+        for steps in cls.answers:
+            slot = free.index(min(free))
+            found.append((slot, free[slot], steps))
+            free[slot] += steps
+        return found
+
+    @classmethod
+    def steps(cls, run: list[tuple[int, int, int]]) -> int:
+        """Return the steps until the last answer is written."""
+        return max(start + steps for _, start, steps in run)

@@ -271,6 +271,36 @@ class PublishedSteps(Claims):
         ]
 
 
+class PartsOfStep(Claims):
+    """FP8 shortens the GEMMs of a published step alone; what a plan expects, not overlapped."""
+
+    parts = ("GEMMs", "attention", "between", "messages", "other")
+    _of = (
+        ("gemm",),
+        ("attention",),
+        ("memory",),
+        ("tensor", "context", "data"),
+        ("bubble", "optimizer", "rates not sustained"),
+    )
+
+    @classmethod
+    def steps(cls) -> list[tuple[str, dict[str, Quantity], Quantity]]:
+        """Format, time of each part, and the measured time, of a token on a GPU."""
+        found = []
+        for row, name in PublishedSteps.shown[:2]:
+            prediction = published.predict(row).prediction
+            assert prediction is not None
+            assert prediction.parts is not None
+            times = prediction.parts
+            parts = {
+                part: quantity(sum(times.get(each, 0.0) for each in of), "s").to("ms")
+                for part, of in zip(cls.parts, cls._of, strict=True)
+            }
+            measured = PublishedSteps.devices / quantity(row.measured["tokens_per_s"], "1/s")
+            found.append((name, parts, measured.to("ms")))
+        return found
+
+
 class OnGb200(Claims):
     """Eight bits on the same device: a dense model's part of the peak, and a mixture's."""
 

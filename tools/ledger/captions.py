@@ -158,9 +158,6 @@ CLAIMS: list[Claim] = [
      lambda t: rises(by(t["Tokens"], t["Speedup"])) and below(t["Speedup"], t["Tokens"])),
     ("tbl-drafts-full", "Where caches fill the memory, drafts gain for many users too; where short contexts leave it room, a large batch loses by them",
      lambda t: min(t["By a head"][3:]) > 1.5 and t["By a head"][1] < 1 and (t["By the 8B"][1] < 1)),
-    ("tbl-gain-by-length", "The more the batch fills the arithmetic, the fewer tokens a head should draft",
-     lambda t: rises([t[head][0] for head in ("1", "2", "3", "4")]) and falls([t[head][1] for head in
-         ("1", "2", "3", "4")])),
     ("tbl-drafts-mixture", "Multi-token prediction gained in each of these reports",
      lambda t: every(t["Gain"], lambda g: g > 1)),
     ("tbl-chunks", "Small chunks spare the other requests, but hold up the prompt",
@@ -176,9 +173,6 @@ CLAIMS: list[Claim] = [
     ("tbl-exchange-kernels", "Kernels for thousands of tokens fill most of a port",
      lambda t: every([*t.where(Slowest="the")["Dispatch"], *t.where(Slowest="the")["Combine"]], lambda rate:
          rate > 0.8 * 50)),
-    ("tbl-low-latency", "Bytes over the links and one start explain a decode's exchange on up to {TwoFabrics.devices} devices; on more, combines took up to {CombineAmongMany.error} longer",
-     lambda t, few, later: every([max(abs(number(row[3])), abs(number(row[6]))) for row in t.rows if number(row[0])
-         <= few], lambda e: e <= 5) and close(max(number(row[6]) for row in t.rows) / 100, later)),
     ("tbl-width-that-hides", "More tokens do not hide an exchange; wider experts and faster links do",
      lambda t: t.named("GB300")["Width"][0] < t.named("8 × B200")["Width"][0] and t.named("GB300")["Planned"][0] <
          t.named("8 × B200")["Planned"][0]),
@@ -271,9 +265,6 @@ CLAIMS: list[Claim] = [
     ("tbl-memories-today", "as for the energies of LPDDR5X, HBM3 and HBM4",
      lambda t: all((isnan(e) for w, e in zip(t.words("Memory"), t["Energy"], strict=True) if re.match("LPDDR5X|HBM3\\b|HBM4\\b",
          w)))),
-    ("tbl-average", "A few misses undo the cache of a CPU core, and slow a GPU by a far smaller factor",
-     lambda t: falls(t["Hit rate"]) and rises(t["in hits"]) and all(number(row[4]) < number(row[2])
-         for row in t.rows[1:])),
     ("tbl-tiles", "HBM needs a larger tile than one SM holds",
      lambda t: t.named("one SM")["From HBM"][0] < t.named("what the ridge")["From HBM"][0] == 989),
     ("tbl-range", "The last column counts the powers of two",
@@ -380,9 +371,6 @@ CLAIMS: list[Claim] = [
     ("tbl-hits", "More is found of coding agents' prompts than of a chat service's",
      lambda t: max((x for x, w in zip(t["Found"], t.words("Load"), strict=True) if w.startswith("chat")))
          < min((x for x, w in zip(t["Found"], t.words("Load"), strict=True) if not w.startswith("chat")))),
-    ("tbl-tiers", "A session is expected back sooner from host memory than from disks, and from either much sooner than by computing",
-     lambda t: below(t["From host"], t["From disks"]) and all((ms < 1000 * s / 5 for ms, s in
-         pairs(t["From disks"], t["Computed"])))),
     ("tbl-designed-service", "B200s need the fewest GPUs of these four; on A100s and H200s two pools need fewer than replicas that do both, on the others they do not",
      lambda t: t.named("B200")["GPUs"][0] == min(t["GPUs"]) and len(t.rows) == 4 and all((("," in
          w) == (d in ("A100", "H200")) for d, w in zip(t.words("GPU"), t.words("Replicas"), strict=True)))),
@@ -545,6 +533,26 @@ FigureClaim = tuple[str, str, Callable[[Callable[[str], float]], bool]]
 # Of figures: the module, words of its caption or alt text, and what the drawn values must hold.
 # fmt: off
 FIGURE_CLAIMS: list[FigureClaim] = [
+    ("cache_tiers", "A session is expected back sooner from host memory than from disks, and from either much sooner than by computing",
+     lambda v: all(v(f"0 dots green{n} x") < v(f"0 dots blue{n} x") < v(f"0 dots orange{n} x") / 5 for n in ("",
+         ".2", ".3"))),
+    ("gain_by_length", "The more the batch fills the arithmetic, the fewer tokens a head should draft",
+     lambda v: v("0 line green last y") == v("0 line green most y") and v("0 line orange first y") ==
+         v("0 line orange most y")),
+    ("hit_rate", "A few misses undo the cache of a CPU core, and slow a GPU by a far smaller factor",
+     lambda v: v("0 dots orange y") > 5 and v("0 line orange first y") > 4 * v("0 line blue first y")),
+    ("low_latency", "Bytes over the links and one start explain a decode's exchange on up to",
+     lambda v: all(abs(v(f"0 dots {c} {n} y") / v(f"0 line {c} {n} y") - 1) < 0.055 for c in ("blue",
+         "orange") for n in (1, 2, 3, 4))),
+    ("step_of_formats", "A narrower format shortens the GEMMs alone",
+     lambda v: v("0 bar blue.2 size x") < 0.7 * v("0 bar blue size x") and all(v(f"0 bar {c}.2 size x")
+         >= 0.99 * v(f"0 bar {c} size x") for c in ("orange", "green", "purple"))),
+    ("clipping", "With few bits a shorter range is better, with many nearly the whole",
+     lambda v: v("0 dots orange x") < 80 < 95 < v("0 dots blue x")),
+    ("batching", "A slot that is filled as soon as it is free ends the same answers sooner",
+     lambda v: v("1 line red first x") < v("0 line red first x")),
+    ("paged_cache", "Blocks leave a part of one block empty for each sequence, reserved contexts most of themselves",
+     lambda v: v("“reserved: #% filled”") < 52 and v("“in blocks: #% filled”") > 85),
     ("tree_rounds", "A tree's rounds grow with the logarithm of the devices, a ring's steps with their number",
      lambda v: v("1 line blue last y") < 25 < 1000 < v("1 line orange last y")),
     ("step_memory", "The loss, at the end of the forward pass, makes the peak",
