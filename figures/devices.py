@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from calc import hardware
 from calc.catalog.hardware import Accelerator
 from calc.derivations import show
 from calc.derivations.hardware_tables import AcceleratorTables, dtype_of_two_bytes, short_names
@@ -24,7 +25,7 @@ GROUPS = {  # of the registry, and their mark
 RIDGES = (10, 30, 100, 300, 1000)  # FLOP/byte, of the diagonals
 GIGA_PER_TERA = 1000
 MARKS = {device.key: mark for mark, devices in GROUPS.items() for device in devices}
-DEVICES = tuple(device for devices in GROUPS.values() for device in devices)
+DEVICES = tuple(hardware.get(key) for key in MARKS)
 FIRST = ("h100", "a100", "tpu-v5p", "mi300x", "mi325x", "gb200", "b200", "h200", "tpu-v7", "v100")
 PLACES = (  # where a name may stand beside its mark: offsets in points, and which side is held
     (6, 0, "left", "center"),
