@@ -33,6 +33,7 @@ from calc.planning import (
 )
 from calc.planning.service import ServicePlans, plan_services
 from calc.planning.service.deployment import Deployment
+from calc.planning.service.manifests import Manifests
 from calc.planning.serving import Plans
 from calc.planning.setup import COUNTS
 
@@ -129,12 +130,20 @@ def add_plan_service(parser: argparse.ArgumentParser) -> None:
         help="print the commands that start these servers with vllm, sglang or trtllm, the last"
         ' version that is known, or the one that is named, as in "vllm 0.19"',
     )
+    parser.add_argument(
+        "--kubernetes",
+        action="store_true",
+        help="print, in place of the commands of --write, manifests for Kubernetes: Deployments, or"
+        " LeaderWorkerSets over several hosts, with their Services and the router of two pools",
+    )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = TRACE
     answers(parser, _plan_service, table=True, drawn="the times against the rate", explained=True)
 
 
-def _plan_service(options: argparse.Namespace) -> ServicePlan | ServicePlans | Deployment:
+def _plan_service(
+    options: argparse.Namespace,
+) -> ServicePlan | ServicePlans | Deployment | Manifests:
     arguments = chosen(options, plan_service)
     model = arguments.pop("model")
     if "," in options.device:
@@ -144,13 +153,18 @@ def _plan_service(options: argparse.Namespace) -> ServicePlan | ServicePlans | D
         arguments["prices"] = replace(prices, price=_by_machine(prices.price))
         return plan_services(model, split_at_commas(options.device), **arguments)
     machine = machines.of(options.device)
+    if options.kubernetes and options.write is None:
+        raise InputError("--kubernetes is of what is written: it needs --write, as in --write vllm")
     if options.write is not None:
         engines.starting(options.write)  # refused before anything is planned
         if options.csv or options.draw:
             raise InputError("--write prints commands, which no --csv and no --draw has: leave it")
     with ProgressBar(1, "simulating") as bar:
         service = plan_service(model, machine, **arguments, on_progress=bar.update)
-    return service if options.write is None else service.deployment(options.write)
+    if options.write is None:
+        return service
+    deployment = service.deployment(options.write)
+    return Manifests(deployment) if options.kubernetes else deployment
 
 
 def add_break_even(parser: argparse.ArgumentParser) -> None:

@@ -68,7 +68,12 @@ class Deployment(Reported):
             "comments": [line[2:] for line in self.lines if line.startswith("#")],
         }
 
-    def _of(self, pool: Pool) -> Iterator[str]:
+    def command(self, pool: Pool) -> str:
+        """Return the command that starts one copy of a pool's model."""
+        *_, command = self._of(pool, alone=True)
+        return command
+
+    def _of(self, pool: Pool, alone: bool = False) -> Iterator[str]:
         service, setup, engine = self.service, self.service.setup, self.engine
         memory = device_memory.of(pool.answers.job, int(largest(setup.context)))
         share, visible = memory.start.utilization, memory.visible
@@ -77,7 +82,7 @@ class Deployment(Reported):
         group = pool.group
         shared = group.experts > 1 and group.data > 1  # by copies of attention, of one server
         here = min(pool.count, max(1, setup.machine.hosted.domain // int(group.devices)))
-        here = 1 if shared else here
+        here = 1 if shared or alone else here
         copies = "copies_dense" if setup.model.experts is None else "copies"
         copies = next((name for name in (copies, "copies") if name in engine.options), "")
         values: dict[str, object] = {

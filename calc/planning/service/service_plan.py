@@ -24,6 +24,7 @@ from calc.planning.service import design_search
 from calc.planning.service.asked import PAID, TIMES, Service, seconds
 from calc.planning.service.deployment import Deployment
 from calc.planning.service.design import Design
+from calc.planning.service.manifests import Manifests
 from calc.planning.service.queue import UnderLoad
 from calc.planning.setup import devices_text, layout_text
 from calc.steps import device_memory, device_power
@@ -367,6 +368,17 @@ class ServicePlan(Answer):
         """
         starting = engines.starting_as(engine, self.service.setup.software.title())
         return Deployment(self.design, self.answer, self.given, starting)
+
+    def manifests(self, engine: str) -> Manifests:
+        """Return the same servers as manifests of Kubernetes.
+
+        >>> from calc import Limits, Load, plan_service
+        >>> plan = plan_service("llama-3-1-8b", "h100", Load(10, prompt=1000, generated=200),
+        ...                     Limits("1 s", "50 ms"), pools="mixed")
+        >>> [each["kind"] for each in plan.manifests("vllm").documents]
+        ['Deployment', 'Service']
+        """
+        return Manifests(self.deployment(engine))
 
     def to_toml(self) -> str:
         setup = self.service.setup

@@ -1,0 +1,181 @@
+"""Manifests of Kubernetes for a planned service, against the fields of their kinds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+
+from calc import plan_service
+from calc.core.errors import InputError
+from calc.planning import ServicePlan
+from calc.planning.service.manifests import Manifests
+from tests.calc.command import Command
+from tests.calc.flatly import flatly
+
+yaml = pytest.importorskip("yaml")
+
+SERVICE: dict[str, Any] = {
+    "rate": 20,
+    "prompt": 1200,
+    "generated": 300,
+    "ttft": "2 s",
+    "tpot": "60 ms",
+    "software": "vllm",
+    "pools": "mixed",
+    "requests": 300,
+}
+
+# Fields of each kind, with what each must be, as the references of Kubernetes 1.34 and of
+# LeaderWorkerSet v1 (leaderworkerset.x-k8s.io) print them; "?" before those that may be left out.
+CONTAINER = {
+    "name": str,
+    "image": str,
+    "command": [str],
+    "?env": [{"name": str, "valueFrom": dict}],
+    "?resources": {"limits": dict},
+    "?ports": [{"containerPort": int}],
+    "?readinessProbe": {
+        "httpGet": {"path": str, "port": int},
+        "periodSeconds": int,
+        "failureThreshold": int,
+    },
+    "?volumeMounts": [{"name": str, "mountPath": str}],
+}
+POD = {
+    "containers": [CONTAINER],
+    "?volumes": [{"name": str, "emptyDir": {"medium": str, "sizeLimit": str}}],
+}
+LABELED = {"metadata": {"labels": {"app": str}}, "spec": POD}
+PODS = {
+    "replicas": int,
+    "selector": {"matchLabels": {"app": str}},
+    "template": LABELED,
+    "?serviceName": str,
+}
+GROUP = {
+    "size": int,
+    "restartPolicy": str,
+    "leaderTemplate": LABELED,
+    "workerTemplate": {"spec": POD},
+}
+PORTS = {"?clusterIP": str, "selector": {"app": str}, "ports": [{"port": int, "targetPort": int}]}
+KINDS = {
+    ("apps/v1", "Deployment"): PODS,
+    ("apps/v1", "StatefulSet"): PODS,
+    ("v1", "Service"): PORTS,
+    ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): {
+        "replicas": int,
+        "leaderWorkerTemplate": GROUP,
+    },
+}
+
+
+def check(value: Any, schema: Any, place: str) -> None:
+    if isinstance(schema, type):
+        assert isinstance(value, schema), place
+    elif isinstance(schema, list):
+        assert isinstance(value, list), place
+        assert value, place
+        for part in value:
+            check(part, schema[0], place)
+    else:
+        known = {name.removeprefix("?") for name in schema}
+        assert set(value) <= known, f"{place}: {set(value) - known}"
+        for name, inner in schema.items():
+            if name.removeprefix("?") in value:
+                check(value[name.removeprefix("?")], inner, f"{place}.{name}")
+            else:
+                assert name.startswith("?"), f"{place} lacks {name}"
+
+
+@cache
+def planned(model: str = "qwen-3-32b", **more: Any) -> ServicePlan:
+    return flatly(plan_service, model, "dgx-h100", **(SERVICE | more))
+
+
+def documents(made: Manifests) -> list[dict[str, Any]]:
+    """The manifests as a program reads them, each held to the fields of its kind."""
+    found = [each for each in yaml.safe_load_all("\n".join(made.lines)) if each]
+    for each in found:
+        assert set(each) == {"apiVersion", "kind", "metadata", "spec"}
+        assert each["metadata"]["name"].replace("-", "").isalnum()
+        check(each["spec"], KINDS[each["apiVersion"], each["kind"]], each["kind"])
+    return found
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+def test_servers_of_one_host_are_a_deployment_of_as_many_replicas(engine: str) -> None:
+    plan = planned()
+    (pool,) = plan.design.pools
+    deployment, service = documents(plan.manifests(engine))
+    assert (deployment["kind"], service["kind"]) == ("Deployment", "Service")
+    assert deployment["spec"]["replicas"] == pool.count
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": str(pool.size)}
+    assert plan.deployment(engine).engine.version in container["image"]
+    assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"]
+
+
+def test_what_is_read_is_what_was_made() -> None:
+    made = planned().manifests("vllm")
+    assert documents(made) == plain(made.documents)
+    assert json.loads(json.dumps(plain(made.facts)))["manifests"] == documents(made)
+
+
+def test_a_server_of_two_hosts_is_a_set_of_a_leader_and_its_workers() -> None:
+    plan = planned("llama-3-405b", rate=1, ttft="10 s", tpot="200 ms")
+    (pool,) = plan.design.pools
+    assert pool.size == 16
+    group, service = documents(plan.manifests("vllm"))
+    assert group["spec"]["replicas"] == pool.count
+    template = group["spec"]["leaderWorkerTemplate"]
+    assert template["size"] == 2
+    leader, worker = (
+        template[name]["spec"]["containers"][0] for name in ("leaderTemplate", "workerTemplate")
+    )
+    assert leader["resources"]["limits"] == worker["resources"]["limits"]
+    assert leader["resources"]["limits"] == {"nvidia.com/gpu": "8"}
+    assert "--headless" in worker["command"][-1]
+    assert "--headless" not in leader["command"][-1]
+    assert "--node-rank $(LWS_WORKER_INDEX)" in worker["command"][-1]
+    assert service["metadata"]["name"] != group["metadata"]["name"]  # which the set makes itself
+    with pytest.raises(InputError, match="MPI"):
+        plan.manifests("trtllm")
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_two_pools_have_a_router_that_knows_every_server(engine: str) -> None:
+    plan = planned(pools="disaggregated", software=engine)
+    found = documents(plan.manifests(engine))
+    router = next(each for each in found if each["metadata"]["name"].endswith("-router"))
+    [container] = router["spec"]["template"]["spec"]["containers"]
+    for pool in plan.design.pools:
+        assert container["command"][-1].count(f"--{pool.does} http://") == pool.count
+    sets = [each for each in found if each["kind"] == "StatefulSet"]
+    assert [each["spec"]["replicas"] for each in sets] == [one.count for one in plan.design.pools]
+    for each in sets:
+        service = next(
+            one
+            for one in found
+            if one["kind"] == "Service" and one["metadata"]["name"] == each["spec"]["serviceName"]
+        )
+        assert service["spec"]["clusterIP"] == "None"
+
+
+def test_the_command_prints_yaml_and_needs_an_engine(command: Command) -> None:
+    load = "--rate 20 --prompt 1200 --generated 300 --requests 300 --pools mixed"
+    asked = f"plan-service qwen-3-32b dgx-h100 {load} --ttft 2s --tpot 60ms"
+    printed = command.prints(f"{asked} --write vllm --kubernetes")
+    kinds = [each["kind"] for each in yaml.safe_load_all(printed) if each]
+    assert kinds == ["Deployment", "Service"]
+    assert "needs --write" in command.refuses(f"{asked} --kubernetes")
