@@ -161,3 +161,9 @@ def test_the_command_line_takes_a_trace_with_hashes(tmp_path: Path, command: Com
     given = ["--ttft=1 s", "--tpot=50 ms", "--pools=mixed", "--software=vllm", "--host=100 GB"]
     told = command.facts("plan-service", "llama-3-1-8b", "h100", f"--trace={path}", *given)
     assert any("tokens of prompts 40.5% are found again" in line for line in told["assumptions"])
+
+
+def test_a_copy_is_simulated_for_as_many_requests_as_are_asked_for() -> None:
+    """Beginning and end, which are not steady, are left out of what is counted."""
+    plan = planned(turns=3)
+    assert len(plan.design.pools[0].run.arrivals) > 0.8 * len(plan.service.trace)

@@ -12,7 +12,7 @@ from statistics import mean, median
 
 import pytest
 
-from calc import communication, machines, published, quantity
+from calc import communication, machines, models, published, quantity
 from calc.core.errors import InputError
 from calc.published import (
     Comparison,
@@ -23,6 +23,7 @@ from calc.published import (
     reading,
     reporting,
     serving,
+    training,
 )
 from calc.steps.job import Formats, Job
 from tests.calc.command import Written
@@ -612,3 +613,15 @@ def test_more_devices_than_joined_stand_in_a_larger_machine(
 ) -> None:
     said = {"device": device, "num_devices": count}
     assert conditions.machine(Row("serving", "a row", said, {})).key == key
+
+
+@pytest.mark.parametrize("name", ["tokens_per_s", "tokens_per_s_per_gpu", "tokens_per_s_per_chip"])
+def test_a_rate_of_training_is_of_one_device_whatever_it_is_told_of(name: str) -> None:
+    """Eight devices that read 64 000 tokens a second take 125 microseconds each for one."""
+    [row] = [row for row in published.rows("training") if row.id == "nemo-24.07-15"]
+    of_one = 64_000 / (1 if name == "tokens_per_s" else 8)
+    row = dataclasses.replace(
+        row, conditions=row.conditions | {"num_devices": 8}, measured={name: of_one}
+    )
+    machine, model = machines.get("dgx-h100"), models.get("llama-3-8b")
+    assert training._seconds_per_token(row, machine, model, "bf16") == pytest.approx(125e-6)

@@ -126,6 +126,8 @@ def test_what_is_for_the_pdf_is_not_on_the_page(texts: dict[str, str], pdf_text:
     "words",
     [
         "Everything at Once",
+        "I Text",
+        "II Structure",
         "Figure 2.1: Softmax at three temperatures",
         "Section 1.1.1 belongs to Chapter 1.",
         "Appendix A is an appendix, and Table A.1 its table.",
