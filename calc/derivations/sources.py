@@ -252,7 +252,7 @@ class KindsOfSource(Claims):
         ModelSources.records,
         RunSources.records,
         ComparisonSources.records,
-    ) | row_by_hand("definition | Exact, by a standard or by counting. | 36 | 0 | 0 | 0 | 0")
+    ) | row_by_hand("definition | Exact, by a standard or by counting. | … | 0 | 0 | 0 | 0")
     unpublished = (
         DeviceSources.unpublished + RunSources.unpublished + ComparisonSources.unpublished
         | row_by_hand("Thermal design power of Google TPU v5p | …")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 
+from tests.book.counts import stored
 from tests.book.rendered import REPOSITORY
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
@@ -34,3 +36,12 @@ def test_every_value_is_in_a_row() -> None:
         provenance = record.provenance
         cited = f"{provenance.kind} [@{provenance.source}]"
         assert (provenance.kind if record.published is None else cited) in origins
+
+
+def test_constants_of_each_kind_are_counted_again() -> None:
+    from calc.derivations.sources import KindsOfSource
+
+    again = Counter(table["kind"] for table in stored("constants.toml").values())
+    told = {kind: constants for kind, _, constants, *_ in KindsOfSource.rows}
+    assert told == {kind: again[kind] for kind in told}
+    assert again.keys() <= told.keys()
