@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import astuple
 from statistics import mean
@@ -14,8 +15,10 @@ from benchmarks import intervals as benchmark
 from calc import plan, quantity
 from calc.catalog import intervals
 from calc.core.errors import InputError
+from calc.core.records import DATA
 from calc.planning.results import RANGES
 from tests.calc.command import Written
+from tests.rows import each_row
 
 SOURCES = 0.77, 0.85  # of rows of sources kept back that lie inside, where 80 % are claimed
 
@@ -29,6 +32,28 @@ def test_a_class_of_few_rows_has_the_interval_of_the_next_wider_one() -> None:
     assert fine.rows < wide.rows
     with pytest.raises(InputError, match=r"work is one of training, serving, .*; got 'cooking'"):
         intervals.interval_of("cooking", "vllm", True)
+
+
+def test_classes_have_the_rows_and_the_ends_that_were_recorded_of_each_kind() -> None:
+    """A wider class has the rows of all kinds in it, and the ends of one kind are its own."""
+    text = (DATA / "computed" / "closed_loops.toml").read_text(encoding="utf-8")
+    kinds = tomllib.loads(text)["intervals"]["of"]
+    names = ("work", "software", "model", "basis")
+    with each_row() as row:
+        for found in intervals.load():
+            with row(astuple(found)[:4]):
+                inside = [
+                    kind
+                    for kind in kinds
+                    if all(getattr(found, name) in ("", kind[name]) for name in names)
+                ]
+                if inside:
+                    assert found.rows == sum(kind["rows"] for kind in inside)
+                if inside and all(getattr(found, name) for name in names):
+                    ends = inside[0]["low"], inside[0]["high"]
+                    assert (found.low, found.high) == pytest.approx(ends, abs=6e-4)
+                assert found.low < 1 + found.median_error
+                assert found.sources <= found.rows
 
 
 @pytest.mark.parametrize(
