@@ -123,7 +123,12 @@ def test_the_sentence_of_a_range_makes_the_ends_that_are_printed() -> None:
             continue
         if made.expected is None or made.expected.main.alike is None:
             continue
-        titles = {title: name for name, (title, _) in RANGES.items()}
+        # What devices draw has a range of its own, which test_power holds.
+        titles = {
+            title: name
+            for name, (title, _) in RANGES.items()
+            if "energy" not in name and "carbon" not in name
+        }
         for row in made.tables[0].rows[1:]:
             if (name := titles.get(row[0])) is not None and row[3]:
                 first, _, of_first = made.stands_on.partition("; of first tokens")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from pathlib import Path
 
 import pytest
@@ -243,3 +244,23 @@ def test_rates_of_one_machine_go_together() -> None:
                 if passes:
                     assert max(passes) <= BEYOND * machine.device.memory_bandwidth.m_as("byte/s")
                     assert max(passes) <= PASSES * min(passes)
+
+
+GENERATIONS = {"3.0": 8, "4.0": 16, "5.0": 32, "6.0": 64}  # Gbit/s of a lane
+FRAMED = {"6.0": 242 / 256}  # of the bits, where a packet's frames take the others
+
+
+def test_a_link_to_the_host_is_as_fast_as_its_lanes() -> None:
+    """Notes name the generation and the lanes, whose bits less encoding make the bandwidth."""
+    tried = 0
+    with each_row() as row:
+        for name in machines.names():
+            machine = machines.get(name)
+            link = machine.host_link if machine.publishes("host_link") else None
+            note = (link is not None and link.provenance.note) or ""
+            if link is not None and (lanes := re.match(r"PCIe (\d\.0) x(\d+)", note)):
+                with row(name):
+                    bits = GENERATIONS[lanes[1]] * int(lanes[2]) * FRAMED.get(lanes[1], 128 / 130)
+                    assert link.m_as("GB/s") == pytest.approx(bits / 8, rel=5e-3)
+                    tried += 1
+    assert tried > 20
