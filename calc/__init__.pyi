@@ -111,6 +111,7 @@ from calc.planning.nouns import (
 from calc.planning.serving import plan as plan
 from calc.planning.service.plan import plan_service as plan_service
 from calc.planning.training.plan import plan_training as plan_training
+from calc.planning.training.reinforcement import plan_reinforcement as plan_reinforcement
 from calc.core.records import source as source
 from calc.steps.timing import step as step
 

@@ -88,6 +88,10 @@ def plan_training(model: str, machine: str, arguments: dict[str, Any]) -> dict[s
     return _planned(calc.plan_training, model, machine, arguments)
 
 
+def plan_reinforcement(model: str, machine: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return _planned(calc.plan_reinforcement, model, machine, arguments)
+
+
 def check(claim: str, about: str = "") -> dict[str, Any]:
     """Return whether a claim of performance can be true, or which bound it breaks, and near rows.
 
@@ -152,7 +156,7 @@ def tools() -> tuple[Callable[..., dict[str, Any]], ...]:
     return (*TOOLS, *map(_asks, ASKED))
 
 
-TOOLS = (look_up, law, plan, plan_service, plan_training, check, search)
+TOOLS = (look_up, law, plan, plan_service, plan_training, plan_reinforcement, check, search)
 
 
 def _explained(made: calc.planning.Plan) -> Answer:

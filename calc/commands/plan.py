@@ -14,20 +14,24 @@ from calc.commands.options import (
     chosen,
     model_of,
     numbers,
+    option_of,
     split_at_commas,
 )
 from calc.commands.output import answers
 from calc.core.errors import InputError
+from calc.core.nouns import options_of
 from calc.core.progress import ProgressBar
 from calc.planning import (
     BreakEven,
     Comparison,
     Plan,
+    ReinforcementPlan,
     ServicePlan,
     TrainingPlan,
     break_even,
     compare,
     plan,
+    plan_reinforcement,
     plan_service,
     plan_training,
 )
@@ -103,11 +107,45 @@ def _grid(counts: dict[str, object]) -> dict[str, object]:
 
 def add_plan_training(parser: argparse.ArgumentParser) -> None:
     add_planning(parser, plan_training, "llama-3-405b", "dgx-h100; or a .toml")
+    parser.add_argument(
+        "--rl",
+        action="store_true",
+        help="plan a step of reinforcement learning instead: rollouts, reward, update and new"
+        " weights, by the options below from --answers on, and --devices and --price",
+    )
+    known = options_of(plan_training)
+    names = [name for name in options_of(plan_reinforcement) if name not in known]
+    add_options(parser, plan_reinforcement, names)
+    for action in parser._actions:
+        if action.option_strings:
+            action.required = False  # of the one or of the other, which is checked once it is known
     figure = "the time of a step by its parts, for the ten best layouts,"
     answers(parser, _plan_training, table=True, drawn=figure, explained=True)
 
 
-def _plan_training(options: argparse.Namespace) -> TrainingPlan:
+def _plan_training(options: argparse.Namespace) -> TrainingPlan | ReinforcementPlan:
+    called = plan_reinforcement if options.rl else plan_training
+    needed = [
+        option_of(name)
+        for name, meant in options_of(called).items()
+        if meant.required and getattr(options, name, None) is None and name != "hardware"
+    ]
+    which = "calc plan-training --rl" if options.rl else "calc plan-training"
+    if needed:
+        raise InputError(f"{which} needs {', '.join(needed)}")
+    own = options_of(called)
+    others = options_of(plan_training if options.rl else plan_reinforcement)
+    foreign = [
+        option_of(name)
+        for name, meant in others.items()
+        if name not in own and getattr(options, name, None) not in (None, meant.default)
+    ]
+    if foreign:
+        raise InputError(f"{which} has no {', '.join(foreign)}: leave it")
+    if options.rl:
+        arguments = chosen(options, plan_reinforcement) | {"hardware": machines.of(options.device)}
+        [count] = numbers("devices", str(options.devices), "32")
+        return plan_reinforcement(**arguments | {"devices": count})
     arguments = chosen(options, plan_training) | {"hardware": machines.of(options.device)}
     with ProgressBar(1, "planning") as bar:
         return plan_training(**arguments, on_progress=bar.update)

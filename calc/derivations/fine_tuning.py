@@ -402,6 +402,13 @@ class MeasuredSteps(Claims):
 
     nearest = deferred(max)(step.error for step in steps).to("%") | by_hand("191.0647 / 286 - 1")
     farthest = deferred(min)(step.error for step in steps).to("%") | by_hand("71.11652 / 221 - 1")
+    count = quantity(10, "") | by_hand("10")
+    factor = deferred(measured_rollouts.median_factor)() | by_hand(
+        "(111 / 50.163941 + 345 / 164.371395) / 2"
+    )
+    left_out = deferred(measured_rollouts.median_off)() | by_hand(
+        "1 - 1.8338849 * (46.724145 / 108 + 57.70341 / 134) / 2"
+    )
 
     @classmethod
     @row_by_hand("Qwen3 30B-A3B | 16 GB200 | 50.1 | 71.1 | 221 | −68%")

@@ -17,6 +17,10 @@ from calc.planning.service import ServicePlan as ServicePlan, plan_service as pl
 from calc.planning.service.break_even import BreakEven as BreakEven, break_even as break_even
 from calc.planning.serving import Plan as Plan, plan as plan
 from calc.planning.sweeps import grid as grid, run_plans as run_plans
+from calc.planning.training.reinforcement import (
+    ReinforcementPlan as ReinforcementPlan,
+    plan_reinforcement as plan_reinforcement,
+)
 from calc.planning.training import (
     TrainingPlan as TrainingPlan,
     plan_training as plan_training,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from statistics import median
 from typing import Any
 
 from calc.core.records import DATA, read_toml
@@ -93,3 +95,67 @@ def updates() -> tuple[Update, ...]:
         Update(row["id"], row["devices"], quantity(row["weights"]), quantity(row["time"]))
         for row in rows
     )
+
+
+@cache
+def factor(left_out: str = "") -> float:
+    """Return what steps take over their laws, in the median, without those of a model if one is
+    left out.
+
+    >>> round(factor(), 2), round(factor("deepseek-v3"), 2)
+    (2.16, 1.83)
+    """
+    others = [step for step in steps() if step.row["model"] != left_out]
+    return median(float((step.time / step.expected.total).m_as("")) for step in others)
+
+
+def left_out() -> tuple[float, ...]:
+    """Return measured over expected of each step, by the factor of the other models' steps.
+
+    >>> len(left_out())
+    10
+    """
+    return tuple(
+        float((step.time / step.expected.total).m_as("")) / factor(step.row["model"])
+        for step in steps()
+    )
+
+
+def median_error() -> float:
+    """Return how far off the middle one of them is.
+
+    >>> median_error() < 0.25
+    True
+    """
+    return median(abs(1 / ratio - 1) for ratio in left_out())
+
+
+def spread() -> tuple[float, float]:
+    """Return between which factors 80 % of them lie, with the correction for few.
+
+    >>> low, high = spread()
+    >>> low < 1 < high
+    True
+    """
+    ranked = sorted(left_out())
+    last, count = len(ranked) - 1, len(ranked) + 1
+    low, high = math.floor(0.1 * count) - 1, math.ceil(0.9 * count) - 1
+    return ranked[max(0, low)], ranked[min(last, high)]
+
+
+def median_factor() -> Quantity:
+    """Return the factor of all steps as a quantity.
+
+    >>> print(median_factor())
+    2.156
+    """
+    return quantity(factor(), "")
+
+
+def median_off() -> Quantity:
+    """Return the median error of steps whose model is left out, as a quantity.
+
+    >>> print(median_off())
+    20.84%
+    """
+    return quantity(100 * median_error(), "%")

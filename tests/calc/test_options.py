@@ -49,6 +49,7 @@ LINES = {
     "sweep": "",
     "completion": "bash",
 }
+REWARDED = "qwen-3-30b-a3b dgx-h100 --rl --answers 2048 --average 3203 --limit 4096 --devices 32"
 TRAINED = "llama-3-8b dgx-h100 --tokens 1e11 --sequences 4 --length 4096 --layout TP=1,PP=1"
 TRACES = "slow.csv", "fast.csv"
 LIMITS = '[fit]\nmodel = "llama-3-8b"\ndevice = "h100"\nmust = ["fits"]\n'
@@ -130,6 +131,14 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
         "--acceptance": ("0.5", "", "0.9", "llama-3-8b h100 --prompt 9 --generated 9 --draft mtp"),
     },
     "plan-training": {
+        "--rl": ("", REWARDED.partition("--rl ")[2], "", "qwen-3-30b-a3b dgx-h100"),
+        "--answers": ("4096", "", "2048", REWARDED.replace("--answers 2048 ", "")),
+        "--average": ("2000", "", "3000", REWARDED.replace("--average 3203 ", "")),
+        "--limit": ("8192", "", "4096", REWARDED.replace("--limit 4096 ", "")),
+        "--prompt": ("4000", "", "", REWARDED),
+        "--engine": ("2", "", "4", REWARDED),
+        "--reward": ("'9 s'", "", "", REWARDED),
+        "--steps": ("100", "", "", REWARDED),
         "--tokens": "2e11",
         "--sequences": "512",
         "--length": "8192",
