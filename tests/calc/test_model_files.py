@@ -320,6 +320,19 @@ def test_a_folder_is_its_model_to_the_byte(shards: int, tmp_path: Path, command:
     assert "fits" in command.prints(f"plan {tmp_path / 'mine'} t4 --prompt 10 --generated 10")
 
 
+def test_a_folder_is_named_from_inside_and_by_its_tensors(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_folder(tmp_path / "model")
+    monkeypatch.chdir(tmp_path / "model")
+    names = (".", f"..{os.sep}model", "model.safetensors", str(tmp_path / "model"))
+    printed = (" ".join(command.prints(f"fit {name} h100").split()) for name in names)
+    answers = {text.removeprefix(name) for name, text in zip(names, printed, strict=True)}
+    assert len(answers) == 1
+    monkeypatch.chdir(tmp_path)
+    assert "has no config.json" in command.refuses("fit . h100")
+
+
 def test_a_folder_in_few_bits(tmp_path: Path) -> None:
     method: dict[str, Any] = {"quant_method": "compressed-tensors", "ignore": ["lm_head"]}
     group = {"num_bits": 8, "type": "float", "strategy": "tensor", "dynamic": False}

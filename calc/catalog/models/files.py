@@ -22,7 +22,8 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.files import opened, parse_json, read_text
 from calc.core.units import quantity
 
-CONFIG, INDEX, ONE = "config.json", "model.safetensors.index.json", "model.safetensors"
+TENSORS = ".safetensors"
+CONFIG, INDEX, ONE = "config.json", f"model{TENSORS}.index.json", f"model{TENSORS}"
 REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 HEADER = 100_000_000
 """Bytes of a header of safetensors, by its specification the most."""
@@ -38,8 +39,8 @@ def load(path: Path | str) -> Transformer:
     """The model that its own files describe, by a path or by the id of its repository.
 
     A path is that of a Hugging Face `config.json`, of a folder that has one, beside the headers of
-    its safetensors, or of a GGUF file. The id of a repository, "Qwen/Qwen3-8B", is looked for in
-    the cache of Hugging Face's tools on this machine, and never fetched.
+    its safetensors, of one of these, or of a GGUF file. The id of a repository, "Qwen/Qwen3-8B",
+    is looked for in the cache of Hugging Face's tools on this machine, and never fetched.
 
     The model_type is one of those of `data/configurations.toml`, and its numbers have no source but
     the files. What would change them and is not read is refused by name; what is not counted, and
@@ -62,6 +63,8 @@ def load(path: Path | str) -> Transformer:
     location = Path(path)
     if str(path).endswith(".gguf"):
         return gguf.load(path)
+    if str(path).endswith(TENSORS):  # of which its folder has the others
+        location = location.parent
     if os.path.isdir(location):
         return _of_folder(location, str(path))
     if (
@@ -79,7 +82,8 @@ def are_files(text: str) -> bool:
     >>> are_files("config.json"), are_files("model-Q4_K_M.gguf"), are_files("llama-3-8b")
     (True, True, False)
     """
-    return text.endswith((".json", ".gguf")) or (os.sep in text and os.path.isdir(text))
+    is_path = os.sep in text or text in (os.curdir, os.pardir)
+    return text.endswith((".json", ".gguf", TENSORS)) or (is_path and os.path.isdir(text))
 
 
 def is_kept(name: str) -> bool:
