@@ -254,6 +254,7 @@ WHY_NOT = {
     ("gemm", "--explain"): "its answer is told in full",
     ("mcp", "--json"): "an assistant is always answered in JSON",
     ("simulate", "--json"): "test_simulate_command trains",
+    ("fit", "--log"): "test_engine_logs asks it, of logs of each engine",
     **dict.fromkeys(
         [("sweep", "--json"), ("sweep", "--csv"), ("sweep", "--parquet")],
         "test_sweep_command trains",

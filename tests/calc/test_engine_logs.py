@@ -1,0 +1,108 @@
+"""Logs of engines: their lines on memory, read and beside what is expected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from calc import InputError, device_memory, quantity
+from calc.published import engine_logs
+from tests.calc.command import Command
+
+VLLM = """\
+INFO 10-02 12:00:01 [api_server.py:1839] vLLM API server version 0.19.0
+INFO 10-02 12:00:01 non-default args: {'model_tag': 'meta-llama/Llama-3.1-8B-Instruct', \
+'max_model_len': 8192, 'gpu_memory_utilization': 0.95}
+INFO 10-02 12:00:20 [gpu_model_runner.py:2653] Model loading took 14.99 GiB memory and 3.2 seconds
+INFO 10-02 12:00:40 [gpu_worker.py:298] Available KV cache memory: 58.1 GiB
+INFO 10-02 12:00:40 [kv_cache_utils.py:1087] GPU KV cache size: 475,952 tokens
+INFO 10-02 12:00:40 [kv_cache.py:1091] Maximum concurrency for 8,192 tokens per request: 58.10x
+INFO 10-02 12:00:50 [gpu_model_runner.py:3480] Graph capturing finished in 6 secs, took 0.53 GiB
+"""
+OLD = (
+    "the current vLLM instance can use total_gpu_memory (79.19GiB) x gpu_memory_utilization"
+    " (0.90) = 71.27GiB model weights take 14.99GiB; non_torch_memory takes 0.15GiB; PyTorch"
+    " activation peak memory takes 1.23GiB; the rest of the memory reserved for KV Cache is"
+    " 54.90GiB."
+)
+SGLANG = """\
+server_args=ServerArgs(model_path='Qwen/Qwen3-8B', mem_fraction_static=0.85, tp_size=2, \
+context_length=32768)
+Load weight end. type=Qwen3ForCausalLM, dtype=torch.bfloat16, avail mem=70.1 GB, mem usage=7.7 GB.
+KV Cache is allocated. #tokens: 812345, K size: 27.9 GB, V size: 27.9 GB
+Capture cuda graph end. Time elapsed: 9.1 s. mem usage=0.9 GB. avail mem=9.8 GB.
+"""
+LLAMA = """\
+load_tensors:        CUDA0 model buffer size =  4403.49 MiB
+load_tensors:          CPU_Mapped model buffer size =   281.81 MiB
+llama_kv_cache:      CUDA0 KV buffer size =  1024.00 MiB
+llama_context:      CUDA0 compute buffer size =   258.50 MiB
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "engine.log"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_what_a_log_of_vllm_says(tmp_path: Path) -> None:
+    log = engine_logs.read(written(tmp_path, VLLM))
+    assert (log.engine, log.version) == ("vLLM", "0.19")
+    assert log.started == {"context": 8192, "utilization": 0.95}
+    said = {line.name: line.value for line in log.lines}
+    assert said == {
+        "weights": quantity("14.99 GiB"),
+        "keys and values": quantity("58.1 GiB"),
+        "tokens": quantity(475952, ""),
+        "sequences": quantity(58.1, ""),
+        "graphs": quantity("0.53 GiB"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "engine", "names"),
+    [
+        (
+            OLD,
+            "vLLM",
+            ["found by programs", "weights", "outside of torch", "largest step", "keys and values"],
+        ),
+        (SGLANG, "SGLang", ["weights", "tokens", "graphs"]),
+        (LLAMA, "llama.cpp", ["weights", "keys and values", "largest step"]),
+    ],
+)
+def test_lines_of_each_engine_are_read(
+    text: str, engine: str, names: list[str], tmp_path: Path
+) -> None:
+    log = engine_logs.read(written(tmp_path, text))
+    assert log.engine == engine
+    assert [line.name for line in log.lines] == names
+
+
+def test_expected_is_what_fit_says_started_alike(tmp_path: Path) -> None:
+    found = engine_logs.explain("llama-3.1-8b", "h100", written(tmp_path, VLLM))
+    memory = device_memory.fit("llama-3.1-8b", "h100", "vllm 0.19", utilization=0.95, context=8192)
+    assert found.memory.tokens == memory.tokens
+    assert all(off is None or abs(off) < 0.01 for off in map(found.off, found.log.lines))
+    assert "within 10%" in found.answer
+    other = engine_logs.explain("llama-3.1-8b", "h100", written(tmp_path, VLLM), utilization=0.5)
+    assert other.memory.start.utilization == 0.5
+    assert "keys and values is 58.1" in other.answer or "expected" in other.answer
+
+
+def test_the_command_prints_lines_and_facts(command: Command, tmp_path: Path) -> None:
+    path = written(tmp_path, VLLM)
+    assert "4: keys and values" in command.prints(f"fit llama-3.1-8b h100 --log {path}")
+    facts = command.facts(f"fit llama-3.1-8b h100 --log {path} --json")
+    assert [line["name"] for line in facts["lines"]][:2] == ["weights", "keys and values"]
+
+
+def test_a_log_that_is_cut_or_of_another_program_is_told(tmp_path: Path, command: Command) -> None:
+    cut = "\n".join(VLLM.splitlines()[:3])
+    found = engine_logs.explain("llama-3.1-8b", "h100", written(tmp_path, cut))
+    assert "ends before caches are taken" in found.caveats[0]
+    with pytest.raises(InputError, match="no line on memory"):
+        engine_logs.read(written(tmp_path, "all is well\n"))
+    assert "llama-9" in command.refuses(f"fit llama-9 h100 --log {written(tmp_path, VLLM)}")
