@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from calc.core.elementwise import expm1
-from calc.core.law import FRACTION, NON_NEGATIVE, law
+from calc.core.elementwise import expm1, minimum
+from calc.core.law import FRACTION, NON_NEGATIVE, POSITIVE_FRACTION, law
 from calc.core.units import Quantity, QuantityLike
 
 
@@ -87,6 +87,44 @@ def power_at_work(
     """
     left = (1 - without_use) * (1 + expm1(-by_memory * memory_use - by_compute * compute_use))
     return design_power * (1 - left)
+
+
+@law
+def clock_at_cap(
+    power: Annotated[QuantityLike, "W", "P_f"], cap: Annotated[QuantityLike, "W", "P_cap"]
+) -> Annotated[Quantity, ""]:
+    """Share of its clock that a device keeps under a limit of its power.
+
+    Equation: f = min(1, (P_cap / P_f)^(1/3))
+
+    Both are without the part that no lower clock saves; the rest goes with the cube of the clock,
+    since voltage falls with it.
+
+    Source: qwen38-mtp
+
+    >>> print(clock_at_cap("427.5 W", "227.5 W"))
+    0.8104
+    """
+    return minimum(1.0, (cap / power) ** (1 / 3))
+
+
+@law
+def slowdown_at_clock(
+    memory_use: Annotated[QuantityLike, "", "u_mem", FRACTION],
+    clock: Annotated[QuantityLike, "", "f", POSITIVE_FRACTION],
+) -> Annotated[Quantity, ""]:
+    """Factor by which work takes longer at a share of the clock, by its use of the memory.
+
+    Equation: s = 1 + (1 − u_mem) · (1 / f − 1)
+
+    What the memory takes, whose clock does not fall, takes as long as before.
+
+    Source: qwen38-mtp
+
+    >>> print(slowdown_at_clock(0.5, 0.8))
+    1.125
+    """
+    return 1 + (1 - memory_use) * (1 / clock - 1)
 
 
 @law

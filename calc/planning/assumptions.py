@@ -192,6 +192,12 @@ def drawn_at_work(setup: Setup, when: str) -> Iterator[str]:
         f" were metered, at most its {device.tdp}; the bound of energy is that of a device that is"
         f" idle, {idle.device:.3g}, for the least time."
     )
+    if setup.power_cap is not None:
+        yield (
+            f"Under the cap of {setup.power_cap} clocks fall with the cube root of the power that"
+            " is left, but for a part that no clock saves; what memory takes stays, as an RTX 5090"
+            " was measured."
+        )
     if setup.in_machine:
         rest = device_power.at_work(machine, 0.0, 0.0)
         assert rest is not None

@@ -225,7 +225,7 @@ class Estimate(Setup, Results[Bounds]):
         expected = where_it_fits(self.fits, rates.expected, 1.0)
         power = passes.power_at(self, expected)
         assert power is not None
-        ends = device_power.between(self.machine, power, self.in_machine)
+        ends = device_power.between(self.machine, power, self.in_machine, self.power_cap)
         times = ((rates.expected / end).m_as("") for end in reversed(rates.ends))
         powers = ((getattr(end, of) / getattr(power, of)).m_as("") for end in ends)
         low, high = intervals.of_both(tuple(times), tuple(powers))

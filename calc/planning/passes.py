@@ -224,7 +224,8 @@ def power_at(setup: Estimate, throughput: Quantity) -> Power | None:
         moved = moved + prompt.traffic / of_prompt
     uses = work / written.peak, moved / setup.job.memory_bandwidth
     compute, memory = ((throughput * use).m_as("") for use in uses)
-    return device_power.at_work(setup.machine, memory, compute, setup.in_machine)
+    whole, cap = setup.in_machine, setup.power_cap
+    return device_power.at_work(setup.machine, memory, compute, whole, cap)
 
 
 def expected(setup: Estimate, fits: Any) -> Expectation | Missing:

@@ -24,7 +24,7 @@ from calc.planning.choice import check_devices, chosen_by, cut, rule
 from calc.planning.estimate import UNASKED, Estimate
 from calc.planning.nouns import Prices, Server
 from calc.planning.service.loops import Clients
-from calc.planning.setup import COUNTS, is_array, whole_count
+from calc.planning.setup import COUNTS, is_array, power_limit, whole_count
 from calc.steps.drafting import Drafts
 from calc.steps.splits import Host
 
@@ -210,7 +210,18 @@ class Plan(Estimate, Told):
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
-        names = (*COUNTS, "weights", "kv", "dtype", "link", "price", "software", "pue", "grid")
+        names = (
+            *COUNTS,
+            "weights",
+            "kv",
+            "dtype",
+            "link",
+            "price",
+            "software",
+            "pue",
+            "grid",
+            "power_cap",
+        )
         options = {name: getattr(self, name) for name in names}
         if self.users is not None:
             options["users"] = options.pop("batch")
@@ -273,6 +284,7 @@ def plan(
     draft: str | None = None,
     text: str | None = None,
     acceptance: Annotated[QuantityLike | None, "", FRACTION] = None,
+    power_cap: Annotated[QuantityLike | None, "W"] = None,
 ) -> Plan:
     """Return whether a model fits, on how many devices, how fast it answers, and at what cost.
 
@@ -317,6 +329,8 @@ def plan(
       `acceptance`; whether that pays is told, with the number of tokens that is best
     - `text`: kind of text that is written, of whose acceptance: code, prose, or any
     - `acceptance`: probability that a drafted token is accepted, in place of what was measured
+    - `power_cap`: limit that is set on the power of each device, "400 W", under which its clock
+      falls; its design power where it is left out
 
     >>> of_two = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
     >>> print(of_two.devices, of_two.memory.to("GB"), of_two.time_per_token.lower, of_two.binds)
@@ -339,6 +353,8 @@ def plan(
     elif text is not None or acceptance is not None:
         name = "text" if text is not None else "acceptance"
         raise InputError(f"{marked(name)} is of what is drafted: it needs {marked('draft')}")
+    if power_cap is not None:
+        answer = replace(answer, power_cap=power_limit(answer, power_cap))
     answer = cut(answer, experts)
     if host is not None:
         answer = on_host(answer, Host.read(host))

@@ -77,6 +77,8 @@ class Setup:
     users: Clients | None = None
     """Who asks again as soon as an answer is whole, as many as the batch; None where it is read
     at once."""
+    power_cap: Quantity | None = None
+    """The limit that is set on the power of each device; None where none is."""
     split: Split | None = None
     """What the host's memory holds of the weights beside the one device."""
     drafts: Drafts | None = None
@@ -171,7 +173,15 @@ class Setup:
     def job(self) -> Job:
         """The model on this machine, each matrix of a copy in a slice for each of its devices."""
         sizes = Formats(self.dtype, self.weights, formats.cache_size("kv", self.kv))
-        return Job(self.model, self.machine, self.layout, sizes, self.software, split=self.split)
+        return Job(
+            self.model,
+            self.machine,
+            self.layout,
+            sizes,
+            self.software,
+            split=self.split,
+            power_cap=self.power_cap,
+        )
 
     @property
     def context(self) -> Quantity:
@@ -181,7 +191,7 @@ class Setup:
     @property
     def power(self) -> Power | None:
         """The most that a device draws, and its share of the host and the fans, where published."""
-        return device_power.most(self.machine, self.in_machine)
+        return device_power.most(self.machine, self.in_machine, self.power_cap)
 
     @property
     def in_machine(self) -> bool:
@@ -281,6 +291,24 @@ def price_of_device(asked: QuantityLike | Mapping[str, QuantityLike]) -> Quantit
             given=asked,
         )
     return price
+
+
+def power_limit(setup: Setup, value: QuantityLike) -> Quantity:
+    """A cap on the power of a device, between what no clock saves and its design power."""
+    cap, device = amount("W", "power_cap", value, "400 W").to("W"), setup.device
+    if not device.publishes("tdp"):
+        raise InputError(
+            f"{marked('power_cap')} is below the design power, and that of {device.name} is"
+            " unpublished"
+        )
+    least, most = device_power.caps(setup.machine)
+    if not least < cap <= most:
+        raise InputError(
+            f"{marked('power_cap')} of {device.name} is above {least:.3g}, which no lower clock"
+            f" saves, and at most its {most:.3g}; got {abbreviated(value)}",
+            given=value,
+        )
+    return cap
 
 
 def power_usage(value: QuantityLike) -> Quantity:

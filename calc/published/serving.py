@@ -76,13 +76,13 @@ class Served:
         Where the row does not say how its model is cut, messages are left out, since another cut
         may send less: all devices together are then one that reads each weight once.
         """
-        job = self.job.with_context(load.longest)
+        job = self.job if self.cache_is_stated else with_smallest_caches(self.job)
+        job = job.with_context(load.longest)
         if not self.layout_is_stated or job.layout.devices > job.measured_on.most_joined:
             job = replace(job, machine=job.device)
         if not self.layout_is_stated:
             job = replace(job, layout=Layout(tensor=job.layout.devices))
-        job = replace(job, formats=replace(job.formats, dtype=self.fastest))
-        return job if self.cache_is_stated else with_smallest_caches(job)
+        return replace(job, formats=replace(job.formats, dtype=self.fastest))
 
 
 def with_smallest_caches(job: Job) -> Job:
@@ -91,8 +91,11 @@ def with_smallest_caches(job: Job) -> Job:
     >>> print(with_smallest_caches(Job.of("llama-3-8b", "h100", software="vllm")).formats.kv)
     1 byte
     """
-    four = job.software.key in FOUR_BITS and FOUR_BITS[job.software.key] in ("", *job.device.dtypes)
-    kept, smallest = job.formats.kv, formats.cache_size("kv", "4.5 bit" if four else "fp8")
+    needed = FOUR_BITS.get(job.software.key)
+    four = needed is not None and needed in ("", *job.measured_on.device.dtypes)
+    kept, smallest = (
+        formats.cache_size("kv", size) for size in (job.formats.kv, "4.5 bit" if four else "fp8")
+    )
     return replace(job, formats=replace(job.formats, kv=minimum(kept, smallest)))
 
 

@@ -39,17 +39,18 @@ class Power:
         return self.device + self.rest
 
 
-def most(machine: Machine, whole: bool = True) -> Power | None:
-    """Return the design power, that of the machine shared out; None where it is unpublished.
+def most(machine: Machine, whole: bool = True, cap: Quantity | None = None) -> Power | None:
+    """Return the design power or the cap, that of the machine shared out; None if unpublished.
 
     >>> print(most(machines.get("dgx-h100")).total)
     1275 W
     """
     if not machine.device.publishes("tdp"):
         return None
+    limit = machine.device.tdp if cap is None else minimum(cap, machine.device.tdp)
     if not whole or not machine.publishes("power"):
-        return Power(machine.device.tdp)
-    return Power(machine.device.tdp, (machine.power / machine.domain).to("W") - machine.device.tdp)
+        return Power(limit)
+    return Power(limit, (machine.power / machine.domain).to("W") - machine.device.tdp)
 
 
 def idle(machine: Machine) -> Power | None:
@@ -64,9 +65,15 @@ def idle(machine: Machine) -> Power | None:
 
 
 def at_work(
-    machine: Machine, memory_use: Number, compute_use: Number, whole: bool = True
+    machine: Machine,
+    memory_use: Number,
+    compute_use: Number,
+    whole: bool = True,
+    cap: Quantity | None = None,
 ) -> Power | None:
     """Return what is expected of a device whose kernels use so much of its bandwidth and peak.
+
+    A cap on its power is what it draws at most.
 
     >>> found = at_work(machines.get("dgx-h100"), 0.6, 0.05)
     >>> print(found.device, found.rest)
@@ -76,18 +83,44 @@ def at_work(
     if limit is None:
         return None
     device = energy.power_at_work(
-        limit.device,
+        machine.device.tdp,
         minimum(memory_use, 1.0),
         minimum(compute_use, 1.0),
         *(constants.get(f"coefficient_power_{name}") for name in ("at_work", *BY)),
     )
-    return Power(device, _rest_share() * limit.rest)
+    return Power(device if cap is None else minimum(device, cap), _rest_share() * limit.rest)
+
+
+def slowdown(machine: Machine, cap: Quantity, memory_use: Number, compute_use: Number) -> Number:
+    """Return how many times as long work takes under a cap, which is within `caps` of the device.
+
+    >>> h100 = machines.get("dgx-h100")
+    >>> print(f"{slowdown(h100, quantity('400 W'), 0.6, 0.05):.3f}")
+    1.085
+    """
+    power = at_work(machine, memory_use, compute_use, whole=False)
+    assert power is not None
+    fixed, _ = caps(machine)
+    clock = energy.clock_at_cap(power.device - fixed, cap - fixed)
+    factor: Number = energy.slowdown_at_clock(minimum(memory_use, 1.0), clock).m_as("")
+    return factor
+
+
+def caps(machine: Machine) -> tuple[Quantity, Quantity]:
+    """Return between what a cap may be set: what no clock saves, and the design power.
+
+    >>> print(*caps(machines.get("dgx-h100")))
+    210 W 700 W
+    """
+    return constants.get("coefficient_power_fixed") * machine.device.tdp, machine.device.tdp
 
 
 BY = "by_memory", "by_compute"
 
 
-def between(machine: Machine, expected: Power, whole: bool = True) -> tuple[Power, Power]:
+def between(
+    machine: Machine, expected: Power, whole: bool = True, cap: Quantity | None = None
+) -> tuple[Power, Power]:
     """Return the range of 80 % of loads around what is expected at work.
 
     The device stays within its design power, and the rest of the machine between nothing and its.
@@ -97,7 +130,7 @@ def between(machine: Machine, expected: Power, whole: bool = True) -> tuple[Powe
     >>> print(low.device, low.rest, high.device, high.rest)
     422.9 W 0 W 664.6 W 575 W
     """
-    limit = most(machine, whole)
+    limit = most(machine, whole, cap)
     assert limit is not None
     low, high = (constants.get(f"coefficient_power_{end}") for end in ("low", "high"))
     return (

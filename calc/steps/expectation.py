@@ -41,7 +41,7 @@ from calc.laws.experts import experts_used
 from calc.laws.offloading import split_step_time
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
-from calc.steps import communication, curves, device_memory, kernels
+from calc.steps import communication, curves, device_memory, device_power, kernels
 from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens, reaching
 from calc.steps.measured import Kernel, different_rates, exchange, rates_of
 
@@ -409,7 +409,24 @@ class Account:
             share, sustained = record.quantity, partial(of_rate, record.quantity, "sustained")
             self.add(NOT_SUSTAINED, (1 / share.m_as("") - 1) * time, sustained)
 
+    def add_cap(self, cap: Quantity, launched: Sequence[Kernel]) -> None:
+        """Add what takes longer under a cap on the power of devices: all but reading memory."""
+        machine, taken = self.made.machine, self.total
+        moved: Number = 0.0
+        worked: Number = 0.0
+        for kernel in launched:
+            bytes_of_one = kernel.traffic if kernel.moved is None else kernel.moved
+            moved = moved + kernel.launches * (bytes_of_one / machine.device.memory_bandwidth).m_as(
+                "s"
+            )
+            if machine.device.is_rated(kernel.dtype):
+                peak = machine.device.peak(kernel.dtype)
+                worked = worked + kernel.launches * (kernel.operations / peak).m_as("s")
+        factor = device_power.slowdown(machine, cap, moved / taken, worked / taken)
+        self.add(CAPPED, (factor - 1) * taken, partial(of_rate, cap, "at most", MEASURED_CAPS))
 
+
+CAPPED, MEASURED_CAPS = "power cap", "qwen38-mtp"
 AT_THE_END = ("vocabulary", "softmax of logits")  # kernels of the last stage alone
 NOT_SUSTAINED = "rates not sustained"
 AS_IF_DENSE = "unmeasured sparse attention at the rates of dense"
@@ -692,6 +709,8 @@ def _serving_pass(job: Job, tokens: Tokens, piece: float, shared_caches: bool) -
         account.add_split(job, load)
         work = intervals.SPLIT_PROMPTS if job.streams(load) else intervals.SPLIT
         return account.parts((work, model.experts is not None))
+    if job.power_cap is not None:
+        account.add_cap(job.power_cap, launched)
     return account.parts(("serving", model.experts is not None))
 
 

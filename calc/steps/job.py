@@ -450,6 +450,8 @@ class Job:
     trained: Training = ALL
     split: Split | None = None
     """What the host's memory holds of the weights, beside one device; None where all fits there."""
+    power_cap: Quantity | None = None
+    """The limit that is set on the power of each device, below its design power."""
 
     @classmethod
     def of(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from statistics import median
+from typing import Any
 
 import pytest
 
 import calc
 from benchmarks import power as fit
-from calc import constants, machines
+from calc import constants, energy, hardware, machines, quantity
 from calc.published import power
 from calc.published.left_out import left_out
 from calc.steps import curves, device_power
@@ -111,7 +112,7 @@ def test_servers_that_were_metered_draw_what_is_said_of_them() -> None:
 
 @pytest.mark.parametrize("users", [None, 32])
 def test_energies_of_a_plan_lie_between_an_idle_device_and_the_design(users: int | None) -> None:
-    asked = {"batch": 32} if users is None else {"users": users}
+    asked: dict[str, Any] = {"batch": 32} if users is None else {"users": users}
     made = calc.plan("llama-3-1-8b", "h100", prompt=1000, generated=200, devices=1, **asked)
     rates, energies = made.throughput, made.device_energy_per_token
     assert energies is not None
@@ -164,3 +165,79 @@ def test_energy_of_training_is_of_devices_and_of_all() -> None:
         assert around is not None
         assert around.bound is not None
         assert around.bound < around.low < value < around.high
+
+
+SWEEP = {  # drafts: accepted share, and tokens a second and watts (p95) under 600, 500 and 400 W
+    0: (0.0, (74.8, 537), (74.5, 509), (71.2, 407)),
+    1: (0.885, (115.7, 554), (114.9, 509), (108.4, 408)),
+    2: (0.795, (144.4, 602), (139.8, 508), (129.3, 407)),
+    3: (0.73, (156.0, 603), (152.9, 509), (133.8, 412)),
+    4: (0.65, (162.1, 602), (153.6, 511), (132.8, 411)),
+    5: (0.595, (159.7, 601), (148.8, 503), (127.5, 409)),
+    6: (0.535, (153.2, 601), (142.7, 510), (123.3, 408)),
+}
+"""Qwen3.8 27B in four bits on an RTX 5090, means of 27 runs [qwen38-mtp]."""
+WEIGHTS, HEAD = 17e9, 1e9  # bytes that a pass and each draft read, by the memory that they take
+
+
+def test_a_cap_slows_what_memory_does_not_bind_as_it_was_measured() -> None:
+    """Power is that without a cap: of drafts from two on the 600 W that they were held to."""
+    card = hardware.get("rtx-5090")
+    fixed = constants.get("coefficient_power_fixed") * card.tdp
+    speeds, joules = [], []
+    for drafts, (accepted, (rate, watts), *capped) in SWEEP.items():
+        moved = rate / (1 + drafts * accepted) * (WEIGHTS + drafts * HEAD)
+        use = moved / card.memory_bandwidth.m_as("byte/s")
+        for cap, (measured, drawn) in zip((500, 400), capped, strict=True):
+            clock = energy.clock_at_cap(quantity(watts, "W") - fixed, quantity(cap, "W") - fixed)
+            slower = energy.slowdown_at_clock(use, clock).m_as("")
+            speeds.append(measured * slower / rate - 1)
+            joules.append(drawn / measured / (min(cap, watts) * slower / rate) - 1)
+    assert len(speeds) == 14
+    assert median(map(abs, speeds)) < 0.021
+    assert max(map(abs, speeds)) < 0.11
+    assert -0.02 < median(speeds) < 0, "signed: drafts at 400 W are slower than expected"
+    assert 0 < median(joules) < 0.04
+    assert abs(speeds[1]) < 0.005, "to which the fixed share is fitted: no drafts, 400 W"
+
+
+def test_a_plan_under_a_cap_takes_longer_where_compute_binds_and_less_energy() -> None:
+    asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "devices": 1, "batch": 64}
+    free, capped = (
+        calc.plan("llama-3-1-8b", "h100", **asked, power_cap=cap) for cap in (None, "400 W")
+    )
+    assert capped.time_per_token == free.time_per_token, "bounds hold under any cap"
+    prompt, token, energy_of_one, rate = (
+        float((now / before).m_as(""))
+        for name in (*TIMES_OF_PASSES, "device_energy_per_token", "throughput")
+        if (now := capped.likely(name)) is not None and (before := free.likely(name)) is not None
+    )
+    assert 1.02 < token < prompt < 1.5
+    assert energy_of_one < 1
+    drawn = free.likely("device_energy_per_token")
+    assert drawn is not None
+    assert free.expected is not None
+    before_it = (drawn * free.expected.throughput).m_as("W")
+    assert before_it * energy_of_one * rate == pytest.approx(400)
+    at_most = capped.device_energy_per_token
+    assert at_most is not None
+    assert (at_most.upper * capped.throughput.lower).m_as("W") == pytest.approx(400)
+    assert capped.expected is not None
+    assert "power cap" in capped.expected.parts["reading"]
+
+
+TIMES_OF_PASSES = "time_to_first_token", "time_per_token"
+
+
+@pytest.mark.parametrize(
+    ("device", "cap", "sentence"),
+    [
+        ("h100", "200 W", "which no lower clock saves"),
+        ("h100", "800 W", "at most its 700 W"),
+        ("h100", "400", "quantity in W"),
+        ("tpu-v5e", "100 W", "is unpublished"),
+    ],
+)
+def test_a_cap_that_cannot_be_is_refused(device: str, cap: str, sentence: str) -> None:
+    with pytest.raises(calc.InputError, match=sentence):
+        calc.plan("llama-3-1-8b", device, prompt=10, generated=10, power_cap=cap)
