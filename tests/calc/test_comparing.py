@@ -327,3 +327,18 @@ def test_a_grid_is_compared_as_it_is_planned() -> None:
     expected = same.expected.carbon_per_token
     assert expected is not None
     assert float(told) == pytest.approx(expected.m_as("g/Mtoken"), rel=0.01)
+
+
+def test_versions_of_a_program_are_compared_by_their_names() -> None:
+    asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "devices": 1}
+    found = compare("llama-3-8b", "h100", software="vllm 0.19, vllm 0.24", **asked)
+    assert {entry.software for entry in found.entries} == {"vLLM 0.19", "vLLM 0.24"}
+    assert "vLLM 0.19" in str(found)
+    for entry in found.entries:
+        alone = compare("llama-3-8b", "h100", software=entry.software, **asked)
+        [other] = alone.entries
+        assert other.software == ""
+        assert found.plans[entry].batch == alone.plans[other].batch
+        assert found.plans[entry].likely("time_per_token") == (
+            alone.plans[other].likely("time_per_token")
+        )

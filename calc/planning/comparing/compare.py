@@ -13,7 +13,11 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from calc.catalog import machines as known_machines, models as known_models
+from calc.catalog import (
+    machines as known_machines,
+    models as known_models,
+    software as known_programs,
+)
 from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
@@ -76,8 +80,9 @@ def compare(
     - `dtype`: what products are computed in; where it is left out and the device has it, what the
       released weights are made for, or bf16
     - `context`: the most tokens that a model reads, where that is not the published number
-    - `software`: what serves, "sglang" or "vllm 0.19"; where it is left out, the newest vLLM that
-      was measured on the device (on a Mac llama.cpp); "none" leaves out a program's own time
+    - `software`: what serves, "sglang" or "vllm 0.19", or several, "vllm 0.25,vllm 0.26"; where it
+      is left out, the newest vLLM that was measured on the device (on a Mac llama.cpp); "none"
+      leaves out a program's own time
     - `pue`: energy of the building over that of its machines, 1.2; that of the machines alone where
       it is left out
     - `grid`: whose electricity it takes, "france", or what that emits, "57 g/kWh"
@@ -91,7 +96,8 @@ def compare(
     """
     single = {"prompt": prompt, "generated": generated, "users": users}
     options: dict[str, Any] = single | {"pue": pue, "grid": grid, "weights": weights, "kv": kv}
-    options |= {"dtype": dtype, "software": software, "context": context}
+    options |= {"dtype": dtype, "context": context}
+    written = [None] if software is None else [part.strip() for part in software.split(",")]
     cut = {"tensor": tensor, "copies": copies, "stages": stages}
     shapes = [known_models.transformer(model) for model in _several(models)]
     named, said = _with_counts(_several(machines))
@@ -120,26 +126,44 @@ def compare(
     ]
     entries: list[Entry] = []
     refused: list[InputError] = []
-    for model, (host, paid, count) in product(shapes, zip(places, prices, counts, strict=True)):
+    hosts = zip(places, prices, counts, strict=True)
+    for model, (host, paid, count), program in product(shapes, hosts, written):
+        title = known_programs.meant(
+            program, host.device.key, host.device.measured_as, host.device.name
+        ).title()
+        # Where one program serves all, what a machine usually has is no difference to be told.
+        title = title if len(written) > 1 else ""
         try:
-            start = plan(model, host, tensor=1, stages=stages, price=paid, **options)
+            start = plan(
+                model, host, tensor=1, stages=stages, price=paid, software=program, **options
+            )
             devices_of_it = None
             if count is not None:
                 devices_of_it = int(
                     whole_numbers("compare(): devices", quantity(counted(count)).m_as(""))
                 )
             entries.append(
-                _entry(start, choice.candidates(start, devices_of_it, *shared), by, limits)
+                replace(
+                    _entry(start, choice.candidates(start, devices_of_it, *shared), by, limits),
+                    software=title,
+                )
             )
         except InputError as error:
             refused.append(error)
-            entries.append(Entry(model, host, reason=f"is not planned: {error}"))
+            reason = f"is not planned: {error}"
+            entries.append(Entry(model, host, reason=reason, software=title))
     if len(refused) == len(entries):
         raise refused[-1]
     points = [point for entry in entries for point in entry.curve]
     rates = [choice.value_of(point, "throughput", choice.EXPECTED) for point in points]
     basis = choice.UPPER if any(rate is None for rate in rates) else choice.EXPECTED
-    asked = options | {"models": shapes, "machines": places, "devices": devices, **cut}
+    asked = options | {
+        "software": software,
+        "models": shapes,
+        "machines": places,
+        "devices": devices,
+        **cut,
+    }
     asked |= {"ttft": ttft, "tpot": tpot, "price": price, "by": by}
     unranked = Comparison(tuple(entries), by, basis, limits, asked)
     return replace(unranked, entries=tuple(sorted(entries, key=unranked.rank))).settled()

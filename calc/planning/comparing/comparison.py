@@ -43,6 +43,12 @@ class Entry:
     doubt: str = ""
     """Whether it may fit after all."""
     ways: tuple[str, ...] = ()
+    software: str = ""
+    """What serves, with its version."""
+
+    def name(self, kind: str) -> str:
+        """Return what is compared of it: the key of its model or machine, or its software."""
+        return self.software if kind == "software" else str(getattr(self, kind).key)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,7 +144,10 @@ class Comparison(Answer):
         >>> [comparison.label(entry) for entry in comparison.entries]
         ['Llama 3 8B', 'Qwen3 8B']
         """
-        return " on ".join(getattr(entry, kind).name for kind in self._kinds)
+        named = [getattr(entry, kind).name for kind in self._kinds if kind != "software"]
+        return " with ".join(
+            filter(None, [" on ".join(named), *([entry.software] if entry.software else [])])
+        )
 
     @property
     def answer(self) -> str:
@@ -203,7 +212,7 @@ class Comparison(Answer):
         rows = [("", *kinds, "basis", "devices", load, *at_bounds, *heads, "on the front")]
         bounds = [("", *kinds, *heads, "what binds")]
         for rank, (entry, plan) in enumerate(self.plans.items(), 1):
-            keys = [getattr(entry, kind).key for kind in kinds]
+            keys = [entry.name(kind) for kind in kinds]
             [point] = plan.points
             cut = layout_text(plan.layout)
             shared = "" if cut == f"TP{plan.devices}" else f", {cut}"
@@ -222,6 +231,8 @@ class Comparison(Answer):
         for rank, entry in enumerate(self.entries, 1):
             row: dict[str, Any] = {"rank": None}
             row |= {"model": entry.model.key, "machine": entry.machine.key}
+            if "software" in self._kinds:
+                row |= {"software": entry.software}
             if entry.curve:
                 [point] = self.plans[entry].points
                 front = [int(plan.batch.magnitude) for plan in self.front.get(entry, ())]
@@ -288,11 +299,11 @@ class Comparison(Answer):
 
     @property
     def _kinds(self) -> list[str]:
-        """Models, machines or both: those of which there are several."""
+        """Models, machines and software: those of which there are several."""
         several = [
             kind
-            for kind in ("model", "machine")
-            if len({getattr(entry, kind).key for entry in self.entries}) > 1
+            for kind in ("model", "machine", "software")
+            if len({entry.name(kind) for entry in self.entries}) > 1
         ]
         return several or ["machine"]
 
