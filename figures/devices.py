@@ -24,6 +24,7 @@ GROUPS = {  # of the registry, and their mark
 }
 RIDGES = (10, 30, 100, 300, 1000)  # FLOP/byte, of the diagonals
 GIGA_PER_TERA = 1000
+TERA = 1e12
 MARKS = {device.key: mark for mark, devices in GROUPS.items() for device in devices}
 DEVICES = tuple(hardware.get(key) for key in MARKS)
 FIRST = ("h100", "a100", "tpu-v5p", "mi300x", "mi325x", "gb200", "b200", "h200", "tpu-v7", "v100")
@@ -99,8 +100,8 @@ def _format(device: Accelerator) -> str | None:
 
 def _mark(axes: Axes, device: Accelerator, dtype: str, mark: str) -> tuple[float, float]:
     bandwidth = device.memory_bandwidth.m_as("GB/s")
-    # Bytes times operations for each byte: the peak, be it of FLOP or of integer operations.
-    at = (bandwidth, device.ridge_point(dtype).magnitude * bandwidth / GIGA_PER_TERA)
+    # The peak in its own unit, be it of FLOP or of integer operations, and tera of it.
+    at = (bandwidth, device.peak(dtype).to_base_units().magnitude / TERA)
     colour = style.DEVICES.get(device.key, style.INK)
     axes.plot(
         *at,
