@@ -6,6 +6,7 @@ from statistics import median
 
 from calc import machines, plan_training, published, runs, training
 from calc.core.units import Quantity, quantity
+from calc.derivations.bases import Rent
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.deferred import deferred
@@ -184,6 +185,40 @@ class MixturePlans(Claims):
             cls.row("DGX B200, MXFP8", cls.servers),
             cls.row("DGX B200, MXFP8", cls.across),
         ]
+
+
+class MixtureOnB200s(Claims):
+    """A trillion tokens of a mixture on 512 B200s, as planned and by published rows."""
+
+    devices = 512 | by_hand("512")
+    tokens = quantity("1e12 token")
+    sequences = 4096 | by_hand("4096")
+    rent = Rent.published_b200
+
+    plan = deferred(plan_training)(
+        MIXTURE,
+        "dgx-b200",
+        Training(tokens, sequences, length=4096, dtype="mxfp8"),
+        devices=devices,
+        software="megatron",
+        search=Search("TP=1,PP=16,EP=8,CP=1"),
+    )
+    days = plan.duration.to("day") | no_hand("5.135 day", "an expectation of a plan")
+    soonest, latest = (
+        _ends(plan)[0].to("day") | no_hand("4.307903 day", "an interval of an expectation"),
+        _ends(plan)[1].to("day") | no_hand("7.481066 day", "an interval of an expectation"),
+    )
+    inside = quantity(
+        published.row("mbridge-26.02.01-17").measured["tokens_per_s_per_gpu"], "token/s"
+    ) | by_hand("2790 token/s")
+    across = quantity(
+        published.row("mbridge-26.04.01-18").measured["tokens_per_s_per_gpu"], "token/s"
+    ) | by_hand("3328 token/s")
+    by_inside = (tokens / (devices * inside)).to("day") | by_hand("1e12 / (512 * 2790) * 1 s")
+    by_across = (tokens / (devices * across)).to("day") | by_hand("1e12 / (512 * 3328) * 1 s")
+    cost = (devices * rent * by_across).to("USD") | by_hand("512 * 6 USD/h * {by_across}")
+    cost_at_least = (devices * rent * soonest).to("USD") | by_hand("512 * 6 USD/h * {soonest}")
+    cost_at_most = (devices * rent * by_inside).to("USD") | by_hand("512 * 6 USD/h * {by_inside}")
 
 
 class MoreAndMore(Claims):

@@ -285,6 +285,23 @@ class MeasuredTuning(Claims):
         ]
 
 
+class CardForTuning(Claims):
+    """QLoRA of 70B fits a card of 80 GiB with the margin of the worst measured row."""
+
+    large_card = hardware.get("h100").memory_capacity
+    context = 8192 | by_hand("8192")
+
+    at_worst = (DoesItFit.fused / (1 - MeasuredTuning.worst)).to("GB") | by_hand(
+        "{DoesItFit.fused} / (1 - {MeasuredTuning.worst})"
+    )
+    long = finetuning.memory(
+        LARGE, DoesItFit.adapters, Batch(context, recomputation="full"), loss="fused"
+    ).total.to("GB") | by_hand("(39.51711 + 16 * 0.20709376 + 4 * (2.684355 + 0.562037)) GB")
+    long_at_worst = (long / (1 - MeasuredTuning.worst)).to("GB") | by_hand(
+        "{long} / (1 - {MeasuredTuning.worst})"
+    )
+
+
 class StepOfLora(Claims):
     """Frozen weights save a third of the work, or a quarter where layers are recomputed."""
 

@@ -13,11 +13,12 @@ from calc import caches, machines, published, queueing, transformer
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
+from calc.derivations.bases import Rent
 from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.derivations.deferred import deferred
 from calc.derivations.examples import AGENT, CHAT, DENSE, MIXTURE, REASONING, SUMMARY, Agent, Load
-from calc.derivations.quoting import Row, Rows
+from calc.derivations.quoting import Row, Rows, between
 from calc.derivations.serving import OneNode
 from calc.derivations.traces import number, whole
 from calc.planning import plan
@@ -244,6 +245,46 @@ class Tiers(Claims):
             cls.row(DENSE, "TP 8", cls.devices),
             cls.row(MIXTURE, "TP 8", 1, **fp8),
             cls.row(MIXTURE, "DP 8 of attention", 1, **fp8, copies=8, experts=8),
+        ]
+
+
+class AgentServer(Claims):
+    """Eight H200s that write for agents: by model and cut, what a token takes and costs."""
+
+    rent = Rent.published_h200
+    devices = Tiers.devices
+    few, many = 13, 80  # sessions of the mixture that fit by TP, and by DP of attention
+
+    @classmethod
+    def row(cls, model: Transformer, cut: str, sessions: int, **asked: Any) -> Row:
+        """Model, cut, sessions, a token as expected and its interval, and its price."""
+        asked |= {"prompt": AGENT.context, "generated": AGENT.generated, "batch": sessions}
+        planned = plan(model, "dgx-h200", devices=cls.devices, software="vllm", **asked)
+        around = planned.interval("time_per_token")
+        assert planned.expected is not None
+        assert around is not None
+        token = planned.expected.time_per_token.to("ms")
+        prices = [cls.price(time, sessions) for time in (token, *around)]
+        return model.name, cut, sessions, token, prices[0], between(*prices[1:], 2)
+
+    @classmethod
+    def price(cls, token: Quantity, sessions: int) -> Quantity:
+        """Rent of the server over the tokens that its sessions write."""
+        price: Quantity = cls.devices * cls.rent * token / quantity(sessions, "token")
+        return price.to("USD/Mtoken")
+
+    @classmethod
+    @row_by_hand("DeepSeek-V3 | TP 8 | 13 | 27 ms | 16 USD/Mtoken | …")
+    def rows(cls) -> Rows:
+        """The dense model, and the mixture by both cuts of its attention."""
+        fp8: dict[str, Any] = {"weights": "1 byte", "dtype": "fp8"}
+        apart = {**fp8, "copies": cls.devices, "experts": cls.devices}
+        return [
+            cls.row(DENSE, "TP 8", cls.few),
+            cls.row(DENSE, "TP 8", 56),
+            cls.row(MIXTURE, "TP 8", cls.few, **fp8),
+            cls.row(MIXTURE, "DP 8 of attention", cls.few, **apart),
+            cls.row(MIXTURE, "DP 8 of attention", cls.many, **apart),
         ]
 
 

@@ -120,6 +120,8 @@ Claim = tuple[str, str, Callable[..., bool]]
 
 # fmt: off
 CLAIMS: list[Claim] = [
+    ("tbl-agent-server", "With few sessions the mixture is the dearer model, with many DP of attention makes it the cheaper one",
+     lambda t: t["Price"][0] < min(t["Price"][2:4]) and t["Price"][4] < t["Price"][1]),
     ("tbl-flash", "No rate of the first is in our data",
      lambda t: isnan(t["Rate"][0])),
     ("tbl-attention-intensity", "Prefill is compute-bound and decode with grouped queries memory-bound; latents stand near the ridge, unless TP shares out their heads",
