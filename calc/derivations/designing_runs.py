@@ -192,7 +192,7 @@ class MixtureOnB200s(Claims):
 
     devices = 512 | by_hand("512")
     tokens = quantity("1e12 token")
-    sequences = 4096 | by_hand("4096")
+    sequences = 4096
     rent = Rent.published_b200
 
     plan = deferred(plan_training)(
