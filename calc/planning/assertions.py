@@ -25,7 +25,7 @@ from typing import Any
 from pint import DimensionalityError
 
 from calc.catalog import models
-from calc.catalog.models.files import are_files
+from calc.catalog.models.files import are_files, is_kept
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.files import read_text
 from calc.core.nouns import arguments_of, options_of
@@ -166,6 +166,8 @@ def _held(place: str, name: str, table: dict[str, Any], folder: Path) -> list[He
     asked = options.get("model")
     if isinstance(asked, str) and are_files(asked):
         options["model"] = models.load(folder / asked)
+    elif isinstance(asked, str) and models.key_of(asked) is None and is_kept(asked):
+        options["model"] = models.load(asked)
     try:
         facts = json.loads(planner(**arguments_of(planner, options)).json())
     except InputError as refused:

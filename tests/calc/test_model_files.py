@@ -413,3 +413,10 @@ def test_a_repository_is_read_where_it_was_fetched(
     assert models.load("someone/their-model").name == "someone/their-model"
     line = "plan someone/their-model t4 --prompt 10 --generated 10"
     assert command.prints(line).startswith("someone/their-model on 1 NVIDIA T4")
+    limits = tmp_path / "limits.toml"
+    limits.write_text(
+        '[[plan]]\nmodel = "someone/their-model"\nhardware = "t4"\nprompt = 10\ngenerated = 10\n'
+        'must = ["fits"]\n',
+        encoding="utf-8",
+    )
+    assert "1 of 1 limits hold" in command.prints(f"assert {limits}")
