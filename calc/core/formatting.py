@@ -31,6 +31,7 @@ SUFFIX_WORDS = {"M": "million", "B": "billion", "T": "trillion"}
 WORDS = {  # units that prose spells as words, and counts in the plural
     "bit": "bit",
     "byte": "byte",
+    "cycle": "cycle",
     "day": "day",
     "week": "week",
     "month": "month",
