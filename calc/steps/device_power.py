@@ -54,7 +54,7 @@ def most(machine: Machine, whole: bool = True, cap: Quantity | None = None) -> P
 
 
 def idle(machine: Machine) -> Power | None:
-    """Return what a device draws at least, ready and with nothing to do, by what an A100 draws.
+    """Return the watts of a device that is ready and does nothing, by those of an A100.
 
     >>> print(idle(machines.get("dgx-h100")).device)
     78.75 W
