@@ -50,6 +50,8 @@ def caveats(plan: Estimate) -> Iterator[str]:
     yield from held_memory.caveats(start) if start.rules is None and not start.bare else ()
     if plan.expected is not None and plan.expected.missing:
         yield f"{_sentence(plan.expected.missing)}."
+    if plan.drafts is not None and plan.drafting is None:
+        yield "Whether drafts pay is told of one point whose times are expected, and not of this."
     if (split := plan.split) is not None:
         reached = (
             "as given"

@@ -134,6 +134,11 @@ def on_host(setup: S, host: Host) -> S:
     Of a mixture experts go there first, layer by layer, since a token reads few of the bytes that
     they take; then whole layers.
     """
+    if not setup.machine.publishes("host_link"):
+        raise InputError(
+            f"{marked('host')} is memory at the other end of a card's link, of which the data of"
+            f" {setup.device.name} have none: leave it where device and host share a memory"
+        )
     if is_array(setup.batch) or is_array(setup.context):
         raise InputError(
             f"{marked('host')} holds what one batch of one length leaves to it; got several: plan"

@@ -44,6 +44,12 @@ def test_what_loses_is_said_to_lose() -> None:
     assert ": no, " in found.told
 
 
+def test_what_is_not_expected_has_no_verdict() -> None:
+    found = plan("llama-3-8b", "a10g", draft="eagle3", **ASKED)
+    assert found.drafting is None
+    assert any("Whether drafts pay" in caveat for caveat in found.caveats)
+
+
 def test_text_that_is_accepted_less_gains_less() -> None:
     job = published.pairs()[-20].job
     assert (

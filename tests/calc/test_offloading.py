@@ -119,6 +119,11 @@ def test_what_no_host_can_be_is_refused(asked: dict[str, object], words: str) ->
         plan("gpt-oss-120b", "rtx-4090", **ASKED, **asked)  # type: ignore[arg-type]
 
 
+def test_a_device_that_shares_its_memory_has_no_host_beside_it() -> None:
+    with pytest.raises(InputError, match="share a memory"):
+        plan("gpt-oss-120b", "apple-m4", host=HOST, **ASKED)
+
+
 def test_a_host_that_is_not_needed_changes_nothing() -> None:
     alone = plan("gpt-oss-20b", "rtx-4090", software="llama.cpp", **ASKED)
     beside = plan("gpt-oss-20b", "rtx-4090", host=HOST, **ASKED)
