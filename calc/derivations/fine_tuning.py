@@ -506,6 +506,9 @@ class WhichCut(Claims):
     )
 
 
+ENDS = "the ends of training of dense models in intervals.csv"
+
+
 class AllOrAdapters(Claims):
     """Problem 3: the same tokens for adapters on one server, or for all weights on two."""
 
@@ -532,10 +535,10 @@ class AllOrAdapters(Claims):
     _of_adapters = adapters.interval(adapters.duration)
     _of_all = whole.interval(whole.duration)
     adapters_sooner, adapters_later = (
-        _of_adapters[0].to("h") | no_hand("2.746134 h", "an interval of a plan"),
-        _of_adapters[1].to("h") | no_hand("3.666575 h", "an interval of a plan"),
+        _of_adapters[0].to("h") | by_hand("0.904 * {adapters_time}", ENDS),
+        _of_adapters[1].to("h") | by_hand("1.207 * {adapters_time}", ENDS),
     )
     whole_cheaper = whole_cost * (_of_all[0] / whole.duration)
     whole_dearer = whole_cost * (_of_all[1] / whole.duration)
-    whole_cheaper |= no_hand("87.76497 USD", "an interval of a plan")
-    whole_dearer |= no_hand("117.1818 USD", "an interval of a plan")
+    whole_cheaper |= by_hand("0.904 * {whole_cost}", ENDS)
+    whole_dearer |= by_hand("1.207 * {whole_cost}", ENDS)
