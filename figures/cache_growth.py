@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 from matplotlib.figure import Figure
 
@@ -29,7 +31,7 @@ def draw() -> Figure:
     for (name, color, crossing), each in zip(LINES, EACH, strict=True):
         caches = LENGTHS * each.m_as("GB/token")
         axes.plot(LENGTHS, caches, color=color)
-        look = {"va": "top", "color": color, "bold": True}
+        look: dict[str, Any] = {"va": "top", "color": color, "bold": True}
         style.note(axes, LENGTHS[1], caches[1], name, (2, -3), **look)
         if crossing is not None:
             tokens = crossing.m_as("token")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.figure import Figure
 
 from calc.derivations import show
@@ -38,7 +40,7 @@ def draw() -> Figure:
             style.note(axes, times[-1], place, fits, (0, 8), ha="right")
     for column, (name, _, color) in enumerate(WAYS):
         words = name.split()[-1] if narrow else name
-        look = {"transform": axes.transAxes, "color": color, "va": "top"}
+        look: dict[str, Any] = {"transform": axes.transAxes, "color": color, "va": "top"}
         style.note(axes, 0.02 + 0.34 * column, 1.0, words, bold=True, **look)
     style.log_axis(axes, "x", "Time until a session is back (ms)")
     axes.set_yticks([])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
@@ -29,7 +31,7 @@ def draw() -> Figure:
         axes.plot(100 * place, height, "o", color=color, markersize=6)
         told = f"{show(bits)} bits: best at {show(best, '%', 2)}"
         right = place > 0.9
-        look = {"ha": "right" if right else "center", "color": color, "bold": True}
+        look: dict[str, Any] = {"ha": "right" if right else "center", "color": color, "bold": True}
         style.note(axes, 100 * place, height, told, (-10, 7) if right else (0, -18), **look)
     axes.xaxis.set_major_formatter(PercentFormatter())
     axes.set_xlabel("End of the range, of the largest weight")

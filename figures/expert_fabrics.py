@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -11,7 +13,7 @@ from calc.derivations.expert_traffic import OpeningLayer, ThreeFabrics
 from figures import style
 
 SIDE = OnTorus.side
-DOT = {"marker": "o", "markersize": 8, "linestyle": "none"}
+DOT: dict[str, Any] = {"marker": "o", "markersize": 8, "linestyle": "none"}
 
 
 @style.drawn_twice

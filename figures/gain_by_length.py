@@ -27,7 +27,7 @@ def draw() -> Figure:
         best = max(_gains(row))
         length = GainByLength.lengths[_gains(row).index(best)]
         below = color in (style.ORANGE, style.PURPLE)
-        look = {"ha": "left" if length == 1 else "center", "color": color}
+        look: dict[str, Any] = {"ha": "left" if length == 1 else "center", "color": color}
         told = f"{show(best, digits=3)}"
         style.note(axes, length, best, told, (0, -16 if below else 6), **look)
     style.key(axes, names, (1.02, 0.95) if not narrow else (0.03, 1.0), 0.1)

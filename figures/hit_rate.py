@@ -26,11 +26,11 @@ def draw() -> Figure:
         words = name.split(",")[0] if style.is_narrow() else name
         style.note(axes, RATES[1], hits[1], words, (0, 4), color=color, bold=True)
     for rate in (LOW, HIGH):
-        hits = _hits(rate.m_as("%"), LINES[0][1])
-        axes.plot(rate.m_as("%"), hits, "o", color=style.ORANGE, markersize=6)
-        told = f"{show(hits, digits=2)} at {show(rate, '%')}"
+        height = _hits(rate.m_as("%"), LINES[0][1])
+        axes.plot(rate.m_as("%"), height, "o", color=style.ORANGE, markersize=6)
+        told = f"{show(height, digits=2)} at {show(rate, '%')}"
         offset, side = ((-8, 0), "right") if rate == LOW else ((9, 0), "left")
-        style.note(axes, rate.m_as("%"), hits, told, offset, ha=side, va="center")
+        style.note(axes, rate.m_as("%"), height, told, offset, ha=side, va="center")
     style.log_axis(axes, "y", "Average access (hits)")
     axes.set_ylim(0.9, 100)
     axes.set_xlim(RATES[0], RATES[-1])

@@ -61,4 +61,4 @@ def _intensity(made: Matmul) -> float:
 
 
 def _roof(intensity: float) -> float:
-    return min(PEAK.m_as("TFLOP/s"), intensity * WIDTH.m_as("TB/s"))
+    return float(min(PEAK.m_as("TFLOP/s"), intensity * WIDTH.m_as("TB/s")))

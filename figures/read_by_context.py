@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 from matplotlib.figure import Figure
 
@@ -25,7 +27,11 @@ def draw() -> Figure:
         if not narrow:
             end, lower = _read(model, KeptTokens.long), -5 if color == style.GREEN else 4
             told = f"{model.name}\n{kind}"
-            look = {"va": "top" if lower < 0 else "bottom", "linespacing": 1.0, "color": color}
+            look: dict[str, Any] = {
+                "va": "top" if lower < 0 else "bottom",
+                "linespacing": 1.0,
+                "color": color,
+            }
             style.note(axes, KeptTokens.long, end, told, (6, lower), **look)
     if narrow:
         names = [(model.name, color) for (model, _), color in _named()]

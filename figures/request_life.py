@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -58,5 +60,9 @@ def _bar(
 
 def _span(axes: Axes, start: float, end: float, words: str) -> None:
     style.arrow(axes, (start, 1.05), (end, 1.05), head="<->", color=style.RED, shrinkA=0, shrinkB=0)
-    look = {"ha": "left" if start < FIRST else "center", "color": style.RED, "bold": True}
+    look: dict[str, Any] = {
+        "ha": "left" if start < FIRST else "center",
+        "color": style.RED,
+        "bold": True,
+    }
     style.note(axes, start if start < FIRST else (start + end) / 2, 1.3, words, **look)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.figure import Figure
 
 from calc.derivations import show
@@ -33,7 +35,7 @@ def draw() -> Figure:
     for place, (name, color) in enumerate(names):
         across, down = (place % 3, place // 3) if narrow else (place, 0)
         left, top = (0.34 * across, 1.0 - 0.1 * down) if narrow else (0.2 * across, 1.0)
-        look = {"transform": axes.transAxes, "va": "top", "color": color}
+        look: dict[str, Any] = {"transform": axes.transAxes, "va": "top", "color": color}
         style.note(axes, left, top, name, bold=True, **look)
     axes.set_ylim(1.5, -1.35 if narrow else -1.1)
     axes.set_yticks([])

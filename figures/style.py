@@ -163,7 +163,11 @@ def card(
     **look: Any,
 ) -> None:
     """A thing of a picture, by its lower left corner and its size, with its name in the middle."""
-    face = {"facecolor": (color, alpha), "edgecolor": (color, 0.8), "linewidth": 0.8}
+    face: dict[str, Any] = {
+        "facecolor": (color, alpha),
+        "edgecolor": (color, 0.8),
+        "linewidth": 0.8,
+    }
     axes.add_patch(Rectangle(corner, *size, **face))
     if words:
         middle = corner[0] + size[0] / 2, corner[1] + size[1] / 2

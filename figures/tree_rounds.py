@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -27,7 +29,7 @@ def draw() -> Figure:
         ("tree", TreeOrRing.most_rounds, style.BLUE),
     ):
         told = f"{words}: {show(steps)}"
-        look = {"ha": "right", "va": "bottom", "color": color, "bold": True}
+        look: dict[str, Any] = {"ha": "right", "va": "bottom", "color": color, "bold": True}
         style.note(curves, TreeOrRing.most, steps, told, (-8, 0), **look)
     style.log_axis(curves, "x", "Devices")
     style.log_axis(curves, "y", "Steps or rounds")
@@ -57,7 +59,7 @@ def _tree(axes: Axes) -> None:
             if level < levels:
                 goal = device - device % 2 ** (level + 1)
                 end = (goal + (0.0 if goal == device else 0.12), level + 0.72)
-                look = {"color": style.ORANGE, "shrinkA": 0, "shrinkB": 0}
+                look: dict[str, Any] = {"color": style.ORANGE, "shrinkA": 0, "shrinkB": 0}
                 style.arrow(axes, (device, level + 0.27), end, **look)
     told = f"tree: {show(TreeOrRing.rounds)} rounds, up and down"
     style.note(axes, DEVICES - 0.5, levels + 0.85, told, ha="right", bold=True, color=style.BLUE)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from calc.core.units import Quantity
 from calc.derivations import show
 from calc.derivations.drafts_and_pools import Pools
 from figures import style
@@ -31,7 +34,7 @@ def draw() -> Figure:
     start, end = ACROSS + 0.3, ACROSS + GAP - 0.5
     style.arrow(axes, (start, 6), (end, 6), head="-|>", color=style.GREEN, linewidth=2)
     words = "caches" if narrow else "caches\nof prompts"
-    look = {"ha": "center", "va": "bottom", "color": style.GREEN, "bold": True}
+    look: dict[str, Any] = {"ha": "center", "va": "bottom", "color": style.GREEN, "bold": True}
     style.note(axes, (start + end) / 2, 6.6, words, **look)
     style.note(axes, 0, -2.2, _tokens(Pools.tokens_in, "in"), va="top")
     style.note(axes, ACROSS + GAP, -2.2, _tokens(Pools.tokens_out, "out"), va="top")
@@ -45,11 +48,11 @@ def alt() -> str:
     {_tokens(Pools.tokens_out, "out")}."""
 
 
-def _tokens(count: object, way: str) -> str:
+def _tokens(count: Quantity, way: str) -> str:
     return f"{show(count)} {way}"
 
 
 def _pool(axes: Axes, left: float, count: int, color: str) -> None:
     places = [(left + n % ACROSS, 11 - n // ACROSS, 0.85, 0.85) for n in range(count)]
-    look = {"edgecolor": (style.INK, 0.4), "linewidth": 0.4}
+    look: dict[str, Any] = {"edgecolor": (style.INK, 0.4), "linewidth": 0.4}
     style.boxes(axes, places, facecolor=(color, 0.6), **look)

@@ -264,8 +264,8 @@ class AgentServer(Claims):
         assert planned.expected is not None
         assert around is not None
         token = planned.expected.time_per_token.to("ms")
-        prices = [cls.price(time, sessions) for time in (token, *around)]
-        return model.name, cut, sessions, token, prices[0], between(*prices[1:], 2)
+        price, low, high = (cls.price(time, sessions) for time in (token, *around))
+        return model.name, cut, sessions, token, price, between(low, high, 2)
 
     @classmethod
     def price(cls, token: Quantity, sessions: int) -> Quantity:
