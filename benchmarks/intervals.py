@@ -180,7 +180,8 @@ def kept_back(
     inside: dict[Class, list[bool]] = defaultdict(list)
     for part in parts:
         intervals = made(row for row in known if not part(row))
-        kept = [row for row in known if part(row)]
+        # What is too rare to have an interval without them is judged by nothing.
+        kept = [row for row in known if part(row) and classes(*row.names)[-1] in intervals]
         for row, holds in zip(kept, covered(kept, intervals), strict=True):
             inside[row.names].append(holds)
     return inside

@@ -421,10 +421,10 @@ class MeasuredSteps(Claims):
     farthest = deferred(min)(step.error for step in steps).to("%") | by_hand("71.11652 / 221 - 1")
     count = quantity(10, "") | by_hand("10")
     factor = deferred(measured_rollouts.median_factor)() | by_hand(
-        "(111 / 50.163941 + 345 / 164.371395) / 2"
+        "(111 / 50.844549 + 345 / 164.371395) / 2"
     )
     left_out = deferred(measured_rollouts.median_off)() | by_hand(
-        "1 - 1.8338849 * (46.724145 / 108 + 57.70341 / 134) / 2"
+        "1 - 1.8338849 * (46.879126 / 108 + 58.383667 / 134) / 2"
     )
 
     @classmethod

@@ -97,7 +97,7 @@ def predict(row: Row) -> Comparison:
     """A row beside its prediction.
 
     >>> print(f"{predict(rows()[40]).error:.2f}")
-    0.21
+    0.23
     """
     job, load = job_of(row), load_of(row)
     measured = row.measured["tpot"]

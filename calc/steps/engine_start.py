@@ -382,18 +382,25 @@ class Start:
         """Bytes of the weights of a device, with an encoder of images and a table of positions."""
         model, tensor = self.model, int(self.layout.tensor)
         memory = float(self.weights.memory.m_as("byte")) / tensor
-        groups, width = model.kv_heads, model.head_width
+        width = model.head_width
         for matrix in model.matrices:
             size = float(self.weights.size(matrix).m_as("byte"))
-            if matrix.name in ("key", "value") and tensor > groups:
-                memory += matrix.parameters * size * (1 / groups - 1 / tensor)
-            if matrix.name in ("query down", "key and value down"):
-                memory += matrix.parameters * size * (1 - 1 / tensor)
+            slices = min(tensor, self._most_slices(matrix))
+            memory += matrix.parameters * size * (1 / slices - 1 / tensor)
             memory += self._padding(matrix)
         memory += TWO_BYTES * (model.vision or 0) / tensor
         rotary = model.rotary_width if model.rotary_width is not None else width
         positions = 0.0 if model.positions is not None else float(model.context)
         return memory + positions * float(rotary) * TWO_BYTES
+
+    def _most_slices(self, matrix: Matrix) -> float:
+        """The slices that differ: those beyond the heads of keys hold again what another holds."""
+        if matrix.whole:
+            return 1
+        prefix, _, name = matrix.name.rpartition(" ")
+        if name in ("key", "value") and prefix in ("", "windowed"):
+            return self.model.heads_of("window" if prefix else "full").keys
+        return math.inf
 
     @cached_property
     def _pads_experts(self) -> bool:

@@ -260,7 +260,7 @@ def expert_decode(
     >>> from calc import machines
     >>> step = expert_decode("deepseek-v3", machines.get("dgx-h100"), 2000, 256, 72)
     >>> print(step.lower, step.bound, step.expected)
-    31.18 ms links 87.67 ms
+    31.18 ms links 87.01 ms
     """
     check_is(Machine, "machine", machine, OF_MACHINES)
     mixture = models.transformer(model)

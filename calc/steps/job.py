@@ -306,16 +306,22 @@ class Layout:
         return self.dense_parameters(model) + self.expert_parameters(model)
 
     def dense_parameters(self, model: Transformer) -> Quantity:
-        """Return a device's parameters that are in no expert, of a model that was checked."""
+        """Return a device's parameters that are in no expert, of a model that was checked.
+
+        Training cuts K and V into more slices than there are heads too, and gathers what these
+        make; `engine_start` has what servers hold.
+        """
         parts, none = model.parts, quantity(0, "param")
         embedding, output = parts.get("embedding", none), parts.get("output", none)
-        inner = model.parameters - embedding - output - model.expert_parameters
+        whole = quantity(sum(each.parameters for each in model.matrices if each.whole), "param")
+        inner = model.parameters - embedding - output - model.expert_parameters - whole
         alone = embedding + output
         ends = maximum(embedding, embedding if model.tied_embeddings else output)
         share = quantity(self.layers_of_a_stage(model) / model.layers, "")
         apart = (self.pipeline > 1) & (self.schedule != "zb-v")
         parameters = where(apart, ends.m_as("param"), alone.m_as("param"))
-        return (inner * share + quantity(parameters, "param")) / self.tensor
+        sliced = (inner * share + quantity(parameters, "param")) / self.tensor
+        return sliced + whole * share
 
     def expert_parameters(self, model: Transformer) -> Quantity:
         """Return a device's share of those in experts, of a model that was checked."""

@@ -43,13 +43,10 @@ WIDE = 2.0  # bytes of a result, and of what no recipe makes narrower
 FUSED = (  # matrices that one product multiplies with, since they have the same input
     ("query", "key", "value"),
     ("windowed query", "windowed key", "windowed value"),
+    ("query down", "key and value down"),
     ("gate", "up"),
     ("shared gate", "shared up"),
     ("expert gate", "expert up"),
-)
-WHOLE = (  # matrices that every device has whole
-    *("latent input", "latent output"),
-    *("index query", "index key", "index weights"),
 )
 EXPERTS = (  # what the experts of a layer do
     *("expert gate+expert up", "expert up", "expert down"),
@@ -282,7 +279,7 @@ class Slice:
             # Devices that share out experts read the tokens of all who cut the other matrices.
             seen = maximum(1.0, self.experts / slices)
             slices = maximum(1.0, slices / self.experts)
-        if first.part == "router" or first.name in WHOLE:  # which every device has whole
+        if first.whole:
             slices = 1.0
         # The second matrix of a block is cut by its rows, so that results are added up.
         by_rows = first.name.endswith((" output", "down"))

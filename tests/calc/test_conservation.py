@@ -26,17 +26,52 @@ def test_stages_are_at_most_what_layers_and_both_ends_fill(layers: int) -> None:
     assert legal.tolist() == (filled >= counts).tolist()
 
 
+def of_slices(key: str, slices: int) -> tuple[float, float]:
+    """Return what the slices of a server hold together, and what a model has, in parameters."""
+    model = models.get(key)
+    made = device_memory.fit(model, "gb200-nvl72", "vllm", tensor=slices, weights="bf16")
+    each = made.parts[0].memory.m_as("byte") / TWO_BYTES
+    rotary = model.rotary_width or model.head_width
+    return slices * (each - model.context * rotary), model.parameters.m_as("param")
+
+
 @pytest.mark.parametrize("key", ["llama-3-70b", "qwen3-32b"])
 @pytest.mark.parametrize("slices", [2, 8, 16, 32])
 def test_slices_beyond_the_heads_of_keys_hold_their_matrices_again(key: str, slices: int) -> None:
+    held, whole = of_slices(key, slices)
     model = models.get(key)
-    made = device_memory.fit(model, "gb200-nvl72", "vllm", tensor=slices)
-    positions = TWO_BYTES * model.context * model.head_width  # a table that each device has
-    held = slices * (made.parts[0].memory.m_as("byte") - positions)
     caching = 2 * model.width * model.kv_heads * model.head_width * model.layers
     again = max(slices / model.kv_heads, 1) - 1
-    whole = model.parameters.m_as("param") + again * caching
-    assert held == pytest.approx(TWO_BYTES * whole, rel=1e-9)
+    assert held == pytest.approx(whole + again * caching, rel=1e-9)
+
+
+@pytest.mark.parametrize("slices", [2, 4, 8, 16, 32])
+def test_each_kind_of_heads_is_held_again_beyond_its_own_number(slices: int) -> None:
+    """39 layers of MiMo have windows and 8 heads of keys, 9 have 4; 47 choose among 256 experts."""
+    held, whole = of_slices("mimo-v2-flash", slices)
+    of_a_head = 4096 * (192 + 128)
+    again = 9 * max(slices - 4, 0) + 39 * max(slices - 8, 0)
+    routers = (slices - 1) * 47 * 4096 * 256
+    assert held == pytest.approx(whole + again * of_a_head + routers, rel=1e-9)
+
+
+LATENTS = 61 * 7168 * (1536 + 512 + 64) + 58 * 7168 * 256  # and routers, of DeepSeek-V3
+
+
+@pytest.mark.parametrize("slices", [2, 8, 16])
+def test_latents_and_routers_are_held_by_every_slice(slices: int) -> None:
+    """Servers and training hold them again alike, and training nothing else."""
+    held, whole = of_slices("deepseek-v3", slices)
+    assert held == pytest.approx(whole + (slices - 1) * LATENTS, rel=1e-9)
+    model = models.get("deepseek-v3")
+    trained = Layout(tensor=slices).parameters(model).m_as("param")
+    assert slices * trained == pytest.approx(whole + (slices - 1) * LATENTS, rel=1e-12)
+
+
+@pytest.mark.parametrize("slices", [1, 2, 8, 16, 64])
+def test_training_cuts_keys_and_values_into_as_many_slices_as_the_rest(slices: int) -> None:
+    trained = Layout(tensor=np.array([slices])).parameters(LLAMA).m_as("param")
+    assert slices * trained == pytest.approx(LLAMA.parameters.m_as("param"), rel=1e-12)
 
 
 def sizes(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:

@@ -18,6 +18,10 @@ from calc.core.records import Entry
 from calc.core.units import Quantity, QuantityLike, quantity
 
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
+WHOLE = (  # matrices beside routers that are cut into no slices
+    *("query down", "key and value down", "latent input", "latent output"),
+    *("index query", "index key", "index weights"),
+)
 BIASES = ("qkv", "attention output", "feed-forward", "router", "output", "sinks")
 NONE = "none"
 LATENT = ("kv_latent", "rotary_width", "value_width")
@@ -91,6 +95,15 @@ class Matrix(NamedTuple):
     def group(self) -> str:
         """Group of `GROUPS` to which the matrix belongs."""
         return "experts" if self.name.startswith("expert ") else self.part
+
+    @property
+    def whole(self) -> bool:
+        """Return whether each slice has all of it: what makes vectors that all slices need.
+
+        These are latents of keys and values, of queries and of experts, and what chooses experts
+        or tokens.
+        """
+        return self.part == "router" or self.name in WHOLE
 
 
 class Heads(NamedTuple):

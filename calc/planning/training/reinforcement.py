@@ -49,7 +49,7 @@ class ReinforcementPlan(Answer):
     >>> found = plan_reinforcement("qwen-3-30b-a3b", "dgx-h100", answers=2048, average=3203,
     ...                            limit=4096, devices=32)
     >>> print(found.engine, found.step.total, found.total)
-    4 88.46 s 3.178 min
+    4 88.46 s 3.157 min
     """
 
     job: Job
