@@ -257,7 +257,8 @@ def test_a_link_to_the_host_is_as_fast_as_its_lanes() -> None:
         for name in machines.names():
             machine = machines.get(name)
             link = machine.host_link if machine.publishes("host_link") else None
-            note = (link is not None and link.provenance.note) or ""
+            origin = None if link is None else link.provenance
+            note = "" if origin is None else origin.note or ""
             if link is not None and (lanes := re.match(r"PCIe (\d\.0) x(\d+)", note)):
                 with row(name):
                     bits = GENERATIONS[lanes[1]] * int(lanes[2]) * FRAMED.get(lanes[1], 128 / 130)

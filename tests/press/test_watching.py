@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from press import watch as watching
+from press import build, watch as watching
 from press.files import files_below
 from tests.page_texts import page_texts
 from tests.press.tiny_book import press, started
@@ -103,7 +103,7 @@ def test_press_begins_anew_with_its_own_arguments_where_its_installation_changed
     monkeypatch.setattr(watching, "installation", lambda: next(installations))
     monkeypatch.setattr(watching, "_stamps", lambda _: next(stamps))
     monkeypatch.setattr(watching, "run_scripts", lambda _: None)
-    monkeypatch.setattr(watching.build, "render", lambda *_, **__: "Rendered")
+    monkeypatch.setattr(build, "render", lambda *_, **__: "Rendered")
     monkeypatch.setattr(os, "execv", anew)
     monkeypatch.setattr(sys, "argv", ["press", "watch", "--to", "html"])
     with pytest.raises(KeyboardInterrupt):
