@@ -21,10 +21,10 @@ def draw() -> Figure:
     figure = style.figure(height=2.5, narrow_height=2.9)
     axes = figure.subplots()
     for name, at, color in LINES:
-        hits = [_hits(rate, at) for rate in RATES]
-        axes.plot(RATES, hits, color=color)
+        curve = [_hits(rate, at) for rate in RATES]
+        axes.plot(RATES, curve, color=color)
         words = name.split(",")[0] if style.is_narrow() else name
-        style.note(axes, RATES[1], hits[1], words, (0, 4), color=color, bold=True)
+        style.note(axes, RATES[1], curve[1], words, (0, 4), color=color, bold=True)
     for rate in (LOW, HIGH):
         height = _hits(rate.m_as("%"), LINES[0][1])
         axes.plot(rate.m_as("%"), height, "o", color=style.ORANGE, markersize=6)
