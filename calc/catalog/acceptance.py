@@ -12,11 +12,12 @@ from functools import cache
 from statistics import mean
 
 from calc.core.arguments import one_of
-from calc.core.errors import InputError
+from calc.core.errors import InputError, marked
 from calc.core.records import DATA, read_rows
 
 FILE = DATA / "acceptance.csv"
 COLUMNS = ("model", "draft", "text", "mode", "drafted", "tokens", "source")
+BUILT_IN = "mtp"  # a head that is trained with its model
 TEXTS = ("any", "code", "prose")
 MOST = 8  # drafted tokens, of which curves are measured
 
@@ -70,6 +71,8 @@ def drafts() -> tuple[str, ...]:
 def curve(model: str, draft: str, text: str = "any") -> Curve:
     """Return the curve of a model's key: its own, those of its family, or all of that draft.
 
+    A head of MTP is trained with its model: of a family without one that was measured, none counts.
+
     >>> found = curve("qwen-3-5-27b", "mtp", "code")
     >>> found.of(2), found.whose
     (2.604, 'of this model')
@@ -83,14 +86,19 @@ def curve(model: str, draft: str, text: str = "any") -> Curve:
     for whose, same in (
         ("of this model", [row for row in of_draft if row["model"] == model]),
         ("of its family", [row for row in of_draft if row["model"].split("-")[0] == family]),
-        ("of other models", of_draft),
+        ("of other models", [] if draft == BUILT_IN else of_draft),
     ):
         of_text = [row for row in same if row["text"] == text] or [
             row for row in same if row["text"] == "any" or text == "any"
         ]
         if of_text or same:
             return _mean(of_text or same, whose)
-    raise InputError(f"no curve of {draft} was measured")
+    heads = {str(row["model"]) for row in of_draft}
+    raise InputError(
+        f"{marked('draft', draft)} is a head that is trained with its model, and none of"
+        f" {model} was measured, nor of its family: measured are {', '.join(sorted(heads))};"
+        f" take {marked('draft', 'eagle3')}, or say {marked('acceptance')}"
+    )
 
 
 def _mean(rows: list[dict[str, str]], whose: str) -> Curve:

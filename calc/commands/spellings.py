@@ -39,18 +39,13 @@ def in_our_words(
             )
         elif instead := read_toml(DATA / "spellings.toml")["instead"].get(theirs):
             parser.error(f"there is no {theirs} here: {instead}")
-        elif theirs.startswith("--") and not _is_begun(theirs, parser):
+        elif theirs.startswith("--") and " " not in theirs:
             strings = (each for each in parser._option_string_actions if each.startswith("--"))
             near = did_you_mean(theirs, strings) or "its help prints all that there are "
             parser.error(f"there is no {theirs}; {near.strip()}")
         else:
             translated.append(word)
     return translated, notes
-
-
-def _is_begun(word: str, parser: argparse.ArgumentParser) -> bool:
-    """Return whether a word is text, or how an option begins."""
-    return " " in word or any(each.startswith(word) for each in parser._option_string_actions)
 
 
 def _binary(word: str) -> list[str]:

@@ -199,6 +199,9 @@ def _beside(place: str, question: str, row: Mapping[str, Any], limit: str) -> He
             near = did_you_mean(part, names) or (f"there are {', '.join(names)}" if names else "")
             raise InputError(f"{place}: the answer has no {abbreviated(name)}; {near}".rstrip("; "))
         found = found[part]
+    expected = row.get("expected")
+    if isinstance(found, Mapping) and "lower" in found and isinstance(expected, Mapping):
+        found = expected.get(name, found)  # of what has bounds, what is expected is meant
     if found is None:
         return Held(question, limit, "not known", False)
     if sign is None and isinstance(found, bool):

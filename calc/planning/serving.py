@@ -365,6 +365,11 @@ def plan(
         answer = advice.checked_to_fit(on_fewest_devices(answer))
     else:
         check_devices(answer)
+    if draft is not None and not answer.of_one_point:
+        raise InputError(
+            f"whether a draft pays is told of one batch, or of one number of users: {marked('draft')}"
+            " takes no several"
+        )
     # A model that writes no tokens and a format that the device lacks are refused now, not later.
     return answer.settled()
 

@@ -335,7 +335,8 @@ def check_file(path: Path | str, about: str = "") -> Check | Checks:
     alike: dict[tuple[Any, ...], dict[str, Claim]] = {}
     given, refused, arrays = {}, {}, find_spec("numpy") is not None
     found: dict[str, float] = {}
-    for place, (claim, beside) in enumerate(claims, 2):  # as an editor counts its lines
+    titles = 1 if Path(path).suffix == ".csv" else 0
+    for place, (claim, beside) in enumerate(claims, 1 + titles):  # as an editor counts its lines
         name, said = f"{path}:{place}", f"{beside} {about}".strip()
         try:
             understood = read(claim, said)

@@ -279,6 +279,8 @@ def _take_device(text: str, said: dict[str, Any]) -> str:
     )
     assert before is not None
     assert behind is not None
+    if before[1] and NEGATIVE.search(small[: span[0] - len(before[0])].rstrip("(")):
+        raise InputError(f"a number of devices is from 1 on; got -{before[1]}")
     end = span[1] + behind.end()
     said["device"] = small[slice(*span)]
     rest = f"{text[: span[0] - len(before[0])]} {text[end:]}"

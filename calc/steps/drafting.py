@@ -13,6 +13,7 @@ from functools import cached_property
 
 from calc.catalog import acceptance as measured, intervals, models
 from calc.catalog.acceptance import MOST, Curve
+from calc.core.arguments import one_of
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.report import Table
 from calc.core.units import Quantity, quantity
@@ -42,7 +43,7 @@ class Drafts:
         rate = None if acceptance is None else share("acceptance", acceptance)
         if draft in measured.drafts():
             found = cls(draft, "any" if text is None else text, rate)
-            measured.curve("", draft, found.text)  # refuses what is no text
+            one_of("text", found.text, measured.TEXTS)
             return found
         if models.key_of(draft) is None:
             ways = ", ".join(measured.drafts())

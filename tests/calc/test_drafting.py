@@ -65,7 +65,7 @@ def test_nothing_accepted_never_pays() -> None:
 
 def test_curves_lie_between_one_token_and_all_that_were_drafted() -> None:
     for draft in acceptance.drafts():
-        curve = acceptance.curve("", draft)
+        curve = acceptance.curve("qwen-3-5-27b", draft)
         for drafted in range(1, acceptance.MOST + 1):
             assert 1 <= curve.of(drafted) <= drafted + 1
 
@@ -76,6 +76,8 @@ def test_curves_lie_between_one_token_and_all_that_were_drafted() -> None:
         ({"draft": "medusa"}, "is one of"),
         ({"draft": "llama-3-2-1b"}, "needs acceptance"),
         ({"draft": "mtp", "text": "poems"}, "text"),
+        ({"draft": "mtp"}, "trained with its model, and none of llama-3-1-8b was measured"),
+        ({"draft": "eagle3", "batch": [1, 64]}, "whether a draft pays is told of one batch"),
         ({"draft": "mtp", "acceptance": 1.5}, "from 0 to 1"),
         ({"text": "code"}, "needs draft"),
         ({"acceptance": 0.7}, "needs draft"),

@@ -127,7 +127,7 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
             "gpt-oss-120b rtx-4090 --prompt 100 --generated 10",
         ),
         "--power-cap": "'400 W'",
-        "--draft": ("mtp", "", "", "llama-3-8b h100 --prompt 100 --generated 10"),
+        "--draft": ("eagle3", "", "", "llama-3-8b h100 --prompt 100 --generated 10"),
         "--text": ("code", "", "", "qwen-3-5-27b h100 --prompt 100 --generated 10 --draft mtp"),
         "--acceptance": ("0.5", "", "0.9", "llama-3-8b h100 --prompt 9 --generated 9 --draft mtp"),
     },

@@ -74,6 +74,15 @@ def designs(service: Service, on_progress: Progress) -> tuple[list[Design], dict
         designs, key=lambda design: (not design.keeps, design.devices, len(design.pools))
     )
     if service.most_devices is not None and best.devices > service.most_devices:
+        fewest_of_copy = min(pool.size for several in pools.values() for pool in several)
+        if fewest_of_copy > service.most_devices:
+            reasons = (f"{layout}: {reason}" for layout, reason in refused.items())
+            why = "; ".join(reasons) or "fewer do not hold it"
+            raise InputError(
+                f"the smallest copy of the model takes {fewest_of_copy} devices, at any rate, and"
+                f" {marked('devices', service.most_devices)} allows no more: take as many, or"
+                f" shorter requests ({why})"
+            )
         could = service.rate * service.most_devices / best.devices
         raise InputError(
             f"{service.limits} at {quantity(service.rate, 'request/s')} take {best.devices}"
