@@ -123,7 +123,7 @@ class CommandParser(argparse.ArgumentParser):
     group: str | None = None
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options, allow_abbrev=False)
+        super().__init__(*args, **{"allow_abbrev": False, **options})
         # No option begins with a digit, so "-1 GB" is a size, which is refused as one.
         self._negative_number_matcher = re.compile(r"^-\.?\d")
 

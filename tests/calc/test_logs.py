@@ -183,7 +183,7 @@ def test_llama_bench_is_one_reading_of_table_and_json(tmp_path: Path) -> None:
     found = check_file(tmp_path / "bench.md")
     assert isinstance(found, Checks)
     assert not found.refused
-    written = next(check for name, check in found.hardest.items() if name.endswith(":3"))
+    written = next(check for name, check in found.hardest.items() if name.endswith(":2"))
     # 61.03 times a second 12.55 GiB, less 262 MB of an embedding that is looked up: 806 GB/s of the
     # 1 008 that a 4090's memory has
     assert written.hardest.share == pytest.approx(0.80, abs=0.005)
@@ -263,14 +263,19 @@ def test_times_of_messages_are_of_no_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["Throughput: 12 tok/s\n", "x" * 999, " \n", "7 7 7 7 7\n"])
-def test_a_log_is_read_in_time(line: str, tmp_path: Path) -> None:
-    """The longest takes less than half a minute: blank lines took the square of their number."""
-    path, size = tmp_path / "run.log", 200_000
-    path.write_text(line * (size // len(line)), encoding="utf-8")
-    before = time.process_time()
-    with pytest.raises(InputError, match="no result of a known benchmark"):
-        load(path)
-    assert (time.process_time() - before) * logs.LARGEST_MB * 1e6 / size < 30
+def test_a_log_takes_as_long_as_it_is(line: str, tmp_path: Path) -> None:
+    """Four times the lines take about four times as long: blank ones took the square of it."""
+    path = tmp_path / "run.log"
+
+    def seconds(size: int) -> float:
+        path.write_text(line * (size // len(line)), encoding="utf-8")
+        before = time.process_time()
+        with pytest.raises(InputError, match="no result of a known benchmark"):
+            load(path)
+        return time.process_time() - before
+
+    short, long = (min(seconds(size) for _ in range(3)) for size in (50_000, 200_000))
+    assert long < 9 * short
 
 
 def test_a_log_that_is_too_long_is_said_to_be(tmp_path: Path) -> None:
