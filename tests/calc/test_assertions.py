@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_held_is_a_sentence(text: str, said: str, written:
 
 
 def test_a_time_is_the_one_that_is_expected(written: Written) -> None:
-    """Not that of published peaks, which real programs are slower than."""
+    """A limit is not of published peaks, which real programs are slower than."""
     must = ["time_per_token <= 4 ms", "time_per_token >= 4 ms", "time_per_token.upper <= 5 ms"]
     asked = PLAN.format(device="h100", must=json.dumps(must)).replace("llama-3-8b", "gemma-2-27b")
     asked += "devices = 8\nbatch = 64\n"
