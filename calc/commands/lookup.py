@@ -82,6 +82,7 @@ TITLES = (
 WITH_EXTRAS = ("simulation", "codesign", "measure", "derivations")
 NOT_YET = "announced, and not to be had yet:"
 WORD = re.compile(r"[^\W_]+")
+EXAMPLES = re.compile(r"^(?:>>>|Examples$)", re.MULTILINE)  # what examples begin with
 # Of a word that is found there.
 WEIGHTS = {"name": 4.0, "title": 3.0, "also": 2.0, "note": 1.0, "text": 1.0}
 # What is left of it where only the beginning, the look or the verb is the word's, or it is another.
@@ -252,7 +253,7 @@ def _searched() -> Iterator[tuple[Facts, dict[str, str]]]:
                 parts["note"] = " ".join(origin.note for origin in origins(facts_of(kind, thing)))
             else:
                 arguments = " ".join(inspect.signature(thing).parameters)
-                parts["text"] = f"{docstring(thing).partition('>>>')[0]} {arguments}"
+                parts["text"] = f"{EXAMPLES.split(docstring(thing))[0]} {arguments}"
             yield entry(kind, name, thing), parts
 
 

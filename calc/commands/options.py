@@ -1,7 +1,7 @@
 """Options made of what a command calls: the names, defaults and meanings are the library's own.
 
-The meaning of an argument is its item in the docstring, a line such as "- `epochs`: passes over the
-data"; the reference of the library prints the same list.
+The meaning of an argument is said under "Parameters" in the docstring; the reference of the library
+prints the same list.
 """
 
 from __future__ import annotations

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from types import ModuleType
+
+PARAMETERS = re.compile(r"^Parameters\n-{10}\n((?:\w+\n(?: {4}.+(?:\n|\Z))+)+)", re.MULTILINE)
+PARAMETER = re.compile(r"^(\w+)\n((?: {4}.+(?:\n|\Z))+)", re.MULTILINE)
 
 
 def docstring(thing: Callable[..., object]) -> str:
@@ -17,6 +21,16 @@ def docstring(thing: Callable[..., object]) -> str:
     [definition] = ast.parse(inspect.getsource(inspect.unwrap(thing))).body
     assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
     return ast.get_docstring(definition) or ""
+
+
+def parameters(text: str) -> dict[str, str]:
+    """Return the meaning of each parameter in a docstring's section of them, as numpydoc has it.
+
+    >>> parameters("A rate.\\n\\nParameters\\n----------\\nrate\\n    requests\\n    a second")
+    {'rate': 'requests a second'}
+    """
+    found = (PARAMETER.findall(section) for section in PARAMETERS.findall(text))
+    return {name: " ".join(words.split()) for items in found for name, words in items}
 
 
 def public_names(module: ModuleType) -> list[str]:

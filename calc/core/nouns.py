@@ -1,8 +1,8 @@
 """Arguments that belong together are a frozen record, a noun; a shell and a file spell them flat.
 
 `plan_service` takes `Load(rate=10, prompt=1000, …)`, and `calc plan-service` an option for each of
-its fields, `--rate 10 --prompt 1000`. What an option means is its item in the docstring of the
-function or of the noun, a line such as "- `rate`: requests a second".
+its fields, `--rate 10 --prompt 1000`. What an option means is said under "Parameters" in the
+docstring of the function or of the noun, as numpydoc has it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from calc.core.docstrings import docstring
+from calc.core.docstrings import docstring, parameters
 from calc.core.errors import InputError, did_you_mean, marked
-
-MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
 
 
 class Noun:
@@ -58,7 +56,7 @@ def options_of(called: Callable[..., object]) -> dict[str, Option]:
     >>> options_of(plan_service)["rate"].meaning
     'requests a second; that of the trace where it is left out'
     """
-    nouns, meanings = nouns_of(called), _meanings(called)
+    nouns, meanings = nouns_of(called), parameters(docstring(called))
     options: dict[str, Option] = {}
     for name, parameter in inspect.signature(called).parameters.items():
         needed = parameter.default is parameter.empty
@@ -88,13 +86,13 @@ def arguments_of(called: Callable[..., object], options: Mapping[str, Any]) -> d
     for name in options:
         if name not in allowed:
             raise not_known(called, name)
-    parameters, arguments = inspect.signature(called).parameters, dict(options)
+    signature, arguments = inspect.signature(called).parameters, dict(options)
     for name, noun in nouns_of(called).items():
         required_by_field = {part.name: part.default is MISSING for part in fields(noun)}  # type: ignore[arg-type]
         values = {part: arguments.pop(part) for part in required_by_field if part in arguments}
         needed = [part for part, must in required_by_field.items() if must]
         missing = [part for part in needed if values.get(part) is None]
-        required = parameters[name].default is inspect.Parameter.empty
+        required = signature[name].default is inspect.Parameter.empty
         if missing and (required or len(missing) < len(needed)):
             beside = [] if required else [part for part in needed if part not in missing]
             others = f" with {', '.join(map(marked, beside))}" if beside else ""
@@ -122,13 +120,8 @@ def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _meanings(explained: Callable[..., object]) -> dict[str, str]:
-    items = MEANING.findall(docstring(explained))
-    return {name: " ".join(meaning.split()) for name, meaning in items}
-
-
 def _fields(noun: type[Noun], needed: bool) -> dict[str, Option]:
-    meanings = _meanings(noun)
+    meanings = parameters(docstring(noun))
     return {
         part.name: Option(
             str(part.type),

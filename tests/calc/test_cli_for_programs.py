@@ -23,8 +23,8 @@ from calc.catalog import grids
 from calc.commands.lookup import KINDS, functions
 from calc.commands.options import option_of
 from calc.core.errors import InputError, marked
-from calc.core.nouns import MEANING
 from tests.calc.command import Command, Written
+from tests.calc.test_nouns import meanings_by_griffe
 from tests.calc.unexpected import NO_RATE, UNEXPECTED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +77,7 @@ def test_options_are_those_of_the_library() -> None:
     _, parsers = commands.command_parser()
     (parser,) = [each for each in parsers if each.prog == "calc plan"]
     parser.add_options()
-    documented = dict(MEANING.findall(calc.plan.__doc__.replace("\n    ", "\n")))
+    documented = meanings_by_griffe(calc.plan)
     defaults = {
         name: each.default
         for name, each in inspect.signature(calc.plan).parameters.items()
@@ -87,7 +87,7 @@ def test_options_are_those_of_the_library() -> None:
     for name, meaning in documented.items():
         action = parser._option_string_actions[option_of(name)]
         assert action.dest == name
-        assert action.help.startswith(" ".join(meaning.split()))
+        assert action.help.startswith(meaning)
         assert action.required == (name not in defaults)
         assert action.default == defaults.get(name)
 

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+import griffe
 import pytest
 
 from calc import InputError, commands, plan_service, plan_training
-from calc.core.nouns import MEANING, Noun, arguments_of, flat, nouns_of, options_of
+from calc.core.docstrings import parameters
+from calc.core.nouns import Noun, arguments_of, flat, nouns_of, options_of
 from calc.planning import nouns
 from calc.planning.nouns import Draft, Limits, Load
 
@@ -21,14 +23,26 @@ IN_PYTHON = {"on_progress"}  # what no shell can give
 POSITIONAL = {"device": "hardware"}
 
 
+def meanings_by_griffe(explained: Callable[..., object]) -> dict[str, str]:
+    """Return the meaning of each parameter that a reader of numpydoc which is not ours finds."""
+    docstring = griffe.Docstring(inspect.getdoc(explained) or "")
+    sections = docstring.parse("numpy", warnings=False)
+    listed = [
+        parameter
+        for section in sections
+        if section.kind is griffe.DocstringSectionKind.parameters
+        for parameter in section.value
+    ]
+    return {each.name: " ".join(each.description.split()) for each in listed}
+
+
 def test_every_field_of_a_noun_is_told() -> None:
     kinds = [kind for kind in vars(nouns).values() if inspect.isclass(kind) and kind is not Noun]
     kinds = [kind for kind in kinds if issubclass(kind, Noun)]
     assert len(kinds) >= 9
     for kind in kinds:
-        assert [name for name, _ in MEANING.findall(inspect.getdoc(kind) or "")] == [
-            part.name for part in fields(kind)
-        ]
+        assert [*meanings_by_griffe(kind)] == [part.name for part in fields(kind)]
+        assert meanings_by_griffe(kind) == parameters(inspect.getdoc(kind) or "")
 
 
 @pytest.mark.parametrize("command", PLANNERS)

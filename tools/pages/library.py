@@ -16,6 +16,7 @@ import griffe
 
 import calc
 from calc.core import law
+from calc.core.docstrings import parameters
 from calc.core.law import ARGUMENTS, POSITIVE, Range
 from calc.core.meanings import meaning
 from tools.pages import ROOT, generated
@@ -317,7 +318,8 @@ def _docstring(documented: griffe.Object | griffe.Alias) -> str:
 
 
 def _blocks(documented: griffe.Object | griffe.Alias) -> list[str]:
-    return re.split(r"\n{2,}", _docstring(documented).strip())
+    plain = re.sub(r"^Examples\n-+\n", "", _docstring(documented), flags=re.MULTILINE)
+    return re.split(r"\n{2,}", plain.strip())
 
 
 def _prose(documented: griffe.Object | griffe.Alias) -> str:
@@ -337,6 +339,8 @@ def _block(block: str, documented: griffe.Object | griffe.Alias) -> str:
     if _is_example(block):
         lines = re.sub(r" *# doctest:.*", "", textwrap.dedent(block))
         return "\n".join(["```python", *_imports(lines, documented), lines, "```"])
+    if explained := parameters(block):
+        block = "\n".join(f"- `{name}`: {words}" for name, words in explained.items())
     if block.startswith("    "):
         return f"```python\n{textwrap.dedent(block)}\n```"
     return SPAN.sub(_span, block)
