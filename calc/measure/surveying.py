@@ -63,8 +63,6 @@ class Survey:
 def survey(threads: int = 1, on_progress: Progress | None = None) -> Survey:
     """Measure this machine's CPU on so many threads; what its caches do, on one.
 
-    - `threads`: cores to use
-
     With torch installed, BF16 is measured beside the formats of NumPy. Progress is told as steps
     that are done, and their number. Nothing is written.
 
@@ -73,6 +71,11 @@ def survey(threads: int = 1, on_progress: Progress | None = None) -> Survey:
 
         from calc.measure import survey
         print(survey().memory_bandwidth)  # after a minute; what it finds is this machine's own
+
+    Parameters
+    ----------
+    threads
+        cores to use
     """
     machine = this_machine()
     if not 1 <= threads <= machine.cores:

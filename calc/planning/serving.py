@@ -292,46 +292,72 @@ def plan(
     machine in which a device of `calc.hardware` usually stands; a file that `calc.hardware.load`
     reads is a device alone.
 
-    - `prompt`: tokens that each sequence reads
-    - `generated`: tokens that each sequence writes
-    - `batch`: sequences that are read at once and then written together; 1 where it is left out
-    - `users`: in its place, clients that ask again as soon as an answer is whole, as a server is
-      benchmarked: prompts are read in chunks beside what others write
-    - `devices`: how many there are in all; the fewest that hold the batch where it is left out
-    - `tensor`: devices that share each matrix (TP); those of a copy, all where it is left out
-    - `copies`: of the model, which share batch or users evenly; those of attention (DP) beside
-      `experts`
-    - `stages`: groups of a copy's devices that share out its layers (PP), each of `tensor` devices;
-      one where it is left out, unless `by` chooses more
-    - `experts`: devices that whole experts are shared out to (EP); cut as all matrices where it is
-      left out
-    - `by`: cost, energy, tpot, ttft or throughput, by which the layout that is not said is chosen,
-      on as many devices as are said; without it one copy is cut, for the fewest devices that hold it
-    - `weights`: what checkpoints of a name hold, "fp8", "awq" or "q4_k_m", the size of every
-      parameter, "4.5 bit", or a format for each group of matrices: "experts=mxfp4,others=bf16";
-      where it is left out "released", if the data say in what, or else bf16, and that of `dtype` if
-      this has fewer bits than 16 of either
-    - `kv`: format of keys and values, or the size of one
-    - `dtype`: what products are computed in; where it is left out and the device has it, what the
-      released weights are made for, that of weights in fp8 or nvfp4, or bf16
-    - `link`: bandwidth each way of a ring of devices, in place of the machine's: "32 GB/s"
-    - `price`: of a device, "3 USD/hour"; without it, no cost
-    - `context`: the most tokens that the model reads, where that is not the published number; a
-      sequence here has those of `prompt` and `generated`
-    - `software`: what serves, "sglang" or "vllm 0.19"; where it is left out, the newest vLLM that
-      was measured on the device (on a Mac llama.cpp); "none" leaves out a program's own time
-    - `pue`: energy of the building over that of its machines, 1.2; that of the machines alone where
-      it is left out
-    - `grid`: whose electricity it takes, "france", or what that emits, "57 g/kWh"
-    - `host`: memory of the host for what one device does not hold, "96 GB DDR5-5600", with "x8" for
-      eight channels, or "96 GB at 60 GB/s"; experts go there first, and llama.cpp serves
-    - `draft`: what drafts tokens that the model checks: mtp, eagle3, dspark, or a small model with
-      `acceptance`; whether that pays is told, with the number of tokens that is best
-    - `text`: kind of text that is written, of whose acceptance: code, prose, or any
-    - `acceptance`: probability that a drafted token is accepted, in place of what was measured
-    - `power_cap`: limit that is set on the power of each device, "400 W", under which its clock
-      falls; its design power where it is left out
+    Parameters
+    ----------
+    prompt
+        tokens that each sequence reads
+    generated
+        tokens that each sequence writes
+    batch
+        sequences that are read at once and then written together; 1 where it is left out
+    users
+        in its place, clients that ask again as soon as an answer is whole, as a server is
+        benchmarked: prompts are read in chunks beside what others write
+    devices
+        how many there are in all; the fewest that hold the batch where it is left out
+    tensor
+        devices that share each matrix (TP); those of a copy, all where it is left out
+    copies
+        of the model, which share batch or users evenly; those of attention (DP) beside `experts`
+    stages
+        groups of a copy's devices that share out its layers (PP), each of `tensor` devices; one
+        where it is left out, unless `by` chooses more
+    experts
+        devices that whole experts are shared out to (EP); cut as all matrices where it is left out
+    by
+        cost, energy, tpot, ttft or throughput, by which the layout that is not said is chosen, on
+        as many devices as are said; without it one copy is cut, for the fewest devices that hold it
+    weights
+        what checkpoints of a name hold, "fp8", "awq" or "q4_k_m", the size of every parameter, "4.5
+        bit", or a format for each group of matrices: "experts=mxfp4,others=bf16"; where it is left
+        out "released", if the data say in what, or else bf16, and that of `dtype` if this has fewer
+        bits than 16 of either
+    kv
+        format of keys and values, or the size of one
+    dtype
+        what products are computed in; where it is left out and the device has it, what the released
+        weights are made for, that of weights in fp8 or nvfp4, or bf16
+    link
+        bandwidth each way of a ring of devices, in place of the machine's: "32 GB/s"
+    price
+        of a device, "3 USD/hour"; without it, no cost
+    context
+        the most tokens that the model reads, where that is not the published number; a sequence
+        here has those of `prompt` and `generated`
+    software
+        what serves, "sglang" or "vllm 0.19"; where it is left out, the newest vLLM that was
+        measured on the device (on a Mac llama.cpp); "none" leaves out a program's own time
+    pue
+        energy of the building over that of its machines, 1.2; that of the machines alone where it
+        is left out
+    grid
+        whose electricity it takes, "france", or what that emits, "57 g/kWh"
+    host
+        memory of the host for what one device does not hold, "96 GB DDR5-5600", with "x8" for eight
+        channels, or "96 GB at 60 GB/s"; experts go there first, and llama.cpp serves
+    draft
+        what drafts tokens that the model checks: mtp, eagle3, dspark, or a small model with
+        `acceptance`; whether that pays is told, with the number of tokens that is best
+    text
+        kind of text that is written, of whose acceptance: code, prose, or any
+    acceptance
+        probability that a drafted token is accepted, in place of what was measured
+    power_cap
+        limit that is set on the power of each device, "400 W", under which its clock falls; its
+        design power where it is left out
 
+    Examples
+    --------
     >>> of_two = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
     >>> print(of_two.devices, of_two.memory.to("GB"), of_two.time_per_token.lower, of_two.binds)
     2 77.56 GB 21.18 ms memory bandwidth

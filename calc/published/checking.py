@@ -323,7 +323,10 @@ class Checks(Reported):
 def check_file(path: Path | str, about: str = "") -> Check | Checks:
     """Every claim of a file: a benchmark's result, a table of results or a log of MLPerf.
 
-    - `about`: what the file leaves out, as "on 4 H100, fp8"
+    Parameters
+    ----------
+    about
+        what the file leaves out, as "on 4 H100, fp8"
     """
     claims = load(path)
     if len(claims) == 1:
@@ -407,8 +410,13 @@ def check(claim: str | Mapping[str, Any], about: str = "") -> Check:
 
     A claim is a sentence, or a row of results or a benchmark's result by the names of its fields.
 
-    - `about`: what the claim leaves out, as "on 4 H100, fp8", where a result names no device
+    Parameters
+    ----------
+    about
+        what the claim leaves out, as "on 4 H100, fp8", where a result names no device
 
+    Examples
+    --------
     >>> print(check("Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users").title[0])
     possible: 20% of the bound, with what is easiest where it says nothing
     >>> print(check("Llama 3.1 70B in bf16 on 4 H100: 200 token/s for each of 64 users").title[0])

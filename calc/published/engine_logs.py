@@ -253,8 +253,12 @@ def explain(
 ) -> LogExplained:
     """Return each line of an engine's log beside what `fit` says, started as the log says.
 
-    - `path`: the log, from the engine's start until it serves
-    - `asked`: arguments of `calc.device_memory.fit`, which count before those of the log
+    Parameters
+    ----------
+    path
+        the log, from the engine's start until it serves
+    asked
+        arguments of `calc.device_memory.fit`, which count before those of the log
     """
     log = read(path)
     started = {**log.started, "software": log.software}

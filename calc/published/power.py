@@ -197,8 +197,13 @@ def _from_to(values: Sequence[Any], spec: str = "") -> str:
 def watts(device: Machine | Accelerator | str, model: str | None = None) -> Watts:
     """Return what a device was measured to draw, by its load.
 
-    - `model`: the loads of this model alone, such as llama-3-1-8b
+    Parameters
+    ----------
+    model
+        the loads of this model alone, such as llama-3-1-8b
 
+    Examples
+    --------
     >>> print(watts("h100", "llama-3-1-8b").title[0])
     NVIDIA H100 SXM5 80 GB, of 700 W by its design, 6 loads measured
     """

@@ -26,15 +26,27 @@ if TYPE_CHECKING:
 class HardwareSimulationConfig:
     """The device to simulate; where it is not `enabled`, nothing of it is applied.
 
-    - `max_memory`: the memory that the device has
-    - `compute_speed_factor`: how many times as long the device takes
-    - `precision_mode`: number format: FP32, FP16, BF16 or INT8
-    - `batch_size_limit`: the largest batch
-    - `mode`: what the memory estimate counts: all_outputs, inference or training
-    - `optimizer`: whose state training counts: sgd, momentum or adam
-    - `sleep`: wait as long as the device would
-    - `run_infeasible`: where not one sample fits, train with a batch of 1 all the same
+    Parameters
+    ----------
+    max_memory
+        the memory that the device has
+    compute_speed_factor
+        how many times as long the device takes
+    precision_mode
+        number format: FP32, FP16, BF16 or INT8
+    batch_size_limit
+        the largest batch
+    mode
+        what the memory estimate counts: all_outputs, inference or training
+    optimizer
+        whose state training counts: sgd, momentum or adam
+    sleep
+        wait as long as the device would
+    run_infeasible
+        where not one sample fits, train with a batch of 1 all the same
 
+    Examples
+    --------
     >>> config = HardwareSimulationConfig(enabled=True, max_memory="0.25 MiB")
     >>> print(config.max_memory, config.precision_mode, config.batch_size_limit)
     0.25 MiB fp32 128
@@ -195,11 +207,19 @@ def run_training_with_hardware_constraints(
     Where not one sample fits, nothing is trained and the plan's sentence is raised, unless the
     device says `run_infeasible`.
 
-    - `epochs`: passes over the samples
-    - `alpha`: the length of a step
-    - `batch_size`: samples in a batch, if they fit
-    - `seed`: where the random numbers start
+    Parameters
+    ----------
+    epochs
+        passes over the samples
+    alpha
+        the length of a step
+    batch_size
+        samples in a batch, if they fit
+    seed
+        where the random numbers start
 
+    Examples
+    --------
     >>> from calc.simulation import NeuralNetwork, digits
     >>> device = HardwareSimulationConfig(
     ...     enabled=True, max_memory="16 KiB", compute_speed_factor=4, precision_mode="fp16"

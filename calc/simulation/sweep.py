@@ -71,15 +71,26 @@ class Experiment:
 
     Each seed trains the layers of the model anew, in FP32 and on the training half of the data.
 
-    - `power`: power of the device
-    - `latency_multiplier`: how many times as long the device takes
-    - `repeats`: timed passes of each variant
-    - `epochs`: passes over the samples in each training
-    - `alpha`: the length of a step
-    - `batch_size`: samples in a batch of training
-    - `latency_batch`: samples in a timed pass
-    - `storage`: how pruned weights are stored: dense, csr or bitmask
-    - `fine_tuning`: passes over the samples after pruning, in which zeros stay zero
+    Parameters
+    ----------
+    power
+        power of the device
+    latency_multiplier
+        how many times as long the device takes
+    repeats
+        timed passes of each variant
+    epochs
+        passes over the samples in each training
+    alpha
+        the length of a step
+    batch_size
+        samples in a batch of training
+    latency_batch
+        samples in a timed pass
+    storage
+        how pruned weights are stored: dense, csr or bitmask
+    fine_tuning
+        passes over the samples after pruning, in which zeros stay zero
     """
 
     model: NeuralNetwork
@@ -165,10 +176,17 @@ class Experiment:
 class Grid:
     """The variants of a network: every pruning at every precision, from every seed.
 
-    - `pruning_levels`: shares of the weights that are pruned; level 0 is of no kind
-    - `precisions`: number formats, of FP32, FP16, BF16 and INT8
-    - `kinds`: kinds of pruning, of unstructured, 2:4 and structured; 2:4 has the level 0.5 alone
+    Parameters
+    ----------
+    pruning_levels
+        shares of the weights that are pruned; level 0 is of no kind
+    precisions
+        number formats, of FP32, FP16, BF16 and INT8
+    kinds
+        kinds of pruning, of unstructured, 2:4 and structured; 2:4 has the level 0.5 alone
 
+    Examples
+    --------
     >>> len(Grid([0, 0.5], ["fp32", "int8"], ["unstructured", "structured"]).variants())
     6
     """
@@ -220,10 +238,6 @@ def run_sweep(
     the experiment (the flags of `memory_violations`), and whether they are within the active one
     (`accepted`).
 
-    - `budgets`: memory budgets that rows are held against
-    - `active_budget`: the budget that `accepted` means, which is the first on the command line
-    - `resume`: a file that takes each row as it is finished, and that a later call goes on from
-
     With an `executor` of `concurrent.futures`, such as a ProcessPoolExecutor or that of a Dask
     cluster (`Client.get_executor()`), rows are made by its workers. Everything but the times
     follows from the seeds, wherever it runs.
@@ -232,6 +246,17 @@ def run_sweep(
     since its executor died or a training failed, raises SweepStoppedError, which has the finished
     rows too. `on_progress` is told how many rows there are and how many there will be.
 
+    Parameters
+    ----------
+    budgets
+        memory budgets that rows are held against
+    active_budget
+        the budget that `accepted` means, which is the first on the command line
+    resume
+        a file that takes each row as it is finished, and that a later call goes on from
+
+    Examples
+    --------
     >>> from calc.simulation import digits
     >>> network = NeuralNetwork((64, 16, 10), ("relu", "softmax"))
     >>> experiment = Experiment(network, digits(), "15 W", repeats=3, epochs=2)

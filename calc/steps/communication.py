@@ -225,9 +225,6 @@ def time(
 ) -> CollectiveTime:
     """Time of a collective of so many devices on a machine: its bound, and what is expected.
 
-    - `software`: an engine whose own sums count where they were measured, "vllm"; vendors'
-      libraries where it is left out
-
     A size is that of the whole array, of an all-to-all what one device holds. Devices take up as
     few domains as hold them, and as many of each.
 
@@ -235,6 +232,14 @@ def time(
     four start sooner, and engines that serve models sum arrays below about a megabyte by kernels
     of their own, in one shot: see collectives.one_shot_all_reduce.
 
+    Parameters
+    ----------
+    software
+        an engine whose own sums count where they were measured, "vllm"; vendors' libraries where it
+        is left out
+
+    Examples
+    --------
     >>> found = time("all_reduce", "1 GiB", 8, "dgx-h100")
     >>> print(found.lower, found.expected, found.algorithm)
     2.386 ms 4.029 ms sums in the switch

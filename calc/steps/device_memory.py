@@ -55,16 +55,26 @@ def of(
 ) -> Memory:
     """Return what each device's memory holds of a job that serves sequences of such a length.
 
-    - `context`: tokens of each sequence, prompt and answer together
-    - `utilization`: share of the memory that the program may take; its own where it has one
-    - `batched_tokens`: tokens of a step at the most; the server's own for the device
-    - `sequences`: sequences of a step at the most; the server's own for the device
-    - `memory`: what programs find of each device's memory; what logs print
-    - `shared`: whether devices that would hold the same caches share them out, as decode context
-      parallelism and copies of attention alone do
-
     The layout is one, and no array. What does not fit is an answer too, whose `lacks` says so.
 
+    Parameters
+    ----------
+    context
+        tokens of each sequence, prompt and answer together
+    utilization
+        share of the memory that the program may take; its own where it has one
+    batched_tokens
+        tokens of a step at the most; the server's own for the device
+    sequences
+        sequences of a step at the most; the server's own for the device
+    memory
+        what programs find of each device's memory; what logs print
+    shared
+        whether devices that would hold the same caches share them out, as decode context
+        parallelism and copies of attention alone do
+
+    Examples
+    --------
     >>> from calc import Job, Layout
     >>> job = Job.of("llama-3.1-70b", "dgx-h100", Layout(tensor=2), software="vllm 0.19")
     >>> of(job, 8192).tokens
@@ -126,23 +136,36 @@ def fit(
 ) -> Memory:
     """Return what a program does with the memory of each device that it serves a model on.
 
-    - `software`: vllm, sglang or tensorrt-llm, the newest that was measured on the device, or the
-      version named, as in "vllm 0.19"; the one that usually serves there; "none" counts bytes alone
-    - `tensor`: devices that share each matrix (TP); one where it is left out
-    - `stages`: groups of these devices that share out the layers (PP), of which the fullest decides
-    - `utilization`: share of the memory that the program may take (gpu_memory_utilization of vLLM,
-      mem_fraction_static of SGLang); its own where it has one
-    - `batched_tokens`: tokens of a step at the most (max_num_batched_tokens); the server's own for
-      the device
-    - `sequences`: sequences of a step at the most (max_num_seqs); the server's own for the device
-    - `context`: tokens of each sequence (max_model_len); all that the model can read
-    - `weights`: what checkpoints of a name hold, the size of every parameter, or formats of groups;
-      as released, or else bf16
-    - `kv`: format of keys and values
-    - `memory`: what programs find of each device's memory, as in "79.19 GiB"; what logs print
-
     What does not fit is answered too, with what each device lacks and what would make it fit.
 
+    Parameters
+    ----------
+    software
+        vllm, sglang or tensorrt-llm, the newest that was measured on the device, or the version
+        named, as in "vllm 0.19"; the one that usually serves there; "none" counts bytes alone
+    tensor
+        devices that share each matrix (TP); one where it is left out
+    stages
+        groups of these devices that share out the layers (PP), of which the fullest decides
+    utilization
+        share of the memory that the program may take (gpu_memory_utilization of vLLM,
+        mem_fraction_static of SGLang); its own where it has one
+    batched_tokens
+        tokens of a step at the most (max_num_batched_tokens); the server's own for the device
+    sequences
+        sequences of a step at the most (max_num_seqs); the server's own for the device
+    context
+        tokens of each sequence (max_model_len); all that the model can read
+    weights
+        what checkpoints of a name hold, the size of every parameter, or formats of groups; as
+        released, or else bf16
+    kv
+        format of keys and values
+    memory
+        what programs find of each device's memory, as in "79.19 GiB"; what logs print
+
+    Examples
+    --------
     >>> fitted = fit("qwen-2.5-7b", "h100", "vllm 0.19", utilization=0.95, context=8192)
     >>> fitted.tokens, str(fitted.parts[1].memory)
     (1096496, '2.205 GiB')

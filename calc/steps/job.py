@@ -71,22 +71,37 @@ class Held:
 class Layout:
     """A cut of a model and its batch, in whole numbers or arrays of them.
 
-    - `data`: copies of the model (DP)
-    - `tensor`: slices of each matrix (TP), with norms cut along the sequence
-    - `pipeline`: stages (PP), each with as many layers, the last one perhaps with fewer
-    - `microbatches`: of a copy in a step
-    - `sharding`: stage of ZeRO: 0 for none, then optimizer, gradients and weights too are divided
-      among the devices that would hold the same; gradients are then reduced in each microbatch
-    - `hold_gradients`: each device holds its whole gradients instead, and reduces them once a step
-    - `context`: parts of each sequence (CP)
-    - `experts`: devices to which experts are shared out (EP), of those of DP and CP, and where
-      these are fewer, of slices too
-    - `stages_per_device`: thin stages that a device has of an interleaved schedule
-    - `sharing`: devices that divide a state where not all that hold the same do (hybrid sharding)
-    - `schedule`: of a pipeline: one forward and one backward pass in turn, "1f1b", interleaved with
-      thin stages; or one without most of the bubble, "zb-h1", or "zb-v" with two thin stages of a
-      device, the first with the last
+    Parameters
+    ----------
+    data
+        copies of the model (DP)
+    tensor
+        slices of each matrix (TP), with norms cut along the sequence
+    pipeline
+        stages (PP), each with as many layers, the last one perhaps with fewer
+    microbatches
+        of a copy in a step
+    sharding
+        stage of ZeRO: 0 for none, then optimizer, gradients and weights too are divided among the
+        devices that would hold the same; gradients are then reduced in each microbatch
+    hold_gradients
+        each device holds its whole gradients instead, and reduces them once a step
+    context
+        parts of each sequence (CP)
+    experts
+        devices to which experts are shared out (EP), of those of DP and CP, and where these are
+        fewer, of slices too
+    stages_per_device
+        thin stages that a device has of an interleaved schedule
+    sharing
+        devices that divide a state where not all that hold the same do (hybrid sharding)
+    schedule
+        of a pipeline: one forward and one backward pass in turn, "1f1b", interleaved with thin
+        stages; or one without most of the bubble, "zb-h1", or "zb-v" with two thin stages of a
+        device, the first with the last
 
+    Examples
+    --------
     >>> Layout(data=128, tensor=8, pipeline=16, microbatches=16).devices
     16384
     """
@@ -384,11 +399,18 @@ def input_size(dtype: str) -> Quantity:
 class Formats:
     """The formats of a job: of products, weights, caches, and tokens on the way to experts.
 
-    - `dtype`: of the inputs of products
-    - `weights`: as they are kept, by a name, a size, or by group of matrices
-    - `kv`: of keys and values
-    - `dispatch`: of tokens on the way to their experts; that of products' inputs where left out
-    - `combine`: of their results on the way back
+    Parameters
+    ----------
+    dtype
+        of the inputs of products
+    weights
+        as they are kept, by a name, a size, or by group of matrices
+    kv
+        of keys and values
+    dispatch
+        of tokens on the way to their experts; that of products' inputs where left out
+    combine
+        of their results on the way back
     """
 
     dtype: str = "bf16"
@@ -739,10 +761,14 @@ class Tokens:
 class Batch:
     """A step of training: microbatches of sequences of one length, and what runs twice.
 
-    - `length`: tokens of a sequence
-    - `sequences`: of a microbatch of a copy; how many of these there are, the layout says
-    - `recomputation`: none, selective (the scores of attention), alternate (every other product
-      besides), or full
+    Parameters
+    ----------
+    length
+        tokens of a sequence
+    sequences
+        of a microbatch of a copy; how many of these there are, the layout says
+    recomputation
+        none, selective (the scores of attention), alternate (every other product besides), or full
     """
 
     length: Any

@@ -164,8 +164,13 @@ class Gemm(Answer):
 def gemm(m: int, n: int, k: int, machine: Machine, dtype: str | None = None) -> Gemm:
     """One matrix product (m × k) · (k × n) on a device of a machine.
 
-    - `dtype`: format of the inputs; bf16 where it is left out and the device has it
+    Parameters
+    ----------
+    dtype
+        format of the inputs; bf16 where it is left out and the device has it
 
+    Examples
+    --------
     >>> from calc import machines
     >>> product = gemm(4097, 4096, 4096, machines.get("dgx-h100"))
     >>> print(product.bound.lower, product.tile, product.waves, product.expected)

@@ -81,9 +81,14 @@ class Host:
 class Split:
     """The layers of a model that a host holds beside one device.
 
-    - `host`: its memory
-    - `experts`: layers that leave their experts there, of those that have any
-    - `layers`: layers that lie there whole, caches and all
+    Parameters
+    ----------
+    host
+        its memory
+    experts
+        layers that leave their experts there, of those that have any
+    layers
+        layers that lie there whole, caches and all
     """
 
     host: Host

@@ -267,14 +267,23 @@ def of(
     Each device computes a batch of its own, with all weights; a recommender's tables are cut for as
     few devices as hold them. Of an encoder and a decoder it is the encoder's pass.
 
-    - `batch`: inputs that a device computes together: 1 where it is left out, of a recommender
-      51200
-    - `dtype`: the format that weights have and that is computed in
-    - `steps`: from noise to an image, where they are not those of the model's library
-    - `pixels`: rows and columns of them that an image has which is made
-    - `table`: the format of a recommender's tables, where it is not that of the weights
-    - `devices`: how many there are; one where it is left out, or as few as hold a recommender
+    Parameters
+    ----------
+    batch
+        inputs that a device computes together: 1 where it is left out, of a recommender 51200
+    dtype
+        the format that weights have and that is computed in
+    steps
+        from noise to an image, where they are not those of the model's library
+    pixels
+        rows and columns of them that an image has which is made
+    table
+        the format of a recommender's tables, where it is not that of the weights
+    devices
+        how many there are; one where it is left out, or as few as hold a recommender
 
+    Examples
+    --------
     >>> answer = of("flux-1-dev", "dgx-h100", steps=28)
     >>> print(answer.passes, answer.bound, answer.time)
     28 compute 2.105 s

@@ -58,35 +58,57 @@ def compare(
 ) -> Comparison:
     """Models on machines, each in the layout and at the batch that are best for it, ranked.
 
-    - `prompt`: tokens that each sequence reads
-    - `generated`: tokens that each sequence writes
-    - `users`: clients that ask again as soon as an answer is whole, in place of the best batch that
-      is read at once
-    - `devices`: how many there are of each machine, or of each by its key, as in dgx-h100=16; as
-      many as are best where it is left out
-    - `tensor`: devices that share each matrix (TP); the best where it is left out
-    - `copies`: of the model, or of its attention (DP) where its experts are shared out; one, or
-      what makes so many `devices`, where it is left out
-    - `stages`: groups of a copy's devices that share out its layers (PP); the best where it is left
-      out: several beyond a domain, and over links without a switch
-    - `ttft`: the longest time to the first token, "500 ms"; no limit where it is left out
-    - `tpot`: the longest time per token, "20 ms" or "50 token/s"; no limit where it is left out
-    - `price`: of a device, "3 USD/hour", or of that of each machine by its key; without it, no cost
-    - `by`: what ranks, and by what the layout and the batch of each are chosen: cost, energy, tpot,
-      ttft or throughput; cost where it is left out and a price is given, or else energy
-    - `weights`: what checkpoints of a name hold, "fp8", "awq" or "q4_k_m", or the size of every
-      parameter, "4.5 bit"; "released" where it is left out and the data say in what, or else bf16
-    - `kv`: format of keys and values, or the size of one
-    - `dtype`: what products are computed in; where it is left out and the device has it, what the
-      released weights are made for, or bf16
-    - `context`: the most tokens that a model reads, where that is not the published number
-    - `software`: what serves, "sglang" or "vllm 0.19", or several, "vllm 0.25,vllm 0.26"; where it
-      is left out, the newest vLLM that was measured on the device (on a Mac llama.cpp); "none"
-      leaves out a program's own time
-    - `pue`: energy of the building over that of its machines, 1.2; that of the machines alone where
-      it is left out
-    - `grid`: whose electricity it takes, "france", or what that emits, "57 g/kWh"
+    Parameters
+    ----------
+    prompt
+        tokens that each sequence reads
+    generated
+        tokens that each sequence writes
+    users
+        clients that ask again as soon as an answer is whole, in place of the best batch that is
+        read at once
+    devices
+        how many there are of each machine, or of each by its key, as in dgx-h100=16; as many as are
+        best where it is left out
+    tensor
+        devices that share each matrix (TP); the best where it is left out
+    copies
+        of the model, or of its attention (DP) where its experts are shared out; one, or what makes
+        so many `devices`, where it is left out
+    stages
+        groups of a copy's devices that share out its layers (PP); the best where it is left out:
+        several beyond a domain, and over links without a switch
+    ttft
+        the longest time to the first token, "500 ms"; no limit where it is left out
+    tpot
+        the longest time per token, "20 ms" or "50 token/s"; no limit where it is left out
+    price
+        of a device, "3 USD/hour", or of that of each machine by its key; without it, no cost
+    by
+        what ranks, and by what the layout and the batch of each are chosen: cost, energy, tpot,
+        ttft or throughput; cost where it is left out and a price is given, or else energy
+    weights
+        what checkpoints of a name hold, "fp8", "awq" or "q4_k_m", or the size of every parameter,
+        "4.5 bit"; "released" where it is left out and the data say in what, or else bf16
+    kv
+        format of keys and values, or the size of one
+    dtype
+        what products are computed in; where it is left out and the device has it, what the released
+        weights are made for, or bf16
+    context
+        the most tokens that a model reads, where that is not the published number
+    software
+        what serves, "sglang" or "vllm 0.19", or several, "vllm 0.25,vllm 0.26"; where it is left
+        out, the newest vLLM that was measured on the device (on a Mac llama.cpp); "none" leaves out
+        a program's own time
+    pue
+        energy of the building over that of its machines, 1.2; that of the machines alone where it
+        is left out
+    grid
+        whose electricity it takes, "france", or what that emits, "57 g/kWh"
 
+    Examples
+    --------
     >>> comparison = compare("llama-3-70b", ["dgx-h100", "dgx-h200"], prompt=1000, generated=200,
     ...                      price={"dgx-h100": "2 USD/hour", "dgx-h200": "3 USD/hour"},
     ...                      tpot="40 ms")

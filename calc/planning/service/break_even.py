@@ -178,18 +178,33 @@ def break_even(
 ) -> BreakEven:
     """Return the load from which a model costs less on devices of one's own than behind an API.
 
-    - `price`: of a device, "3 USD/hour"
-    - `prompt`: tokens that a request reads, on average
-    - `generated`: tokens that a request writes, on average
-    - `ttft`: the longest time to first token, "1 s"
-    - `tpot`: the longest time of each token after it, "50 ms", the mean of an answer
-    - `percentile`: of the requests that must keep each limit, in per cent
-    - `api`: prices to compare with, several by commas; those of the model where it is left out
-    - `hit_rate`: share of each prompt that is found in a cache, one's own and the provider's
-    - `weights`: what checkpoints of a name hold, or the size of every parameter
-    - `kv`: format of keys and values, or the size of one
-    - `software`: whose own time the expectation counts
+    Parameters
+    ----------
+    price
+        of a device, "3 USD/hour"
+    prompt
+        tokens that a request reads, on average
+    generated
+        tokens that a request writes, on average
+    ttft
+        the longest time to first token, "1 s"
+    tpot
+        the longest time of each token after it, "50 ms", the mean of an answer
+    percentile
+        of the requests that must keep each limit, in per cent
+    api
+        prices to compare with, several by commas; those of the model where it is left out
+    hit_rate
+        share of each prompt that is found in a cache, one's own and the provider's
+    weights
+        what checkpoints of a name hold, or the size of every parameter
+    kv
+        format of keys and values, or the size of one
+    software
+        whose own time the expectation counts
 
+    Examples
+    --------
     >>> answer = break_even("gpt-oss-20b", "h100", price="2.5 USD/hour", prompt=1000, generated=300,
     ...                     api="groq-gpt-oss-20b")
     >>> print(answer.bill(answer.offers[0]))

@@ -159,15 +159,27 @@ def observe(
     guidellm, or texts "concurrency=8,ttft=0.2 s,tpot=12 ms"; three of one server, from few clients
     to many, are enough.
 
-    - `tensor`: devices that share each matrix (TP)
-    - `prompt`: tokens of a prompt, where no file says so
-    - `generated`: tokens of an answer, where no file says so
-    - `shortest`: of the lengths over the longest, where the benchmark draws them between
-    - `weights`: format of the weights; as released, or else bf16
-    - `kv`: format of keys and values
-    - `dtype`: what products are computed in
-    - `software`: the program that serves, whose kernels these are
+    Parameters
+    ----------
+    tensor
+        devices that share each matrix (TP)
+    prompt
+        tokens of a prompt, where no file says so
+    generated
+        tokens of an answer, where no file says so
+    shortest
+        of the lengths over the longest, where the benchmark draws them between
+    weights
+        format of the weights; as released, or else bf16
+    kv
+        format of keys and values
+    dtype
+        what products are computed in
+    software
+        the program that serves, whose kernels these are
 
+    Examples
+    --------
     >>> loops = ["concurrency=4,ttft=60 ms,tpot=8 ms", "concurrency=64,ttft=300 ms,tpot=16 ms"]
     >>> seen = observe("llama-3.1-8b", "h100", loops, prompt=1000, generated=500)
     >>> sorted(seen.numbers)

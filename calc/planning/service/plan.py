@@ -44,13 +44,21 @@ def plan_service(
     of a mixture), as replicas for prefill and decode, and as two pools, one of which sends the
     caches of prompts to the other.
 
-    - `pools`: mixed or disaggregated; the better one where it is left out
-    - `chunk`: tokens of a step at most; the best of a few where it is left out
-    - `slots`: sequences of a batch at most
-    - `devices`: the most that may be taken
-
     `on_progress` is told how many designs were simulated, and how many there will be.
 
+    Parameters
+    ----------
+    pools
+        mixed or disaggregated; the better one where it is left out
+    chunk
+        tokens of a step at most; the best of a few where it is left out
+    slots
+        sequences of a batch at most
+    devices
+        the most that may be taken
+
+    Examples
+    --------
     >>> from calc import Limits, Load, Server
     >>> plan = plan_service("llama-3-8b", "h100", Load("10 request/s", prompt=1000, generated=200),
     ...                     Limits("1 s", "50 ms"), server=Server(software="vllm"), pools="mixed")

@@ -63,16 +63,24 @@ def plan_training(
     stages, CP, EP, microbatches and recomputation. Those that fit are ordered by what measured
     rates say of each, or by their bounds where a rate was not measured.
 
-    - `devices`: how many train; or else a deadline or a budget, and the fewest or the most are
-      taken that keep it
-    - `deadline`: the longest that the run may take, "30 day"
-    - `budget`: the most that it may cost, "2e6 USD"
-    - `software`: whose own time the expectation counts: "megatron", "megatron-26-04", "torchtitan",
-      "maxtext", "llm-foundry" or "other-training"; none where it is left out
-
     Where a deadline or a budget is given, `on_progress` is told how many numbers of devices are
     done, and of how many at most.
 
+    Parameters
+    ----------
+    devices
+        how many train; or else a deadline or a budget, and the fewest or the most are taken that
+        keep it
+    deadline
+        the longest that the run may take, "30 day"
+    budget
+        the most that it may cost, "2e6 USD"
+    software
+        whose own time the expectation counts: "megatron", "megatron-26-04", "torchtitan",
+        "maxtext", "llm-foundry" or "other-training"; none where it is left out
+
+    Examples
+    --------
     >>> from calc import Training
     >>> plan = plan_training("llama-3-8b", "dgx-h100", Training("100B", sequences=256, length=8192),
     ...                      devices=64)

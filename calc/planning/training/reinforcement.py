@@ -167,17 +167,30 @@ def plan_reinforcement(
 ) -> ReinforcementPlan:
     """Return what a step of reinforcement learning takes, part by part, with the best engines.
 
-    - `answers`: that are generated, scored and trained on in a step
-    - `average`: tokens of an answer, on average
-    - `limit`: tokens at which an answer is cut off
-    - `devices`: that generate and then train, all together
-    - `prompt`: tokens of a prompt
-    - `engine`: devices of an inference engine (TP); those with which a step is shortest where it
-      is left out
-    - `reward`: time in which answers are checked, "5 s"
-    - `steps`: of the whole run
-    - `price`: of a device, "3 USD/hour"
+    Parameters
+    ----------
+    answers
+        that are generated, scored and trained on in a step
+    average
+        tokens of an answer, on average
+    limit
+        tokens at which an answer is cut off
+    devices
+        that generate and then train, all together
+    prompt
+        tokens of a prompt
+    engine
+        devices of an inference engine (TP); those with which a step is shortest where it is left
+        out
+    reward
+        time in which answers are checked, "5 s"
+    steps
+        of the whole run
+    price
+        of a device, "3 USD/hour"
 
+    Examples
+    --------
     >>> plan_reinforcement("qwen-3-8b", "dgx-h100", answers=512, average=1000, limit=8000,
     ...                    devices=8).engine
     8
