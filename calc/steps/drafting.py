@@ -187,6 +187,10 @@ def check_time(job: Job, batch: float, context: float, drafted: int) -> Quantity
 
     llama.cpp multiplies few rows one after another, each at a share of the peak; the kernels of
     servers were measured for as many rows as are checked.
+
+    >>> job = Job.of("llama-3-8b", "h100", software="vllm")
+    >>> print(check_time(job, 1, 1000, 0), check_time(job, 1, 1000, 4))
+    6.089 ms 6.171 ms
     """
     load = Tokens(writing=batch, context=context)
     if job.software.key != LLAMA:
@@ -204,6 +208,10 @@ def draft_time(job: Job, drafts: Drafts, batch: float, context: float) -> Quanti
 
     A head reads a layer and the output matrix, of EAGLE-3 an output of few words; a small model is
     a step of its own.
+
+    >>> job = Job.of("llama-3-8b", "h100", software="vllm")
+    >>> print(draft_time(job, Drafts("eagle3"), 1, 1000))
+    1.271 ms
     """
     of_pass, of_sequence = BY_SERVERS
     besides = 0 * SECOND if job.software.key == LLAMA else of_pass + batch * of_sequence

@@ -581,7 +581,7 @@ def read_on_host(job: Job, load: Tokens) -> Quantity:
     >>> split = Split(Host.read("96 GB DDR5-5600"), experts=25)
     >>> job = Job.of("gpt-oss-120b", "rtx-4090", software="llama.cpp", split=split)
     >>> print(read_on_host(job, Tokens(writing=1, context=1000)).to("GB"))
-    1 GB
+    4.977 GB
     """
     split = job.split
     assert split is not None

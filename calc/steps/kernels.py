@@ -82,6 +82,13 @@ def on_device(kernel: Kernel, job: Job, load: Tokens) -> Kernel:
 
     Weights that are sent for a long step are multiplied by on the device: only what reads caches
     stays with the host.
+
+    >>> from calc.splits import Host, Split
+    >>> split = Split(Host.read("96 GB DDR5-5600"), experts=18)
+    >>> job = Job.of("gpt-oss-120b", "rtx-4090", software="llama.cpp", split=split)
+    >>> load = Tokens(writing=1, context=1000)
+    >>> on_device(Kernel("experts", "gemm", 36), job, load).launches
+    18.0
     """
     model, split = job.model, job.split
     assert split is not None

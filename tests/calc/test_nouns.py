@@ -10,14 +10,28 @@ from typing import Any
 import griffe
 import pytest
 
-from calc import InputError, commands, plan_service, plan_training
+from calc import InputError, commands, plan_reinforcement, plan_service, plan_training
 from calc.core.docstrings import parameters
 from calc.core.nouns import Noun, arguments_of, flat, nouns_of, options_of
 from calc.planning import nouns
 from calc.planning.nouns import Draft, Limits, Load
 
 PLANNERS = {"calc plan-service": plan_service, "calc plan-training": plan_training}
-OF_COMMANDS = {"help", "config", "write_config", "write", "json", "explain", "csv", "draw"}
+BESIDE = {"calc plan-training": [plan_reinforcement]}
+OF_COMMANDS = {
+    *(
+        "help",
+        "config",
+        "write_config",
+        "write",
+        "kubernetes",
+        "json",
+        "explain",
+        "csv",
+        "draw",
+        "rl",
+    )
+}
 """Options of commands that say where answers go, and where options come from."""
 IN_PYTHON = {"on_progress"}  # what no shell can give
 POSITIONAL = {"device": "hardware"}
@@ -50,7 +64,9 @@ def test_every_option_is_a_field_or_an_argument_and_each_of_these_an_option(comm
     (parser,) = [each for each in commands.command_parser()[1] if each.prog == command]
     parser.add_options()
     typed = {POSITIONAL.get(action.dest, action.dest) for action in parser._actions}
-    assert typed - OF_COMMANDS == {*options_of(PLANNERS[command])} - IN_PYTHON
+    planners = [PLANNERS[command], *BESIDE.get(command, ())]
+    named = {name for planner in planners for name in options_of(planner)}
+    assert typed - OF_COMMANDS == named - IN_PYTHON
 
 
 @pytest.mark.parametrize("called", PLANNERS.values())
