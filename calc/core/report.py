@@ -67,9 +67,12 @@ class Table:
             dropped.insert(0, rows[0][-1] or "the last")
             rows = [row[:-1] for row in rows]
         lines = columns(rows)
-        more = len(lines) - most + 1 if len(lines) > most else 0
-        left = [*([f"{more} rows"] if more else []), *([listed(dropped)] if dropped else [])]
-        hint = wrapped(f"… with --explain: {' and '.join(left)}") if left else []
+        columns_left = [listed(dropped)] if dropped else []
+        for more in range(len(lines)):
+            left = [*([f"{more} rows"] if more else []), *columns_left]
+            hint = wrapped(f"… with --explain: {' and '.join(left)}") if left else []
+            if len(lines) - more + len(hint) <= most:
+                break
         return [*lines[: len(lines) - more], *hint]
 
 

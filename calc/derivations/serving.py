@@ -469,6 +469,7 @@ class Batching(Claims):
 
     slots = 4
     answers = (3, 9, 5, 7, 4, 8, 6, 6)  # steps of each answer, an example
+    count = len(answers) | by_hand("8")
 
     @classmethod
     def fixed(cls) -> list[tuple[int, int, int]]:

@@ -16,6 +16,7 @@ from functools import cache
 from calc.catalog import constants, machines
 from calc.catalog.hardware import get
 from calc.catalog.machines import Machine
+from calc.core.arguments import check_is
 from calc.core.arrays import Number
 from calc.core.elementwise import minimum
 from calc.core.units import Quantity, quantity
@@ -23,6 +24,7 @@ from calc.laws import energy
 
 NOTHING = quantity(0, "W")
 ONE = quantity(1, "")
+OF_MACHINES = "a machine of calc.machines"
 CALIBRATED_ON, FULL = "dgx-h100", "power_hgx_h100_most"
 
 
@@ -45,6 +47,7 @@ def most(machine: Machine, whole: bool = True, cap: Quantity | None = None) -> P
     >>> print(most(machines.get("dgx-h100")).total)
     1275 W
     """
+    check_is(Machine, "machine", machine, OF_MACHINES)
     if not machine.device.publishes("tdp"):
         return None
     limit = machine.device.tdp if cap is None else minimum(cap, machine.device.tdp)
@@ -59,6 +62,7 @@ def idle(machine: Machine) -> Power | None:
     >>> print(idle(machines.get("dgx-h100")).device)
     78.75 W
     """
+    check_is(Machine, "machine", machine, OF_MACHINES)
     if not machine.device.publishes("tdp"):
         return None
     return Power(_idle_share() * machine.device.tdp)
@@ -112,6 +116,7 @@ def caps(machine: Machine) -> tuple[Quantity, Quantity]:
     >>> print(*caps(machines.get("dgx-h100")))
     210 W 700 W
     """
+    check_is(Machine, "machine", machine, OF_MACHINES)
     return constants.get("coefficient_power_fixed") * machine.device.tdp, machine.device.tdp
 
 
@@ -131,6 +136,7 @@ def between(
     422.9 W 0 W 664.6 W 575 W
     """
     limit = most(machine, whole, cap)
+    check_is(Power, "expected", expected, "what at_work() returns")
     assert limit is not None
     low, high = (constants.get(f"coefficient_power_{end}") for end in ("low", "high"))
     return (

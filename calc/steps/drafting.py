@@ -13,7 +13,7 @@ from functools import cached_property
 
 from calc.catalog import acceptance as measured, intervals, models
 from calc.catalog.acceptance import MOST, Curve
-from calc.core.arguments import one_of
+from calc.core.arguments import check_is, number, one_of
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.report import Table
 from calc.core.units import Quantity, quantity
@@ -162,6 +162,9 @@ def gains(job: Job, drafts: Drafts, batch: float, context: float) -> Drafting:
     >>> gains(job, Drafts("mtp"), 1, 500).best.drafted > 1
     True
     """
+    Job.check(job)
+    check_is(Drafts, "drafts", drafts, 'calc.drafting.Drafts("eagle3")')
+    batch, context = number("batch", batch, 1), number("context", context, 1)
     if drafts.acceptance is None:
         curve = measured.curve(job.model.key or "", drafts.draft, drafts.text)
     else:
@@ -171,26 +174,22 @@ def gains(job: Job, drafts: Drafts, batch: float, context: float) -> Drafting:
         )
         curve = Curve(kept, "as given", ())
     step = serving_pass(job, Tokens(writing=batch, context=context)).total
-    each = draft_time(job, drafts, batch, context)
+    each = _draft_time(job, drafts, batch, context)
     found = []
     for drafted in range(1, MOST + 1):
         tokens = curve.of(drafted)
-        check = check_time(job, batch, context, drafted)
+        check = _check_time(job, batch, context, drafted)
         gain = float(drafting_gain(tokens, step, check, drafted, each).m_as(""))
         found.append(Gain(drafted, tokens, (step / gain).to("ms"), gain))
     program, mixture = job.software.key, job.model.experts is not None
     return Drafting(drafts, curve.whose, curve.sources, tuple(found), mixture, program)
 
 
-def check_time(job: Job, batch: float, context: float, drafted: int) -> Quantity:
+def _check_time(job: Job, batch: float, context: float, drafted: int) -> Quantity:
     """Time of a pass that checks so many drafted tokens of each sequence.
 
     llama.cpp multiplies few rows one after another, each at a share of the peak; the kernels of
     servers were measured for as many rows as are checked.
-
-    >>> job = Job.of("llama-3-8b", "h100", software="vllm")
-    >>> print(check_time(job, 1, 1000, 0), check_time(job, 1, 1000, 4))
-    6.089 ms 6.171 ms
     """
     load = Tokens(writing=batch, context=context)
     if job.software.key != LLAMA:
@@ -203,15 +202,11 @@ def check_time(job: Job, batch: float, context: float, drafted: int) -> Quantity
     return serving_pass(job, load).total + (work / rate).to("ms")
 
 
-def draft_time(job: Job, drafts: Drafts, batch: float, context: float) -> Quantity:
+def _draft_time(job: Job, drafts: Drafts, batch: float, context: float) -> Quantity:
     """Time in which one token of each sequence is drafted.
 
     A head reads a layer and the output matrix, of EAGLE-3 an output of few words; a small model is
     a step of its own.
-
-    >>> job = Job.of("llama-3-8b", "h100", software="vllm")
-    >>> print(draft_time(job, Drafts("eagle3"), 1, 1000))
-    1.271 ms
     """
     of_pass, of_sequence = BY_SERVERS
     besides = 0 * SECOND if job.software.key == LLAMA else of_pass + batch * of_sequence

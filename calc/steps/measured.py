@@ -106,6 +106,7 @@ def formats_of_choosing(kv: float, heads: float, index: float) -> tuple[str, ...
     return tuple(f"{name}-{a}-{s}" for a in attending for s in scoring for name in caches)
 
 
+@lru_cache(maxsize=2**12)
 def surface(
     kernel: str, formats: tuple[str, ...], device: Accelerator, software: Software
 ) -> Surface | None:

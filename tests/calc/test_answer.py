@@ -22,7 +22,7 @@ JOBS = {  # of full, window, latent, sparse and recurrent layers, and of selecte
     "qwen-3-next-80b-a3b": ("dgx-h100", 4),
     "minimax-m3": ("dgx-b200", 8),
 }
-BATCHES = 16, 150
+BATCHES = 16, 140
 LOADS = ((64, 1000, 6000), (1, 100, 3000))
 
 

@@ -286,7 +286,7 @@ def test_a_drawing_has_the_ink_of_its_page(found: Comparison, tmp_path: Path) ->
 def test_the_command(command: Command, tmp_path: Path) -> None:
     drawn = tmp_path / "front.svg"
     line = (
-        "compare llama-3-70b --machines dgx-h100,t4 --prompt 1000 --generate 200"
+        "compare llama-3-70b --machines dgx-h100,t4 --prompt 1000 --generated 200"
         f" --price 'dgx-h100=3 USD/hour' --draw {drawn}"
     )
     told = command.prints(line)

@@ -108,6 +108,7 @@ def _published(model: Transformer, machine: str, devices: int) -> Answer | None:
         "model": model.name,
         "num_devices": devices,
         "dtype_weights": "bf16",
+        "dtype_kv": "bf16",
         "batch": SEQUENCES,
         "input_len": PROMPT,
         "output_len": GENERATED,

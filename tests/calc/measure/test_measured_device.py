@@ -14,7 +14,7 @@ import pytest
 
 import calc
 import figures
-from calc import device_memory, hardware, inference, layouts, models, rollouts
+from calc import device_memory, engine_logs, hardware, inference, layouts, models, rollouts
 from calc.core.records import DATA
 from calc.measure.kernels import product
 from calc.planning.nouns import Draft, Limits, Load, Server, Training
@@ -47,6 +47,9 @@ def test_every_law_of_a_rate_takes_it(name: str) -> None:
 DEVICE = re.compile(r"\b(Accelerator|Device)\b")  # of calc.hardware, or as a law sees it
 
 
+BY_ENGINES = device_memory.fit, engine_logs.explain  # whose rules are none of a CPU
+
+
 def functions_of_devices() -> Iterator[tuple[str, Callable[..., Any]]]:
     """Every public function of calc and of the figures that takes accelerators."""
     for package in (calc, figures):
@@ -60,7 +63,7 @@ def functions_of_devices() -> Iterator[tuple[str, Callable[..., Any]]]:
                 if (
                     function.__module__ == module.__name__
                     and not name.startswith("_")
-                    and function is not device_memory.fit  # no engine's rules are those of a CPU
+                    and function not in BY_ENGINES
                     and any(DEVICE.search(str(each.annotation)) for each in parameters)
                 ):
                     yield f"{module.__name__}.{name}", function
@@ -79,6 +82,8 @@ GIVEN = {  # an argument of each name, where it has no default
     "length": 128,
     "prompt": 128,
     "generated": 16,
+    "average": 64,
+    "limit": 128,
     "tokens": 128,
     "sequences": 1,
     "layout": layouts.Layout(),
