@@ -40,7 +40,7 @@ class Drafts:
     @classmethod
     def read(cls, draft: str, text: str | None, acceptance: object) -> Drafts:
         """The drafts of what a caller wrote, refused where a small model has no acceptance."""
-        rate = None if acceptance is None else share("acceptance", acceptance)
+        rate = None if acceptance is None else _share("acceptance", acceptance)
         if draft in measured.drafts():
             found = cls(draft, "any" if text is None else text, rate)
             one_of("text", found.text, measured.TEXTS)
@@ -58,10 +58,10 @@ class Drafts:
         return cls(models.get(draft).key, "any" if text is None else text, rate)
 
 
-def share(name: str, value: object) -> float:
+def _share(name: str, value: object) -> float:
     """Return a number from 0 to 1, or what one writes of it.
 
-    >>> share("acceptance", "50%")
+    >>> _share("acceptance", "50%")
     0.5
     """
     part = quantity(value)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from calc.catalog.kernel_shares import (
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
-from calc.core.arguments import check_shapes, number, numbers, truth
+from calc.core.arguments import check_is, check_shapes, number, numbers, truth
 from calc.core.arrays import Number
 from calc.core.elementwise import kept, maximum, smallest
 from calc.core.errors import InputError
@@ -90,6 +90,8 @@ def on_device(kernel: Kernel, job: Job, load: Tokens) -> Kernel:
     >>> on_device(Kernel("experts", "gemm", 36), job, load).launches
     18.0
     """
+    Job.check(job)
+    check_is(Kernel, "kernel", kernel, "a kernel of calc.kernels")
     model, split = job.model, job.split
     if split is None:
         return kernel

@@ -38,7 +38,9 @@ KNOWN: dict[str, Any] = {  # with the kind of what has to be text, or a list of 
     "format": {"html": LOOK, "typst": TYPST, "epub": LOOK},
     "execute": dict.fromkeys([*EXECUTE, "timeout"]),
     **dict.fromkeys(["bibliography", "metadata-files"], list),
-    **dict.fromkeys(["csl", "lang", "jupyter", "live", "search-data", "audit"], str),
+    **dict.fromkeys(
+        ["csl", "lang", "jupyter", "live", "live-without", "search-data", "audit"], str
+    ),
     "number-sections": None,
 }
 
@@ -81,6 +83,7 @@ class Book:
     imprint: list[str]  # what the PDF says behind its title page, a paragraph each
     footer: list[tuple[str, str]]  # at the foot of each page: words, and where they lead
     live: str  # the package of models that live figures ask, such as models.live, "" for none
+    live_without: str  # a package of the project that browsers do without, "" for none
     search_data: str  # the file of what the search finds beside sections, "" for none
     site: str  # the address of the site, which ends in "/", "" as long as it has none
     report_at: str  # where errors are reported, "" as long as no address is known
@@ -183,6 +186,12 @@ class _Reader:
         live = str(settings.get("live") or "")
         if live and not (package_folder(self.root, live) / "__init__.py").is_file():
             self.refuse(("live",), f"`live` names a Python package of the project, not {live!r}.")
+        without = str(settings.get("live-without") or "")
+        if without and not package_folder(self.root, without).is_dir():
+            self.refuse(
+                ("live-without",),
+                f"`live-without` names a Python package of the project, not {without!r}.",
+            )
         self.add_chapters(book.get("chapters"), CHAPTERS, False)
         for i, name in enumerate(_listed(settings.get("metadata-files"))):
             self.add_listed_in(name, ("metadata-files", i))
@@ -224,6 +233,7 @@ class _Reader:
             imprint=_listed(typst.get("imprint")),
             footer=footer,
             live=live,
+            live_without=without,
             search_data=str(settings.get("search-data") or ""),
             site=site and site.rstrip("/") + "/",
             report_at=report_at,

@@ -26,7 +26,7 @@ from press.edition import Edition
 from press.errors import stop
 from press.files import FOLDER, PRESS, copy_folder, file_digest, files_below
 from press.memory import digest
-from press.reading.project import Book
+from press.reading.project import Book, package_folder
 
 RUNTIME = "runtime"
 OWN = PRESS / "runtime"
@@ -86,6 +86,8 @@ def _packed(book: Book, edition: Edition, scratch: Path) -> bool:
     packed.mkdir()
     if edition.distribution:
         _add_project(book.root, site)
+        if book.live_without:
+            shutil.rmtree(package_folder(site, book.live_without))
     _add_models(book, site)
     shutil.copyfile(OWN / "pack.cjs", modules.parent / "pack.cjs")
     done = _run("node", modules.parent / "pack.cjs", scratch)

@@ -180,7 +180,7 @@ SIMULATION = (  # what trains nothing
     "prepare_hardware_constrained_run",
     "storage_bytes",
 )
-CHECKED_BY_CALLERS = {"answer", "curves", "expectation", "measured"}
+CHECKED_BY_CALLERS = {"answer", "curves", "device_power", "expectation", "measured"}
 DATA = ("constants", "hardware", "models", "runs", "formats")
 
 

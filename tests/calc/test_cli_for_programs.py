@@ -24,6 +24,7 @@ from calc.commands.lookup import KINDS, functions
 from calc.commands.options import option_of
 from calc.core.errors import InputError, marked
 from tests.calc.command import Command, Written
+from tests.calc.test_engine_logs import VLLM as LOG_OF_VLLM
 from tests.calc.test_nouns import meanings_by_griffe
 from tests.calc.unexpected import NO_RATE, UNEXPECTED
 
@@ -618,6 +619,7 @@ def test_the_commands_that_the_readme_and_the_manual_show(
     text = MANUAL.read_text(encoding="utf-8")
     (requests,) = re.findall("```csv\n(.*?)```", text, re.DOTALL)
     Path("requests.csv").write_text(requests, encoding="utf-8")
+    Path("vllm.log").write_text(LOG_OF_VLLM, encoding="utf-8")
     cells = re.findall(r"`calc (.*?)`", "".join(_rows(ROOT / "README.md")))
     lines = re.findall(r"^\$ calc (.*?)(?: \| .*)?$", text, re.MULTILINE)
     assert len(cells) >= 14

@@ -113,6 +113,12 @@ def test_a_package_that_there_is_not_is_refused(write_book: Write) -> None:
     assert line.endswith("`live` names a Python package of the project, not 'models'.")
 
 
+def test_what_browsers_do_without_is_a_package_too(write_book: Write) -> None:
+    settings = LIVE_SETTINGS.replace("live: models", "live: models\nlive-without: models.no")
+    (line,) = refusal(write_book(PAGE, MODELS, settings))
+    assert line.endswith("`live-without` names a Python package of the project, not 'models.no'.")
+
+
 def test_a_package_within_another_is_packed_without_its_siblings(
     write_book: Write, tmp_path: Path
 ) -> None:

@@ -119,7 +119,8 @@ def compare(
     single = {"prompt": prompt, "generated": generated, "users": users}
     options: dict[str, Any] = single | {"pue": pue, "grid": grid, "weights": weights, "kv": kv}
     options |= {"dtype": dtype, "context": context}
-    written = [None] if software is None else [part.strip() for part in software.split(",")]
+    is_text = isinstance(software, str)
+    written = [part.strip() for part in str(software).split(",")] if is_text else [software]
     cut = {"tensor": tensor, "copies": copies, "stages": stages}
     shapes = [known_models.transformer(model) for model in _several(models)]
     named, said = _with_counts(_several(machines))

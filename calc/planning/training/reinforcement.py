@@ -19,7 +19,7 @@ from calc.catalog.intervals import signed, three
 from calc.catalog.machines import Machine, NotMeasured
 from calc.catalog.models import Transformer
 from calc.core.arguments import whole_number
-from calc.core.errors import InputError, marked
+from calc.core.errors import InputError, abbreviated, marked
 from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -232,7 +232,10 @@ def plan_reinforcement(
 
 
 def _count(name: str, value: QuantityLike) -> int:
-    return int(whole_count(name, value).m_as(""))
+    count = whole_count(name, value)
+    if count.ndim:
+        raise InputError(f"{marked(name)} must be one number; got {abbreviated(value)}")
+    return int(count.m_as(""))
 
 
 def _is_nothing(reward: Any) -> bool:
