@@ -19,6 +19,17 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return ">>> " not in collection_path.read_text(encoding="utf-8") or None
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[object]:
+    """Examples of a module without its extra are skipped; a file of tests that fails to import is
+    an error, which `--doctest-ignore-import-errors` would pass over."""
+    report = yield
+    tests = isinstance(collector, pytest.File) and collector.path.name.startswith("test_")
+    if tests and report.skipped and "unable to import module" in str(report.longrepr):
+        report.outcome, report.longrepr = "failed", str(report.longrepr)
+    return report
+
+
 @pytest.hookimpl(optionalhook=True)  # where there is no xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FilesTogether | None:
     if config.getvalue("dist") != "loadgroup":

@@ -14,10 +14,11 @@ import pytest
 
 import calc
 import figures
-from calc import device_memory, engine_logs, hardware, inference, layouts, models, rollouts
+from calc import device_memory, hardware, inference, layouts, models, rollouts
 from calc.core.records import DATA
 from calc.measure.kernels import product
 from calc.planning.nouns import Draft, Limits, Load, Server, Training
+from calc.published import engine_logs
 from tests.calc.references import expected
 from tests.calc.test_law import LAWS, arguments_of, assert_is, valid
 from tests.rows import each_row
