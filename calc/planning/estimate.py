@@ -223,7 +223,7 @@ class Estimate(Setup, Results[Bounds]):
         if rates is None:
             return None
         expected = where_it_fits(self.fits, rates.expected, 1.0)
-        power = passes.power_at(self, expected)
+        power = passes.power_at(self, self.reading, self.writing, expected)
         assert power is not None
         ends = device_power.between(self.machine, power, self.in_machine, self.power_cap)
         times = ((rates.expected / end).m_as("") for end in reversed(rates.ends))
@@ -239,7 +239,7 @@ class Estimate(Setup, Results[Bounds]):
     def _expectation(self) -> Expectation | Missing:
         if is_array(self.fits) and self.fits.size > POINTS:
             return UNASKED
-        return passes.expected(self, self.fits)
+        return passes.expected(self, self.fits, self.reading, self.writing)
 
     def result(self, name: str) -> Any:
         return self._bounds[name]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calc.catalog.intervals import FIRST_TOKENS, TOKENS, Interval
 from calc.catalog.machines import NotMeasured
@@ -31,9 +31,6 @@ from calc.steps import device_power, timing
 from calc.steps.device_power import Power
 from calc.steps.expectation import Missing, Parts, if_measured, serving_pass
 from calc.steps.job import SECOND, TWO_BYTES, Job, Tokens
-
-if TYPE_CHECKING:
-    from calc.planning.estimate import Estimate
 
 UNFIT = Missing("Nothing is expected of what does not fit.")
 
@@ -208,14 +205,15 @@ def _over_links(setup: Setup, bounds: StepTime, load: Tokens) -> StepTime:
     return replace(bounds, parts=parts)
 
 
-def power_at(setup: Estimate, throughput: Quantity) -> Power | None:
+def power_at(
+    setup: Setup, prompt: StepTime, written: StepTime, throughput: Quantity
+) -> Power | None:
     """Return what devices are expected to draw while they write so many tokens a second in all.
 
     Of users, the weights that prompts need are read beside those for written tokens.
     """
     if setup.power is None:
         return None
-    prompt, written = setup.reading, setup.writing
     tokens = setup.batch * A_TOKEN
     work, moved = written.operations / tokens, written.traffic / tokens
     of_prompt = (setup.batch if setup.users is None else ONE) * setup.generated * A_TOKEN
@@ -228,13 +226,16 @@ def power_at(setup: Estimate, throughput: Quantity) -> Power | None:
     return device_power.at_work(setup.machine, memory, compute, whole, cap)
 
 
-def expected(setup: Estimate, fits: Any) -> Expectation | Missing:
-    """Return what is expected where it fits, or the sentence on the rate that is missing."""
+def expected(setup: Setup, fits: Any, prompt: StepTime, written: StepTime) -> Expectation | Missing:
+    """Return what is expected where it fits, or the sentence on the rate that is missing.
+
+    Energy goes by the work of the passes that read prompts and that write.
+    """
     made = _expected(setup, fits)
     if isinstance(made, Missing) or "throughput" not in made.results:
         return made
     rate = where_it_fits(fits, made.result("throughput"), 1.0)
-    paid = of_a_token(setup, rate, power_at(setup, rate))
+    paid = of_a_token(setup, rate, power_at(setup, prompt, written, rate))
     return replace(made, results={**made.results, **_masked(fits, paid)})
 
 

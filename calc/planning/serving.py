@@ -205,7 +205,9 @@ class Plan(Estimate, Told):
         if self._expectation != UNASKED:
             return self
         other = replace(self)
-        vars(other)["_expectation"] = passes.expected(other, other.fits)
+        vars(other)["_expectation"] = passes.expected(
+            other, other.fits, other.reading, other.writing
+        )
         return other.settled()
 
     def to_toml(self) -> str:
