@@ -12,6 +12,7 @@ from functools import cache
 from statistics import mean
 
 from calc.core.arguments import one_of
+from calc.core.elementwise import sum_of_powers
 from calc.core.errors import InputError, marked
 from calc.core.records import DATA, read_rows
 
@@ -37,7 +38,7 @@ class Curve:
             return known[drafted]
         near = max(known)
         rate = acceptance_of(known[near], near)
-        return sum(rate**count for count in range(drafted + 1))
+        return float(sum_of_powers(rate, drafted))
 
 
 def acceptance_of(tokens: float, drafted: int) -> float:
@@ -49,7 +50,7 @@ def acceptance_of(tokens: float, drafted: int) -> float:
     low, high = 0.0, 1.0
     for _ in range(50):
         middle = (low + high) / 2
-        enough = sum(middle**count for count in range(drafted + 1)) >= tokens
+        enough = sum_of_powers(middle, drafted) >= tokens
         low, high = (low, middle) if enough else (middle, high)
     return low
 

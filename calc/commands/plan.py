@@ -201,8 +201,7 @@ def _plan_service(
         service = plan_service(model, machine, **arguments, on_progress=bar.update)
     if options.write is None:
         return service
-    deployment = service.deployment(options.write)
-    return Manifests(deployment) if options.kubernetes else deployment
+    return (service.manifests if options.kubernetes else service.deployment)(options.write)
 
 
 def add_break_even(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from calc.core.errors import InputError
 from calc.core.files import writable, write_text
 from calc.published.checking import verdict
-from calc.published.claims import Claim, read
+from calc.published.claims import Claim
 from calc.published.reading import NUMBERS, TEXTS, WORDS
 
 MEASURED: Mapping[str, tuple[str, str, float]] = WORDS["contributed"]
@@ -62,7 +62,8 @@ def contribute(
 
 def _table(result: str | Mapping[str, Any], about: str, name: str, source: str) -> str:
     """Return the table of a claim in TOML, if it is possible and says enough for a row."""
-    claim, held = read(result, about), verdict(result, about)
+    held = verdict(result, about)
+    claim = held.claim
     if not held.possible:
         raise InputError(
             f"no row is made of {held.hardest.share:.3g} times the bound: something else was run"

@@ -270,4 +270,4 @@ def explain(
         memory = device_memory.fit(model, machine, **(started | given))
     except InputError as error:
         raise InputError(f"{abbreviated(str(path))} was started as {started}: {error}") from None
-    return LogExplained(memory, log)
+    return LogExplained(memory, log).settled()

@@ -23,7 +23,6 @@ from calc.core.units import Quantity, quantity
 from calc.laws import energy
 
 NOTHING = quantity(0, "W")
-ONE = quantity(1, "")
 OF_MACHINES = "a machine of calc.machines"
 CALIBRATED_ON, FULL = "dgx-h100", "power_hgx_h100_most"
 

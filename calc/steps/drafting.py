@@ -17,13 +17,14 @@ from calc.core.arguments import check_is, number, one_of
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.report import Table
 from calc.core.units import Quantity, quantity
-from calc.laws.speculation import drafting_gain
+from calc.laws.speculation import drafting_gain, speculative_tokens
 from calc.networks import transformer
 from calc.steps.expectation import serving_pass
 from calc.steps.job import SECOND, Job, Tokens
 
 SMALL_OUTPUT = 32_000  # words that a head of EAGLE-3 chooses among
 LLAMA = "llama-cpp"
+COUNTS = range(1, MOST + 1)  # of drafted tokens, which are tried
 BY_SERVERS = quantity("1.03 ms"), quantity("0.021 ms")
 """Time of a server for each drafted token beside its kernels, and for each sequence of it: fitted
 to nine batches of EAGLE-3 in SGLang on an H100, judged by as many of EAGLE [li2025eagle3]."""
@@ -168,15 +169,12 @@ def gains(job: Job, drafts: Drafts, batch: float, context: float) -> Drafting:
     if drafts.acceptance is None:
         curve = measured.curve(job.model.key or "", drafts.draft, drafts.text)
     else:
-        rate = drafts.acceptance
-        kept = tuple(
-            (count, sum(rate**each for each in range(count + 1))) for count in range(1, MOST + 1)
-        )
-        curve = Curve(kept, "as given", ())
+        kept = (speculative_tokens(drafts.acceptance, count).m_as("") for count in COUNTS)
+        curve = Curve(tuple(zip(COUNTS, kept, strict=True)), "as given", ())
     step = serving_pass(job, Tokens(writing=batch, context=context)).total
     each = _draft_time(job, drafts, batch, context)
     found = []
-    for drafted in range(1, MOST + 1):
+    for drafted in COUNTS:
         tokens = curve.of(drafted)
         check = _check_time(job, batch, context, drafted)
         gain = float(drafting_gain(tokens, step, check, drafted, each).m_as(""))

@@ -98,12 +98,9 @@ def on_device(kernel: Kernel, job: Job, load: Tokens) -> Kernel:
     outputs = {each.name for each in model.matrices if each.part == "output"}
     if kernel.name in outputs or kernel.name == "softmax of logits":
         return kernel
-    elsewhere = split.layers / model.layers
-    if kernel.name == "experts" or kernel.name in EXPERTS:
-        elsewhere = max(elsewhere, split.experts / (model.layers_with("experts") or 1))
     if job.streams(load) and kernel.kind != "cache":
         return kernel
-    left = 1 - elsewhere
+    left = 1 - split.share_of_layers(model, kernel.name in ("experts", *EXPERTS))
     inside = tuple(replace(part, launches=part.launches * left) for part in kernel.made_of)
     return replace(kernel, launches=kernel.launches * left, made_of=inside)
 

@@ -21,7 +21,6 @@ from typing import Any
 
 from calc.catalog import engine_sums, expert_exchanges, hardware, kernel_shares, machines
 from calc.catalog.expert_exchanges import Exchange
-from calc.catalog.hardware import Accelerator
 from calc.catalog.kernel_shares import Surface
 from calc.catalog.machines import Machine
 from calc.catalog.software import UNKNOWN, Software
@@ -104,32 +103,6 @@ def formats_of_choosing(kv: float, heads: float, index: float) -> tuple[str, ...
     )
     caches = formats_of_attention(kv, 0, latent=True)
     return tuple(f"{name}-{a}-{s}" for a in attending for s in scoring for name in caches)
-
-
-@lru_cache(maxsize=2**12)
-def surface(
-    kernel: str, formats: tuple[str, ...], device: Accelerator, software: Software
-) -> Surface | None:
-    """Return the nearest measured rows; None of a program none of whose kind were measured.
-
-    >>> from calc import hardware, software
-    >>> rows = surface("product", ("nvfp4",), hardware.get("b200"), software.get("vllm"))
-    >>> rows.program, rows.format
-    ('vllm', 'nvfp4')
-    """
-    measured = kernel_shares.programs()
-    if software.key not in measured:
-        return None
-    others = [program for program in measured if program != software.key]
-    for key in (device.key, device.measured_as):
-        for format in formats:
-            alone = kernel in EACH_ITS_OWN or format in EACH_ITS_OWN
-            for program in (software.key, *([] if alone else others)):
-                version = software.version if program == software.key else ""
-                rows = kernel_shares.surface_of(kernel, key, program, format, version)
-                if rows is not None and rows.rate in device.dtypes:
-                    return rows
-    return None
 
 
 @lru_cache(maxsize=2**10)
@@ -218,7 +191,13 @@ def different_rates(
 
 
 class Rates:
-    """The rates that a machine was measured to reach with a program, each looked up once."""
+    """The rates that a machine was measured to reach with a program, each looked up once.
+
+    >>> from calc import machines, software
+    >>> rows = rates_of(machines.of("b200"), software.get("vllm")).surface("product", ("nvfp4",))
+    >>> rows.program, rows.format
+    ('vllm', 'nvfp4')
+    """
 
     def __init__(self, machine: Machine, software: Software) -> None:
         self.machine, self.software = machine, software
@@ -228,7 +207,20 @@ class Rates:
         self.peaks = cache(self._peaks)
 
     def _surface(self, kernel: str, formats: tuple[str, ...]) -> Surface | None:
-        return surface(kernel, formats, self.machine.device, self.software)
+        """Return the nearest measured rows; None of a program none of whose kind were measured."""
+        device, software, measured = self.machine.device, self.software, kernel_shares.programs()
+        if software.key not in measured:
+            return None
+        others = [program for program in measured if program != software.key]
+        for key in (device.key, device.measured_as):
+            for format in formats:
+                alone = kernel in EACH_ITS_OWN or format in EACH_ITS_OWN
+                for program in (software.key, *([] if alone else others)):
+                    version = software.version if program == software.key else ""
+                    rows = kernel_shares.surface_of(kernel, key, program, format, version)
+                    if rows is not None and rows.rate in device.dtypes:
+                        return rows
+        return None
 
     def _of_kind(
         self, kind: str, name: str, lasting: bool, narrow: bool

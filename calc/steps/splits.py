@@ -102,10 +102,13 @@ class Split:
         """
         if matrix.part in ("output", "embedding"):
             return 0.0
+        return self.share_of_layers(model, matrix.used < matrix.copies)
+
+    def share_of_layers(self, model: Transformer, of_experts: bool) -> float:
+        """The share of the layers that lie with the host, or of those whose experts do."""
         whole = self.layers / model.layers
-        if matrix.used < matrix.copies:
-            return max(whole, self.experts / (model.layers_with("experts") or 1))
-        return whole
+        experts = self.experts / (model.layers_with("experts") or 1)
+        return max(whole, experts) if of_experts else whole
 
     def held(self, weights: Weights) -> Quantity:
         """Bytes of the weights that the host holds."""

@@ -14,10 +14,12 @@ from hypothesis import given, strategies as st
 
 from calc import Formats, Job, Layout, Tokens, hardware, kernels, machines, models, software, step
 from calc.catalog import engine_sums, expert_exchanges, kernel_shares
+from calc.catalog.hardware import Accelerator
 from calc.catalog.kernel_shares import COLUMNS, LENGTHS, ROOFS, Error, Surface
+from calc.catalog.software import Software
 from calc.core.errors import InputError
 from calc.published import kernel_tables
-from calc.steps.measured import formats_of_product, sums, surface
+from calc.steps.measured import formats_of_product, rates_of, sums
 from experiments import distil_kernels
 from tests.calc.command import Command
 
@@ -236,6 +238,12 @@ def test_the_version_that_is_asked_for_or_the_newest() -> None:
     assert older is not None
     assert older.version == "0.19.0" != newest.version
     assert kernel_shares.surface_of("product", "h100", "vllm", "bf16", "0.1") == newest
+
+
+def surface(
+    kernel: str, formats: tuple[str, ...], device: Accelerator, program: Software
+) -> Surface | None:
+    return rates_of(machines.of(device), program).surface(kernel, formats)
 
 
 def test_another_program_stands_in_and_another_device_of_the_same_generation() -> None:

@@ -29,6 +29,9 @@ ANSWERS: dict[str, Callable[[], Reported]] = {
     "check": lambda: check("Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users"),
     "throughput": lambda: throughput.of("mobilenet-v2", "h100", batch=8),
     "gemm": lambda: products.gemm(4096, 4096, 4096, calc.machines.get("dgx-h100")),
+    "reinforcement": lambda: calc.plan_reinforcement(
+        "qwen-3-8b", "dgx-h100", answers=512, average=1000, limit=8000, devices=8
+    ),
     "comparison": lambda: calc.compare("llama-3-8b", ["h100", "h200"], **LENGTHS),
 }
 SLOW: dict[str, Callable[[], Reported]] = {

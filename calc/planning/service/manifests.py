@@ -186,7 +186,7 @@ class Manifests(Reported):
             for number in range(pool.count)
         )
         name = f"{self._name(self._pools[0]).removesuffix('-' + self._pools[0].does)}-router"
-        command = f"pip install {package} && exec {start} {told} --host 0.0.0.0 --port {PORT}"
+        command = f"pip install {package} && exec {start} {told} {ADDRESS}"
         container = {
             "name": "router",
             "image": self._image,

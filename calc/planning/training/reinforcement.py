@@ -228,7 +228,7 @@ def plan_reinforcement(
             + (f": {missing}" if missing else "")
         )
     best, step = min(found, key=lambda one: one[1].total)
-    return ReinforcementPlan(best, step, lengths, number, waited, run, cost)
+    return ReinforcementPlan(best, step, lengths, number, waited, run, cost).settled()
 
 
 def _count(name: str, value: QuantityLike) -> int:
