@@ -76,6 +76,8 @@ def _unread(node: Node) -> list[str]:
     identifier, classes, values = attribute(node)
     if node["t"] == "Span" and classes == ["q"] and values.keys() <= {"key", "value"}:
         return []  # a value that has a name, as cells and inline values give it
+    if node["t"] == "Span" and classes == ["index"] and values.keys() <= {"entry"}:
+        return []  # a word that the index lists
     unread = [f".{name}" for name in classes if not re.fullmatch(ATTRIBUTES[node["t"]][2], name)]
     unread += [f"{key}=" for key in values]
     return unread + ([f"#{identifier}"] if identifier.startswith("lst-") else [])

@@ -18,7 +18,7 @@ from press.reading.settings import read_yaml
 DEEPEST = 12  # blocks in one another
 CALLOUTS = ["note", "tip", "important", "warning", "caution"]
 # What a theme has a look for.
-MARKS = ["sheet", "fine-print", "workbench", "planners", "sortable", "cover"]
+MARKS = ["sheet", "fine-print", "workbench", "planners", "sortable", "cover", "indexed"]
 CELL_OPTIONS = ["label", "fig-cap", "fig-alt", "tbl-cap", *EXECUTE]
 
 # Quarto's own pattern for an inline value; the expression holds no backtick.

@@ -248,9 +248,12 @@ class _Typst(Dresser):
         return raw("typst", f"#box({image})", "RawInline")
 
     def on_span(self, node: Node) -> list[Node]:
-        identifier, _, _ = attribute(node)
-        mark = [raw("typst", f"#metadata(none){self.anchor(identifier)}", "RawInline")]
-        return [*(mark if identifier else []), *self.dress(node["c"][1])]
+        identifier, classes, values = attribute(node)
+        marks = [f"#metadata(none){self.anchor(identifier)}"] if identifier else []
+        if "index" in classes:
+            entry = values.get("entry") or plain_text(node["c"][1])
+            marks.append(f"#metadata({_quoted(entry)})<indexed>")
+        return [*(raw("typst", mark, "RawInline") for mark in marks), *self.dress(node["c"][1])]
 
     def on_header(self, node: Node) -> Node:
         level = node["c"][0]
@@ -268,10 +271,16 @@ class _Typst(Dresser):
             closing = f"], {self.anchor(identifier)}, in-part: {inside})"
         return _wrapped(opening, self.dress(node["c"][2]), closing)
 
-    def on_definitionlist(self, node: Node) -> list[Node] | None:
-        if opening := self.records():
-            return [raw("typst", opening), {**node, "c": self.dress(node["c"])}]
-        return None
+    def on_definitionlist(self, node: Node) -> list[Node]:
+        """A term that leads to a place in the book ends with its page, as paper leads nowhere."""
+        opening = self.records()
+        items = [[self.dress(term), self.dress(of)] for term, of in node["c"]]
+        for (term, _), (_, descriptions) in zip(node["c"], items, strict=True):
+            for link in (each for each in term if each["t"] == "Link"):
+                if label := self.label_of(link):
+                    page = raw("typst", f"#page-of({_quoted(label)})", "RawInline")
+                    descriptions[-1][-1]["c"].append(page)
+        return [*([raw("typst", opening)] if opening else []), {**node, "c": items}]
 
     def records(self) -> str:
         """Return the rule before the first records of a page that is marked as a ledger."""
@@ -281,17 +290,22 @@ class _Typst(Dresser):
         return "#show: ledger\n"
 
     def on_link(self, node: Node) -> list[Node] | None:
-        target = node["c"][2][0]
-        if not target.startswith(PAGE):
+        if not node["c"][2][0].startswith(PAGE):
             return None
-        file, _, anchor = target.removeprefix(PAGE).partition("#")
         words = self.dress(node["c"][1])
-        if not file.endswith(".qmd") or file in self.left_out:
-            return words  # only the site carries it
-        label = _label(file, anchor)
+        label = self.label_of(node)
+        if not label:
+            return words
         self.leads_to.add(label)
         opening = raw("typst", f"#to({_quoted(label)})[", "RawInline")
         return [opening, *words, raw("typst", "]", "RawInline")]
+
+    def label_of(self, link: Node) -> str:
+        """Return the label of the place that a link leads to, "" where only the site carries it."""
+        target = link["c"][2][0]
+        file, _, anchor = target.removeprefix(PAGE).partition("#")
+        printed = target.startswith(PAGE) and file.endswith(".qmd") and file not in self.left_out
+        return _label(file, anchor) if printed else ""
 
     def figure(
         self, identifier: str, values: dict[str, str], caption: list[Node], image: Node
@@ -352,6 +366,8 @@ class _Typst(Dresser):
     def block(self, identifier: str, classes: list[str], blocks: list[Node]) -> list[Node]:
         if classes == ["sheet"]:
             return _in("#sheet[", self.held(blocks))
+        if classes == ["indexed"]:  # what a page lists by sections, paper lists by pages
+            return [raw("typst", "#index-by-pages()")]
         inner = self.dress(blocks)
         if "fine-print" in classes:
             return _in("#fine-print[", inner)

@@ -23,7 +23,7 @@ from calc.derivations.sources import model_records
 from tests.book.rendered import REPOSITORY, copy_tracked
 from tests.rows import each_row
 from tools.ledger.quotes import chapters
-from tools.pages import alt_texts, answers, changes, listing, reference
+from tools.pages import alt_texts, answers, changes, indexed, listing, reference
 from tools.pages.equations import tex
 from tools.pages.facts import PEAKS
 
@@ -194,6 +194,14 @@ def test_each_page_is_listed_once_after_those_that_somebody_wrote(wanted: dict[s
     parts = [each["chapters"] if isinstance(each, dict) else [each] for each in chapters]
     listed = [name for names in parts for name in names]
     assert sorted(listed) == sorted(name for name in wanted if name.endswith(".qmd"))
+
+
+def test_the_index_has_an_entry_once_however_it_is_written() -> None:
+    entries = list(indexed.entries())
+    assert len(entries) >= 200
+    alike = [entry.casefold().removesuffix("s") for entry in entries]
+    twice = [entry for entry, like in zip(entries, alike, strict=True) if alike.count(like) > 1]
+    assert not twice
 
 
 # A file, what it holds, what it then holds, and the page that must follow with its words.

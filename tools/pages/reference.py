@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from tools.pages import ROOT, answers, changes, listing, uses
+from tools.pages import ROOT, answers, changes, indexed, listing, uses
 
 REFERENCE = ROOT / "reference"
 STAMP = REFERENCE / ".made.json"
@@ -89,6 +89,7 @@ def pages(made: Iterable[Part]) -> dict[str, str]:
     texts = {
         "reference/answers.qmd": answers.page(),
         "reference/changes.qmd": changes.page(),
+        "reference/index-of-terms.qmd": indexed.page(),
         **{path: text for part in made for path, text in part.texts.items()},
     }
     return texts | {listing.PATH: listing.text(texts)}
