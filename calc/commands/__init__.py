@@ -180,7 +180,9 @@ def command_parser(
         description="Numbers of machine-learning systems, with units and sources.",
         epilog="Every command takes --json, and those that print a table --csv. In JSON a quantity"
         ' is {"value": 3.35, "unit": "TB/s"}, with its source where it has one, and a table'
-        " is the list `rows`. A device may be the .toml file of one's own.",
+        " is the list `rows`. A device may be the .toml file of one's own. The exit status is 0 of"
+        " an answer, 1 where nothing fits, a limit is broken or a value is refused, and 2 of a line"
+        " that is not understood.",
     )
     parser.add_argument(
         "--version", action="version", version=f"calc {version('machine-foundations')}"

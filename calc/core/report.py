@@ -50,6 +50,8 @@ class Table:
     detail: bool = False
     """Whether notebooks leave it out."""
     head: tuple[str, ...] | None = None
+    asked: tuple[str, ...] = ()
+    """First cells of rows that were asked for, which are left out after all others."""
 
     def __post_init__(self) -> None:
         fix_fields(self)
@@ -68,12 +70,16 @@ class Table:
             rows = [row[:-1] for row in rows]
         lines = columns(rows)
         columns_left = [listed(dropped)] if dropped else []
+        last_first = sorted(
+            range(len(rows)), key=lambda row: (rows[row][0].strip() in self.asked, -row)
+        )
         for more in range(len(lines)):
             left = [*([f"{more} rows"] if more else []), *columns_left]
             hint = wrapped(f"… with --explain: {' and '.join(left)}") if left else []
             if len(lines) - more + len(hint) <= most:
                 break
-        return [*lines[: len(lines) - more], *hint]
+        without = {*last_first[:more]}
+        return [*(line for row, line in enumerate(lines) if row not in without), *hint]
 
 
 class Reported:

@@ -207,7 +207,8 @@ def parts_table(plan: Estimate) -> list[Table]:
         times = [(name.replace("_", " "), str(time)) for name, time in late.items()]
         detail.append(Table([("", "expected"), *times], "Percentiles of requests", detail=True))
     parts = [("", "each device", ""), *memory.part_rows]
-    return [Table(rows), *detail, Table(parts, "Memory before caches", detail=True)]
+    paid = tuple(RANGES[name][0] for name in ("cost_per_token", "carbon_per_token"))
+    return [Table(rows, asked=paid), *detail, Table(parts, "Memory before caches", detail=True)]
 
 
 def curve(plan: Estimate) -> drawing.Curve:
@@ -251,15 +252,18 @@ def points_tables(plans: Sequence[Estimate]) -> list[Table]:
     ranges = [name for name in RANGES if any(point[name] for point in points)]
     names = [*(["device", "basis"] if len(plans) > 1 else []), *different_counts(points)]
     heads = [heading(name) for name in ranges]
-    first = ("time_per_token", "throughput", "time_to_first_token")
+    first = ("time_per_token", "throughput", "cost_per_token", "carbon_per_token")
+    first = *(name for name in first if name in ranges), "time_to_first_token"
     shown = [*first, *(name for name in ranges if name not in first)]
     titles = ["users" if name == "batch" and plans[0].users else name for name in names]
     rows = [(*titles, f"each holds ({unit})", *map(heading, shown), "what binds")]
     bounds = [(*titles, *heads)]
     for point in points:
         counts = [str(point[name]) for name in names]
-        cells = [cell(point, name) for name in shown]
-        rows.append((*counts, f"{point['memory'].m_as(unit):.3g}", *cells, point["binds"]))
+        cells, held = [cell(point, name) for name in shown], f"{point['memory'].m_as(unit):.3g}"
+        if not point["fits"]:
+            held, cells[0] = f"{held} of {point['room'].m_as(unit):.3g}", "does not fit"
+        rows.append((*counts, held, *cells, point["binds"]))
         bounds.append((*counts, *(in_its_unit(point[name], name) for name in ranges)))
     return [Table(rows), Table(bounds, "Bounds at published rates", detail=True)]
 

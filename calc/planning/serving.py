@@ -74,6 +74,11 @@ class Told(Answer):
         return Plans(self._plans, self.refused, self.with_parts, tuple(changes))
 
     @property
+    def status(self) -> int:
+        """Exit status of the command: 1 where nothing fits."""
+        return int(not any(point["fits"] for plan in self._plans for point in plan.points))
+
+    @property
     def drawn(self) -> list[str]:
         """Return what such devices were measured to draw themselves, beside the box's power."""
         return [assumptions.drawn(plan) for plan in self._plans]

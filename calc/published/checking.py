@@ -20,8 +20,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from calc.catalog import software as programs
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
+from calc.catalog.models.weights import unless_said
 from calc.catalog.software import UNKNOWN
 from calc.core.arrays import numpy
 from calc.core.citations import citation
@@ -91,7 +93,7 @@ class Held:
 
     @property
     def share(self) -> float:
-        """The claim over the bound: above one it cannot be."""
+        """The claim over the bound, of a time the bound over the claim: above one it cannot be."""
         return self.bound / self.claimed if self.name in TIMES else self.claimed / self.bound
 
     @property
@@ -136,6 +138,8 @@ class Check(Reported):
     claim: Claim
     machine: Machine
     held: tuple[Held, ...]
+    released: str = ""
+    """The weights as released, where memory has no place for them and no other format is said."""
 
     @property
     def possible(self) -> bool:
@@ -187,14 +191,18 @@ class Check(Reported):
         """The verdict, what it stands on, and where the claim stands among published rows."""
         share = self.hardest.share
         taken = ", with what is easiest where it says nothing" if self.unsaid else ""
+        if self.released:
+            taken = f" in {SMALLEST}, not as released{taken}"
         verdict = f"possible: {share:.0%} of the bound{taken}"
         if share > 1:
             digits = f"{ROUNDING:.1%} to which figures are printed"
             verdict = f"possible: {share:.1%} of the bound, within the {digits}{taken}"
         reasons = dict.fromkeys([self.held[0].by, self.hardest.by] if not self.fits else [])
         if not self.possible:
-            what = "does not fit" if not self.fits else f"{share:.3g} times the bound"
-            verdict = f"impossible: {what}"
+            what = f"{share:.3g} times the bound"
+            if self.hardest.name in TIMES:
+                what = f"the bound is {share:.3g} times the claim"
+            verdict = f"impossible: {what if self.fits else 'does not fit'}"
         standing = (
             [
                 f"of the {len(self.near)} published rows most like it {self.percentile:.0f} % reach"
@@ -203,18 +211,19 @@ class Check(Reported):
             if self.percentile is not None
             else []
         )
-        return [verdict, *(reasons or [self.hardest.by]), *standing, ""]
+        released = [self.released] if self.released else []
+        return [verdict, *released, *(reasons or [self.hardest.by]), *standing, ""]
 
     @cached_property
     def tables(self) -> list[Table]:
         """A row for each figure, and the nearest published rows."""
-        head = ("", "claimed", "bound", "claim over bound")
+        head = ("", "claimed", "bound", "share of bound")
         figures = [
             (
                 FIGURES[near.name][0],
                 f"{near.in_its_unit(near.claimed)}",
                 f"{near.in_its_unit(near.bound)}",
-                f"{near.share:.2f}",
+                f"{near.share:.2f}{', bound over claim' if near.name in TIMES else ''}",
             )
             for near in self.held
         ]
@@ -267,6 +276,7 @@ class Check(Reported):
         return {
             "verdict": "possible" if self.possible else "impossible",
             "share_of_bound": self.hardest.share,
+            "released": self.released,
             "percentile": self.percentile,
             "understood": said,
             "not_understood": self.claim.ignored,
@@ -296,7 +306,7 @@ class Checks(Reported):
     @cached_property
     def tables(self) -> list[Table]:
         """The claims nearest to their bounds, or beyond them."""
-        head = ("claim", "claim over bound", "")
+        head = ("claim", "share of bound", "")
         lines = [
             (name, f"{check.hardest.share:.2f}", check.hardest.by)
             for name, check in self.hardest.items()
@@ -436,7 +446,8 @@ def verdict(claim: str | Mapping[str, Any], about: str = "") -> Check:
     machine = conditions.machine(understood.row)
     if not held:
         raise _without_peak(machine, "a claim of prompts alone")
-    return Check(understood, machine, held)
+    fits = all(figure.name != "memory" for figure in held)
+    return Check(understood, machine, held, _as_released(understood, machine) if fits else "")
 
 
 @dataclass(frozen=True)
@@ -509,9 +520,7 @@ def _too_large(claim: Claim, job: Job) -> Iterator[_Bound]:
     row = claim.row
     if claim.offloads or row["offloaded_layers"] or row["activation_cpu_offload"]:
         return
-    prompt, answer = (row.number(name) for name in ("input_len", "output_len"))
-    context = floor(1.0 if prompt is None else prompt) + floor(1.0 if answer is None else answer)
-    memory = _memory(job)
+    context, memory = _context(row), _memory(job)
     found, weights = memory.visible, memory.parts[0].memory
     taken = memory.start.taken(context)
     needed = (found - memory.caches).m_as("GiB") + taken / GIB
@@ -530,6 +539,28 @@ def _too_large(claim: Claim, job: Job) -> Iterator[_Bound]:
 
     most = float(found.m_as("GiB"))
     yield _Bound("memory", needed, most, told, taken > memory.caches.m_as("byte"))
+
+
+def _context(row: Row) -> Any:
+    """Return the tokens of a sequence, one of a prompt and of an answer where none is said."""
+    prompt, answer = (row.number(name) for name in ("input_len", "output_len"))
+    return floor(1.0 if prompt is None else prompt) + floor(1.0 if answer is None else answer)
+
+
+def _as_released(claim: Claim, machine: Machine) -> str:
+    """Return what memory lacks for the weights as they are released, where a claim of serving says
+    no format of them; "" where it has a place for them."""
+    row = claim.row
+    if row.group != "serving" or row["dtype_weights"]:
+        return ""
+    job, one = _job(claim, machine).job, machine.device
+    usual = programs.meant(None, one.key, one.measured_as, one.name)
+    program = job.software if row.software else usual
+    sizes = replace(job.formats, weights=unless_said(job.model, program), kv=program.kv)
+    served = replace(job, formats=sizes, software=program)
+    memory = device_memory.of(served, max(1, int(_context(row))))
+    kept = served.weights
+    return "" if memory.fits else f"as released, in {kept}: {memory.answer}"
 
 
 def _memory(job: Job) -> Memory:

@@ -521,12 +521,16 @@ class Step(StepTime):
     """The time of a step: its bounds at published rates, and what is expected at measured ones."""
 
     expectation: Parts | Missing = NO_MACHINE
+    program: str = ""
+    """Whose own time is in what is expected, or that none's is."""
 
     @classmethod
-    def of(cls, bounds: StepTime, expectation: Parts | Missing) -> Step:
-        """The bounds of a step beside what is expected of it."""
+    def of(
+        cls, bounds: StepTime, expectation: Parts | Missing, software: Software = UNKNOWN
+    ) -> Step:
+        """The bounds of a step beside what is expected of it, with a program's own time."""
         amounts = bounds.operations, bounds.peak, bounds.traffic, bounds.tokens
-        return cls(bounds.parts, *amounts, expectation)
+        return cls(bounds.parts, *amounts, expectation, software.title())
 
     def at(self, index: int) -> Step:
         """Return that of one of an array of layouts, without what takes it no time."""
@@ -536,7 +540,7 @@ class Step(StepTime):
         traffic, tokens = at(self.traffic, index), at(self.tokens, index)
         expected = self.expectation
         one = expected.at(index) if isinstance(expected, Parts) else expected
-        return Step(parts, operations, peak, traffic, tokens, one)
+        return Step(parts, operations, peak, traffic, tokens, one, self.program)
 
     @property
     def expected(self) -> Quantity | None:
@@ -566,7 +570,7 @@ class Step(StepTime):
     def _rows(self) -> dict[str, str]:
         rows = super()._rows
         if self.expected is not None:
-            rows["expected"] = str(self.expected)
+            rows["expected"] = f"{self.expected}, with {self.program}"
             if self.around is not None:
                 rows["80 % interval"] = self.around.told()
         elif self.expectation != NO_MACHINE:

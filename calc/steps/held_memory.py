@@ -48,7 +48,7 @@ class Memory(Answer):
 
     >>> from calc.device_memory import fit
     >>> print(fit("llama-3.1-8b", "h100", "vllm 0.19", utilization=0.95, context=8192))
-    Llama 3.1 8B on 1 NVIDIA H100 SXM5 80 GB by vLLM 0.19: 476016 tokens of cache
+    Llama 3.1 8B on 1 NVIDIA H100 SXM5 80 GB by vLLM 0.19: 476016 tokens of cache, context 8192
     logs of engines, matrix by matrix and part by part; tokens ± 0.4%
     chosen: gpu_memory_utilization 0.95; steps of 8192 tokens and 1024 sequences
     <BLANKLINE>
@@ -132,6 +132,11 @@ class Memory(Answer):
         """Return whether a sequence of the wanted length is held."""
         return self.lacks is None
 
+    @property
+    def status(self) -> int:
+        """Exit status of the command: 1 where not one sequence of that length fits."""
+        return int(not self.fits)
+
     @cached_property
     def doubt(self) -> str:
         """The sentence on what may be otherwise, where the ± of caches covers one sequence."""
@@ -193,9 +198,9 @@ class Memory(Answer):
     @property
     def answer(self) -> str:
         job = self.start.job
-        result = f"{self.tokens} tokens of cache"
+        result = f"{self.tokens} tokens of cache, context {self.context}"
         if self.lacks is not None:
-            result = f"{self.verdict}, each lacks {self.lacks.missing}"
+            result = f"context {self.context} {self.verdict}, each lacks {self.lacks.missing}"
         elif self.doubt:
             result = f"{self.verdict}, {result}"
         count = f"{job.layout.devices} {job.device.name}"

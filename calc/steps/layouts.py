@@ -294,7 +294,7 @@ def training_step(
         load = Batch(float(length), sequences, batch.recomputation)
         return expectation.training_step(job, load, _bubble(job, batch).m_as(""))
 
-    return Step.of(bounds, expectation.if_measured(expected, length))
+    return Step.of(bounds, expectation.if_measured(expected, length), job.software)
 
 
 def training_bounds(

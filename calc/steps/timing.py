@@ -51,7 +51,7 @@ def step(job: Job, load: Tokens | Batch) -> Step:
     """
     if isinstance(load, Batch):
         return layouts.training_step(job, load)
-    return Step.of(bounds(job, load), _expected(job, load))
+    return Step.of(bounds(job, load), _expected(job, load), job.software)
 
 
 def bounds(job: Job, load: Tokens | Batch) -> StepTime:
@@ -163,7 +163,7 @@ def mean_step(job: Job, sequences: float, prompt: float, generated: float) -> St
     made = expectation.if_measured(
         lambda: mean_pass(job, sequences, prompt, generated), sequences, prompt, generated
     )
-    return Step.of(least, made)
+    return Step.of(least, made, job.software)
 
 
 def mean_bounds(job: Job, sequences: Number, prompt: Number, generated: Number) -> StepTime:

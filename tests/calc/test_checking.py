@@ -25,6 +25,32 @@ from tests.calc.odd_values import SEED
 from tests.rows import each_row
 
 TWOFOLD = 2.0
+
+
+@pytest.mark.parametrize(
+    ("claim", "lacks"),
+    [
+        ("DeepSeek-R1 on 8 H100: 900 token/s", True),  # 671 GB in FP8, and a program's own
+        ("DeepSeek-R1 on 8 H200: 900 token/s", False),
+        ("Llama 3.1 405B on 8 H100: 900 token/s", True),  # 810 GB in BF16
+        ("Llama 3.1 405B in fp8 on 8 H100: 900 token/s", False),  # whose format is said
+        ("gpt-oss-120b on 1 H100: 900 token/s", False),
+    ],
+)
+def test_memory_is_judged_in_the_format_of_the_release(claim: str, lacks: bool) -> None:
+    """What a claim does not say is easiest, so that it stays possible; the release is told of."""
+    found = calc.check(claim)
+    assert found.possible
+    assert bool(found.released) == lacks == ("in 4 bit, not as released" in found.title[0])
+    assert found.facts["released"] == found.released
+
+
+def test_the_share_of_a_time_is_the_bound_over_it() -> None:
+    lines = calc.check("Llama 3 70B on 2 H100, TPOT 20 ms").text()
+    assert "0.26, bound over claim" in lines  # 34.7 GB in four bits at 6.7 TB/s: 5.19 ms
+    assert calc.check("Llama 3 70B on 2 H100, TPOT 4 ms").title[0].endswith("1.3 times the claim")
+
+
 FOUND = 0.95  # of what is twice as fast as can be
 
 

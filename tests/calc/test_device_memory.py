@@ -326,7 +326,8 @@ def test_what_does_not_fit_is_an_answer_with_its_parts() -> None:
     needed = 8192 * 2 * 80 * 8 * 128 * 2 / 2**30
     missing = answer.lacks.missing.m_as("GiB")
     assert missing == pytest.approx(parts + needed - 0.9 * 79.19)
-    assert "does not fit, each lacks 64.84 GiB" in answer.text()
+    assert "context 8192 does not fit, each lacks 64.84 GiB" in answer.answer
+    assert (answer.status, fitted("llama-3-8b").status) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,12 @@ from hypothesis import given, strategies as st
 
 import calc
 from calc import InputError, Layout, hardware, machines, models, quantity
+from calc.catalog import software
 from calc.catalog.machines import Machine
+from calc.catalog.software import Software
 from calc.core.records import DATA
 from calc.planning import Bounds, Plan, plan
-from calc.steps import communication, device_memory
+from calc.steps import communication, device_memory, timing
 from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
 
 H100 = hardware.H100
@@ -759,3 +761,43 @@ def test_machines_of_one_are_joined_by_their_ports() -> None:
     assert "across the domains of NVIDIA DGX Spark" in found.not_expected
     assert any("over the ports of NVIDIA DGX Spark" in told for told in found.assumptions)
     assert calc.device_memory.fit("gpt-oss-120b", "dgx-spark", tensor=4, weights="bf16").fits
+
+
+def test_where_nothing_fits_the_status_says_so_and_rows_say_why() -> None:
+    """5000 sequences of 1200 tokens are 1 TiB of caches on two devices."""
+    several = calc.plan(
+        "llama-3-70b", "h100", batch=[8, 5000], tensor=2, prompt=1000, generated=200
+    )
+    none = calc.plan("llama-3-70b", "h100", batch=5000, tensor=2, prompt=1000, generated=200)
+    assert (several.status, none.status) == (0, 1)
+    [row] = [line for line in several.text().splitlines() if line.startswith("5000")]
+    assert row.split()[1:7] == ["986", "of", "72.9", "does", "not", "fit"]
+
+
+def test_cost_and_carbon_stay_in_a_table_that_is_shortened() -> None:
+    asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "grid": "france", "pue": 1.2}
+    asked["price"] = "3 USD/hour"
+    for made in (
+        plan("llama-3-70b", "h100", batch=8, **asked),
+        plan("llama-3-70b", "h100", batch=[1, 8], **asked),
+        plan("deepseek-v3", "dgx-h200", batch=8, **asked),
+    ):
+        [table, *_] = made.text().split("\n\n")[1:]
+        assert "g/Mtoken" in table
+        assert "USD/Mtoken" in table
+
+
+def test_a_step_says_whose_time_it_has_and_is_that_of_the_plan() -> None:
+    """A step without software and a plan by its newest vLLM are two questions, and say so."""
+    job = calc.Job.of("llama-3-8b", "dgx-h100")
+    for asked, said in (("none", None), ("vllm", "vllm")):
+        step = timing.mean_step(replace(job, software=_program(said)), 8, 1000, 200)
+        made = plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200, software=asked)
+        assert made.expected is not None
+        assert step.expected == made.expected.results["time_per_token"]
+        assert step.program in str(step)
+    assert calc.step(job, calc.Tokens(writing=8, context=1000)).program == "no software's own time"
+
+
+def _program(name: str | None) -> Software:
+    return software.UNKNOWN if name is None else software.meant(name, "h100", "", "H100")
