@@ -287,6 +287,8 @@ def _take_device(text: str, said: dict[str, Any]) -> str:
     apart = re.search(rf"(\d+)\s*(?:{DEVICES})s?\b", rest, re.I)  # as in H100 … on 8 GPUs
     count = before[1] or behind[2] or (apart and apart[1])
     boxes = int(behind[1] or 0) or (8 if re.search("dgx|hgx", before[2]) else 1)
+    if not re.search(r"\b(?:gcd|die)s?\b", small):
+        boxes *= WORDS["packages"].get(said["device"], 1)
     if count or boxes > 1 or not behind[0].endswith("s"):
         said["num_devices"] = int(count or 1) * boxes
     return rest.replace(apart[0], " ") if apart else rest

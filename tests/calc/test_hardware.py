@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import calc
-from calc import InputError, hardware, quantity
+from calc import InputError, hardware, machines, quantity
 from tests.calc.command import Written
 
 GOOD = """
@@ -238,3 +238,20 @@ def test_a_peak_is_clock_times_units_times_operations(
     assert found.m_as("TFLOP/s") == pytest.approx(
         hardware.get(device).peak("bf16").m_as("TFLOP/s"), rel=1e-3
     )
+
+
+def test_what_programs_see_as_two_devices_is_two() -> None:
+    """Each die of an MI250X has 64 GiB: 70B parameters in 16 bits, 131 GiB, need three."""
+    die, package = hardware.get("mi250x"), machines.of("mi250x")
+    assert (package.domain, str(die.memory_capacity)) == (2, "64 GiB")
+    assert calc.device_memory.fit("llama-3-1-8b", "mi250x", "none").visible == die.memory_capacity
+    needed = calc.plan("llama-3-1-8b", "mi250x", prompt=1000, generated=200, batch=400)
+    assert needed.devices.magnitude == 2  # 15 GiB of weights, and 59 of caches
+    assert calc.check("Llama 3.1 70B in bf16 on 1 MI250X: 1 token/s").title[0][:10] == "impossible"
+    claimed = {
+        "Llama 3.1 8B on 4 MI250X: 100 token/s": 8,
+        "Llama 3.1 8B on 4 MI250X GCDs: 100 token/s": 4,
+        "Llama 3.1 8B on 1 die of an MI250X: 100 token/s": 1,
+    }
+    for text, devices in claimed.items():
+        assert calc.check(text).claim.row["num_devices"] == devices, text
