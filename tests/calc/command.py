@@ -24,9 +24,9 @@ class Command:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
 
-    def prints(self, line: str, *words: str) -> str:
-        """Return the text that an answer prints."""
-        assert main([*shlex.split(line), *words]) == 0
+    def prints(self, line: str, *words: str, status: int = 0) -> str:
+        """Return the text that an answer prints; the status is 1 where nothing fits."""
+        assert main([*shlex.split(line), *words]) == status
         printed = self.capsys.readouterr()
         assert printed.err == ""  # no terminal, no progress bar
         return printed.out
