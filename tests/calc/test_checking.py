@@ -38,7 +38,7 @@ TWOFOLD = 2.0
     ],
 )
 def test_memory_is_judged_in_the_format_of_the_release(claim: str, lacks: bool) -> None:
-    """What a claim does not say is easiest, so that it stays possible; the release is told of."""
+    """A claim that says no format stays possible, as four bits are, and the release is told of."""
     found = calc.check(claim)
     assert found.possible
     assert bool(found.released) == lacks == ("in 4 bit, not as released" in found.title[0])
