@@ -8,16 +8,19 @@ RUN = .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 # Tests of one `xdist_group` share what is made for them, on one worker.
 PYTEST = $(RUN) -m pytest -n auto --dist loadgroup
+OF_TORCH = TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest -n auto calc/codesign tests/calc/codesign \
+	tests/calc/measure/gpu tests/calc/simulation/test_constrained.py tests/calc/simulation/test_sizing.py
 
 .DEFAULT_GOAL := help
-.PHONY: help book test test-slow test-torch lint style bench lock clean set-up-book set-up-test set-up-torch
+.PHONY: help book test test-slow test-torch test-nightly lint style bench lock clean set-up-book set-up-test set-up-torch
 
 help:
 	@echo 'make book                  render the book into _book/ (HTML and PDF)'
 	@echo 'make book ENGINE=quarto    the same with Quarto, where it is installed'
 	@echo 'make test                  lint, type-check and run the tests, but for the slow ones'
-	@echo 'make test-slow             the slow tests, and the property tests on many more examples'
+	@echo 'make test-slow             the slow tests that every change runs'
 	@echo 'make test-torch            the tests that need torch, numba and Triton, in .venv-torch'
+	@echo 'make test-nightly          slow tests of every case, and properties on many more examples'
 	@echo 'make set-up-test           bring what tests, lint and python -m tools.pages need into .venv, and run nothing'
 	@echo 'make lint                  ruff and mypy alone'
 	@echo 'make bench                 the benchmarks'
@@ -41,11 +44,15 @@ test: style
 	@$(PYTEST)
 
 test-slow: set-up-test
-	@$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=long
+	@$(PYTEST) -m "slow and not nightly"
 
 test-torch: set-up-torch
-	@TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest -n auto -m "" --hypothesis-profile=long calc/codesign tests/calc/codesign \
-		tests/calc/measure/gpu tests/calc/simulation/test_constrained.py tests/calc/simulation/test_sizing.py
+	@$(OF_TORCH) -m "not nightly"
+
+# All that is drawn is drawn in full, and every case of a kind is tried.
+test-nightly: set-up-test set-up-torch
+	@$(PYTEST) -m "slow or nightly or hypothesis" --hypothesis-profile=long
+	@$(OF_TORCH) -m "" --hypothesis-profile=long
 
 lint: style
 	@$(RUN) -m mypy

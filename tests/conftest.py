@@ -1,7 +1,7 @@
 """Settings that tests share: the browser, and how many examples a property is tried on.
 
-A property is tried on few examples where one waits for them; `make test-slow` tries it on many,
-with `--hypothesis-profile=long`.
+A property is tried on few examples where one waits for them; `make test-nightly` tries it on many,
+with `--hypothesis-profile=long`, of which `tests/draws.py` makes the share of other draws.
 
 Each worker computes on one thread: there is one for each core, and threads of linear algebra that
 wait for one another beside them take several times the processor time of what they compute.

@@ -2,7 +2,8 @@
 nothing is wrong in silence, nothing hangs, and whatever is refused is refused in one sentence.
 
 The seed is fixed, so that a commit passes or fails by what it says; `BATTERY_SEED=7 pytest -m slow
-tests/test_battery.py` draws others. Odd values of every function are in
+tests/test_battery.py` draws others. Numbers below are those of the nightly tier, of which a change
+tries the first (`draws`). Odd values of every function are in
 `tests/calc/test_odd_values`,
 which takes the same seed; full disks in `tests/calc/test_files`; kills
 and hostile chapters that need a render of their own in `tests/press/test_hardening`.
@@ -44,6 +45,7 @@ from press.errors import BookError
 from press.reading.project import Chapter, read_book
 from press.reading.source import read_source
 from tests.calc.odd_values import ODD, SEED
+from tests.draws import draws, of_a_kind
 from tests.press.tiny_book import SETTINGS
 from tests.rows import each_row
 
@@ -114,7 +116,7 @@ def test_amounts_are_read_as_written(chance: random.Random) -> None:
         return f"{digits} {prefix}{unit}", Fraction(digits) * PREFIXES[prefix] * UNITS[unit]
 
     with each_row() as row:
-        for _ in range(16_000):
+        for _ in range(draws(16_000)):
             (text, value), factor = amount(), chance.randint(1, 9)
             more, other = amount()
             text, value = chance.choice([
@@ -137,7 +139,7 @@ PIECES = ["3", "1e9", "GB", "GB/s", "/", "*", "**", "+", "-", "(", ")", " ", "FL
 def test_whatever_is_typed_is_read_or_refused(chance: random.Random) -> None:
     """Texts that are read are printed as what is read as the same: 8 000 texts."""
     with each_row() as row:
-        for _ in range(8_000):
+        for _ in range(draws(8_000)):
             text = "".join(chance.choices(PIECES, k=chance.randint(1, 9)))
             with row(text.encode(errors="surrogateescape")):
                 found: list[Any] = []
@@ -159,7 +161,7 @@ def test_units_do_not_change_what_a_law_says(chance: random.Random) -> None:
               "joule": ["kWh"]}  # fmt: skip
     laws, tried = calc.all_laws(), 0
     with each_row() as row:
-        for _ in range(12_000):
+        for _ in range(draws(12_000)):
             name = chance.choice(sorted(laws))
             given = usual_arguments(name)
             changed = dict(given)
@@ -175,7 +177,7 @@ def test_units_do_not_change_what_a_law_says(chance: random.Random) -> None:
                 first, again = laws[name](**given), laws[name](**changed)
                 if hasattr(first, "m_as"):
                     assert again.m_as(first.units) == pytest.approx(first.magnitude, rel=1e-9)
-    assert tried > 2_000
+    assert tried > draws(2_000)
 
 
 # ---- The command line, in this process
@@ -258,7 +260,7 @@ def test_command_lines(chance: random.Random, folder: Path) -> None:
     before, answered = own_files(), 0
     options = {name: re.findall(r"--[a-z][\w-]+", command([name, "--help"])[1]) for name in CHEAP}
     with each_row() as row:
-        for _ in range(2_000):
+        for _ in range(draws(2_000)):
             name = chance.choice([*CHEAP[:7], *CHEAP])
             line = [name, *(START.get(name, "").split() if chance.random() < 0.7 else [])]
             for _ in range(chance.randint(0, 3)):
@@ -283,7 +285,7 @@ def test_command_lines(chance: random.Random, folder: Path) -> None:
                     Path(own).write_bytes(before[own])
                     assert line.count(own) == 1, f"{own} was read and written"
                     assert line[line.index(own) - 1] in ("--csv", "--html", "--write-config")
-    assert answered > 100
+    assert answered > draws(100)
     assert {path.name for path in folder.iterdir()} - set(OWN) <= {"out.csv", "out.svg", "out.toml"}
 
 
@@ -355,7 +357,7 @@ def test_files_that_are_mutated(kind: str, chance: random.Random, folder: Path) 
     text, file = Path(name).read_bytes(), folder / f"new-{name}"
     read = 0
     with each_row() as row:
-        for number in range(500 if kind == "options" else 1_500):
+        for number in range(draws(500 if kind == "options" else 1_500)):
             new = mutated(text, chance)
             file.write_bytes(new)
             with row((number, new)):
@@ -364,7 +366,7 @@ def test_files_that_are_mutated(kind: str, chance: random.Random, folder: Path) 
                     assert file.read_bytes() == new
                 else:  # but for the end of a line that is none
                     assert new.startswith(file.read_bytes()) or not new
-    assert read < 1_500
+    assert read < draws(1_500)
 
 
 # ---- What press is given
@@ -388,7 +390,7 @@ def test_sources_of_chapters(chance: random.Random, folder: Path) -> None:
     chapter = Chapter("x.qmd", -1, False)
     defaults = dict.fromkeys(["echo", "eval", "output", "warning"], True)
     with each_row() as row:
-        for _ in range(8_000):
+        for _ in range(draws(8_000)):
             text = "\n".join(chance.choices(SNIPPETS, k=chance.randint(1, 14)))
             if chance.random() < 0.2:
                 text = mutated(text.encode(), chance).decode(errors="replace")
@@ -411,7 +413,7 @@ def test_settings_of_books(chance: random.Random, folder: Path) -> None:
     """2 000 files of settings."""
     (folder / "index.qmd").write_text("# A\n")
     with each_row() as row:
-        for _ in range(2_000):
+        for _ in range(draws(2_000)):
             text = mutated(SETTINGS.encode(), chance)
             (folder / "_quarto.yml").write_bytes(text)
             with row(text):
@@ -465,7 +467,7 @@ def test_live_figures_and_the_prompt(chance: random.Random) -> None:
     lines = ["calc.", "quantity(", "'1 GB'", ")", "plot(", "[1]", ",", "1/0", "help(", "x = ",
              "print(", "raise ", "os"]  # fmt: skip
     with each_row() as row:
-        for _ in range(1_500):
+        for _ in range(draws(1_500)):
             name = chance.choice(list(live.MODELS))
             fields = list(live.get(name).defaults())
             given = {
@@ -478,7 +480,7 @@ def test_live_figures_and_the_prompt(chance: random.Random) -> None:
                 found = json.loads(live.answer(name, json.dumps(given)), parse_constant=strict)
                 for sentence in found.get("errors", {}).values():
                     one_sentence(sentence)
-        for _ in range(1_500):
+        for _ in range(draws(1_500)):
             source = "".join(chance.choices(lines, k=chance.randint(1, 6)))
             with row(source):
                 signal.alarm(LONGEST)
@@ -503,7 +505,7 @@ PLACES: dict[str, tuple[list[str], dict[str, str | None]]] = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", of_a_kind(PLACES))
 def test_commands_in_other_surroundings(place: str) -> None:
     import shlex
 

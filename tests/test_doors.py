@@ -33,6 +33,7 @@ from calc.steps import device_memory
 from tests import doors
 from tests.calc.flatly import flatly
 from tests.calc.odd_values import SEED
+from tests.draws import draws
 from tests.rows import each_row
 
 ROOT = Path(__file__).parents[1]
@@ -56,21 +57,23 @@ def hold(questions: Iterable[Any]) -> Counter[str]:
 
 @pytest.mark.slow
 def test_serving_at_every_door() -> None:
-    answered = hold(doors.serving(MANY["serving"], f"{SEED} serving"))
+    number = draws(MANY["serving"])
+    answered = hold(doors.serving(number, f"{SEED} serving"))
     assert answered.keys() == {door.__name__ for door in doors.SERVING}
-    assert answered["plan"] > MANY["serving"] / 2
+    assert answered["plan"] > number / 2
 
 
 @pytest.mark.slow
 def test_training_at_every_door() -> None:
-    answered = hold(doors.trainings(MANY["training"], f"{SEED} training"))
+    number = draws(MANY["training"])
+    answered = hold(doors.trainings(number, f"{SEED} training"))
     assert answered.keys() == {door.__name__ for door in doors.TRAINING}
-    assert answered["planned_training"] > MANY["training"] / 4
+    assert answered["planned_training"] > number / 4
 
 
 @pytest.mark.slow
 def test_messages_at_every_door() -> None:
-    answered = hold(doors.messages(MANY["messages"], f"{SEED} messages"))
+    answered = hold(doors.messages(draws(MANY["messages"]), f"{SEED} messages"))
     assert answered.keys() == {door.__name__ for door in doors.MESSAGES}
 
 
@@ -80,7 +83,7 @@ def test_what_a_planner_chooses_is_what_the_others_say_of_it(door: Any) -> None:
     """Each choice of devices and batch makes a question, on which all other doors agree."""
     answered = 0
     with each_row() as row:
-        for question in doors.serving(48, f"{SEED} {door.__name__}"):
+        for question in doors.serving(draws(48), f"{SEED} {door.__name__}"):
             with row(question):
                 try:
                     chosen = list(door(question))
@@ -90,7 +93,7 @@ def test_what_a_planner_chooses_is_what_the_others_say_of_it(door: Any) -> None:
                     answered += 1
                     differ = doors.differences({door.__name__: answer} | doors.ask(asked))
                     assert not differ, "\n".join([str(asked), *differ])
-    assert answered > 5
+    assert answered > draws(5)
 
 
 def test_a_few_questions_at_every_door() -> None:
@@ -242,8 +245,8 @@ def first_difference(one: Any, other: Any, path: str = "") -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_every_way_to_ask(planner: str) -> None:
-    drawn = doors.serving(40 if planner in ("plan", "fit") else 16, f"{SEED} {planner}")
-    assert hold_in_every_way(planner, drawn) > 3
+    drawn = doors.serving(draws(40 if planner in ("plan", "fit") else 16), f"{SEED} {planner}")
+    assert hold_in_every_way(planner, drawn) > draws(3)
 
 
 @pytest.mark.parametrize("planner", ["plan", "fit"])
@@ -367,7 +370,7 @@ def test_what_is_planned_is_no_impossible_claim() -> None:
     """`check` finds possible what `plan` expects, in the claim's own words."""
     held = 0
     with each_row() as row:
-        for question in doors.serving(60, f"{SEED} claims"):
+        for question in doors.serving(draws(60), f"{SEED} claims"):
             with row(question):
                 try:
                     found = calc.plan(question.model, question.place, **question.asked)
@@ -383,7 +386,7 @@ def test_what_is_planned_is_no_impossible_claim() -> None:
                 )
                 assert calc.check(claim).possible, claim
                 held += 1
-    assert held > 10
+    assert held > draws(10)
 
 
 # ---- What a refusal suggests works
@@ -548,7 +551,7 @@ def test_what_refusals_offer_works(offers: Callable[[random.Random], int]) -> No
     """Many more of them."""
     chance = random.Random(f"{SEED} {offers.__name__}")
     with each_row() as row:
-        for turn in range(30):
+        for turn in range(draws(30)):
             with row(turn):
                 offers(chance)
 

@@ -1,4 +1,4 @@
-"""A public forge: the workflow does as `.ci/run` and publishes a tag; forms, hooks, container."""
+"""A public forge: its workflows do as `.ci/run` and publish a tag; forms, hooks, container."""
 
 from __future__ import annotations
 
@@ -11,22 +11,36 @@ from typing import Any
 import yaml
 
 REPOSITORY = Path(__file__).parents[1]
-WORKFLOW: dict[Any, Any] = yaml.safe_load(
-    (REPOSITORY / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8")
+WORKFLOW, NIGHTLY = (
+    yaml.safe_load((REPOSITORY / ".github/workflows" / f"{name}.yml").read_text(encoding="utf-8"))
+    for name in ("book", "nightly")
 )
-JOBS = WORKFLOW["jobs"]
+JOBS: dict[str, Any] = WORKFLOW["jobs"]
 
 
-def steps(job: str, kind: str) -> list[str]:
-    return [step[kind] for step in JOBS[job]["steps"] if kind in step]
+def steps(job: dict[str, Any], kind: str) -> list[str]:
+    return [step[kind] for step in job["steps"] if kind in step]
 
 
 def test_a_change_is_tested_by_the_one_command_that_tests_it_here() -> None:
-    commands = steps("test", "run")
+    commands = steps(JOBS["test"], "run")
     assert "bash .ci/run" in commands
     assert (REPOSITORY / ".ci" / "run").exists()
     tested = commands.index("bash .ci/run")
     assert all("wheel" not in command and "cp" not in command for command in commands[:tested])
+
+
+def test_each_night_tries_all_and_quarto_where_a_missing_program_is_a_failure() -> None:
+    assert NIGHTLY[True]["schedule"]  # YAML's `on`
+    (job,) = NIGHTLY["jobs"].values()
+    commands = steps(job, "run")
+    assert commands[-1] == "bash .ci/run nightly"
+    assert any(re.search(r"pip install quarto-cli==\S+$", command) for command in commands)
+    assert job["env"] == {"QUARTO_REQUIRED": "1"}
+    assert job["container"] == JOBS["test"]["container"]
+    assert NIGHTLY["permissions"] == {"contents": "read"}
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    assert '-m "slow or nightly or hypothesis" --hypothesis-profile=long\n' in makefile
 
 
 def test_only_a_tag_that_passed_is_published() -> None:
@@ -42,7 +56,8 @@ def test_only_a_tag_that_passed_is_published() -> None:
 
 
 def test_each_action_is_of_one_version() -> None:
-    used = [action for job in JOBS for action in steps(job, "uses")]
+    jobs = (*JOBS.values(), *NIGHTLY["jobs"].values())
+    used = [action for job in jobs for action in steps(job, "uses")]
     assert used
     known = r"actions/[\w-]+@v\d+|pypa/gh-action-pypi-publish@release/v1"
     assert [action for action in used if not re.fullmatch(known, action)] == []

@@ -36,9 +36,9 @@ sys.exit(main())
 KERNEL = "Kernel is running over TCP without encryption"  # Jupyter's own line, not Quarto's
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(
-    shutil.which("quarto") is None,
+    shutil.which("quarto") is None and os.environ.get("QUARTO_REQUIRED") != "1",
     reason="Quarto is not on PATH; where it is, its pages and PDF are compared with those of press",
 )
 @pytest.mark.parametrize(

@@ -294,7 +294,7 @@ def verdicts(claims: list[Any]) -> list[bool]:
     ("group", "step"),
     [
         *(("serving", 9), ("training", 9)),
-        *(pytest.param(group, 1, marks=pytest.mark.slow) for group in ("serving", "training")),
+        *(pytest.param(group, 1, marks=pytest.mark.nightly) for group in ("serving", "training")),
     ],
 )
 def test_published_rows_are_possible_and_twice_their_bound_is_not(group: str, step: int) -> None:
@@ -328,7 +328,7 @@ def share(claim: str | dict[str, Any]) -> float | None:
         return None
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.nightly)])
 def test_a_claim_that_says_less_is_never_harder(count: int) -> None:
     """Each condition of drawn claims is dropped; figures are what is claimed, and stay."""
     chance, tried = random.Random(f"{SEED} claims"), 0
@@ -423,7 +423,7 @@ def varied(chance: random.Random, count: int) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.nightly)])
 def test_rows_of_a_table_are_judged_as_each_alone(count: int, tmp_path: Path) -> None:
     rows = varied(random.Random(f"{SEED} tables"), count)
     path = table(tmp_path / "claims.csv", rows)

@@ -371,7 +371,7 @@ FELL = ["ryzen-7840u", "h20", "mi250x", "apple-m4-max", "rtx-3060"]  # from one 
         pytest.param(
             hardware.names(),
             ["llama-3.1-8b", "nemotron-4-15b", "qwen-3-30b-a3b"],
-            marks=pytest.mark.slow,
+            marks=pytest.mark.nightly,
         ),
     ],
 )
@@ -408,7 +408,7 @@ def test_plans_for_two_write_no_slower_than_for_one() -> None:
         assert two.expected.throughput >= one.expected.throughput
 
 
-@pytest.mark.parametrize("count", [4, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [4, pytest.param(120, marks=pytest.mark.nightly)])
 def test_a_longer_prompt_is_never_read_sooner(count: int) -> None:
     chance = random.Random(f"{SEED} prompts")
     programs = [None, "vllm", "sglang", "tensorrt-llm", "llama.cpp"]

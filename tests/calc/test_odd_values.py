@@ -11,6 +11,7 @@ from pint import DimensionalityError
 
 from calc import InputError, formats, quantity
 from tests.calc.odd_values import ODD, SEED, argument_names, functions, usual_arguments
+from tests.draws import draws
 from tests.rows import each_row
 
 FUNCTIONS = functions()
@@ -54,7 +55,7 @@ def test_many_odd_values() -> None:
     so that a commit passes or fails by what it says."""
     chance, names = random.Random(SEED), sorted(FUNCTIONS)
     with each_row() as row:
-        for _ in range(20_000):
+        for _ in range(draws(20_000)):
             name = chance.choice(names)
             arguments = argument_names(name)
             some = chance.sample(arguments, min(len(arguments), chance.randint(0, 4)))
@@ -63,7 +64,7 @@ def test_many_odd_values() -> None:
                 answers_or_refuses(name, odd)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("odd", sorted(ODD))
 def test_each_odd_value_as_each_argument(odd: str) -> None:
     for name, argument in ARGUMENTS:

@@ -127,7 +127,7 @@ def check(answers: Iterator[tuple[str, Answer]]) -> None:
     assert {name: own for name, own in others if own != pytest.approx(first, rel=1e-9)} == {}
 
 
-@pytest.mark.parametrize("pairs", [FEW, pytest.param(PAIRS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("pairs", [FEW, pytest.param(PAIRS, marks=pytest.mark.nightly)])
 def test_a_decode_step_has_one_author(pairs: list[tuple[str, str]]) -> None:
     with each_row() as row:
         for pair in pairs:
@@ -150,7 +150,7 @@ def test_experts_on_all_devices_are_a_layout(devices: int) -> None:
     assert (own.tokens * devices).m_as("token") == step.tokens.m_as("token")
 
 
-@pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.nightly)])
 def test_a_published_training_step_is_that_of_its_layout(every: int) -> None:
     """The prediction of each row, for a token and a device, is the step that a planner takes."""
     with each_row() as row:

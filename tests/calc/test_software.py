@@ -109,7 +109,7 @@ def test_what_is_fitted_leaves_a_system_out_that_judges_it(
         assert len([each for each in judges if each.error is not None]) >= 10, key
 
 
-EVERY = pytest.param(hardware.names(), marks=pytest.mark.slow)
+EVERY = pytest.param(hardware.names(), marks=pytest.mark.nightly)
 
 
 @pytest.mark.parametrize("devices", [("h100", "mi300x", "l40s"), EVERY])

@@ -25,6 +25,7 @@ from press.errors import BookError
 from press.files import THEME, copy_folder, files_below, room_for
 from press.running import scripts
 from press.writing.output import Output
+from tests.draws import of_a_kind
 from tests.page_texts import page_texts
 from tests.press.tiny_book import (
     REPOSITORY,
@@ -132,7 +133,7 @@ CHANGES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize("what", of_a_kind(CHANGES))
 def test_what_a_chapter_depends_on_makes_it_run_again(
     what: str, tmp_path: Path, write_book: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,7 +196,7 @@ READ = ["book/.d.txt", "book/.data/d.txt", "book/two.qmd", "elsewhere/x.csv"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", of_a_kind(READ))
 def test_a_change_of_any_file_that_a_cell_read_is_published(
     name: str, tmp_path: Path, write_book: Write
 ) -> None:

@@ -26,6 +26,7 @@ from press.build import render
 from press.document import pandoc
 from press.errors import BookError
 from press.files import files_below
+from tests.draws import draws, of_a_kind
 from tests.page_texts import page_texts
 from tests.press.tiny_book import (
     REPOSITORY,
@@ -426,7 +427,7 @@ HANGING = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", HANGING)
+@pytest.mark.parametrize("what", of_a_kind(HANGING))
 def test_a_cell_has_a_time_limit(what: str, write_book: Write) -> None:
     code, line, name = HANGING[what]
     settings = SETTINGS + "execute:\n  timeout: 1.5\n"
@@ -458,7 +459,7 @@ MONSTERS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", MONSTERS)
+@pytest.mark.parametrize("what", of_a_kind(MONSTERS))
 def test_a_monstrous_source_takes_little_memory(what: str, write_book: Write) -> None:
     """The description of such a page took 11.8 GB."""
     root = write_book(f"# A\n\n{MONSTERS[what]}\n")
@@ -491,7 +492,7 @@ GREEDY = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", GREEDY)
+@pytest.mark.parametrize("what", of_a_kind(GREEDY))
 def test_a_chapter_has_a_limit_of_memory(what: str, write_book: Write) -> None:
     """Lowered here by the cell, as whoever may only lower it can."""
     lower = "import resource\nresource.setrlimit(resource.RLIMIT_DATA, (1 << 29, 1 << 29))"
@@ -588,7 +589,7 @@ CLINGING = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", CLINGING)
+@pytest.mark.parametrize("what", of_a_kind(CLINGING))
 def test_a_killed_press_leaves_no_child(
     what: str, write_book: Write, marked: dict[str, str], tmp_path: Path
 ) -> None:
@@ -616,7 +617,7 @@ LEAVING = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", LEAVING)
+@pytest.mark.parametrize("what", of_a_kind(LEAVING))
 def test_no_process_is_left_when_press_has_ended(
     what: str, write_book: Write, marked: dict[str, str]
 ) -> None:
@@ -628,7 +629,7 @@ def test_no_process_is_left_when_press_has_ended(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sign", of_a_kind([signal.SIGINT, signal.SIGTERM]))
 @pytest.mark.parametrize("where", ["cell", "pandoc"])
 def test_an_interrupt_ends_press_at_once(
     sign: int, where: str, write_book: Write, marked: dict[str, str]
@@ -721,7 +722,7 @@ def test_a_book_that_a_kill_left_between_them_is_put_back(write_book: Write) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", of_a_kind(range(2)))
 def test_a_kill_at_any_moment_tears_nothing(
     seed: int, everything: Path, marked: dict[str, str]
 ) -> None:
@@ -736,7 +737,7 @@ def test_a_kill_at_any_moment_tears_nothing(
     whole = time.monotonic() - start
     books.append(contents(everything / "_book"))
     chance = random.Random(seed)
-    for turn in range(1, 31):
+    for turn in range(1, draws(40) + 1):
         new = (turn - 1) % 2
         chapter.write_text(text + "\nA new line.\n" * new)
         if chance.random() < 0.3:
@@ -901,7 +902,7 @@ REMOVALS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", REMOVALS)
+@pytest.mark.parametrize("what", of_a_kind(REMOVALS))
 def test_a_cell_that_removes_what_press_needs_is_no_traceback(what: str, write_book: Write) -> None:
     root = write_book(f"# A\n\n```{{python}}\n{REMOVALS[what]}\n```\n\n`{{python}} 1 + 1`\n")
     done = press("render", root)

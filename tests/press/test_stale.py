@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from press.build import render
+from tests.draws import of_a_kind
 from tests.page_texts import page_texts
 from tests.press.test_hardening import PIXEL, said
 from tests.press.tiny_book import WITHOUT_PDF as HTML, Write
@@ -51,7 +52,7 @@ def of_the_book(root: Path, folder: str) -> bytes:
     return (root / "_book" / folder / "a.png").read_bytes()
 
 
-@pytest.mark.parametrize("folder", [".hidden", "linked"])
+@pytest.mark.parametrize("folder", of_a_kind([".hidden", "linked"]))
 @pytest.mark.parametrize("kind", ["![x](", "See [x]("])
 def test_an_image_and_a_file_are_seen_where_they_are(
     folder: str, kind: str, write_book: Write, tmp_path: Path
@@ -90,7 +91,7 @@ LOOKED_FOR = {
 }
 
 
-@pytest.mark.parametrize("how", LOOKED_FOR)
+@pytest.mark.parametrize("how", of_a_kind(LOOKED_FOR))
 def test_a_file_that_comes_where_a_cell_looked_for_it_is_seen(
     how: str, write_book: Write, tmp_path: Path
 ) -> None:
@@ -114,7 +115,7 @@ LISTED = {
 }
 
 
-@pytest.mark.parametrize("how", LISTED)
+@pytest.mark.parametrize("how", of_a_kind(LISTED))
 def test_a_folder_that_a_cell_lists_is_seen(how: str, write_book: Write, tmp_path: Path) -> None:
     folder = tmp_path / "outside"
     folder.mkdir()
@@ -134,7 +135,7 @@ SHELLS = {
 }
 
 
-@pytest.mark.parametrize("how", SHELLS)
+@pytest.mark.parametrize("how", of_a_kind(SHELLS))
 def test_a_file_that_a_command_names_is_seen(how: str, write_book: Write, tmp_path: Path) -> None:
     path = tmp_path / "outside.txt"
     path.write_text("old\n")
@@ -174,7 +175,7 @@ UNSEEN: dict[str, tuple[str, Callable[[Path], object]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", UNSEEN)
+@pytest.mark.parametrize("what", of_a_kind(UNSEEN))
 def test_what_cannot_be_seen(
     what: str, write_book: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
