@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import inspect
 import pickle
+import random
 import re
 import shlex
 import shutil
@@ -27,6 +28,7 @@ from tests.calc.command import Command, Written
 from tests.calc.test_engine_logs import VLLM as LOG_OF_VLLM
 from tests.calc.test_nouns import meanings_by_griffe
 from tests.calc.unexpected import NO_RATE, UNEXPECTED
+from tests.draws import draws
 
 ROOT = Path(__file__).resolve().parents[2]
 MANUAL = ROOT / "backmatter" / "command-line.qmd"
@@ -154,22 +156,25 @@ def test_a_wrong_value_is_refused_in_one_sentence_by_the_option_that_was_typed(
     (parser,) = [each for each in parsers if each.prog == f"calc {name}"]
     parser.add_options()
     left = {"config", "write_config", "draw", "csv", "trace", "help"}
-    found = []
-    for action in parser._actions:
-        if action.nargs == 0 or not action.option_strings or action.dest in left:
-            continue
+    valued = [each for each in parser._actions if each.nargs != 0 and each.option_strings]
+    chance, found = random.Random(name), []
+    for action, wrong in [
+        (each, wrong)
+        for each in valued
+        if each.dest not in left
+        for wrong in chance.sample(WRONG, draws(len(WRONG)))
+    ]:
         option, words = action.option_strings[0], LINES[name].split()
         if option in words:
             del words[words.index(option) : words.index(option) + 2]
-        for wrong in WRONG:
-            try:
-                code = commands.main([name, *words, f"{option}={wrong}"])
-            except SystemExit as ended:
-                code = ended.code
-            said = command.capsys.readouterr().err
-            in_python = re.match(rf"calc: {action.dest}( must| needs|:)|.*\b{action.dest}=", said)
-            if code not in (0, 1, 2) or said.count("\n") != (code != 0) or in_python:
-                found.append((option, wrong, code, said))
+        try:
+            code = commands.main([name, *words, f"{option}={wrong}"])
+        except SystemExit as ended:
+            code = ended.code
+        said = command.capsys.readouterr().err
+        in_python = re.match(rf"calc: {action.dest}( must| needs|:)|.*\b{action.dest}=", said)
+        if code not in (0, 1, 2) or said.count("\n") != (code != 0) or in_python:
+            found.append((option, wrong, code, said))
     assert not found
 
 

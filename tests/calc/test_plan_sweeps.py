@@ -77,7 +77,7 @@ def test_a_lost_task_is_given_once_more(tmp_path: Path) -> None:
     assert 0 < len(made) < 4
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_dask_cluster_makes_the_same_plans() -> None:
     distributed = pytest.importorskip("distributed")
     with (

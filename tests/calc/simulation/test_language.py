@@ -148,7 +148,7 @@ def test_a_short_run_has_the_stored_order(monkeypatch: pytest.MonkeyPatch) -> No
     assert in_eight_bits == pytest.approx([exact] * len(record.SHARES), abs=5e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_seed_run_again_gives_the_stored_rows() -> None:
     """Rows agree but for the last digit, since processors may add in another order.
 

@@ -24,7 +24,7 @@ def test_the_stored_file_says_how_it_was_measured() -> None:
         assert len(PrecisionCost.accuracy[name]) == len(measured["seeds"])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_seed_measured_again_lies_within_the_spread() -> None:
     from calc.derivations.small_machines import PrecisionCost
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from calc import InputError
 from calc.simulation import pareto_frontier
+from tests.draws import draws
 
 NAMES = ("a", "b", "c", "d")
 VALUES = st.sampled_from([0, 1, 2, 3]) | st.floats(-5, 5) | st.sampled_from([math.inf, -math.inf])
@@ -116,7 +117,7 @@ def test_margins_that_are_refused(margins: Any, sentence: str) -> None:
 @pytest.mark.slow
 def test_thousands_of_random_tables() -> None:
     random = numpy.random.default_rng(0)
-    for _ in range(3000):
+    for _ in range(draws(3000)):
         size, columns = random.integers(1, 30), random.integers(1, 5)
         values = random.integers(0, random.integers(2, 12), (size, columns)) / 7
         signs = random.choice([-1, 1], columns)

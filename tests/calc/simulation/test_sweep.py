@@ -370,7 +370,7 @@ def test_a_task_that_fails_is_not_tried_again(tmp_path: Path) -> None:
     assert executor.submitted == 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_dask_cluster_loses_no_row_with_a_worker(table: polars.DataFrame, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     path = tmp_path / "rows.jsonl"
