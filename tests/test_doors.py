@@ -258,7 +258,8 @@ def test_some_ways_to_ask(planner: str) -> None:
 def test_processes_and_a_server_of_tools() -> None:
     """Real ones, for a sample: what they say is what this process says."""
     mcp = pytest.importorskip("mcp")
-    drawn = [q for q in doors.serving(12, f"{SEED} processes") if not isinstance(known(q), str)][:5]
+    answered = (q for q in doors.serving(24, f"{SEED} processes") if not isinstance(known(q), str))
+    drawn = list(islice(answered, draws(14)))
 
     async def through_the_server() -> list[Any]:
         server = mcp.StdioServerParameters(command=sys.executable, args=["-m", "calc", "mcp"])

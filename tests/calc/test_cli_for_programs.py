@@ -252,7 +252,7 @@ def test_everything_is_listed_and_shown(command: Command) -> None:
         first = command.rows(f"list {kind}")[0]
         assert first["kind"] == kind.removesuffix("s")
         assert first["title"]
-    for _, name in everything:
+    for _, name in random.Random(0).sample(sorted(everything), draws(len(everything))):
         assert command.prints(f"show {name}")
     assert {"plan", "inference.decode", "transformer.forward_flops", "roofline.gemm"} <= set(
         functions()
