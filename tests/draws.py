@@ -1,4 +1,4 @@
-"""What a change is tested with, and what the nightly tier tries beside it.
+"""The share of inputs and cases that a change is tested with.
 
 `make test-nightly` draws all, as its profile of hypothesis does; what every change runs draws the
 first 15 in a hundred of the same seed, and of alike cases the first.
@@ -14,11 +14,11 @@ from hypothesis import settings
 
 
 def draws(number: int) -> int:
-    """How many of so many inputs this run draws, by the profile that it is asked for."""
+    """Return the part of a number of inputs that this run draws, by its profile of hypothesis."""
     return max(1, number * settings().max_examples // 100)
 
 
 def of_a_kind(cases: Iterable[Any]) -> list[Any]:
-    """Cases of which every change tries the first, and the nightly tier all."""
+    """Mark all cases but the first as nightly."""
     first, *others = cases
     return [first, *(pytest.param(each, marks=pytest.mark.nightly) for each in others)]

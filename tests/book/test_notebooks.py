@@ -103,7 +103,7 @@ def test_a_notebook_gives_what_its_page_shows(book: Path, tmp_path: Path) -> Non
 
 
 def faults(python: Path, folder: Path, zips: list[Path]) -> str:
-    """What is wrong with notebooks once this Python has run them."""
+    """Run notebooks by this Python, and return their faults."""
     kernel = [str(python), *("-m", "ipykernel_launcher", "-f", "{connection_file}")]
     described = folder / "jupyter" / "kernels" / "fresh" / "kernel.json"
     described.parent.mkdir(parents=True, exist_ok=True)
