@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ LARGEST_MB = 256
 """That a file of a person may have; the longest traces and logs that people publish have fewer."""
 DEEPEST = 50
 """Levels of objects and lists in JSON: no program's results have a tenth of them."""
+CUT = re.compile(r"\.|[eE][+-]?|u[\da-fA-F]{0,4}|I[a-z]*")
+"""What is left of a number, of an escape or of Infinity that a JSON text breaks off in."""
 
 
 def opened(path: Path | str, most: float = LARGEST_MB) -> BinaryIO:
@@ -71,8 +74,8 @@ def read_text(path: Path | str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def parse_json(text: str, source: object, finite: bool = True) -> Any:
-    """Return what a JSON text holds, of which `source` says where it stands.
+def parse_json(text: str, source: object, finite: bool = True, line: int = 1) -> Any:
+    """Return what a JSON text holds, of which `source` and `line` say where it stands.
 
     Refused are keys that are there twice, of which JSON itself would keep the last, numbers that
     are none or, where all must be `finite`, beyond all, and what is nested deeper than any result.
@@ -97,16 +100,25 @@ def parse_json(text: str, source: object, finite: bool = True) -> Any:
         )
     except RecursionError:
         raise InputError(f"{source}: is nested too deeply") from None
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"{source}: is not valid JSON: {error}") from None
+    except json.JSONDecodeError as error:
+        if text.strip() and _is_cut_off(error):
+            last = line + text.rstrip().count("\n")
+            raise InputError(f"{source}: ends in the middle of line {last}") from None
+        where = f"line {line + error.lineno - 1} column {error.colno}"
+        raise InputError(f"{source}: is not valid JSON: {error.msg}: {where}") from None
     level = [value]
     for _ in range(DEEPEST):
         level = [part for whole in level for part in _parts(whole)]
     if level:
         raise InputError(f"{source}: is nested too deeply")
     return value
+
+
+def _is_cut_off(error: json.JSONDecodeError) -> bool:
+    """Return whether a JSON text is right as far as it goes, and ends too early."""
+    rest = error.doc[error.pos :].strip()
+    begun = any(word.startswith(rest) for word in ("true", "false", "null", "NaN", "-Infinity"))
+    return begun or bool(CUT.fullmatch(rest)) or error.msg.startswith("Unterminated string")
 
 
 def _parts(value: Any) -> list[Any]:

@@ -580,11 +580,14 @@ def results_of(text: str, path: Path | str) -> list[dict[str, Any]]:
     >>> results_of('{"benchmarks": [{"completed": 8}]}', "run.json")  # of guidellm
     [{'completed': 8}]
     """
-    lines = text.strip().splitlines()
-    whole = len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines)
     endless = r'("request_rate"\s*:\s*)Infinity\b'  # of clients that wait for nothing
-    texts = (re.sub(endless, r'\1"inf"', part) for part in (lines if whole else [text]))
-    documents = [parse_json(part, path) for part in texts]
+    text = re.sub(endless, r'\1"inf"', text)
+    lines = [(line, part) for line, part in enumerate(text.split("\n"), 1) if part.strip()]
+    alike = len(lines) > 1 and all(part.startswith("{") for _, part in lines)
+    in_lines = alike and lines[0][1].rstrip().endswith("}")
+    documents = [
+        parse_json(part, path, line=line) for line, part in (lines if in_lines else [(1, text)])
+    ]
     found: list[Any] = []
     for document in documents:
         several = document.get("benchmarks", [document]) if isinstance(document, dict) else document

@@ -14,7 +14,7 @@ import pytest
 import calc
 from calc import InputError, hardware, machines, models, software
 from calc.codesign import read_run
-from calc.core.files import LARGEST_MB, opened
+from calc.core.files import LARGEST_MB, opened, parse_json
 from calc.core.row_file import RowFile
 from calc.planning.service import load
 from calc.planning.service.observed import observe
@@ -129,6 +129,30 @@ def test_json_that_is_no_result_is_a_sentence(text: str, said: str, tmp_path: Pa
     path = write(tmp_path / "result.json", text)
     for ask in (lambda: check_file(path), lambda: observe("llama-3.1-8b", "h100", [path])):
         assert said in refusal(ask)
+
+
+def test_json_that_is_cut_off_anywhere_says_in_which_line() -> None:
+    whole = """{"a": [true, false, null, -1.5e+10, 2.25E-3, {}, []],
+"b": "text \\" with \\u00e9 and \\\\", "c": {"d": 0.5}
+}"""
+    assert parse_json(whole, "it")["c"] == {"d": 0.5}
+    for end in range(1, len(whole)):
+        line = whole[:end].rstrip().count("\n") + 1
+        said = refusal(lambda end=end: parse_json(whole[:end], "it"))
+        assert said == f"it: ends in the middle of line {line}", whole[:end]
+    for wrong in ('{"a" 1}', '{"a": yes}', '{"a": 1}}', "nothing", '{"a": 1 "b": 2}', "{'a': 1}"):
+        assert "it: is not valid JSON: " in refusal(lambda wrong=wrong: parse_json(wrong, "it"))
+
+
+def test_lines_that_are_cut_off_in_the_last_one_say_so(tmp_path: Path) -> None:
+    line = json.dumps(RESULT | {"metadata": {"of": {"it": "{}"}}})
+    path = str(tmp_path / "runs.jsonl")
+    for cut in (1, 9, len(line) - 2, len(line) - 1):
+        write(tmp_path / "runs.jsonl", f"{line}\n\n{line}\n{line[:cut]}")
+        for ask in (lambda: check_file(path), lambda: observe("llama-3.1-8b", "h100", [path])):
+            assert refusal(ask) == f"{path}: ends in the middle of line 4"
+    write(tmp_path / "runs.jsonl", f"{line}\n{{'a': 1}}\n{line}\n")
+    assert "double quotes: line 2 column 2" in refusal(lambda: check_file(path))
 
 
 @pytest.mark.parametrize(

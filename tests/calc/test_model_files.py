@@ -355,6 +355,15 @@ def test_what_modelopt_says_apart_is_read(tmp_path: Path) -> None:
     assert formats_of(models.load(tmp_path / "mine"))["attention"] == "fp8"
 
 
+def in_header(folder: Path, old: str, new: str) -> None:
+    """Write another word into the header of the first file, of the same length but for blanks."""
+    file = next(iter(names_of(folder)))
+    text = file.read_bytes()
+    (length,) = struct.unpack("<Q", text[:8])
+    header = text[8 : 8 + length].replace(old.encode(), new.encode())
+    file.write_bytes(struct.pack("<Q", len(header)) + header + text[8 + length :])
+
+
 def names_of(folder: Path) -> Iterable[Path]:
     return sorted(folder.glob("*.safetensors"))
 
@@ -387,6 +396,18 @@ def names_of(folder: Path) -> Iterable[Path]:
                 next(iter(names_of(folder))), {"another": ("BF16", (4, 4))}
             ),
             "does not match its files",
+        ),
+        (
+            lambda folder: in_header(folder, '"BF16"', '"BF17"'),
+            "has the dtype 'BF17'; safetensors have F4, .*, BF16, ",
+        ),
+        (
+            lambda folder: in_header(folder, '"BF16"', '"F32"'),
+            r"has \d+ bytes; \d+ elements of F32",
+        ),
+        (
+            lambda folder: in_header(folder, "[1000, 256]", "[1000, 255]"),
+            r"has 512000 bytes; 25500",
         ),
     ],
 )

@@ -762,7 +762,7 @@ MIXTRAL = CONFIGS["mixtral 8x7B"][0]
         (LLAMA | {"hidden_size": 4097}, "its 32 heads must divide its width of 4097$"),
         (MIXTRAL | {"num_experts_per_tok": 9}, "cannot be sent to 9 experts of 8$"),
         (config("gemma", "18 2048 8 1 16384 256000 8192"), "gemma must have head_dim$"),
-        ('{"model_type": "llama",', "is not valid JSON: "),
+        ('{"model_type": "llama",', "config.json: ends in the middle of line 1$"),
         ("[1, 2]", r"must hold a JSON object, as config.json does; got \[1, 2\]"),
         ("", "is not valid JSON: "),
         ("[" * 100_000, "is nested too deeply"),

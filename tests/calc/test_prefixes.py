@@ -105,7 +105,9 @@ def test_routing_by_prefix_sends_a_session_back_to_its_replica(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("nonsense", "line 3: is no object of JSON"),
+        ("nonsense", "is not valid JSON: Expecting value: line 3 column 1"),
+        ('{"timestamp": 900, "inp', "bad.jsonl: ends in the middle of line 3$"),
+        ("[900, 9, 1]", "line 3: is no object of JSON"),
         ('{"timestamp": 900, "input_length": 9, "output_length": 1}', "line 3: hash_ids are in"),
         (
             '{"timestamp": 900, "input_length": 9, "output_length": 1, "hash_ids": [1, 2]}',

@@ -27,6 +27,27 @@ CONFIG, INDEX, ONE = "config.json", f"model{TENSORS}.index.json", f"model{TENSOR
 REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 HEADER = 100_000_000
 """Bytes of a header of safetensors, by its specification the most."""
+BITS = {
+    "F4": 4,
+    "F6_E2M3": 6,
+    "F6_E3M2": 6,
+    "BOOL": 8,
+    "U8": 8,
+    "I8": 8,
+    **dict.fromkeys(("F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E5M2FNUZ", "F8_E4M3FNUZ"), 8),
+    "U16": 16,
+    "I16": 16,
+    "F16": 16,
+    "BF16": 16,
+    "U32": 32,
+    "I32": 32,
+    "F32": 32,
+    "U64": 64,
+    "I64": 64,
+    "F64": 64,
+    "C64": 64,
+}
+"""Bits of an element of each type that safetensors have."""
 PLAIN = {"BF16": "bf16", "F16": "fp16", "F32": "fp32"}
 BESIDE = re.compile(r"visual|vision|audio|mtp|multi_modal|image|projector|patch_merge|rotary")
 """Names of what a checkpoint has beside the text that is counted."""
@@ -193,6 +214,16 @@ def _tensors(path: Path) -> Iterator[tuple[str, tuple[str, int, int]]]:
             raise InputError(
                 f"{path}: has {held} bytes of weights, and its header describes more of"
                 f" {abbreviated(name)}: it is cut off"
+            )
+        if kind not in BITS:
+            raise InputError(
+                f"{path}: {abbreviated(name)} has the dtype {abbreviated(kind)}; safetensors have"
+                f" {', '.join(BITS)}"
+            )
+        if 8 * (end - start) != BITS[kind] * count:
+            raise InputError(
+                f"{path}: {abbreviated(name)} has {end - start} bytes; {count} elements of {kind}"
+                f" take {BITS[kind] * count / 8:.0f}"
             )
         yield name, (kind, count, end - start)
 

@@ -172,9 +172,11 @@ def read_trace(path: Path | str) -> Trace:
 
 def _jsonl(path: Path | str, blocks: list[tuple[int, ...]]) -> Iterator[Line]:
     """Lines of objects; what names their blocks is put beside them."""
-    for line_number, line in enumerate(read_text(path).splitlines(), 1):
+    lines = read_text(path).removesuffix("\n").split("\n")
+    for line_number, line in enumerate(lines, 1):
+        document = parse_json(line, path, line=line_number)
         try:
-            row = {name.lower(): value for name, value in parse_json(line, path).items()}
+            row = {name.lower(): value for name, value in document.items()}
             names = tuple(map(int, row.get("hash_ids", ())))
         except (ValueError, AttributeError, TypeError, OverflowError):
             raise InputError(f"{path}, line {line_number}: is no object of JSON") from None
