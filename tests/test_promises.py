@@ -54,3 +54,4 @@ def test_what_is_taken_away_stands_where_a_promise_is_kept() -> None:
         if name not in FILES or text not in (ROOT / file).read_text(encoding="utf-8")
     ]
     assert moved == []
+    assert {name for name, *_ in REMOVALS} == {*FILES}, "each promise is taken away by a row"
