@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.book import looks
 from tests.book.drawings import Drawing, Value, drawing, shown
 from tests.book.rendered import REPOSITORY
 from tests.rows import each_row
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for second
 
 FILE = REPOSITORY / "tests" / "figures.toml"
 READINGS: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
+RECORDED = looks.recorded()
 AT = re.compile(r"(\d+ line \S+) y at (\S+)")
 MOVES = re.compile(r"\b(rise|climb|grow|fall|drop)s? from (?:about )?$")
 
@@ -99,6 +101,12 @@ def is_drawn(number: Number, name: str, drawn: Drawing, values: dict[str, Value]
 def test_a_figure_draws_what_it_says(figure: str) -> None:
     words = told(figure)
     assert not problems(figure, drawing(figure), words["alt text"], words.get("caption", ""))
+
+
+@pytest.mark.parametrize("figure", READINGS)
+def test_a_figure_looks_as_it_was_looked_at(figure: str) -> None:
+    """After a look at the figure, `python -m tests.book.looks` says that it is meant so."""
+    assert not looks.differences(figure, RECORDED.get(figure, {}))
 
 
 def test_every_figure_is_read() -> None:
