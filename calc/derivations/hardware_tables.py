@@ -34,6 +34,10 @@ IN_THE_LIBRARY_ALONE = (
     *("apple-m2-max", "apple-m2-ultra", "apple-m3", "apple-m3-pro", "apple-m3-max"),
     *("apple-m4", "apple-m4-pro", "ryzen-ai-max-395"),
     *("apple-m1", "apple-m1-max", "apple-m2", "apple-m5", "snapdragon-8-gen-3"),
+    *("rtx-2080-ti", "p40", "rtx-4060", "rtx-4070", "rtx-5070", "rtx-5070-ti", "rtx-a5000"),
+    *("l20", "rtx-pro-4500", "rtx-pro-4500-server", "rx-7900-xtx", "rx-7900-xt", "rx-9070-xt"),
+    *("radeon-ai-pro-r9700", "arc-pro-b70", "mi308x", "ascend-910b", "ascend-910c"),
+    *("apple-m5-pro",),
 )
 MEMORY = ("memory_capacity", "memory_bandwidth", "on_chip_memory", "link_bandwidth", "tdp")
 PEAKS: dict[str, tuple[str, ...]] = {  # columns; formats that share one have one rate, or the best
