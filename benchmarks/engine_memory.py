@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from calc.core.formatting import columns
-from calc.published.engine_memory import Logged, rows
+from calc.published.memory_rows import Logged, rows
 
 MEASURED = ("weights", "step", "outside", "caches", "tokens", "sequences")
 

@@ -36,7 +36,7 @@ from calc.catalog.intervals import (
     classes,
 )
 from calc.core.formatting import columns
-from calc.published import closed_loops, drafts, offloading
+from calc.published import closed_loops, drafts, offloading_rows
 from calc.steps.expectation import serving_pass
 from experiments import under_load
 from experiments.tables import write_rows
@@ -90,7 +90,7 @@ def residuals_under_load() -> list[Residual]:
 def residuals_of_splits() -> list[Residual]:
     """Return residuals of models that a host holds a part of: of tokens, and of prompts."""
     known = []
-    for run in offloading.runs():
+    for run in offloading_rows.runs():
         model = MODELS[run.job.model.experts is None]
         if run.states_host:
             names = SPLIT, run.job.software.key, model, FILLED[True]

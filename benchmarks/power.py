@@ -22,7 +22,7 @@ from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.units import quantity
 from calc.published import conditions
-from calc.published.power import DEVICES, Draw, draws
+from calc.published.power_rows import DEVICES, Draw, draws
 from calc.published.reading import Row
 
 SHARES = np.arange(0.40, 0.801, 0.01)

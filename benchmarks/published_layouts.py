@@ -20,7 +20,7 @@ from calc.core.formatting import columns
 from calc.core.progress import ProgressBar
 from calc.planning import Search, Training, TrainingPlan
 from calc.planning.training import Candidate
-from calc.published.layouts import PublishedLayout, published_layouts
+from calc.published.layout_rows import PublishedLayout, published_layouts
 
 NEAR = 0.25  # of what is expected
 HEADING = ("", "layout", "fits", "measured", "of bound", "search's best", "over it", "over like")

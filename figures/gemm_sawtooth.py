@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from calc.derivations import show
 from calc.derivations.gemms import GemmCurve, RowMore, Sawtooth
-from calc.published import products
+from calc.published import product_rows
 from figures import style
 
 
@@ -22,7 +22,7 @@ def draw() -> Figure:
 
 
 def alt() -> str:
-    chips = " and ".join(products.chip(machine) for machine in GemmCurve.machines)
+    chips = " and ".join(product_rows.chip(machine) for machine in GemmCurve.machines)
     return f"""Panels for {chips}: the rate of a product with {show(Sawtooth.side)} columns and sums
     as long, by its rows from {GemmCurve.rows[0]} to {show(GemmCurve.rows[-1])}. The line of one
     tile rises and falls in teeth, that of the best tile and split only a little. On the A100 the
@@ -43,7 +43,7 @@ def _panel(axes: Axes, machine: str) -> None:
         markersize=3,
         label="measured",
     )
-    axes.set_title(products.chip(machine), size=style.SMALL, loc="left")
+    axes.set_title(product_rows.chip(machine), size=style.SMALL, loc="left")
     axes.set_xlabel("Rows of the output")
     axes.set_ylim(0)
     axes.set_xlim(0, GemmCurve.rows[-1] + 100)

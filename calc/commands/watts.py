@@ -6,10 +6,12 @@ import argparse
 
 from calc.commands.options import add_options, chosen
 from calc.commands.output import answers
-from calc.published import power
+from calc.published import power_rows
 
 
 def add_watts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("device", help="a device or a machine that `calc list` prints, as h100 is")
-    add_options(parser, power.watts)
-    answers(parser, lambda options: power.watts(**chosen(options, power.watts)), table=True)
+    add_options(parser, power_rows.watts)
+    answers(
+        parser, lambda options: power_rows.watts(**chosen(options, power_rows.watts)), table=True
+    )

@@ -34,7 +34,7 @@ from calc.derivations.quoting import Row, Rows, show
 from calc.derivations.traces import whole
 from calc.planning import Plan, plan
 from calc.planning.passes import Expectation
-from calc.published import closed_loops, power
+from calc.published import closed_loops, power_rows
 from calc.steps.expectation import Step
 
 
@@ -203,14 +203,14 @@ class TokenJoules(Claims):
 @deferred
 def of_metered(name: str, sum_up: Callable[[Iterable[float]], float]) -> Quantity:
     """Sum up a share or an error of all loads whose devices were metered, in whole per cents."""
-    found = [getattr(draw, name) for draw in power.draws() if draw.of == power.DEVICES]
+    found = [getattr(draw, name) for draw in power_rows.draws() if draw.of == power_rows.DEVICES]
     return quantity(round(100 * sum_up(found)), "%")
 
 
 class PowerAtWork(Claims):
     """GPUs that write tokens draw less than their design power, and most of that at any load."""
 
-    loads = sum(draw.of == power.DEVICES for draw in power.draws()) | by_hand("72 + 67")
+    loads = sum(draw.of == power_rows.DEVICES for draw in power_rows.draws()) | by_hand("72 + 67")
     least = of_metered("share", min) | no_hand("43 %", "the least of metered loads")
     most = of_metered("share", max) | no_hand("99 %", "the most of metered loads")
     usual = of_metered("share", median) | no_hand("77 %", "median over metered loads")

@@ -16,7 +16,7 @@ from calc.derivations.traces import whole
 from calc.derivations.training_time import PublishedSteps
 from calc.planning.nouns import Search, Training
 from calc.planning.training import TrainingPlan
-from calc.published.layouts import layout_of, published_layouts
+from calc.published.layout_rows import layout_of, published_layouts
 
 
 class PublishedLayouts(Claims):

@@ -27,7 +27,7 @@ from calc.derivations.quoting import Row, Rows
 from calc.derivations.traces import whole
 from calc.laws.rollouts import Lengths
 from calc.planning.nouns import Prices, Training
-from calc.published import finetuning as measured_tuning, rollouts as measured_rollouts
+from calc.published import finetuning_rows as measured_tuning, rollout_rows as measured_rollouts
 from calc.steps.job import Batch, Job, Layout
 
 SMALL = models.get("llama-3-1-8b")

@@ -14,14 +14,14 @@ from calc.derivations.claims import Claims
 from calc.derivations.examples import MIXTURE
 from calc.derivations.quoting import Quoted, Row, percent, show
 from calc.derivations.traces import whole
-from calc.published import products
-from calc.published.products import Product
+from calc.published import product_rows
+from calc.published.product_rows import Product
 
 H100 = machines.get("dgx-h100")
 A100 = machines.get("dgx-a100")
 RATE, BANDWIDTH = H100.reached("gemm", "bf16"), H100.memory_reached
 UNITS = H100.processors
-START = products.start("dgx-h100")
+START = product_rows.start("dgx-h100")
 ELEMENT = quantity("2 byte")
 SIDE = 4096  # columns, and length of the sums, of the example that figures draw
 TILE = 256, 128
@@ -38,7 +38,7 @@ def tenth_worst(errors: Sequence[float]) -> float:
 
 def measured(machine: str, n: int = SIDE, k: int = SIDE) -> dict[int, Product]:
     """The measured products of a machine with these columns and sums, by rows."""
-    rows = products.measured(machine)
+    rows = product_rows.measured(machine)
     return {whole(product.m): product for product in rows if (product.n, product.k) == (n, k)}
 
 
@@ -314,12 +314,12 @@ class Sawtooth(Claims):
     def steps(machine: str) -> list[tuple[float, float, float]]:
         """Return pairs of products a row apart: the growth by one tile, the best, and measured."""
         shapes = {
-            (product.m, product.n, product.k): product for product in products.measured(machine)
+            (product.m, product.n, product.k): product for product in product_rows.measured(machine)
         }
         steps = []
         for (m, n, k), product in shapes.items():
             if m >= TILE[0] and (more := shapes.get((m + 1, n, k))):
-                low, high = map(products.predictions, (product, more))
+                low, high = map(product_rows.predictions, (product, more))
                 one, best = ((high[way] / low[way]).m_as("") for way in (ONE_TILE, BEST))
                 steps.append((one, best, (more.time / product.time).m_as("")))
         return steps
@@ -327,10 +327,10 @@ class Sawtooth(Claims):
     @classmethod
     @row_by_hand("H100 | 66 | 15% | 2% | 2%")
     def rows(cls) -> Iterator[Row]:
-        for machine in products.names():
+        for machine in product_rows.names():
             steps = [step for step in cls.steps(machine) if step[0] > STEP]
             one, best, real = (median(ratios) - 1 for ratios in zip(*steps, strict=True))
-            yield products.chip(machine), len(steps), *map(percent, (one, best, real))
+            yield product_rows.chip(machine), len(steps), *map(percent, (one, best, real))
 
 
 class PaddedVocabulary(Claims):
@@ -371,7 +371,7 @@ class GemmsHeld(Claims):
 
     header = ("Set", "Products", "Roofline", "and start", "One tile", "Best tile", "Fitted")
     ways = (ROOFLINE, STARTED, ONE_TILE, BEST, FITTED)
-    count = sum(len(products.measured(machine)) for machine in products.names()) | by_hand(
+    count = sum(len(product_rows.measured(machine)) for machine in product_rows.names()) | by_hand(
         "3 * 9 * 60"
     )
     begin = START | by_hand("2.558 us")
@@ -380,22 +380,22 @@ class GemmsHeld(Claims):
     bandwidth = BANDWIDTH | by_hand("3.18 TB/s")
 
     gains = tuple(
-        median(products.errors(name, STARTED)) - median(products.errors(name, BEST))
-        for name in products.sets()
+        median(product_rows.errors(name, STARTED)) - median(product_rows.errors(name, BEST))
+        for name in product_rows.sets()
     )
     least_gain = round(100 * min(gains)) | by_hand("12 - 12")
     most_gain = round(100 * max(gains)) | by_hand("26 - 22")
-    h100_fixed = quantity(tenth_worst(products.errors("cuBLAS by NVIDIA, H100", ONE_TILE)), "").to(
-        "%"
-    ) | by_hand("(1 * 132 * 2 * 256 * 128 * 16384 / 794.5e6 + 2.558) / 45.8 - 1")
+    h100_fixed = quantity(
+        tenth_worst(product_rows.errors("cuBLAS by NVIDIA, H100", ONE_TILE)), ""
+    ).to("%") | by_hand("(1 * 132 * 2 * 256 * 128 * 16384 / 794.5e6 + 2.558) / 45.8 - 1")
 
     @classmethod
     @row_by_hand(
         "cuBLAS by NVIDIA, H100 | 540 | 31% · 67% | 13% · 30% | 23% · 295% | 11% · 25% | 12% · 36%"
     )
     def rows(cls) -> Iterator[Row]:
-        for name, of_set in products.sets().items():
-            errors = [products.errors(name, way) for way in cls.ways]
+        for name, of_set in product_rows.sets().items():
+            errors = [product_rows.errors(name, way) for way in cls.ways]
             cells = (
                 f"{percent(median(each))}\N{NO-BREAK SPACE}·\N{NO-BREAK SPACE}"
                 f"{percent(tenth_worst(each))}"
@@ -475,7 +475,7 @@ class GemmCurve(Claims):
     @classmethod
     def predicted(cls, machine: str, best: bool) -> list[float]:
         """The rate at each number of rows in TFLOP/s, by one tile or by the best."""
-        device, begin = machines.get(machine), products.start(machine)
+        device, begin = machines.get(machine), product_rows.start(machine)
         shape = list(cls.rows), SIDE, SIDE
         how = device.reached("gemm", "bf16"), device.memory_reached, device.processors
         law = gemms.fastest_time if best else gemms.time_in_tiles

@@ -28,7 +28,7 @@ from calc.published.left_out import left_out
 from calc.published.prediction import ROUNDING
 from calc.published.reading import WORDS
 from calc.published.reporting import Summary
-from calc.published.serving import FULL_EXPERTS, NO_LENGTHS
+from calc.published.serving_rows import FULL_EXPERTS, NO_LENGTHS
 
 Compared: TypeAlias = Any  # a Comparison with a prediction, and with what is asked of that
 FEW = 5  # rows of a system that a table sums up
@@ -533,7 +533,7 @@ class FittedSoftware(Claims):
         "35 µs", "the note of calc/data/software.toml"
     )
     of_full_mixtures = quantity(100 * FULL_EXPERTS, "%") | by_hand(
-        "73 %", "the note of calc/published/serving.py"
+        "73 %", "the note of calc/published/serving_rows.py"
     )
     peer = quantity(9, "%")
 

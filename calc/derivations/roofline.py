@@ -15,7 +15,7 @@ from calc.derivations.claims import Claims
 from calc.derivations.examples import DENSE, HAND, MACHINES
 from calc.derivations.quoting import Cell, Quoted, Row, Rows, show
 from calc.derivations.traces import whole
-from calc.published import products
+from calc.published import product_rows
 
 
 class A100Roofline(Claims):
@@ -218,7 +218,7 @@ class MeasuredRoofline(Claims):
     l2_bandwidth = constants.bandwidth_l2_h100
     side = 4096
 
-    dots = products.large(machine.key, side)
+    dots = product_rows.large(machine.key, side)
     ridge_point = roofline.ridge_point(peak, bandwidth)
     thin_share = median_share(dots, peak, bandwidth, ridge_point, left=True) | by_hand(
         "mean(2 / 56.32e6 / 3.18 * (225 * 16384 + 225 * 4096 + 16384 * 4096), 2"

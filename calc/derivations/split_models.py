@@ -9,7 +9,7 @@ from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.claims import Claims
 from calc.planning import plan
-from calc.published import offloading
+from calc.published import offloading_rows
 from calc.steps.expectation import read_on_host
 from calc.steps.job import Tokens
 
@@ -42,8 +42,8 @@ class SplitsMeasured(Claims):
     """Runs of split models: half of those with a stated host were kept back, and of each sweep all
     but the first."""
 
-    stated = tuple(run for run in offloading.runs() if run.states_host)
-    held = tuple(offloading.kept_back(list(stated)))
+    stated = tuple(run for run in offloading_rows.runs() if run.states_host)
+    held = tuple(offloading_rows.kept_back(list(stated)))
     count = quantity(len(held), "") | by_hand("6")
     errors = tuple(float(run.error.m_as("%")) for run in held)
     median_error = quantity(statistics.median(map(abs, errors)), "%") | by_hand(
@@ -55,7 +55,7 @@ class SplitsMeasured(Claims):
     farthest = quantity(min(errors), "%") | by_hand("12.119786 / 29.325513 - 1")
     swept = tuple(
         float((run.as_after(sweep[0]) / run.time).m_as("")) - 1
-        for sweep in offloading.sweeps().values()
+        for sweep in offloading_rows.sweeps().values()
         for run in sweep[1:]
     )
     sweeps = quantity(len(swept), "") | by_hand("12")

@@ -3,7 +3,7 @@
 A GEMM's output is cut into tiles, each of which a processor (a streaming multiprocessor, SM, of a
 GPU) computes step by step along k, with its sums in registers. The laws count tiles, what they
 waste and what they fetch, and `fastest_time` takes the best of the tiles and splits that libraries
-have: none of their numbers is fitted, and `calc.published.products` holds them to measured ones.
+have: none of their numbers is fitted; `calc.published.product_rows` holds them to measured ones.
 What is expected of a product in a pass is `gemm_time`, by measured rates and two fitted numbers.
 """
 

@@ -13,7 +13,7 @@ from calc.networks import transformer
 from calc.planning.choice import CANDIDATES
 from calc.planning.estimate import Estimate
 from calc.planning.setup import Setup
-from calc.published.power import DEVICES, watts
+from calc.published.power_rows import DEVICES, watts
 from calc.steps import device_power, held_memory
 
 

@@ -31,7 +31,14 @@ from calc.core.elementwise import divisors, floor, maximum, minimum, where
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, quantity
-from calc.published import closed_loops, collectives, conditions, predict, serving, training
+from calc.published import (
+    closed_loops,
+    collective_rows,
+    conditions,
+    predict,
+    serving_rows,
+    training_rows,
+)
 from calc.published.claims import FIGURES, TIMES, Claim, load, read
 from calc.published.prediction import ROUNDING
 from calc.published.reading import LARGEST, WORDS, Row, rows
@@ -45,7 +52,7 @@ from calc.steps.timing import bounds
 SMALLEST = "4 bit"  # of weights, and of caches: no claim can say less
 MANY = 2.0**20  # tokens of prompts that are read together, so that weights cost nothing
 EASIEST = {"dtype_weights": SMALLEST, "dtype_kv": SMALLEST, "vocab": 1.0}  # where it is not said
-PREFILL = serving.PREFILL.fullmatch  # of what a row measured
+PREFILL = serving_rows.PREFILL.fullmatch  # of what a row measured
 VARIED = ("input_len", "output_len", "batch")  # numbers of which many claims are checked at once
 UNREAD = ("id", "notes", "confidence", "source_key")  # of a claim
 GIB = 2.0**30  # bytes
@@ -503,10 +510,10 @@ def _serving(claim: Claim, machine: Machine) -> Iterator[_Bound]:
         yield _Bound(limit.name, limit.claimed, most, partial(_told, limit), counts)
 
 
-def _job(claim: Claim, machine: Machine) -> serving.Served:
+def _job(claim: Claim, machine: Machine) -> serving_rows.Served:
     """The job of a claim of serving, with what is easiest where it says nothing."""
     row = claim.row
-    served = serving.served_of(replace(row, conditions=EASIEST | row.conditions))
+    served = serving_rows.served_of(replace(row, conditions=EASIEST | row.conditions))
     if not row["dtype_weights"] and machine.device.dtypes:
         served = replace(served, fastest=max(machine.device.dtypes, key=machine.device.peak))
     layout = served.job.layout
@@ -595,7 +602,7 @@ class _Limit:
     def parts(self, load: Tokens | None = None) -> dict[str, Any]:
         """Seconds of each part of the step."""
         load = load or self.load
-        parts = serving.least_parts(self.job, load)
+        parts = serving_rows.least_parts(self.job, load)
         if self.bare:
             parts |= {"memory": 0.0, "compute": parts["compute"] - self._outputs(load)}
         return parts
@@ -607,7 +614,7 @@ class _Limit:
         return work * load.prompts / self.job.peak.m_as("FLOP/s")
 
 
-def _limits(claim: Claim, served: serving.Served) -> Iterator[_Limit]:
+def _limits(claim: Claim, served: serving_rows.Served) -> Iterator[_Limit]:
     """Each figure with the step that is the easiest of all that the claim allows.
 
     What dropping a condition changes must only make it easier: lengths of prompts and answers, and
@@ -725,7 +732,7 @@ def _limits_of_training(row: Row, machine: Machine, dtype: str) -> tuple[dict[st
     said = {"seq_len": 1, **EASIEST, **row.conditions, "dtype": dtype}
     full = replace(row, conditions=said)
     length = int(said["seq_len"])
-    job = replace(training.job_of(full, Layout()), machine=device)
+    job = replace(training_rows.job_of(full, Layout()), machine=device)
     cuts = [(job, Batch(length, math.ceil(MANY / length)))]
     if _is_laid_out(row):
         with suppress(InputError):  # of a layout that is not said whole
@@ -764,17 +771,17 @@ def _is_laid_out(row: Row) -> bool:
 
 def _cuts(row: Row) -> Iterator[tuple[Job, Batch]]:
     """The job and the batch of a layout, for each size of microbatches that it leaves open."""
-    job, batch, missing = training.cut(row)
+    job, batch, missing = training_rows.cut(row)
     yield job, batch
     if not (missing or row.number("micro_batch") or "MBS" in conditions.layout(row)):
         for sequences in divisors(int(job.layout.microbatches))[1:]:
             larger = replace(row, conditions=row.conditions | {"micro_batch": sequences})
-            yield training.cut(larger)[:2]
+            yield training_rows.cut(larger)[:2]
 
 
 def _collective(claim: Claim, machine: Machine) -> Iterator[_Bound]:
     row = claim.row
-    operation, devices = collectives.OPERATIONS[row["collective"]], conditions.devices(row)
+    operation, devices = collective_rows.OPERATIONS[row["collective"]], conditions.devices(row)
     if devices == 1:
         raise InputError("one device alone sends nothing")
     size = quantity(row.number("message_bytes") or LARGEST, "byte")

@@ -24,7 +24,7 @@ from calc.core.files import parse_json, read_text
 from calc.core.units import quantity
 from calc.published import conditions, logs
 from calc.published.reading import MOST, NUMBERS, TEXTS, WORDS, Row, check_condition
-from calc.published.serving import PREFILL
+from calc.published.serving_rows import PREFILL
 
 SAID = {*NUMBERS, *TEXTS}
 ONE_EACH = {*WORDS["results"], *(key for keys in WORDS["columns"].values() for key in keys)}

@@ -27,7 +27,7 @@ from calc.catalog import machines, models, software as programs
 from calc.core.records import read_rows
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import FOLDER, Row
-from calc.published.serving import (
+from calc.published.serving_rows import (
     bound,
     held_at_once,
     steady_parts,

@@ -7,15 +7,15 @@ from functools import cache
 from itertools import chain
 
 from calc.core.errors import InputError
-from calc.published import closed_loops, collectives, kernels, serving, training
+from calc.published import closed_loops, collective_rows, kernel_rows, serving_rows, training_rows
 from calc.published.prediction import Comparison
 from calc.published.reading import GROUPS, Row, rows
 
 PREDICT = {
-    "kernel": kernels.predict,
-    "collective": collectives.predict,
-    "training": training.predict,
-    "serving": serving.predict,
+    "kernel": kernel_rows.predict,
+    "collective": collective_rows.predict,
+    "training": training_rows.predict,
+    "serving": serving_rows.predict,
     closed_loops.GROUP: closed_loops.predict,
 }
 

@@ -17,7 +17,7 @@ from typing import Any
 from calc.catalog import models
 from calc.core.errors import InputError
 from calc.core.names import squeezed
-from calc.published.collectives import OPERATIONS
+from calc.published.collective_rows import OPERATIONS
 from calc.published.reading import WORDS
 
 Result = dict[str, Any]

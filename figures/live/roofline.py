@@ -6,7 +6,7 @@ from functools import cache
 
 from calc import formats, hardware, machines, quantity, roofline
 from calc.core.units import Quantity
-from calc.published import products
+from calc.published import product_rows
 from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, geometric
 
 INTENSITY = Axis("Arithmetic intensity", "FLOP/byte", log=True)
@@ -73,7 +73,7 @@ def answer(device: str, dtype: str, m: int, n: int, k: int, intensity: Quantity 
 @cache
 def _measured(machine: str) -> list[tuple[float, float]]:
     """Large products in BF16, as in the book's figure; none where nobody measured any."""
-    return products.large(machine, LARGE) if machine in products.names() else []
+    return product_rows.large(machine, LARGE) if machine in product_rows.names() else []
 
 
 MODEL = Model("Roofline", INPUTS, Drawing(INTENSITY, RATE), answer)

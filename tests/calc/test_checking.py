@@ -12,12 +12,12 @@ import pytest
 
 import calc
 from calc import InputError, hardware
-from calc.published import closed_loops, conditions, predict, rows, serving
+from calc.published import closed_loops, conditions, predict, rows, serving_rows
 from calc.published.checking import VARIED, Check, Checks, check_file, verdict
 from calc.published.claims import read
 from calc.published.prediction import ROUNDING, Comparison
 from calc.published.reading import Row
-from calc.published.serving import served_of
+from calc.published.serving_rows import served_of
 from calc.steps.timing import bounds
 from tests.calc.command import Command
 from tests.calc.drawn_claims import NEEDED, drawn
@@ -451,7 +451,7 @@ def test_a_table_asks_as_many_bounds_as_it_has_kinds_of_claims(
         asked.append(1)
         return bounds(*given)
 
-    monkeypatch.setattr(serving, "bounds", counting)
+    monkeypatch.setattr(serving_rows, "bounds", counting)
     said = {"device": "h100", "num_devices": 8, "model": "llama-3-70b", "dtype_weights": "fp8"}
     counts = []
     for many in (20, 200):

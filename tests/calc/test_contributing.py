@@ -12,7 +12,7 @@ from calc import InputError
 from calc.published.claims import load as load_claims, read
 from calc.published.contributing import MEASURED, contribute
 from calc.published.reading import load
-from calc.published.serving import predict
+from calc.published.serving_rows import predict
 from tests.calc.command import Command
 from tests.calc.test_logs import LLAMA_BENCH, VLLM
 

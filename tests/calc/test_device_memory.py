@@ -14,7 +14,7 @@ from benchmarks import engine_memory as benchmark
 from calc import InputError, device_memory, engines, hardware, models, quantity
 from calc.commands import lookup
 from calc.core.citations import bibliography
-from calc.published.engine_memory import rows
+from calc.published.memory_rows import rows
 from calc.steps.held_memory import Lacks, Memory
 from tests.calc.command import Command, Written
 from tests.rows import each_row

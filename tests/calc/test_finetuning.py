@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from calc import Batch, InputError, finetuning, models, quantity, training
-from calc.published import finetuning as published
+from calc.published import finetuning_rows as published
 from calc.steps.finetuning import Adapters
 from calc.steps.job import ALL
 

@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from calc import InputError, gemms, machines, quantity
-from calc.published import products
+from calc.published import product_rows
 
 
 @pytest.mark.parametrize(
@@ -39,22 +39,22 @@ def test_a_tile_is_bound_by_its_registers_or_its_shared_memory() -> None:
 
 
 def tenth_worst(name: str, way: str) -> float:
-    found = products.errors(name, way)
+    found = product_rows.errors(name, way)
     return found[math.ceil(0.9 * len(found)) - 1]
 
 
 def test_the_rows_are_those_that_the_rule_says() -> None:
-    for machine in products.names():
-        shapes = {(each.m, each.n, each.k) for each in products.measured(machine)}
-        assert len(shapes) == len(products.measured(machine)) == 9 * 60
+    for machine in product_rows.names():
+        shapes = {(each.m, each.n, each.k) for each in product_rows.measured(machine)}
+        assert len(shapes) == len(product_rows.measured(machine)) == 9 * 60
         assert {n for _, n, _ in shapes} == {k for _, _, k in shapes} == {1024, 4096, 16384}
         assert all(m == 1 or m >= 16 for m, _, _ in shapes)
 
 
 def test_no_product_is_faster_than_its_roofline() -> None:
-    for name, found in products.sets().items():
+    for name, found in product_rows.sets().items():
         for each in found:
-            bound = products.predictions(each)["roofline, published"]
+            bound = product_rows.predictions(each)["roofline, published"]
             assert each.time > 0.995 * bound, f"{name}: {each}"
 
 
@@ -62,7 +62,9 @@ def test_no_product_is_faster_than_its_roofline() -> None:
 def test_tiles_and_splits_predict_better_than_the_roofline(chip: str) -> None:
     name = f"cuBLAS by NVIDIA, {chip}"
     roofline, best = "roofline, published", "best tile and split"
-    assert median(products.errors(name, best)) < 0.6 * median(products.errors(name, roofline))
+    assert median(product_rows.errors(name, best)) < 0.6 * median(
+        product_rows.errors(name, roofline)
+    )
     assert tenth_worst(name, best) < tenth_worst(name, roofline)
 
 
@@ -76,11 +78,11 @@ def test_one_tile_for_all_shapes_predicts_worse_than_no_tiles(chip: str) -> None
 
 def test_what_is_not_known_is_told() -> None:
     with pytest.raises(InputError, match="measured on dgx-a100, dgx-h100, dgx-b200; got 'tpu'"):
-        products.measured("tpu")
+        product_rows.measured("tpu")
     with pytest.raises(InputError, match="a way of predicting is one of"):
-        products.errors("cuBLAS by NVIDIA, H100", "a guess")
+        product_rows.errors("cuBLAS by NVIDIA, H100", "a guess")
     with pytest.raises(InputError, match="a set is one of"):
-        products.errors("cuBLAS", "best tile and split")
+        product_rows.errors("cuBLAS", "best tile and split")
 
 
 def test_a_machine_whose_units_are_known_needs_no_number() -> None:

@@ -22,7 +22,7 @@ from calc import (
     runs,
 )
 from calc.catalog.software import software_of
-from calc.published.layouts import published_layouts
+from calc.published.layout_rows import published_layouts
 from calc.steps import expectation
 from calc.steps.job import Batch, Formats, Job, Layout
 from calc.steps.layouts import Link, memory_per_device, training_step

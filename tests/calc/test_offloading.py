@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from calc import InputError, Job, device_memory, plan, quantity
-from calc.published import offloading
+from calc.published import offloading_rows
 from calc.steps.expectation import read_on_host, serving_pass
 from calc.steps.job import Tokens
 from calc.steps.splits import Host, Split
@@ -22,7 +22,7 @@ def errors(known: list[tuple[float, float]]) -> list[float]:
 
 
 def test_runs_that_nothing_was_fitted_to_are_within_a_quarter_in_the_median() -> None:
-    held = offloading.kept_back([run for run in offloading.runs() if run.states_host])
+    held = offloading_rows.kept_back([run for run in offloading_rows.runs() if run.states_host])
     off = errors([(run.expected.m_as("s"), run.time.m_as("s")) for run in held])
     assert len(off) == 6
     assert median(map(abs, off)) == pytest.approx(0.122, abs=0.01)
@@ -33,7 +33,7 @@ def test_one_run_of_a_sweep_says_what_the_others_take() -> None:
     off = errors(
         [
             (run.as_after(sweep[0]).m_as("s"), run.time.m_as("s"))
-            for sweep in offloading.sweeps().values()
+            for sweep in offloading_rows.sweeps().values()
             for run in sweep[1:]
         ]
     )

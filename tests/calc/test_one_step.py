@@ -31,7 +31,7 @@ from calc import (
 from calc.catalog import software
 from calc.catalog.models import Transformer
 from calc.planning.service.step_tables import Answers, Steps
-from calc.published.layouts import published_layouts
+from calc.published.layout_rows import published_layouts
 from calc.published.reading import Row
 from calc.steps.expectation import Step
 from calc.steps.job import Batch

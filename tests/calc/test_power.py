@@ -11,7 +11,7 @@ import pytest
 import calc
 from benchmarks import power as fit
 from calc import constants, energy, hardware, machines, quantity
-from calc.published import power
+from calc.published import power_rows
 from calc.published.left_out import left_out
 from calc.steps import curves, device_power
 from tests.calc.command import Command
@@ -25,7 +25,7 @@ def test_every_measured_power_is_read_by_device_and_load(command: Command) -> No
     eight = json.loads(command.prints("watts h100 --model llama-3-1-8b --json"))["rows"]
     assert [row["model"] for row in eight] == ["meta-llama/Llama-3.1-8B-Instruct"] * len(eight)
     # Its own two figures agree: what the GPUs drew over their tokens a second is their J/token.
-    for draw in power.draws():
+    for draw in power_rows.draws():
         if draw.of == "devices":
             measured = draw.row.measured
             per_token = measured["avg_gpu_power_total"] / measured["output_tokens_per_s"]
@@ -64,7 +64,7 @@ def test_four_of_five_curves_left_out_lie_in_the_interval(span: str) -> None:
 
 def test_the_coefficients_of_power_are_the_fit_of_all_metered_loads() -> None:
     """The range is that of models and of devices that were left out."""
-    known = fit.loads(power.draws())
+    known = fit.loads(power_rows.draws())
     assert len(known) == 139
     names = ("at_work", "by_memory", "by_compute")
     stored = [constants.get(f"coefficient_power_{name}").m_as("") for name in names]
@@ -84,8 +84,8 @@ def test_the_coefficients_of_power_are_the_fit_of_all_metered_loads() -> None:
 
 
 def test_no_metered_load_draws_less_than_an_idle_device_or_much_more_than_its_design() -> None:
-    for draw in power.draws():
-        if draw.of == power.DEVICES:
+    for draw in power_rows.draws():
+        if draw.of == power_rows.DEVICES:
             idle = device_power.idle(machines.of(draw.device.key))
             assert idle is not None
             assert 2 * idle.device < draw.power < 1.02 * draw.device.tdp
@@ -95,13 +95,13 @@ def test_no_metered_load_draws_less_than_an_idle_device_or_much_more_than_its_de
 
 def test_servers_that_were_metered_draw_what_is_said_of_them() -> None:
     """Eight H200s under MLPerf in a server that saves power are in the range, below the design."""
-    [one] = {draw.device.key for draw in power.draws() if draw.of == "whole machine"}
+    [one] = {draw.device.key for draw in power_rows.draws() if draw.of == "whole machine"}
     assert one == "h200"
     machine = machines.get("dgx-h200")
     expected = device_power.at_work(machine, 0.3, 0.3)
     assert expected is not None
     low, high = device_power.between(machine, expected)
-    metered = [draw.power for draw in power.draws() if draw.of == "whole machine"]
+    metered = [draw.power for draw in power_rows.draws() if draw.of == "whole machine"]
     assert all(low.total < watts < high.total for watts in metered)
     most = device_power.most(machine)
     assert most is not None

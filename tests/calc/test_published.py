@@ -19,11 +19,11 @@ from calc.published import (
     Row,
     closed_loops,
     conditions,
-    kernels,
+    kernel_rows,
     reading,
     reporting,
-    serving,
-    training,
+    serving_rows,
+    training_rows,
 )
 from calc.steps.job import Formats, Job
 from tests.calc.command import Written
@@ -206,7 +206,7 @@ def test_the_readme_explains_what_is_read() -> None:
     text = (ROOT / "calc" / "data" / "published" / "README.md").read_text(encoding="utf-8")
     explained = set(re.findall(r"`(\w+)`", text))
     read = {*reading.NUMBERS, *reading.TEXTS, *reading.CURVE}
-    read |= {*kernels.RATES, *serving.RATES, *serving.RATES_OF_ONE}
+    read |= {*kernel_rows.RATES, *serving_rows.RATES, *serving_rows.RATES_OF_ONE}
     assert read - explained == set()
 
 
@@ -386,7 +386,7 @@ def test_experts_beside_tensor_parallelism_are_summed_and_not_sent() -> None:
 def test_replicas_hold_copies_of_all_but_experts() -> None:
     """653.91·10⁹ experts, 15.25·10⁹ other weights in FP8, 1.88·10⁹ in BF16: seven more copies."""
     rows = [Row("serving", "mine", MOE | {"parallelism": each}, {}) for each in ("TP8", "DEP8")]
-    one, eight = (serving.served_of(row).job.weight_memory.m_as("byte") for row in rows)
+    one, eight = (serving_rows.served_of(row).job.weight_memory.m_as("byte") for row in rows)
     experts = 58 * 256 * 3 * 7168 * 2048
     assert eight - one == pytest.approx(7 * (one - experts))
     assert experts / one == pytest.approx(653.91 / (653.91 + 15.25 + 2 * 1.88), abs=2e-4)
@@ -428,10 +428,12 @@ def test_no_closed_loop_is_faster_than_the_bound_of_its_smallest_caches() -> Non
     assert len(compared) > 20
     assert not [each.row.id for each in compared if each.faster_than_lower]
     assert max(each.share_of_bound or 0.0 for each in compared) > 0.75
-    blackwell = serving.with_smallest_caches(Job.of("llama-3-8b", "b200", software="tensorrt-llm"))
+    blackwell = serving_rows.with_smallest_caches(
+        Job.of("llama-3-8b", "b200", software="tensorrt-llm")
+    )
     assert str(blackwell.formats.kv) == "4.5 bit"
     named = Job.of("llama-3-8b", "h100", formats=Formats(kv="4.5 bit"), software="vllm")
-    assert serving.with_smallest_caches(named).formats.kv == named.formats.kv
+    assert serving_rows.with_smallest_caches(named).formats.kv == named.formats.kv
 
 
 TENTHS = {"training": 0.51, "serving": 0.75, "collective": 1.2}
@@ -593,7 +595,7 @@ def test_what_was_filled_in_is_said(name: str, clause: str) -> None:
 
 def test_a_batch_meets_half_of_its_answers_beside_its_share_of_prompts() -> None:
     """Eight of 1 000 + 200 tokens: a token meets 1 100, and five of a prompt are read with it."""
-    load = serving._mixed(Job.of("llama-3-8b", "h100"), 8, 1000, 200)
+    load = serving_rows._mixed(Job.of("llama-3-8b", "h100"), 8, 1000, 200)
     assert (load.writing, load.context, load.reading, load.prompt) == (8, 1100, 40, 1000)
 
 
@@ -624,4 +626,4 @@ def test_a_rate_of_training_is_of_one_device_whatever_it_is_told_of(name: str) -
         row, conditions=row.conditions | {"num_devices": 8}, measured={name: of_one}
     )
     machine, model = machines.get("dgx-h100"), models.get("llama-3-8b")
-    assert training._seconds_per_token(row, machine, model, "bf16") == pytest.approx(125e-6)
+    assert training_rows._seconds_per_token(row, machine, model, "bf16") == pytest.approx(125e-6)

@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from calc import InputError, plan_reinforcement
-from calc.published import rollouts
+from calc.published import rollout_rows
 from tests.calc.command import Command
 
 ASKED = {"answers": 2048, "average": 3203, "limit": 4096, "devices": 32}
@@ -16,7 +16,7 @@ LINE = "plan-training qwen-3-30b-a3b dgx-h100 --rl --answers 2048 --average 3203
 
 
 def test_steps_of_a_model_that_is_left_out_are_within_a_quarter_in_the_median() -> None:
-    off = [1 / ratio - 1 for ratio in rollouts.left_out()]
+    off = [1 / ratio - 1 for ratio in rollout_rows.left_out()]
     assert len(off) == 10
     assert median(map(abs, off)) == pytest.approx(0.202, abs=0.005)
     assert median(off) == pytest.approx(-0.040, abs=0.005)
@@ -28,10 +28,10 @@ def test_a_plan_is_its_parts_and_lies_in_its_range() -> None:
         getattr(found.step, name).m_as("s")
         for name in ("generation", "scoring", "training", "update")
     )
-    assert math.isclose(found.total.m_as("s"), parts * rollouts.factor() + 5)
+    assert math.isclose(found.total.m_as("s"), parts * rollout_rows.factor() + 5)
     low, high = found.around
     assert low < found.total < high
-    measured = next(step for step in rollouts.steps() if step.id == "qwen3-30b-h100-32")
+    measured = next(step for step in rollout_rows.steps() if step.id == "qwen3-30b-h100-32")
     assert low < measured.time < high
 
 

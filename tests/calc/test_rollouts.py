@@ -8,7 +8,7 @@ import pytest
 
 from calc import InputError, Job, Layout, quantity, rollouts
 from calc.laws.rollouts import Lengths
-from calc.published import rollouts as published
+from calc.published import rollout_rows as published
 from calc.steps import reinforcement
 
 SEED = 20261122

@@ -25,7 +25,7 @@ from calc import (
 )
 from calc.planning import TrainingPlan
 from calc.planning.training import Task, precedents
-from calc.published.layouts import published_layouts
+from calc.published.layout_rows import published_layouts
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.timing import step
 from tests.calc.command import Command

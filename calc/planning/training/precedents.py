@@ -15,7 +15,7 @@ from typing import Any
 from calc.core.arrays import Number, Truth, Truths
 from calc.core.elementwise import where
 from calc.planning.training.layout_search import PRINTED, Cuts, Task
-from calc.published.layouts import published_layouts
+from calc.published.layout_rows import published_layouts
 from calc.steps.job import Layout
 
 DEGREES = {name: short for name, short in PRINTED.items() if name != "sharding"}

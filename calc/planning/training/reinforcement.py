@@ -25,7 +25,7 @@ from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws.rollouts import Lengths
 from calc.planning.setup import amount, devices_text, price_of_device, whole_count
-from calc.published import rollouts as published
+from calc.published import rollout_rows as published
 from calc.steps import device_memory, reinforcement
 from calc.steps.job import Formats, Job, Layout
 from calc.steps.reinforcement import RolloutStep

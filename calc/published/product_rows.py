@@ -21,7 +21,7 @@ from calc.core.records import DATA, read_rows
 from calc.core.units import Quantity, quantity
 from calc.laws import gemms, roofline
 from calc.published import conditions
-from calc.published.kernels import measured_rate
+from calc.published.kernel_rows import measured_rate
 from calc.published.reading import Row, rows
 from calc.steps.job import TWO_BYTES, input_size
 

@@ -12,7 +12,7 @@ from functools import cache
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
-from calc.published import conditions, training
+from calc.published import conditions, training_rows
 from calc.published.prediction import UnusableRowError
 from calc.published.reading import Row, rows
 from calc.steps import layouts
@@ -89,9 +89,9 @@ def published_layouts() -> tuple[PublishedLayout, ...]:
 
 def layout_of(row: Row) -> PublishedLayout:
     """The layout of one row."""
-    if training.is_frozen(row):
+    if training_rows.is_frozen(row):
         raise UnusableRowError("it trains adapters alone")
-    job, batch = training.job_of(row), training.batch_of(row)
+    job, batch = training_rows.job_of(row), training_rows.batch_of(row)
     if not conditions.layout(row) and job.layout.sharding == 1:
         raise UnusableRowError("it does not say how its model is cut")
     if job.layout.devices != conditions.devices(row):

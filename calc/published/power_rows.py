@@ -15,7 +15,7 @@ from calc.core.citations import citation
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, quantity
-from calc.published import conditions, serving
+from calc.published import conditions, serving_rows
 from calc.published.reading import WORDS, Row, rows
 from calc.steps import device_power
 from calc.steps.job import Job, Tokens
@@ -53,9 +53,9 @@ class Draw:
     @cached_property
     def _steps(self) -> tuple[Job, Tokens, float]:
         """The job, the mean step of its load, and the seconds that this is expected to take."""
-        served = serving.served_of(self.row)
-        load = serving.load_of(self.row, served)
-        parts, hidden = serving.steady_parts(served.job, load)
+        served = serving_rows.served_of(self.row)
+        load = serving_rows.load_of(self.row, served)
+        parts, hidden = serving_rows.steady_parts(served.job, load)
         return served.job, load, sum(parts.values()) - hidden
 
     @property
