@@ -25,7 +25,7 @@ print(*(name for name in names if not name.startswith("calc.derivations.")))
 """
 TIMED = """
 import importlib, sys, time
-import calc.derivations.claims
+import calc.derivations.ledger
 before, modules = (names.split() for names in sys.argv[1:])
 for name in before:
     importlib.import_module(name)

@@ -340,7 +340,7 @@ def own_tests(file: str) -> list[str]:
 def published() -> dict[str, list[str]]:
     """The rows of tables, once every published value has been found right."""
     ledger = importlib.import_module("tests.book.test_ledger")
-    tables = importlib.import_module("tools.ledger.tables")
+    tables = importlib.import_module("tools.ledger.chapter_tables")
     ledger.test_values_and_witnesses_agree()
     ledger.test_each_table_has_a_row_by_hand()
     rows: dict[str, list[str]] = tables.rows()

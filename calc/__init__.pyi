@@ -97,7 +97,7 @@ from calc.core.version import __version__ as __version__
 from calc.planning.service.break_even import break_even as break_even
 from calc.published.checking import check as check
 from calc.planning.comparing.compare import compare as compare
-from calc.planning.nouns import (
+from calc.planning.plan_nouns import (
     Draft as Draft,
     Failures as Failures,
     Limits as Limits,
@@ -108,10 +108,10 @@ from calc.planning.nouns import (
     Tiers as Tiers,
     Training as Training,
 )
-from calc.planning.serving import plan as plan
-from calc.planning.service.plan import plan_service as plan_service
-from calc.planning.training.plan import plan_training as plan_training
-from calc.planning.training.reinforcement import plan_reinforcement as plan_reinforcement
+from calc.planning.serving_plan import plan as plan
+from calc.planning.service.service_planner import plan_service as plan_service
+from calc.planning.training.training_planner import plan_training as plan_training
+from calc.planning.training.reinforcement_plan import plan_reinforcement as plan_reinforcement
 from calc.core.records import source as source
 from calc.steps.timing import step as step
 

@@ -18,7 +18,7 @@ from functools import cache
 
 from calc.derivations.service_under_load import Goodput
 from calc.planning import plan_service
-from calc.planning.nouns import Limits, Load, Server
+from calc.planning.plan_nouns import Limits, Load, Server
 from calc.planning.service import Demand, Replica, ServicePlan
 from calc.planning.service.design_search import CHUNKS
 from calc.published import conditions, reading

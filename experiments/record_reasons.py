@@ -19,9 +19,9 @@ import numpy
 
 from calc.core.records import DATA
 from calc.measure import this_machine
-from calc.measure.arrays import filled
+from calc.measure.aligned_arrays import filled
 from calc.measure.bandwidth import one_triad
-from calc.measure.kernels import SEED, convolution
+from calc.measure.kernel_suite import SEED, convolution
 from experiments.machine import ask_for_one_thread, describe
 from experiments.tables import write_rows
 

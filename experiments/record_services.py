@@ -25,7 +25,7 @@ from calc.derivations.service_under_load import (
     GoodputByLoad,
     ServiceFrontier,
 )
-from calc.derivations.serving import OneNode
+from calc.derivations.serving_chapter import OneNode
 from calc.planning.service import Design, ServicePlan
 from calc.planning.service.design_search import simulated
 from calc.planning.setup import layout_text

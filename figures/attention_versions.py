@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from calc import quantity
 from calc.derivations import show
-from calc.derivations.attention import TilesOfAttention
+from calc.derivations.attention_chapter import TilesOfAttention
 from figures import style
 
 BLOCKS = 4  # of keys, drawn

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from calc import roofline
 from calc.core.formatting import listed
 from calc.derivations import show
-from calc.derivations.roofline import BatchOfRequests, BatchSize
+from calc.derivations.roofline_chapter import BatchOfRequests, BatchSize
 from figures import style
 
 BATCH = numpy.geomspace(1, 4096, 200)

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.serving import Batching
+from calc.derivations.serving_chapter import Batching
 from figures import style
 
 Run = list[tuple[int, int, int]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.experts import CacheCopies
+from calc.derivations.experts_chapter import CacheCopies
 from figures import style
 
 DEVICES = CacheCopies.devices

@@ -10,7 +10,7 @@ from matplotlib.ticker import PercentFormatter
 
 from calc import quantization
 from calc.derivations import show
-from calc.derivations.quantization import Clipping
+from calc.derivations.quantization_chapter import Clipping
 from figures import style
 
 SHARES = numpy.linspace(0.3, 1, 36)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from calc.core.formatting import listed
 from calc.core.units import Quantity
 from calc.derivations import show
-from calc.derivations.memory_hierarchy import Level, MemoryHierarchy
+from calc.derivations.memory_hierarchy_chapter import Level, MemoryHierarchy
 from figures import style
 
 PANELS = {

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from calc import hardware, quantity, roofline
 from calc.derivations import show
 from calc.derivations.hardware_tables import dtype_of_two_bytes
-from calc.derivations.roofline import DecodeStep
+from calc.derivations.roofline_chapter import DecodeStep
 from figures import style
 
 DEVICES = [

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.collectives import OnTorus
+from calc.derivations.collectives_chapter import OnTorus
 from calc.derivations.expert_traffic import OpeningLayer, ThreeFabrics
 from figures import style
 

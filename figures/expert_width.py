@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from calc.core.formatting import listed
 from calc.derivations import show
-from calc.derivations.experts import Deployments, RackRates, Width
+from calc.derivations.experts_chapter import Deployments, RackRates, Width
 from figures import style
 
 MACHINES = (

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.gemms import PipelineOfTile, TileOnSM
+from calc.derivations.gemms_chapter import PipelineOfTile, TileOnSM
 from calc.derivations.quoting import words
 from figures import style
 

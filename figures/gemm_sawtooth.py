@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.gemms import GemmCurve, RowMore, Sawtooth
+from calc.derivations.gemms_chapter import GemmCurve, RowMore, Sawtooth
 from calc.published import product_rows
 from figures import style
 

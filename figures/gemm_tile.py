@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from calc.derivations import show
-from calc.derivations.gemms import TILE, TileOnSM
+from calc.derivations.gemms_chapter import TILE, TileOnSM
 from figures import style
 
 SIZE = 4.0  # of the drawn output, in units of the drawing

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.gemms import RowMore
+from calc.derivations.gemms_chapter import RowMore
 from figures import style
 
 ACROSS = 12  # processors in a row of the picture

@@ -8,7 +8,7 @@ from matplotlib.ticker import PercentFormatter
 
 from calc import quantity
 from calc.derivations import show
-from calc.derivations.memory_hierarchy import AverageAccess
+from calc.derivations.memory_hierarchy_chapter import AverageAccess
 from figures import style
 
 RATES = numpy.linspace(50, 100, 51)

@@ -10,7 +10,13 @@ from calc.core.formatting import listed
 from calc.core.units import Quantity
 from calc.derivations import show
 from calc.derivations.precision_of_a_kernel import ChainRoof
-from calc.derivations.resolvent import BACKENDS, KernelRoof, KernelSpeed, MachineOfKernel, timed
+from calc.derivations.resolvent_measured import (
+    BACKENDS,
+    KernelRoof,
+    KernelSpeed,
+    MachineOfKernel,
+    timed,
+)
 from figures import style
 
 RATE = "GFLOP/s"

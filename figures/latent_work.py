@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from calc import attention
 from calc.derivations import show
-from calc.derivations.attention import Latents
+from calc.derivations.attention_chapter import Latents
 from figures import style
 
 QUERIES = (1, 8192)

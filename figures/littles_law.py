@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
 from calc.derivations import show
-from calc.derivations.littles_law import Picture
+from calc.derivations.littles_law_chapter import Picture
 from figures import style
 
 COME, GONE = style.PURPLE, style.GREEN

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from calc import quantity
 from calc.derivations import show
-from calc.derivations.collectives import MeasuredAllReduce
+from calc.derivations.collectives_chapter import MeasuredAllReduce
 from figures import style
 
 SIZES = 1e3, 2e10  # bytes

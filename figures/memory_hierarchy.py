@@ -12,7 +12,7 @@ from calc import machines
 from calc.catalog.machines import Machine
 from calc.core.units import Quantity
 from calc.derivations import approximately, show
-from calc.derivations.memory_hierarchy import Level, MemoryHierarchy
+from calc.derivations.memory_hierarchy_chapter import Level, MemoryHierarchy
 from figures import style
 
 SCALE = 12.0  # points of a link's width for each TB/s

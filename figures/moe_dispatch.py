@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import BoxStyle, FancyArrowPatch, FancyBboxPatch
 
 from calc.derivations import show
-from calc.derivations.experts import ExpertExchange
+from calc.derivations.experts_chapter import ExpertExchange
 from figures import style
 
 DEVICES = 4

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from calc import quantization
 from calc.derivations import show
-from calc.derivations.quantization import Drawing, OutlierChannel
+from calc.derivations.quantization_chapter import Drawing, OutlierChannel
 from figures import style
 
 

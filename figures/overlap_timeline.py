@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 from calc import collectives, training
 from calc.core.units import Quantity
 from calc.derivations import show
-from calc.derivations.collectives import Overlap
+from calc.derivations.collectives_chapter import Overlap
 from figures import style
 
 UNIT = "ms"

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.serving import PagedCache
+from calc.derivations.serving_chapter import PagedCache
 from figures import style
 
 COLORS = (style.BLUE, style.ORANGE, style.GREEN)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from calc import transformer
 from calc.catalog.models import Transformer
 from calc.derivations import show
-from calc.derivations.attention import KeptTokens
+from calc.derivations.attention_chapter import KeptTokens
 from figures import style
 
 LENGTHS = numpy.geomspace(1024, KeptTokens.long, 29)

@@ -12,7 +12,7 @@ from calc import roofline
 from calc.core.formatting import listed
 from calc.core.units import Quantity
 from calc.derivations import show
-from calc.derivations.roofline import Regimes
+from calc.derivations.roofline_chapter import Regimes
 from figures import style
 
 WIDTHS = numpy.geomspace(64, 65536, 120)

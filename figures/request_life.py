@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.serving import OneNode
+from calc.derivations.serving_chapter import OneNode
 from figures import style
 
 STEP = OneNode.full.m_as("ms")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from calc.core.formatting import listed
 from calc.derivations import show
-from calc.derivations.resolvent import ACCURACY, FormatErrors
+from calc.derivations.resolvent_measured import ACCURACY, FormatErrors
 from figures import style
 
 COLOURS = {"complex64": style.INK, "mixed": style.ORANGE, "complex128": style.PURPLE}

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from calc.derivations import show
-from calc.derivations.collectives import Exchange, RingOfFour
+from calc.derivations.collectives_chapter import Exchange, RingOfFour
 from figures import style
 
 DEVICES = ascii_lowercase[: RingOfFour.devices]

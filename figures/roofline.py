@@ -14,7 +14,7 @@ from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity
 from calc.derivations import show
 from calc.derivations.hardware_tables import dtype_of_two_bytes
-from calc.derivations.roofline import A100Roofline, DecodeStep, MeasuredRoofline
+from calc.derivations.roofline_chapter import A100Roofline, DecodeStep, MeasuredRoofline
 from figures import style
 
 RATE = "TFLOP/s"

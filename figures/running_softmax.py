@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.attention import RunningSoftmax
+from calc.derivations.attention_chapter import RunningSoftmax
 from figures import style
 
 PITCH = 3.0

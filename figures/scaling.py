@@ -11,7 +11,7 @@ from calc import scaling
 from calc.core.formatting import listed
 from calc.core.units import Quantity
 from calc.derivations import show
-from calc.derivations.scaling import FixedTime, FixedWork, Sketch
+from calc.derivations.scaling_chapter import FixedTime, FixedWork, Sketch
 from figures import style
 
 MOST = 4096

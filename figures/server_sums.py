@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.collectives import InAndBetween, TwoNetworks
+from calc.derivations.collectives_chapter import InAndBetween, TwoNetworks
 from figures import style
 
 DRAWN = 4  # devices of a server, and so parts of the array

@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from calc import inference
 from calc.derivations import show
-from calc.derivations.serving import OneGpu, step
+from calc.derivations.serving_chapter import OneGpu, step
 from figures import style
 
 FASTEST, SLOWEST = 3.4, 80  # ms

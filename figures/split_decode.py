@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.attention import Decode
+from calc.derivations.attention_chapter import Decode
 from figures import style
 
 ACROSS = 12  # processors in a row of the picture

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.training_time import PartsOfStep
+from calc.derivations.training_time_chapter import PartsOfStep
 from figures import style
 
 COLORS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.RED)

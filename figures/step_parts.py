@@ -9,7 +9,7 @@ from matplotlib.ticker import MultipleLocator
 
 from calc.core.units import Quantity
 from calc.derivations import show
-from calc.derivations.serving import StepParts
+from calc.derivations.serving_chapter import StepParts
 from figures import style
 
 WEIGHTS, CACHES = style.BLUE, style.ORANGE

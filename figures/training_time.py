@@ -6,7 +6,7 @@ import numpy
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.training_time import Cluster, LastDoubling
+from calc.derivations.training_time_chapter import Cluster, LastDoubling
 from figures import style
 
 FEWEST, MOST = 8, 8192

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc.derivations import show
-from calc.derivations.collectives import TreeOrRing
+from calc.derivations.collectives_chapter import TreeOrRing
 from figures import style
 
 DEVICES = TreeOrRing.devices

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from press import build
-from press.errors import BookError
+from press.problems import BookError
 from press.watch import watch as keep_rendering
 
 

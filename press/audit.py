@@ -23,7 +23,7 @@ from press.document.page import Draft, Parsed, draft, parse_chapter
 from press.document.pandoc import Node, attribute, nodes, plain_text, walk
 from press.document.weave import Woven, math_spans, weave
 from press.driver import Driver, Product, Scope, Stage
-from press.errors import Problem
+from press.problems import Problem
 from press.reading.project import Book, Chapter, Key, read_book
 from press.reading.source import Cell, Prose, Source, read_source
 from press.running.execute import Result

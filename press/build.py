@@ -14,10 +14,10 @@ from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from press.book_files import FOLDER, FONTS, THEME, file_digest, files_below, room_for, still_same
+from press.build_memory import Memory, digest, keep, recall
 from press.edition import Edition, read_edition
-from press.errors import cannot_write, stop
-from press.files import FOLDER, FONTS, THEME, file_digest, files_below, room_for, still_same
-from press.memory import Memory, digest, keep, recall
+from press.problems import cannot_write, stop
 from press.running.environment import installation
 from press.writing.output import Output
 

@@ -12,8 +12,8 @@ from enum import Enum
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from press.errors import BookError, Problems
-from press.memory import Memory, digest
+from press.build_memory import Memory, digest
+from press.problems import BookError, Problems
 
 CORES = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from press.errors import stop
-from press.files import text_of
+from press.book_files import text_of
+from press.problems import stop
 
 T = TypeVar("T")
 

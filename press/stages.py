@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from press.document.citations import check_bibliography, cite, citing_lines, settle
+from press.book_files import still_same
+from press.document.citeproc import check_bibliography, cite, citing_lines, settle
 from press.document.numbering import chapter_numbers, number_chapter
 from press.document.page import parse_chapter
 from press.document.references import resolve
 from press.document.showing import check_page
 from press.document.weave import Woven, weave
 from press.driver import Scope, Stage
-from press.files import still_same
 from press.reading.source import Source, read_source
 from press.running.execute import Result, run
 from press.writing.check import check_site

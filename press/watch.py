@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from press import build, files
-from press.errors import BookError
+from press import book_files, build
+from press.problems import BookError
 from press.running.environment import installation
 from press.running.scripts import run_scripts
 
@@ -50,7 +50,7 @@ def _stamps(root: Path) -> dict[str, int]:
     """Return the time of the last write of each file that the book is made from."""
     last = build.last_build(root)
     stamps = {}
-    below = files.paths_below(root, root / last.output if last else None)
+    below = book_files.paths_below(root, root / last.output if last else None)
     for path in {*below, *(name for name, _ in (last.read if last else ()))}:
         try:
             stamps[path] = os.stat(path).st_mtime_ns

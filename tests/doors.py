@@ -23,7 +23,7 @@ from calc.commands import main
 from calc.core.units import Quantity
 from calc.steps import communication, curves, device_memory, finetuning, layouts
 from calc.steps.job import Batch, Formats, Job, Layout, Tokens
-from figures.live import all_reduce, decode, memory, training
+from figures.live import all_reduce_live, decode_live, memory_live, training_live
 from tests.calc.flatly import flatly
 
 COUNTS = ("devices", "batch", "copies", "experts", "stages")
@@ -383,14 +383,14 @@ def live_memory(asked: Serving) -> Answer:
     """The live figure of what fits, whose settings are those of a plan that is told the formats."""
     if asked.place not in machines.names() or asked.weights is None or asked.software is not None:
         return {}
-    if asked.weights not in memory.FORMATS or asked.kv not in memory.FORMATS:
+    if asked.weights not in memory_live.FORMATS or asked.kv not in memory_live.FORMATS:
         return {}
     if asked.copies * asked.stages > 1:
         return {}
-    shown = memory.answer(
+    shown = memory_live.answer(
         asked.model,
         asked.place,
-        memory.SERVING,
+        memory_live.SERVING,
         asked.weights,
         asked.kv,
         asked.context,
@@ -422,11 +422,11 @@ def compared(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
 def live_decode(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
     """Yield what the live figure of decode shows at its largest batch."""
     place = asked.place
-    if place not in machines.names() or asked.weights not in decode.FORMATS[1:]:
+    if place not in machines.names() or asked.weights not in decode_live.FORMATS[1:]:
         return
-    if asked.kv not in decode.FORMATS[1:] or asked.stages > 1:
+    if asked.kv not in decode_live.FORMATS[1:] or asked.stages > 1:
         return
-    shown = decode.answer(
+    shown = decode_live.answer(
         asked.model, place, asked.devices, asked.context, asked.weights, asked.kv
     ).facts
     dtype = machines.get(place).device.usual_dtype
@@ -531,7 +531,7 @@ def of_training(facts: Mapping[str, Any]) -> Answer:
 def live_training(asked: Training) -> Answer:
     if asked.place not in machines.names():
         return {}
-    said = training.answer(
+    said = training_live.answer(
         asked.model,
         asked.place,
         asked.devices,
@@ -600,7 +600,7 @@ def message_of_text(asked: Message) -> Answer:
 def live_message(asked: Message) -> Answer:
     if asked.place not in machines.names():
         return {}
-    shown = all_reduce.answer(
+    shown = all_reduce_live.answer(
         asked.place, asked.devices, asked.operation, quantity(asked.size, "byte")
     ).facts
     found = {"message, least": printed(shown["At least"].partition(", by")[0], "s")}

@@ -41,7 +41,7 @@ from calc.planning.service import load
 from figures import live
 from figures.live import prompt
 from press.build import end, render
-from press.errors import BookError
+from press.problems import BookError
 from press.reading.project import Chapter, read_book
 from press.reading.source import read_source
 from tests.calc.odd_values import ODD, SEED

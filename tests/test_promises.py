@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from benchmarks.promises import FILES, REMOVALS
-from press.files import THEME, file_digest
+from press.book_files import THEME, file_digest
 from press.writing.runtime import DRAWING, OWN, SCRIPTS
 
 ROOT = Path(__file__).parents[1]

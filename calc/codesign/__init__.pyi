@@ -9,13 +9,13 @@ from calc.codesign.accumulation import (
     GradientAccumulationTrainer as GradientAccumulationTrainer,
     breaks_equality as breaks_equality,
 )
-from calc.codesign.batch_size import (
+from calc.codesign.adaptive_batch import (
     BatchChange as BatchChange,
     DynamicBatchSizeTrainer as DynamicBatchSizeTrainer,
     SimulatedMemory as SimulatedMemory,
     is_out_of_memory as is_out_of_memory,
 )
-from calc.codesign.checkpoints import (
+from calc.codesign.training_checkpoints import (
     load_checkpoint as load_checkpoint,
     save_checkpoint as save_checkpoint,
 )

@@ -22,8 +22,8 @@ from typing import Any, NoReturn
 
 from pint import DimensionalityError
 
+from calc.commands.command_output import check_files, write
 from calc.commands.options import option_of, take_from_file, write_config
-from calc.commands.output import check_files, write
 from calc.core.errors import InputError, abbreviated, did_you_mean, in_python
 
 PLAIN = re.compile(r"[\w.-]+")  # what a shell takes for one word
@@ -39,8 +39,8 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "lookup",
         "find any of these, or a command, by words of its name, title, note or text",
     ),
-    "eval": ("roofline", "evaluate an expression with units"),
-    "roofline": ("roofline", "what bounds some work on a device, and its best time"),
+    "eval": ("roofline_command", "evaluate an expression with units"),
+    "roofline": ("roofline_command", "what bounds some work on a device, and its best time"),
     "gemm": ("steps", "a matrix product on a device: its bound, its tiles and waves, its time"),
     "collective": (
         "steps",
@@ -60,29 +60,32 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "observe",
         "what a benchmark of one's own server says of it, as a .toml that planners take",
     ),
-    "plan": ("plan", "whether a model fits, on how many devices, how fast it is, at what cost"),
+    "plan": (
+        "plan_commands",
+        "whether a model fits, on how many devices, how fast it is, at what cost",
+    ),
     "plan-training": (
-        "plan",
+        "plan_commands",
         "the best layout of a training run, what it takes, and why others lose",
     ),
     "plan-service": (
-        "plan",
+        "plan_commands",
         "the fewest devices that serve requests within limits on their times, by a simulation",
     ),
     "break-even": (
-        "plan",
+        "plan_commands",
         "from which load on devices of one's own cost less than an API, with its interval",
     ),
     "compare": (
-        "plan",
+        "plan_commands",
         "machines or models side by side: cost, energy and latency, each at its best batch",
     ),
     "check": (
-        "check",
+        "check_command",
         "whether a claim of performance can be true, and where published rows stand",
     ),
     "assert": (
-        "assertions",
+        "assert_command",
         "limits that plans must keep, from a file in a repository; what is broken exits with 1",
     ),
     "measure": ("measure", "measure this machine's roofs, and write them as a device"),
@@ -90,7 +93,7 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "measure",
         "hold what calc expects to this machine, published rows or engines' kernels",
     ),
-    "training": ("training", "what a training run made of its device, from its log"),
+    "training": ("training_command", "what a training run made of its device, from its log"),
     "simulate": ("simulate", "train on the digits as a smaller, slower device would"),
     "sweep": (
         "simulate",

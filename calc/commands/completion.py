@@ -10,10 +10,10 @@ from contextlib import suppress
 
 from calc import formats
 from calc.catalog import hardware, models
-from calc.catalog.models import checkpoints
+from calc.catalog.models import checkpoint_formats
 from calc.commands import command_parser
+from calc.commands.command_output import answers
 from calc.commands.lookup import KINDS, things
-from calc.commands.output import answers
 from calc.core.errors import MissingExtraError, extra
 from calc.core.report import Report
 
@@ -31,7 +31,7 @@ def _completion(options: argparse.Namespace) -> Report:
         import shtab
     names = {"device": (*hardware.names(), *hardware.announced()), "model": models.names()}
     names |= {
-        "weights": checkpoints.names(),
+        "weights": checkpoint_formats.names(),
         "kv": formats.names(),
         "dtype": tuple(hardware.DTYPES),
     }

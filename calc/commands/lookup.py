@@ -19,7 +19,7 @@ from calc.catalog import constants, engines, grids, hardware, machines, models, 
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.commands import COMMANDS, command_parser
-from calc.commands.output import answers
+from calc.commands.command_output import answers
 from calc.core.citations import citation
 from calc.core.docstrings import docstring
 from calc.core.errors import InputError, MissingExtraError, abbreviated

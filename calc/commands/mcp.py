@@ -24,8 +24,8 @@ import calc
 from calc.catalog import machines, models
 from calc.catalog.asking import ours, with_devices
 from calc.commands import COMMANDS, Told, command_parser, lookup
+from calc.commands.command_output import answers
 from calc.commands.options import option_of, typed
-from calc.commands.output import answers
 from calc.commands.spellings import count_devices
 from calc.core.citations import bibliography, citation
 from calc.core.errors import InputError, did_you_mean, extra

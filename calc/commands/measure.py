@@ -6,8 +6,8 @@ import argparse
 
 from calc import measure, published
 from calc.catalog import hardware
+from calc.commands.command_output import answers
 from calc.commands.options import add_options
-from calc.commands.output import answers
 from calc.core.errors import InputError
 from calc.core.files import writable
 from calc.core.progress import ProgressBar

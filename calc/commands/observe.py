@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from calc.commands.command_output import answers
 from calc.commands.options import add_model_and_device, add_options, chosen
-from calc.commands.output import answers
 from calc.planning.service import observed
 
 

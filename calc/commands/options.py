@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from calc.catalog import models
-from calc.catalog.models import Transformer, files
+from calc.catalog.models import Transformer, model_files
 from calc.core.arguments import counted, without_point
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.files import writable, write_text
@@ -131,7 +131,9 @@ def chosen(options: argparse.Namespace, called: Callable[..., object]) -> dict[s
 
 def model_of(text: str) -> Transformer | str:
     """The model of its own files, such as a config.json; a name that is known stays one."""
-    is_file = files.are_files(text) or (models.key_of(text) is None and files.is_kept(text))
+    is_file = model_files.are_files(text) or (
+        models.key_of(text) is None and model_files.is_kept(text)
+    )
     return models.load(text) if is_file else text
 
 
@@ -166,7 +168,7 @@ def add_config(parser: argparse.ArgumentParser, called: Callable[..., object]) -
 
 def take_from_file(parser: argparse.ArgumentParser, file: str) -> None:
     """Make what a file holds the defaults of a command, which then needs none of it."""
-    from calc.planning.files import read_flat
+    from calc.planning.plan_files import read_flat
 
     options = read_flat(file, parser.get_default("called"))
     for action in parser._actions:
@@ -180,7 +182,7 @@ def write_config(options: argparse.Namespace) -> None:
     """Write the options of a command into the file that was asked for, if one was."""
     if (file := getattr(options, "write_config", None)) is None:
         return
-    from calc.planning.files import option_names, options_text
+    from calc.planning.plan_files import option_names, options_text
 
     typed = {ARGUMENTS.get(name, name): value for name, value in vars(options).items()}
     names = [name for name in option_names(options.called) if name in typed]

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from calc import simulation
+from calc.commands.command_output import answers
 from calc.commands.options import add_options, chosen, numbers, split_at_commas, whole
-from calc.commands.output import answers
 from calc.core.arguments import whole_number
 from calc.core.errors import InputError
 from calc.core.progress import ProgressBar

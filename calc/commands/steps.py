@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from calc.catalog import machines
+from calc.commands.command_output import answers
 from calc.commands.options import add_options, chosen, numbers, whole
-from calc.commands.output import answers
 from calc.core.names import spellings, squeezed
 from calc.steps import communication, curves, products, throughput
 

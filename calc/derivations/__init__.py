@@ -1,6 +1,6 @@
 """Numbers that the book quotes: a module for each chapter, in it a class for each claim.
 
-    >>> from calc.derivations.roofline import A100Roofline
+    >>> from calc.derivations.roofline_chapter import A100Roofline
     >>> print(A100Roofline.ridge_point)
     153.0 FLOP/byte
 

@@ -17,8 +17,8 @@ from calc.catalog.machines import Machine
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.derivations import examples
-from calc.derivations.claims import Claims
-from calc.planning.nouns import Search, Training
+from calc.derivations.ledger import Claims
+from calc.planning.plan_nouns import Search, Training
 from calc.steps.curves import Curve
 
 

@@ -3,7 +3,7 @@
 A number of the data ends the tree with its source, a literal ends it as what an example was free to
 choose.
 
-    >>> from calc.derivations.roofline import DecodeStep
+    >>> from calc.derivations.roofline_chapter import DecodeStep
     >>> found = cards(DecodeStep.attainable)
     >>> found["DecodeStep.attainable"]["code"]
     'roofline.attainable(peak, bandwidth, intensity)'
@@ -32,8 +32,8 @@ from calc.core import formatting
 from calc.core.citations import citation
 from calc.core.law import ARGUMENTS, LAWS
 from calc.core.units import Quantity, from_parts
-from calc.derivations.claims import claims
 from calc.derivations.deferred import settled
+from calc.derivations.ledger import claims
 from calc.derivations.places import anchor, page_of
 from calc.derivations.recorded import File
 from calc.derivations.traces import Made, Seen, Traced, bare, made_of, operands

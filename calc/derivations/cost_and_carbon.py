@@ -27,9 +27,9 @@ from calc import (
 from calc.core.units import Quantity, QuantityLike
 from calc.derivations.bases import Rent
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.deferred import deferred
 from calc.derivations.examples import CHAT, DENSE
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Row, Rows, show
 from calc.derivations.traces import whole
 from calc.planning import Plan, plan

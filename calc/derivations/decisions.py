@@ -26,7 +26,7 @@ from calc.core.units import Quantity, quantity
 from calc.derivations import examples
 from calc.derivations.bases import ExchangeRatio, HalfBandwidth, HidingTokens, Rent, TensorLimit
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import DASH, Quoted, Row, Rows, show
 from calc.derivations.traces import number, whole
 from calc.published import closed_loops, comparing, conditions

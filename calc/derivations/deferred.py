@@ -4,7 +4,7 @@ In the lines of a class of claims a deferred function gives a value to come. Wha
 that is to come too; a loop, a comparison or a condition asks for it. Everywhere else the function
 is the one it was.
 
-    >>> from calc.derivations.claims import Claims
+    >>> from calc.derivations.ledger import Claims
     >>> def published():
     ...     print("read")
     ...     return [3, 4]

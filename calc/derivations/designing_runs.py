@@ -8,13 +8,13 @@ from calc import machines, plan_training, published, runs, training
 from calc.core.units import Quantity, quantity
 from calc.derivations.bases import Rent
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.deferred import deferred
 from calc.derivations.examples import DENSE, MIXTURE
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Row, Rows, between
 from calc.derivations.traces import whole
-from calc.derivations.training_time import PublishedSteps
-from calc.planning.nouns import Search, Training
+from calc.derivations.training_time_chapter import PublishedSteps
+from calc.planning.plan_nouns import Search, Training
 from calc.planning.training import TrainingPlan
 from calc.published.layout_rows import layout_of, published_layouts
 

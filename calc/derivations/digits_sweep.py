@@ -8,7 +8,7 @@ from polars import col
 from calc import formats, simulation, sparsity
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, counted, row_by_hand
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Quoted, show
 from calc.derivations.recorded import MEASURED, Named, settings
 

@@ -10,14 +10,14 @@ from calc import hardware, inference, machines, models, serving, speculation, tr
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.deferred import deferred
 from calc.derivations.examples import MIXTURE
-from calc.derivations.experts import expected
-from calc.derivations.precision import rounded
+from calc.derivations.experts_chapter import expected
+from calc.derivations.ledger import Claims
+from calc.derivations.quoted_digits import rounded
 from calc.derivations.quoting import Row, Rows
 from calc.derivations.service_under_load import Prefixes
-from calc.derivations.serving import OneGpu, OneNode, expected as expected_token, step
+from calc.derivations.serving_chapter import OneGpu, OneNode, expected as expected_token, step
 from calc.derivations.traces import replaced, whole
 from calc.steps.expectation import Step
 from calc.steps.job import Formats, Job, Layout

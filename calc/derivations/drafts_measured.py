@@ -6,7 +6,7 @@ from calc import hardware
 from calc.catalog import acceptance
 from calc.core.units import quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 from calc.published import drafts as published
 
 Rows = list[tuple[object, ...]]

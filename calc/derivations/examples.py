@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from calc import machines, models
 from calc.core.units import quantity
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 
 DENSE = models.get("llama-3-1-70b")
 """A dense model with grouped queries; Llama 3.3 70B has the same shape."""

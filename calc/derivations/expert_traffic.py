@@ -17,11 +17,11 @@ from calc.catalog.machines import Machine
 from calc.core.units import Quantity, quantity
 from calc.derivations.bases import ExchangeRatio
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.claims import Claims
-from calc.derivations.collectives import OnTorus
+from calc.derivations.collectives_chapter import OnTorus
 from calc.derivations.deferred import deferred
 from calc.derivations.designing_runs import cuts, rates
 from calc.derivations.examples import MIXTURE
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Cell, Row, Rows
 
 FP8, BF16 = quantity("1 byte"), quantity("2 byte")

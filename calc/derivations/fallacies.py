@@ -27,12 +27,12 @@ from calc.core.units import Quantity, quantity
 from calc.derivations import examples
 from calc.derivations.bases import Rent, ServedMemory
 from calc.derivations.by_hand import by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.deferred import deferred
-from calc.derivations.experts import Mixture
+from calc.derivations.experts_chapter import Mixture
+from calc.derivations.ledger import Claims
 from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.traces import number, whole
-from calc.derivations.training_time import Cluster, LastDoubling, PublishedSteps
+from calc.derivations.training_time_chapter import Cluster, LastDoubling, PublishedSteps
 from calc.published import Row, closed_loops
 
 B200 = hardware.get("b200")

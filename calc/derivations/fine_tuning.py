@@ -20,13 +20,13 @@ from calc import (
 )
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.deferred import deferred
 from calc.derivations.examples import MIXTURE
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Row, Rows
 from calc.derivations.traces import whole
 from calc.laws.rollouts import Lengths
-from calc.planning.nouns import Prices, Training
+from calc.planning.plan_nouns import Prices, Training
 from calc.published import finetuning_rows as measured_tuning, rollout_rows as measured_rollouts
 from calc.steps.job import Batch, Job, Layout
 

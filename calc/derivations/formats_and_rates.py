@@ -9,8 +9,8 @@ from calc.catalog import kernel_shares
 from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.hardware_tables import short_names, surfaces_of_products
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Cell, Row, Rows, approximately, show
 
 

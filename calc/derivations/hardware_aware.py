@@ -12,7 +12,7 @@ from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.by_hand import by_hand, counted, row_by_hand
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import show
 from calc.derivations.recorded import MEASURED, Named
 

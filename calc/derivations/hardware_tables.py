@@ -13,8 +13,8 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, counted, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.deferred import deferred
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Cell, Quoted, Row, Rows, approximately, show
 
 # How the key of a device begins tells its table; whatever begins otherwise is a GPU.

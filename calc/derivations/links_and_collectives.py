@@ -7,8 +7,8 @@ from calc.catalog import engine_sums
 from calc.core.units import Quantity, quantity
 from calc.derivations.bases import HalfBandwidth, LinkLatency
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.hardware_tables import joined_by
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Cell, Row, Rows, show
 from calc.steps.curves import Curve
 

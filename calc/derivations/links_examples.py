@@ -6,8 +6,8 @@ from calc import constants, curves, hardware, links
 from calc.core.units import quantity
 from calc.derivations.bases import HalfBandwidth, LinkLatency
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.examples import MIXTURE
+from calc.derivations.ledger import Claims
 from calc.derivations.numbers_to_know import AnchorBandwidths
 from calc.derivations.quoting import approximately, show
 

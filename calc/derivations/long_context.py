@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import models, transformer
 from calc.derivations.by_hand import by_hand
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 
 
 class LongActivations(Claims):

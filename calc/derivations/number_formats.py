@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from calc import constants, formats, hardware
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, counted, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.deferred import deferred
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Row, Rows, show
 from calc.formats import Block, Float, Integer, Tiles, TwoLevelBlock
 

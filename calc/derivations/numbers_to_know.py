@@ -6,8 +6,8 @@ from calc import constants, energy, hardware, links, machines, training, transfo
 from calc.core.units import quantity
 from calc.derivations import examples
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.hardware_tables import AcceleratorTables, short_names
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Quoted, Row, Rows, approximately, between, show
 
 

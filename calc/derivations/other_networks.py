@@ -26,7 +26,7 @@ from calc.catalog.models import (
 )
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, no_hand, row_by_hand, text_by_hand
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Rows
 from calc.steps.throughput import Throughput
 

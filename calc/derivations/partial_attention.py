@@ -5,7 +5,7 @@ from __future__ import annotations
 from calc import attention, models, transformer
 from calc.core.units import quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Row
 
 A_TOKEN = quantity("1 token")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from calc import collectives
 from calc.derivations.by_hand import by_hand
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 
 
 class Slot(NamedTuple):

@@ -1,6 +1,6 @@
 """Claims of the chapter "Precision of a kernel" on sums, decays and variances.
 
-What it quotes of the resolvent is in calc.derivations.resolvent.
+What it quotes of the resolvent is in calc.derivations.resolvent_measured.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy
 from calc import constants, formats, roofline
 from calc.core.units import quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.claims import Claims
-from calc.derivations.resolvent import KernelRoof, KernelSpeed, MachineOfKernel, timed
+from calc.derivations.ledger import Claims
+from calc.derivations.resolvent_measured import KernelRoof, KernelSpeed, MachineOfKernel, timed
 
 
 class NaiveForms(Claims):

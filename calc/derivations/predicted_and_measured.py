@@ -18,8 +18,8 @@ from calc.catalog.software import OTHERS
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.deferred import deferred
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Row, Rows, show
 from calc.derivations.traces import bare, number, traced
 from calc.published import Comparison, closed_loops, conditions, reporting

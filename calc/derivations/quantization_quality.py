@@ -21,9 +21,9 @@ from calc import (
 )
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.examples import DENSE
-from calc.derivations.quantization import Groups, sqnr_of_a_bell
+from calc.derivations.ledger import Claims
+from calc.derivations.quantization_chapter import Groups, sqnr_of_a_bell
 from calc.derivations.quoting import Row, Rows, show
 from calc.formats import QuantizedModel
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from calc.core import formatting
 from calc.core.errors import InputError
 from calc.core.units import Quantity
-from calc.derivations.precision import precision, rounded
+from calc.derivations.quoted_digits import precision, rounded
 from calc.derivations.traces import Traced, bare
 
 WORDS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -182,7 +182,7 @@ def _carried(value: object, digits: int | None) -> int | None:
 def worked(*rows: Quantity | float | str) -> Quoted:
     r"""The arithmetic by hand of the results among these rows, as their cards have it.
 
-    >>> from calc.derivations.roofline import A100Roofline
+    >>> from calc.derivations.roofline_chapter import A100Roofline
     >>> str(worked(A100Roofline.peak, A100Roofline.gemm_bound)).split()[:6]
     ['*By', 'hand:*', '1365', 'FLOP/byte', '\\>', '153\\.0']
     """

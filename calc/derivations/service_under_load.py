@@ -15,11 +15,11 @@ from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.bases import Rent
 from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.deferred import deferred
 from calc.derivations.examples import AGENT, CHAT, DENSE, MIXTURE, REASONING, SUMMARY, Agent, Load
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Row, Rows, between
-from calc.derivations.serving import OneNode
+from calc.derivations.serving_chapter import OneNode
 from calc.derivations.traces import number, whole
 from calc.planning import plan
 from calc.planning.passes import Expectation

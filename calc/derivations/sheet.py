@@ -8,7 +8,6 @@ from calc.core.units import quantity
 from calc.derivations import examples
 from calc.derivations.bases import HalfBandwidth, HidingTokens, LinkLatency, Rent
 from calc.derivations.by_hand import row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.decisions import (
     NAMES,
     Buckets,
@@ -18,6 +17,7 @@ from calc.derivations.decisions import (
     rounded,
 )
 from calc.derivations.hardware_tables import short_names
+from calc.derivations.ledger import Claims
 from calc.derivations.numbers_to_know import (
     AnchorBandwidths,
     AnchorLatencies,

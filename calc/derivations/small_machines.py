@@ -12,7 +12,7 @@ from calc.catalog.models import Convolutional, network
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Row, show
 from calc.derivations.traces import number, whole
 from calc.simulation import (

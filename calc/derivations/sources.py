@@ -15,8 +15,8 @@ from calc.core.provenance import Provenance
 from calc.core.records import DATA, KINDS, Record
 from calc.core.units import Quantity
 from calc.derivations.by_hand import row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.deferred import deferred
+from calc.derivations.ledger import Claims
 from calc.derivations.places import anchor
 from calc.derivations.quoting import Row, Rows, show
 from calc.formats import QuantizedModel, TrainingFormat

@@ -7,7 +7,7 @@ import statistics
 from calc import offloading as laws, software
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 from calc.planning import plan
 from calc.published import offloading_rows
 from calc.steps.expectation import read_on_host

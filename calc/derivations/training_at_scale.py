@@ -22,10 +22,10 @@ from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.bases import HidingTokens
 from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
-from calc.derivations.claims import Claims
 from calc.derivations.decisions import NAMES, CutsThatHide
 from calc.derivations.examples import DENSE, MIXTURE
-from calc.derivations.precision import with_digits_of
+from calc.derivations.ledger import Claims
+from calc.derivations.quoted_digits import with_digits_of
 from calc.derivations.quoting import Row, Rows, show
 from calc.derivations.traces import whole
 from calc.steps.job import Layout

@@ -20,7 +20,7 @@ from calc import (
 )
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, counted, row_by_hand
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 from calc.derivations.numbers_to_know import AnchorBandwidths
 from calc.derivations.quoting import Row
 from calc.derivations.recorded import MEASURED, settings

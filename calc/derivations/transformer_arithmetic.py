@@ -16,7 +16,7 @@ from calc import (
 )
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.claims import Claims
+from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Row, Rows
 from calc.derivations.traces import whole
 from calc.laws.attention import attention_flops, causal_context

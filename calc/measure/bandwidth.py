@@ -12,9 +12,9 @@ from importlib.util import find_spec
 import numpy
 
 from calc.core.units import quantity
-from calc.measure.arrays import Array, filled
+from calc.measure.aligned_arrays import Array, filled
+from calc.measure.repeated_timing import Measured, timed
 from calc.measure.threads import in_slices
-from calc.measure.timing import Measured, timed
 
 BLOCK = 2**12  # elements: three blocks of FP64 stay in a cache of 128 KiB
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numba
 
-from calc.measure.arrays import Array
+from calc.measure.aligned_arrays import Array
 
 compiled = numba.njit(cache=True, nogil=True, fastmath=True)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy
 
 from calc.laws import roofline
+from calc.measure.repeated_timing import Measured, timed
 from calc.measure.threads import blas_threads
-from calc.measure.timing import Measured, timed
 
 DTYPES = {"fp64": numpy.float64, "fp32": numpy.float32}
 SIDES = (512, 1024, 2048)  # from what the second cache holds to what none does

@@ -17,8 +17,8 @@ from typing import TypeVar
 import numpy
 
 from calc.core.errors import InputError
-from calc.measure.arrays import LINE, Array
-from calc.measure.timing import Measured, timed_anew
+from calc.measure.aligned_arrays import LINE, Array
+from calc.measure.repeated_timing import Measured, timed_anew
 
 Table = TypeVar("Table", Array, "array.array[int]")
 STEPS = 2**18

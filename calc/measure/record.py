@@ -17,8 +17,8 @@ from calc.core.arguments import check_is
 from calc.core.errors import InputError, extra
 from calc.core.files import writable, write_atomically
 from calc.core.units import quantity
+from calc.measure.repeated_timing import Measured
 from calc.measure.surveying import Survey
-from calc.measure.timing import Measured
 
 SOURCE = "calc-measure"
 NO_METER = "calc measure reads no meter of power."

@@ -14,8 +14,8 @@ import numpy
 
 from calc.core.units import quantity
 from calc.laws.roofline import Workload, elementwise
-from calc.measure.arrays import LINE, filled
-from calc.measure.kernels import SEED, Kernel, product
+from calc.measure.aligned_arrays import LINE, filled
+from calc.measure.kernel_suite import SEED, Kernel, product
 
 BLOCK = 2**14  # elements of FP32: two blocks stay in a cache of 128 KiB
 TERMS = 8  # of the polynomial

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
-from calc.measure import bandwidth, gemm, latency, working_set
-from calc.measure.machine import Machine, this_machine
-from calc.measure.timing import Measured, NoisyError
+from calc.measure import bandwidth, gemm, latency, working_set_curve
+from calc.measure.machine_description import Machine, this_machine
+from calc.measure.repeated_timing import Measured, NoisyError
 
 Progress = Callable[[int, int], None]
 Key: TypeAlias = tuple[str, str | int]  # a kind of measurement, and what of that kind
@@ -116,8 +116,8 @@ def _steps(machine: Machine, threads: int) -> Steps:
         places = {f"{name}, above L1": size for name, size in places.items() if name != "L1"}
     for level, size in places.items():
         steps["latency", level] = partial(latency.latency, size)
-    for size in working_set.sizes(large):
-        steps["working set", size] = partial(working_set.bandwidth, size)
+    for size in working_set_curve.sizes(large):
+        steps["working set", size] = partial(working_set_curve.bandwidth, size)
     return steps
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 from calc.core.errors import MissingExtraError
-from calc.measure.arrays import Array
+from calc.measure.aligned_arrays import Array
 
 
 @contextmanager

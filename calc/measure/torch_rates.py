@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 from calc.core.errors import InputError, abbreviated, extra
 from calc.core.units import quantity
 from calc.laws import roofline
-from calc.measure.timing import Measured, timed
+from calc.measure.repeated_timing import Measured, timed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

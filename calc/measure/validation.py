@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity, quantity
-from calc.measure.kernels import Kernel
+from calc.measure.kernel_suite import Kernel
+from calc.measure.repeated_timing import Measured, NoisyError, timed
 from calc.measure.surveying import Progress
 from calc.measure.threads import blas_threads
-from calc.measure.timing import Measured, NoisyError, timed
 
 
 @dataclass(frozen=True)

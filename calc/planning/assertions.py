@@ -25,7 +25,7 @@ from typing import Any
 from pint import DimensionalityError
 
 from calc.catalog import models
-from calc.catalog.models.files import are_files, is_kept
+from calc.catalog.models.model_files import are_files, is_kept
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.files import read_text
 from calc.core.nouns import arguments_of, options_of
@@ -33,9 +33,9 @@ from calc.core.records import parse_toml
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, quantity
 from calc.planning.comparing.compare import compare
-from calc.planning.files import option_names
+from calc.planning.plan_files import option_names
 from calc.planning.service import plan_service
-from calc.planning.serving import plan
+from calc.planning.serving_plan import plan
 from calc.planning.training import plan_training
 from calc.steps.device_memory import fit
 

@@ -21,7 +21,7 @@ from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated, marked, marked_all
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
-from calc.planning.nouns import Prices, Server
+from calc.planning.plan_nouns import Prices, Server
 from calc.steps import device_power
 from calc.steps.device_power import Power
 from calc.steps.drafting import Drafts

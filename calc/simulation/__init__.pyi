@@ -1,9 +1,9 @@
-from calc.simulation.adapters import (
+from calc.simulation.adapted_models import (
     SklearnNetwork as SklearnNetwork,
     TorchNetwork as TorchNetwork,
     TrainableModel as TrainableModel,
 )
-from calc.simulation.batching import (
+from calc.simulation.largest_batch import (
     BatchChoice as BatchChoice,
     BatchPlans as BatchPlans,
     adjust_batch_size_to_memory as adjust_batch_size_to_memory,
@@ -18,7 +18,7 @@ from calc.simulation.constrained import (
     prepare_hardware_constrained_run as prepare_hardware_constrained_run,
     run_training_with_hardware_constraints as run_training_with_hardware_constraints,
 )
-from calc.simulation.data import Split as Split, digits as digits
+from calc.simulation.samples import Split as Split, digits as digits
 from calc.simulation.frames import write_table as write_table
 from calc.simulation.metrics import (
     collect_metrics as collect_metrics,
@@ -28,7 +28,7 @@ from calc.simulation.metrics import (
 )
 from calc.simulation.network import History as History, NeuralNetwork as NeuralNetwork
 from calc.simulation.pareto import pareto_frontier as pareto_frontier
-from calc.simulation.precision import (
+from calc.simulation.low_precision import (
     PRECISIONS as PRECISIONS,
     Arithmetic as Arithmetic,
     arithmetic as arithmetic,

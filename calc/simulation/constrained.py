@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from calc.core.arguments import check_is, in_bytes, memory, truth, whole_bytes, whole_number
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.simulation.adapters import TrainableModel, trainable
-from calc.simulation.batching import INFEASIBLE, adjust_batch_size_to_memory
-from calc.simulation.data import checked_labels, checked_samples, several_classes
+from calc.simulation.adapted_models import TrainableModel, trainable
+from calc.simulation.largest_batch import INFEASIBLE, adjust_batch_size_to_memory
+from calc.simulation.low_precision import arithmetic
 from calc.simulation.network import History
-from calc.simulation.precision import arithmetic
+from calc.simulation.samples import checked_labels, checked_samples, several_classes
 from calc.simulation.sizing import copies_of_parameters, int8_overhead
 from calc.simulation.slowdown import apply_compute_slowdown, speed_factor
 

@@ -12,9 +12,9 @@ from calc.core.arguments import in_bytes, number, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import energy
-from calc.simulation.data import Split, checked_split
+from calc.simulation.low_precision import arithmetic
 from calc.simulation.network import NeuralNetwork, checked_network
-from calc.simulation.precision import arithmetic
+from calc.simulation.samples import Split, checked_split
 from calc.simulation.storage import FORMATS, stored
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import numpy
 from calc.core.arguments import as_list, number, whole_number
 from calc.core.arrays import Counts, Single, Truths
 from calc.core.errors import InputError, abbreviated
-from calc.simulation.data import checked_labels, checked_samples, several_classes
-from calc.simulation.precision import Arithmetic, arithmetic
+from calc.simulation.low_precision import Arithmetic, arithmetic
+from calc.simulation.samples import checked_labels, checked_samples, several_classes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 from calc.core.arguments import as_list, in_bytes, one_of, whole_bytes, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity
-from calc.simulation.precision import arithmetic
+from calc.simulation.low_precision import arithmetic
 
 MODES = ("all_outputs", "inference", "training")
 # Numbers that an optimizer keeps for each parameter, beside the parameter and its gradient.

@@ -13,7 +13,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.law import FRACTION
 from calc.core.units import Quantity, as_float_or_array, quantity
 from calc.laws import sparsity
-from calc.simulation.precision import arithmetic
+from calc.simulation.low_precision import arithmetic
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -20,12 +20,12 @@ from calc.core.row_file import Row, RowFile
 from calc.core.tasks import Tasks, check_executor
 from calc.core.units import QuantityLike, quantity
 from calc.simulation.budgets import budget_keys, checked_budget, memory_violations
-from calc.simulation.data import Split, checked_split
 from calc.simulation.frames import imported
+from calc.simulation.low_precision import arithmetic
 from calc.simulation.metrics import checked_power, collect_metrics
 from calc.simulation.network import NeuralNetwork
-from calc.simulation.precision import arithmetic
 from calc.simulation.pruning import KINDS, TWO_OF_FOUR, checked_level, prune
+from calc.simulation.samples import Split, checked_split
 from calc.simulation.storage import FORMATS
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from calc.catalog.engines import Engine
 from calc.catalog.hardware import Accelerator
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import CACHING, RECURRENT, Matrix
-from calc.catalog.models.checkpoints import RECURRENCES
+from calc.catalog.models.checkpoint_formats import RECURRENCES
 from calc.catalog.models.weights import Weights
 from calc.core.arrays import Number
 from calc.core.elementwise import ceiling, largest, minimum

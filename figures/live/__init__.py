@@ -46,7 +46,7 @@ def get(name: str) -> Model:
     if name not in MODELS:
         hint = did_you_mean(name, MODELS)
         raise InputError(f"no live figure is called {name!r}; {hint}there are {', '.join(MODELS)}")
-    model: Model = import_module(f"figures.live.{name.replace('-', '_')}").MODEL
+    model: Model = import_module(f"figures.live.{name.replace('-', '_')}_live").MODEL
     return model
 
 

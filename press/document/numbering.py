@@ -13,7 +13,7 @@ from press.document.page import Draft, Numbered, Parsed, asked, definition, draf
 from press.document.pandoc import Node, attribute, div, nodes, plain, plain_text, string, walk
 from press.document.refusals import refusals
 from press.document.weave import FIGURE, Woven
-from press.errors import Problems
+from press.problems import Problems
 from press.reading.project import Chapter
 from press.reading.source import CALLOUTS
 

@@ -14,7 +14,7 @@ from typing import TypedDict
 
 from press.document.pandoc import Node, attribute, nodes, parse, walk
 from press.document.weave import FIGURE, Woven
-from press.errors import BookError
+from press.problems import BookError
 from press.reading.project import Chapter
 
 PAGE = "press-page:"

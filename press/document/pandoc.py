@@ -19,7 +19,7 @@ from threading import Timer
 from time import monotonic
 from typing import Any, NoReturn
 
-from press.errors import stop
+from press.problems import stop
 
 SERVANT = Path(__file__).with_suffix(".lua")
 TIME_LIMIT = 30.0  # seconds; a long chapter takes one

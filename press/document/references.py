@@ -11,12 +11,12 @@ from typing import NamedTuple
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+from press.book_files import file_digest
 from press.document.page import PAGE, Answers, Numbered, definition, is_reference, lead
 from press.document.pandoc import Node, link, plain_text, string, walk
 from press.document.showing import active
 from press.document.weave import Woven
-from press.errors import Problems
-from press.files import file_digest
+from press.problems import Problems
 from press.reading.project import Chapter
 
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from press.document.page import Draft
 from press.document.pandoc import Node, attribute, nodes
-from press.errors import Problems
+from press.problems import Problems
 
 # TeX that pandoc cannot turn into typst, or turns into something else without a word.
 TEX_GAPS = re.compile(

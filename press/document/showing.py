@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from press.document.page import PAGE, Page, definition
 from press.document.pandoc import Node, attribute, nodes, walk
 from press.document.weave import FIGURE
-from press.errors import Problems
+from press.problems import Problems
 
 WIDTH = re.compile(r"(\d+(?:\.\d+)?)(%|in|cm|mm|em|pt|px)")
 FORMATS = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"]

@@ -11,7 +11,7 @@ import re
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
-from press.errors import Problems
+from press.problems import Problems
 from press.reading.source import CODE_SPAN, INLINE, Cell, Prose, Source
 from press.running.execute import Outputs, Result
 

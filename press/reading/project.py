@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from press.errors import Problems, stop
-from press.files import text_of
+from press.book_files import text_of
+from press.problems import Problems, stop
 from press.reading.settings import read_yaml
 
 # Keys of `format` that shape Quarto's own look and change no word: press has its theme instead.

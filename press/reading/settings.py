@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from press.errors import BookError, Problem
+from press.problems import BookError, Problem
 
 if TYPE_CHECKING:
     import yaml

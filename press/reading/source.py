@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from press.errors import BookError, Problems
-from press.files import text_of
+from press.book_files import text_of
+from press.problems import BookError, Problems
 from press.reading.project import EXECUTE, Chapter
 from press.reading.settings import read_yaml
 

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from press.files import PRESS, THEME, files_below
+from press.book_files import PRESS, THEME, files_below
 
 # What a chapter may see of the author's shell. Nothing else of it can change a result.
 KEPT = ["PATH", "HOME", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH"]

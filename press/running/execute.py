@@ -15,8 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, TypedDict
 
-from press.errors import stop
-from press.files import FOLDER, file_digest, paths_below
+from press.book_files import FOLDER, file_digest, paths_below
+from press.problems import stop
 from press.reading.source import Cell, Prose, Source
 from press.running.environment import environment
 

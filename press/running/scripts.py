@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from press.errors import Problem, stop
-from press.files import FOLDER, files_below
-from press.memory import digest, keep, recall
+from press.book_files import FOLDER, files_below
+from press.build_memory import digest, keep, recall
+from press.problems import Problem, stop
 from press.reading.project import SETTINGS, output_folder, read_settings
 from press.running.environment import installation
 

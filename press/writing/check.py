@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote
 
-from press.errors import Problems
+from press.problems import Problems
 
 ID = re.compile(r'<[^<>]*\sid="([^"]+)"')
 ADDRESS = re.compile(

@@ -30,7 +30,7 @@ from press.document.pandoc import (
     walk,
 )
 from press.document.weave import FIGURE
-from press.errors import within
+from press.problems import within
 
 SPACE = {"t": "Space"}
 FACE = r"font-family: 'Inter'[^;\"]*; "  # which the page around a drawing sets already

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from press.book_files import room_for
 from press.document.page import Page
 from press.document.pandoc import Node, plain_text, string
-from press.files import room_for
 from press.reading.project import Book
 from press.writing.html import Text
 from press.writing.notebooks import Notebook

@@ -20,7 +20,7 @@ from press.document.page import PAGE, Page, is_source_list
 from press.document.pandoc import Node, attribute, convert, nodes, plain, plain_text, string
 from press.document.weave import CELL_FILE
 from press.edition import Edition
-from press.errors import Problems
+from press.problems import Problems
 from press.reading.project import Book
 
 FOLDER = "notebooks"

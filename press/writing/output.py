@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from press.errors import stop
-from press.files import FOLDER, room_for
+from press.book_files import FOLDER, room_for
+from press.problems import stop
 
 MARKER = ".press.json"
 PARTIAL = f"{MARKER}.partial"

@@ -11,14 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict
 
+from press.book_files import FONTS, THEME, room_for
 from press.document.dressing import Dresser
 from press.document.page import PAGE, Page
 from press.document.pandoc import Node, attribute, convert, plain, plain_text, raw
 from press.document.showing import typst_width
 from press.document.weave import FIGURE
 from press.edition import Edition
-from press.errors import Problems, stop, within
-from press.files import FONTS, THEME, room_for
+from press.problems import Problems, stop, within
 from press.reading.project import Book
 from press.writing.html import COLOURED_TEXT, INK
 from press.writing.site import roman

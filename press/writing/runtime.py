@@ -22,10 +22,10 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from press.book_files import FOLDER, PRESS, copy_folder, file_digest, files_below
+from press.build_memory import digest
 from press.edition import Edition
-from press.errors import stop
-from press.files import FOLDER, PRESS, copy_folder, file_digest, files_below
-from press.memory import digest
+from press.problems import stop
 from press.reading.project import Book, package_folder
 
 RUNTIME = "runtime"

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from press.book_files import THEME, copy_folder, room_for
 from press.document.page import Page
 from press.edition import Edition
-from press.errors import stop
-from press.files import THEME, copy_folder, room_for
+from press.problems import stop
 from press.reading.project import Book, Chapter
 from press.writing.html import WITHOUT_SCRIPTS, Text
-from press.writing.preview import write_previews
-from press.writing.search import search_index, terms
+from press.writing.link_preview import write_previews
+from press.writing.search_index import search_index, terms
 from press.writing.terms import with_cards
 
 WORKBENCH = '<div class="workbench">'

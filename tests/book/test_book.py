@@ -168,7 +168,7 @@ def test_figures_type_no_numbers() -> None:
 
 
 def test_an_alt_text_follows_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    from calc.derivations.roofline import BatchSize
+    from calc.derivations.roofline_chapter import BatchSize
     from figures import batch_size
 
     monkeypatch.setattr(BatchSize, "critical_batch", quantity("123"))

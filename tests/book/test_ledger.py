@@ -12,11 +12,11 @@ import pytest
 from calc.core.units import Quantity
 from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
 from calc.derivations.cards import is_given
-from calc.derivations.claims import CLAIMS
+from calc.derivations.ledger import CLAIMS
 from calc.derivations.traces import bare, kept
 from tests.book.counts import COUNTS
 from tests.rows import each_row
-from tools.ledger import tables
+from tools.ledger import chapter_tables
 from tools.ledger.faults import of_classes, of_names, of_results, of_witnesses
 from tools.ledger.quotes import Quote, quotes
 from tools.ledger.rows import derived, numbers, place_of, value_of, witnesses_of_rows
@@ -75,20 +75,22 @@ def test_every_witness_is_of_something_shown() -> None:
 def test_each_table_has_a_row_by_hand() -> None:
     derived()
     with each_row() as row:
-        for name, table in tables.computed().items():
+        for name, table in chapter_tables.computed().items():
             with row(name):
                 witnesses = [each for of in table.made_of for each in witnesses_of_rows(of)]
                 assert any(held(witness, name) for witness in witnesses), (
                     f"of {table.made_of} no row is one of {[each.cells for each in witnesses]}:"
-                    f" {tables.rows()[name]}"
+                    f" {chapter_tables.rows()[name]}"
                 )
 
 
 def test_each_row_by_hand_is_in_a_table() -> None:
-    made = {of for table in tables.computed().values() for of in table.made_of}
+    made = {of for table in chapter_tables.computed().values() for of in table.made_of}
     with each_row() as row:
         for rows in sorted(made):
-            of = [name for name, table in tables.computed().items() if rows in table.made_of]
+            of = [
+                name for name, table in chapter_tables.computed().items() if rows in table.made_of
+            ]
             for witness in witnesses_of_rows(rows):
                 with row(f"{rows}: {witness.cells}"):
                     assert any(held(witness, name) for name in of)
@@ -96,9 +98,11 @@ def test_each_row_by_hand_is_in_a_table() -> None:
 
 def held(witness: row_by_hand, name: str) -> bool:
     """Return whether a row of the table of that name is as the witness has it."""
-    table = tables.computed()[name]
+    table = chapter_tables.computed()[name]
     owners = {rows.partition(".")[0] for rows in table.made_of}
-    pairs = list(zip(map(tables.words, tables.rows()[name]), table.shown.rows, strict=True))
+    pairs = list(
+        zip(map(chapter_tables.words, chapter_tables.rows()[name]), table.shown.rows, strict=True)
+    )
     return any(witness.agrees(owner, *pair) for owner in owners for pair in pairs)
 
 
@@ -207,6 +211,6 @@ def test_faults_of_quoted_rows_name_the_file_the_line_and_what_is_wanted(tmp_pat
         file.write_text("\nclass Ridge(Claims):\n    batch = 8\n", encoding="utf-8")
     (told,) = of_classes(sorted(tmp_path.rglob("*.py")))
     assert told == (
-        "calc/derivations/serving.py:2: Ridge is the name of claims at"
-        " calc/derivations/roofline.py:2: choose another."
+        "calc/derivations/serving_chapter.py:2: Ridge is the name of claims at"
+        " calc/derivations/roofline_chapter.py:2: choose another."
     )

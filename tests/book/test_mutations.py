@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import mutations
-from tools.ledger import tables
+from tools.ledger import chapter_tables
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
@@ -44,5 +44,5 @@ def test_a_test_that_fails_anyway_notices_nothing(tmp_path: Path) -> None:
 
 def test_as_things_stand_every_table_has_its_row() -> None:
     rows = mutations.published()
-    assert rows.keys() == tables.shown_in().keys()
+    assert rows.keys() == chapter_tables.shown_in().keys()
     assert all(rows.values())

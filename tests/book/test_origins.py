@@ -69,7 +69,7 @@ def test_an_inline_value_knows_its_name() -> None:
 
 
 def test_a_number_that_only_equals_an_attribute_has_no_name() -> None:
-    from calc.derivations.roofline import DecodeStep
+    from calc.derivations.roofline_chapter import DecodeStep
 
     assert show(DecodeStep.large_batch).name == "DecodeStep.large_batch"
     other = DecodeStep.peak * 1
@@ -78,7 +78,7 @@ def test_a_number_that_only_equals_an_attribute_has_no_name() -> None:
 
 
 def test_what_is_computed_names_its_parts_and_its_law() -> None:
-    from calc.derivations.roofline import DecodeStep
+    from calc.derivations.roofline_chapter import DecodeStep
 
     found = card(show(DecodeStep.attainable))
     top = found["DecodeStep.attainable"]
@@ -89,7 +89,7 @@ def test_what_is_computed_names_its_parts_and_its_law() -> None:
 
 
 def test_cells_of_a_table_know_their_expression_or_their_datum() -> None:
-    from calc.derivations.roofline import FusedMatmulRelu
+    from calc.derivations.roofline_chapter import FusedMatmulRelu
 
     found = card(table(["a", "b", "c", "d", "e"], FusedMatmulRelu.rows))
     cells = {key: each.get("same") for key, each in found.items() if "[" in key}
@@ -112,7 +112,7 @@ def test_cells_that_a_loop_made_know_their_data_and_their_sum() -> None:
 
 
 def test_a_law_is_told_in_numbers() -> None:
-    from calc.derivations.roofline import DecodeStep
+    from calc.derivations.roofline_chapter import DecodeStep
 
     top = card(show(DecodeStep.attainable))["DecodeStep.attainable"]
     assert top["sum"] == "min(989\xa0TFLOP/s, 3.35\xa0TB/s × 1\xa0FLOP/byte)"
@@ -120,8 +120,8 @@ def test_a_law_is_told_in_numbers() -> None:
 
 def test_a_name_means_what_its_class_has_said_so_far() -> None:
     """A name may get another value later, and an attribute may be called as a module is."""
-    from calc.derivations.quantization import Clipping
-    from calc.derivations.training_time import FirstEstimate
+    from calc.derivations.quantization_chapter import Clipping
+    from calc.derivations.training_time_chapter import FirstEstimate
 
     found = card(show(Clipping.decibels_per_bit))
     assert found["Clipping.decibels_per_bit"]["call"].endswith(

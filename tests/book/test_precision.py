@@ -9,7 +9,7 @@ import pytest
 
 from calc import constants, quantity
 from calc.derivations import math, show, table, words
-from calc.derivations.precision import Precision, digits_of_data, precision
+from calc.derivations.quoted_digits import Precision, digits_of_data, precision
 from tools.ledger.quotes import chapters, quotes
 from tools.ledger.rows import derived, value_of
 

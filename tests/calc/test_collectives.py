@@ -86,7 +86,7 @@ def test_a_ring_played_through(n: int) -> None:
 
 
 def test_the_ring_that_the_book_draws() -> None:
-    from calc.derivations.collectives import RingOfFour
+    from calc.derivations.collectives_chapter import RingOfFour
 
     start, *steps = RingOfFour.steps()
     n = RingOfFour.devices

@@ -42,7 +42,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a trace": load.read_trace,
     "published rows": reading.load,
     "finished rows": lambda path: next(iter(RowFile(path, {"of": 1}, {}).open().__enter__())),
-    "options": lambda path: calc.planning.files.read_options(path, calc.plan),
+    "options": lambda path: calc.planning.plan_files.read_options(path, calc.plan),
     "a claim": check_file,
     "a server": lambda path: observe("llama-3.1-8b", "h100", [path]),
 }

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from calc import InputError, models, plan, quantity, source, transformer
-from calc.catalog.models import data
+from calc.catalog.models import model_table
 from calc.catalog.models.config import known
 from calc.catalog.models.weights import Weights
 from calc.core.citations import bibliography
@@ -147,7 +147,7 @@ def test_the_suffix_of_an_id_is_the_format_of_its_weights() -> None:
 
 
 def test_no_name_stands_for_two_models() -> None:
-    tables = tomllib.loads(data.FILE.read_text(encoding="utf-8"))
+    tables = tomllib.loads(model_table.FILE.read_text(encoding="utf-8"))
     meant: dict[str, str] = {}
     for key, table in tables.items():
         for name in (key, table["name"], *table.get("also", ())):
@@ -182,18 +182,18 @@ def test_the_source_of_a_number_is_told() -> None:
 def test_a_wrong_field_is_named(
     old: str, new: str, message: str, written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = data.FILE.read_text(encoding="utf-8").split("[gpt-3-175b]")[1].split("\n[")[0]
+    table = model_table.FILE.read_text(encoding="utf-8").split("[gpt-3-175b]")[1].split("\n[")[0]
     text = f"[gpt-3-175b]{table}"
     path = written(text.replace(f"\n{old}", f"\n{new}", 1), "models.toml")
-    monkeypatch.setattr(data, "FILE", path)
-    data._tables.cache_clear()
-    data._get.cache_clear()
+    monkeypatch.setattr(model_table, "FILE", path)
+    model_table._tables.cache_clear()
+    model_table._get.cache_clear()
     try:
         with pytest.raises(InputError, match=message):
             models.get("gpt-3-175b")
     finally:
-        data._tables.cache_clear()
-        data._get.cache_clear()
+        model_table._tables.cache_clear()
+        model_table._get.cache_clear()
 
 
 # --- config.json ---

@@ -13,8 +13,8 @@ import pytest
 from calc import InputError, commands, plan_reinforcement, plan_service, plan_training
 from calc.core.docstrings import parameters
 from calc.core.nouns import Noun, arguments_of, flat, nouns_of, options_of
-from calc.planning import nouns
-from calc.planning.nouns import Draft, Limits, Load
+from calc.planning import plan_nouns
+from calc.planning.plan_nouns import Draft, Limits, Load
 
 PLANNERS = {"calc plan-service": plan_service, "calc plan-training": plan_training}
 BESIDE = {"calc plan-training": [plan_reinforcement]}
@@ -51,7 +51,9 @@ def meanings_by_griffe(explained: Callable[..., object]) -> dict[str, str]:
 
 
 def test_every_field_of_a_noun_is_told() -> None:
-    kinds = [kind for kind in vars(nouns).values() if inspect.isclass(kind) and kind is not Noun]
+    kinds = [
+        kind for kind in vars(plan_nouns).values() if inspect.isclass(kind) and kind is not Noun
+    ]
     kinds = [kind for kind in kinds if issubclass(kind, Noun)]
     assert len(kinds) >= 9
     for kind in kinds:

@@ -36,7 +36,7 @@ from calc.published.reading import Row
 from calc.steps.expectation import Step
 from calc.steps.job import Batch
 from calc.steps.timing import mean_step
-from figures.live import decode as live_decode, training as live_training
+from figures.live import decode_live as live_decode, training_live as live_training
 from tests.calc.flatly import flatly
 from tests.rows import each_row
 

@@ -16,7 +16,7 @@ from calc.commands import main
 from calc.core.nouns import options_of
 from calc.core.units import quantity
 from calc.planning import read_options
-from calc.planning.files import option_names
+from calc.planning.plan_files import option_names
 from tests.calc.command import Written
 from tests.calc.flatly import flatly
 

@@ -17,7 +17,7 @@ import pytest
 from calc import compare, plan, plan_service, plan_training, published, quantity, throughput
 from calc.catalog.intervals import BASES
 from calc.core.report import LINES, Answer, Report, Reported, Table
-from calc.planning.serving import Plans
+from calc.planning.serving_plan import Plans
 from calc.published.reporting import Agreement
 from tests.calc.flatly import flatly
 

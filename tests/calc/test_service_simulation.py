@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from calc import InputError, inference, models, quantity, queueing
-from calc.planning.nouns import Server
+from calc.planning.plan_nouns import Server
 from calc.planning.service import Answers, Demand, Replica, Run, Steps, Trace, simulate
 from calc.planning.service.load import poisson
-from calc.planning.serving import Plan
+from calc.planning.serving_plan import Plan
 from calc.steps.job import Layout
 
 T_999 = 3.883  # of Student's distribution with 19 degrees of freedom: 99.9 % of intervals

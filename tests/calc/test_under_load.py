@@ -15,7 +15,7 @@ from calc import InputError, Job, Layout, plan, software
 from calc.planning.service import Replica, Run, Steps, loops, observe, simulate
 from calc.planning.service.load import Trace
 from calc.planning.service.observed import Point, fitted, with_numbers
-from calc.planning.serving import Plan
+from calc.planning.serving_plan import Plan
 from calc.published import closed_loops
 from calc.published.reading import Row
 from experiments import under_load

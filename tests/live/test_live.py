@@ -33,7 +33,7 @@ from calc.commands import main
 from calc.core.errors import InputError
 from calc.derivations.cost_and_carbon import RentOrBuy, RunPrice
 from calc.derivations.links_examples import FourLinks
-from calc.derivations.roofline import MeasuredRoofline
+from calc.derivations.roofline_chapter import MeasuredRoofline
 from calc.derivations.service_under_load import PromptQueue
 from calc.derivations.training_at_scale import Failures, ShardedStates
 from figures import live

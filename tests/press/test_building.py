@@ -19,10 +19,10 @@ from PIL import Image
 from pypdf import PdfReader
 
 from press import build
+from press.book_files import THEME, copy_folder, files_below, room_for
 from press.build import render
 from press.driver import CORES
-from press.errors import BookError
-from press.files import THEME, copy_folder, files_below, room_for
+from press.problems import BookError
 from press.running import scripts
 from press.writing.output import Output
 from tests.draws import of_a_kind

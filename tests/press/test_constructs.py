@@ -7,7 +7,7 @@ import re
 import pytest
 
 from press.build import render
-from press.errors import BookError
+from press.problems import BookError
 from tests.press.tiny_book import Write
 
 # What a chapter holds on its fifth line, and what the sentence must name.

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import pytest
 
+from press.book_files import files_below
 from press.build import render
 from press.document import pandoc
-from press.errors import BookError
-from press.files import files_below
+from press.problems import BookError
 from tests.draws import draws, of_a_kind
 from tests.page_texts import page_texts
 from tests.press.tiny_book import (

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from press.document import pandoc
-from press.errors import BookError
+from press.problems import BookError
 
 ODD = """\
 a\tb\r

@@ -8,7 +8,7 @@ import pytest
 
 from press.audit import audit
 from press.build import render
-from press.errors import BookError
+from press.problems import BookError
 from tests.press.tiny_book import SETTINGS, Write, press, refusal
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" viewBox="0 0 9 9"/>'

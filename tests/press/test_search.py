@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from press.build import render
-from press.errors import BookError
+from press.problems import BookError
 from tests.press.tiny_book import SETTINGS, Write, search_index
 
 WITH_SEARCH = f"{SETTINGS}\nsearch-data: search.json\n"

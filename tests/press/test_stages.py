@@ -8,9 +8,9 @@ from time import sleep
 
 import pytest
 
+from press.build_memory import Memory
 from press.driver import Driver, Product, Scope, Stage
-from press.errors import BookError, stop
-from press.memory import Memory
+from press.problems import BookError, stop
 from press.stages import DOCUMENT, OUTPUTS
 
 # What `build` gives.

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from press import build, watch as watching
-from press.files import files_below
+from press.book_files import files_below
 from tests.page_texts import page_texts
 from tests.press.tiny_book import press, started
 

@@ -20,7 +20,7 @@ import pytest
 from pypdf import PdfReader
 
 from press.build import render
-from press.errors import BookError
+from press.problems import BookError
 
 REPOSITORY = Path(__file__).parents[2]
 EVERYTHING = Path(__file__).parent / "books" / "everything"

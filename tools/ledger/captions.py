@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import isnan, nan
 
 from calc import quantity
-from tools.ledger import tables
+from tools.ledger import chapter_tables
 from tools.ledger.numbers import numbers
 
 
@@ -61,7 +61,9 @@ def number(cell: str) -> float:
 
 
 def table(name: str) -> Table:
-    heads, *rows = (tuple(tables.words("|".join(line))) for line in tables.table(name).printed)
+    heads, *rows = (
+        tuple(chapter_tables.words("|".join(line))) for line in chapter_tables.table(name).printed
+    )
     return Table(heads, tuple(rows))
 
 

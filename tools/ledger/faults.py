@@ -18,7 +18,7 @@ from typing import Any
 from calc.core.units import Quantity
 from calc.derivations.cards import is_given
 from calc.derivations.traces import made_of
-from tools.ledger import captions, tables
+from tools.ledger import captions, chapter_tables
 from tools.ledger.captions import CLAIMS, FIGURE_CLAIMS
 from tools.ledger.comparisons import uncompared
 from tools.ledger.quotes import Quote, imported, quotes
@@ -141,7 +141,7 @@ def _at(words: str, told: list[Statement]) -> str:
 
 def quoted(words: str, chapter: Path) -> list[Any]:
     """Return the values whose names stand in these words, pure numbers as such."""
-    known = tables.known(chapter)
+    known = chapter_tables.known(chapter)
     names = [name.split(".") for name in QUOTED.findall(words)]
     values = [getattr(known[owner], name) for owner, name in names]
     return [v.m_as("") if isinstance(v, Quantity) and v.dimensionless else v for v in values]

@@ -11,8 +11,8 @@ from typing import Any
 from calc import derivations
 from calc.derivations.by_hand import ROWS, row_by_hand
 from calc.derivations.cards import line_of
-from calc.derivations.claims import CLAIMS
 from calc.derivations.deferred import settled
+from calc.derivations.ledger import CLAIMS
 
 
 @cache

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from tools.ledger import tables
+from tools.ledger import chapter_tables
 from tools.ledger.quotes import INLINE, chapters
 from tools.pages import ROOT
 
@@ -53,7 +53,7 @@ class Statement:
 
 @cache
 def value(chapter: Path, expression: str) -> str:
-    return re.sub(r"\\([^\w\s])", r"\1", str(eval(expression, tables.known(chapter))))
+    return re.sub(r"\\([^\w\s])", r"\1", str(eval(expression, chapter_tables.known(chapter))))
 
 
 @cache

@@ -1,7 +1,7 @@
 """Search data of the site beside its sections: values of the data, terms and names.
 
-`press/writing/search.py` says what each list is. Subjects and places come from the data; words by
-which a section or a field is asked for are told here.
+`press/writing/search_index.py` says what each list is. Subjects and places come from the data;
+words by which a section or a field is asked for are told here.
 """
 
 from __future__ import annotations

@@ -10,7 +10,10 @@ from typing import Any
 
 from calc.catalog.models.architecture import Matrix, Transformer, from_shape
 from calc.catalog.models.convolutional import Block, Convolution, Convolutional
-from calc.catalog.models.data import (
+from calc.catalog.models.diffusion_transformer import DiffusionTransformer
+from calc.catalog.models.encoder_decoder_model import EncoderDecoder
+from calc.catalog.models.model_files import load
+from calc.catalog.models.model_table import (
     also as also,
     get,
     key_of as key_of,
@@ -18,9 +21,6 @@ from calc.catalog.models.data import (
     network as network,
     transformer as transformer,
 )
-from calc.catalog.models.diffusion import DiffusionTransformer
-from calc.catalog.models.encoder_decoder import EncoderDecoder
-from calc.catalog.models.files import load
 from calc.catalog.models.networks import Network
 from calc.catalog.models.recommender import Recommender
 from calc.catalog.models.release import Release

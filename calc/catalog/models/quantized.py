@@ -22,7 +22,7 @@ from calc.catalog.models.architecture import (
     Matrix,
     Transformer,
 )
-from calc.catalog.models.checkpoints import LINEAR, WIDE
+from calc.catalog.models.checkpoint_formats import LINEAR, WIDE
 from calc.catalog.models.config import QUANTIZED, Config, known
 from calc.catalog.models.release import Release
 from calc.core.errors import abbreviated, did_you_mean, marked

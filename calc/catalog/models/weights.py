@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from calc import formats
-from calc.catalog.models import checkpoints
+from calc.catalog.models import checkpoint_formats
 from calc.catalog.models.architecture import Matrix, Transformer
 from calc.catalog.models.release import GROUPS, told
 from calc.catalog.software import Software
@@ -67,7 +67,7 @@ class Weights:
             return cls(model, release.formats, argument, *said)
         if isinstance(stated, str) and "=" in stated:
             return cls(model, _groups(stated, argument), argument)
-        if isinstance(stated, str) and (held := checkpoints.named(model, stated, argument)):
+        if isinstance(stated, str) and (held := checkpoint_formats.named(model, stated, argument)):
             given_by = held.released, not held.released
             return cls(model, held.given, argument, held.products, held.name, *given_by)
         return cls(model, {"others": stated}, argument)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from calc.core.errors import InputError, extra
-from calc.measure.timing import NoisyError, timed
+from calc.measure.repeated_timing import NoisyError, timed
 
 with extra("calc.measure, on a GPU,", "torch", "torch"):
     import torch

@@ -16,33 +16,33 @@ from calc.core.errors import InputError
 from calc.core.files import parse_json, read_text, write_text
 from calc.core.report import values
 from calc.measure.gpu import (
-    attention,
-    collectives,
-    gemms,
-    kernels,
+    gpu_attention,
+    gpu_collectives,
+    gpu_gemms,
+    gpu_kernels,
+    gpu_memory,
+    gpu_power,
     launching,
     llama,
-    memory,
-    power,
     resolvents,
 )
 from calc.measure.gpu.bench import Bench, Case, Row
 from calc.measure.gpu.parts import CONDITIONS, NAMES
-from calc.measure.machine import this_machine
+from calc.measure.machine_description import this_machine
 
 MAKERS: tuple[Callable[[Bench], Iterator[Case]], ...] = (
     launching.cases,
-    memory.bandwidth_cases,
-    memory.host_cases,
-    memory.latency_cases,
-    gemms.cases,
-    attention.cases,
-    kernels.cases,
+    gpu_memory.bandwidth_cases,
+    gpu_memory.host_cases,
+    gpu_memory.latency_cases,
+    gpu_gemms.cases,
+    gpu_attention.cases,
+    gpu_kernels.cases,
     llama.loop_cases,
     llama.lever_cases,
     resolvents.cases,
-    power.cases,
-    collectives.cases,
+    gpu_power.cases,
+    gpu_collectives.cases,
 )
 PARTS = dict(zip(NAMES, MAKERS, strict=True))
 
@@ -135,8 +135,8 @@ def _conditions(bench: Bench) -> Row:
             "units": properties.multi_processor_count,
             "cache": properties.L2_cache_size,
             "capability": f"{properties.major}.{properties.minor}",
-            "driver": power.told("driver_version"),
-            "power_limit_w": power.told("power.limit"),
+            "driver": gpu_power.told("driver_version"),
+            "power_limit_w": gpu_power.told("power.limit"),
         }
     return row
 

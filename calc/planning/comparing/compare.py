@@ -28,7 +28,7 @@ from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.planning import advice, choice
 from calc.planning.comparing.comparison import Comparison, Entry
-from calc.planning.serving import Plan, plan
+from calc.planning.serving_plan import Plan, plan
 from calc.planning.setup import devices_text, layout_text, memory_text, time_limit
 
 

@@ -14,12 +14,12 @@ from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.report import Answer, Table, common_first, values
 from calc.core.units import Quantity
-from calc.planning import drawing, files
+from calc.planning import drawing, plan_files
 from calc.planning.capacity import linked_counts, with_tensor
 from calc.planning.choice import CANDIDATES, QUANTITIES, RULES, UPPER, place, value_of
-from calc.planning.report import bases, cell, chosen_formats, heading, in_its_unit, indistinct
+from calc.planning.plan_report import bases, cell, chosen_formats, heading, in_its_unit, indistinct
 from calc.planning.results import RANGES
-from calc.planning.serving import Plan
+from calc.planning.serving_plan import Plan
 from calc.planning.setup import devices_text, layout_text
 
 SHOWN = (  # of each, the most important first
@@ -329,7 +329,7 @@ class Comparison(Answer):
         return self.latency(plan), self.price(plan)
 
     def to_toml(self) -> str:
-        return files.options_text(self.given)
+        return plan_files.options_text(self.given)
 
     def __repr__(self) -> str:
         return f"<{len(self.entries)} compared, {len(self.planned)} of them planned>"

@@ -15,7 +15,7 @@ from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.units import QuantityLike, quantity
 from calc.laws import speculation
-from calc.planning.nouns import Draft, Load, Server, Tiers
+from calc.planning.plan_nouns import Draft, Load, Server, Tiers
 from calc.planning.service.load import Trace, poisson, read_trace
 from calc.planning.service.prefixes import ROUTINGS, Sessions, Sizes
 from calc.planning.service.queue import Demand

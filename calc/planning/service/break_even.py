@@ -21,10 +21,10 @@ from calc.catalog.models import Transformer
 from calc.core.errors import InputError, marked
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.planning.nouns import Limits, Load, Prices, Server
+from calc.planning.plan_nouns import Limits, Load, Prices, Server
 from calc.planning.service.design import Pool
-from calc.planning.service.plan import plan_service
 from calc.planning.service.service_plan import ServicePlan
+from calc.planning.service.service_planner import plan_service
 
 A_TOKEN, A_RATE = quantity(1, "token/request"), quantity(1, "request/s")
 THOUSAND = "USD/krequest"

@@ -28,7 +28,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text, writable, write_text
 from calc.core.report import Reported, Table
 from calc.core.units import QuantityLike, quantity
-from calc.planning.nouns import Server
+from calc.planning.plan_nouns import Server
 from calc.planning.service.asked import length_of, time_of
 from calc.planning.service.loops import Clients, closed_loop
 from calc.planning.setup import MOST_USERS, Setup

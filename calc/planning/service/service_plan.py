@@ -15,10 +15,10 @@ from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.planning import drawing, files
+from calc.planning import drawing, plan_files
 from calc.planning.assumptions import drawn_at_work, not_to_be_had
 from calc.planning.estimate import ENERGIES
-from calc.planning.report import chosen_formats
+from calc.planning.plan_report import chosen_formats
 from calc.planning.results import of_a_token
 from calc.planning.service import design_search
 from calc.planning.service.asked import PAID, TIMES, Service, seconds
@@ -382,7 +382,9 @@ class ServicePlan(Answer):
 
     def to_toml(self) -> str:
         setup = self.service.setup
-        return files.options_text({**self.given, "model": setup.model, "hardware": setup.machine})
+        return plan_files.options_text(
+            {**self.given, "model": setup.model, "hardware": setup.machine}
+        )
 
     def __repr__(self) -> str:
         setup = self.service.setup

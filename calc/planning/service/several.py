@@ -16,11 +16,11 @@ from calc.core.arguments import as_list
 from calc.core.errors import InputError
 from calc.core.report import Answer, Table, common_first, values
 from calc.planning.comparing.compare import prices_of
-from calc.planning.nouns import Limits, Load, Prices
-from calc.planning.report import counted, indistinct
+from calc.planning.plan_nouns import Limits, Load, Prices
+from calc.planning.plan_report import counted, indistinct
 from calc.planning.service.asked import PAID, seconds
-from calc.planning.service.plan import plan_service
 from calc.planning.service.service_plan import ServicePlan
+from calc.planning.service.service_planner import plan_service
 
 EXPECTED, BOUND = "what is expected", "what published peaks allow at best"
 

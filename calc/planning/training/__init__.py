@@ -7,7 +7,7 @@ answer, and `answer` is what it says.
 
 from calc.planning.training.candidate import Candidate
 from calc.planning.training.layout_search import Cuts, Task, all_cuts
-from calc.planning.training.plan import plan_training, training_row
 from calc.planning.training.training_plan import TrainingPlan
+from calc.planning.training.training_planner import plan_training, training_row
 
 __all__ = ["Candidate", "Cuts", "Task", "TrainingPlan", "all_cuts", "plan_training", "training_row"]

@@ -15,7 +15,7 @@ from calc.core.elementwise import at
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, quantity
 from calc.laws import cost, energy, training
-from calc.planning import drawing, files
+from calc.planning import drawing, plan_files
 from calc.planning.results import Bounds
 from calc.planning.setup import devices_text, memory_text
 from calc.planning.training.candidate import Candidate
@@ -522,7 +522,7 @@ class TrainingPlan(Answer):
     def to_toml(self) -> str:
         meant = {"model": self.run.job.model, "hardware": self.run.machine}
         settled = {"devices": self.devices, "deadline": None, "budget": None}
-        return files.options_text({**self.given, **meant, **settled})
+        return plan_files.options_text({**self.given, **meant, **settled})
 
     def __repr__(self) -> str:
         return f"<{self.run.job.model.name} trained on {self.devices} {self.run.job.device.name}>"

@@ -139,7 +139,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
 KILLED_IN = ["torch.save", "half of the file", "os.fsync", "os.replace", "after os.replace"]
 SAVE_AND_DIE = """if True:
     import os, signal, sys
-    from calc.codesign import checkpoints
+    from calc.codesign import training_checkpoints
     from tests.calc.codesign.test_checkpoints import plain
     moment, path = sys.argv[1:]
     def die(*arguments, **named):
@@ -149,18 +149,18 @@ SAVE_AND_DIE = """if True:
         file.truncate(file.tell() // 2)
         file.flush()
         die()
-    real, replace = checkpoints.torch.save, os.replace
+    real, replace = training_checkpoints.torch.save, os.replace
     trainer = plain()
     trainer.steps = 2
     if moment == "torch.save":
-        checkpoints.torch.save = die
+        training_checkpoints.torch.save = die
     elif moment == "half of the file":
-        checkpoints.torch.save = half
+        training_checkpoints.torch.save = half
     elif moment == "after os.replace":
         os.replace = lambda *names: (replace(*names), die())
     else:
         setattr(os, moment.removeprefix("os."), die)
-    checkpoints.save_checkpoint(trainer, path)
+    training_checkpoints.save_checkpoint(trainer, path)
 """
 
 
@@ -181,14 +181,14 @@ def test_a_kill_at_each_stage_leaves_a_whole_file(moment: str, tmp_path: Path) -
 
 SAVE_FOR_EVER = """if True:
     import sys
-    from calc.codesign import checkpoints
+    from calc.codesign import training_checkpoints
     from tests.calc.codesign.test_checkpoints import plain
     trainer = plain()
     while True:
         trainer.steps += 1
-        with checkpoints.torch.no_grad():
+        with training_checkpoints.torch.no_grad():
             trainer.model[0].weight.fill_(trainer.steps)
-        checkpoints.save_checkpoint(trainer, sys.argv[1])
+        training_checkpoints.save_checkpoint(trainer, sys.argv[1])
         print(trainer.steps, flush=True)
 """
 

@@ -17,9 +17,9 @@ from calc.measure import (
     bandwidth,
     gemm,
     latency,
+    repeated_timing,
     surveying,
-    timing,
-    working_set,
+    working_set_curve,
 )
 from calc.measure.threads import blas_threads, in_slices
 
@@ -36,7 +36,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable[[], object]]
 
     for module in (bandwidth, gemm):
         monkeypatch.setattr(module, "timed", timed)
-    for module in (latency, working_set):
+    for module in (latency, working_set_curve):
         monkeypatch.setattr(module, "timed_anew", lambda make, what, **_: timed(make(), what))
     yield works
     assert works
@@ -120,7 +120,7 @@ def test_without_numba_the_time_of_python_is_taken_off(
 @pytest.fixture
 def in_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test may run while others do: however noisy, it counts."""
-    monkeypatch.setattr(timing, "NOISY", float("inf"))
+    monkeypatch.setattr(repeated_timing, "NOISY", float("inf"))
 
 
 @pytest.mark.skipif(not find_spec("numba"), reason="numba is not installed")
@@ -130,10 +130,10 @@ def test_memory_is_slower_than_a_cache() -> None:
 
 
 def test_working_sets_are_powers_of_two_up_to_the_largest(done: list[Any]) -> None:
-    sizes = working_set.sizes(2**20)
+    sizes = working_set_curve.sizes(2**20)
     assert sizes[-1] == 2**20
     assert all(2 * small == large for small, large in pairwise(sizes))
-    rate = working_set.bandwidth(2**20).value.m_as("byte/s")
+    rate = working_set_curve.bandwidth(2**20).value.m_as("byte/s")
     assert rate == pytest.approx(2**22 / 1e-3, rel=2e-4)
 
 
@@ -142,7 +142,7 @@ def test_arrays_of_a_working_set_begin_with_a_line_and_far_from_each_other(size:
     held = []
     for before in range(5):  # what was there before moves them about
         held.append(numpy.ones(101 * before))
-        arrays = working_set.arrays(size)
+        arrays = working_set_curve.arrays(size)
         held += arrays
         addresses = [each.ctypes.data for each in arrays]
         assert not any(each % 64 for each in addresses)

@@ -10,8 +10,8 @@ import pytest
 from scipy import special
 
 from calc import quantity
-from calc.measure import kernels, pairs, suite
-from calc.measure.kernels import Kernel
+from calc.measure import kernel_suite, pairs, suite
+from calc.measure.kernel_suite import Kernel
 
 SIZE = 2**20  # bytes
 N32, N64 = SIZE // 4, SIZE // 8
@@ -68,8 +68,17 @@ def test_counts_are_those_made_by_hand() -> None:
 
 
 def test_every_kernel_says_how_it_is_counted() -> None:
-    makers = [kernels.product, kernels.matrix_vector, kernels.softmax, kernels.resolvent]
-    makers += [kernels.attention_prefill, kernels.attention_decode, kernels.convolution]
+    makers = [
+        kernel_suite.product,
+        kernel_suite.matrix_vector,
+        kernel_suite.softmax,
+        kernel_suite.resolvent,
+    ]
+    makers += [
+        kernel_suite.attention_prefill,
+        kernel_suite.attention_decode,
+        kernel_suite.convolution,
+    ]
     for make in makers:
         assert "FLOP" in (make.__doc__ or "")
 
@@ -79,36 +88,38 @@ def ran(kernel: Kernel) -> Any:
 
 
 def random(*shape: int) -> Any:
-    return numpy.random.default_rng(kernels.SEED).random(shape, numpy.float32)
+    return numpy.random.default_rng(kernel_suite.SEED).random(shape, numpy.float32)
 
 
 def test_softmax_and_layer_norm() -> None:
     x = random(SIZE // 4 // 4096, 4096)
-    numpy.testing.assert_allclose(ran(kernels.softmax(SIZE)), special.softmax(x, axis=1), rtol=1e-4)
+    numpy.testing.assert_allclose(
+        ran(kernel_suite.softmax(SIZE)), special.softmax(x, axis=1), rtol=1e-4
+    )
     g = b = random(4096)
     normal = (x - x.mean(1, keepdims=True)) / numpy.sqrt(x.var(1, keepdims=True) + 1e-5)
-    numpy.testing.assert_allclose(ran(kernels.layer_norm(SIZE)), normal * g + b, atol=2e-4)
+    numpy.testing.assert_allclose(ran(kernel_suite.layer_norm(SIZE)), normal * g + b, atol=2e-4)
 
 
 def test_movement() -> None:
     a = random(SIZE // 4 // 4096, 4096)
-    assert (ran(kernels.transpose(SIZE)) == a.T).all()
+    assert (ran(kernel_suite.transpose(SIZE)) == a.T).all()
     for row in ((256,), ()):
         table = random(N32 // math.prod(row), *row)
-        order = numpy.random.default_rng(kernels.SEED).permutation(len(table))
-        assert (ran(kernels.gather("gather", SIZE, *row)) == table[order]).all()
+        order = numpy.random.default_rng(kernel_suite.SEED).permutation(len(table))
+        assert (ran(kernel_suite.gather("gather", SIZE, *row)) == table[order]).all()
 
 
 def test_attention() -> None:
     q, k, v = (random(2, 32, 8) for _ in range(3))
     weights = special.softmax(numpy.einsum("htw,hsw->hts", q, k), axis=-1)
     expected = numpy.einsum("hts,hsw->htw", weights, v)
-    found = ran(kernels.attention_prefill(heads=2, tokens=32, width=8))
+    found = ran(kernel_suite.attention_prefill(heads=2, tokens=32, width=8))
     numpy.testing.assert_allclose(found, expected, rtol=1e-4)
     keys = values = random(2, 64, 8)
     query = random(2, 1, 8)
     weights = special.softmax(numpy.einsum("htw,hsw->hts", query, keys), axis=-1)
-    found = ran(kernels.attention_decode(2 * 64 * 8 * 4, heads=2, width=8))
+    found = ran(kernel_suite.attention_decode(2 * 64 * 8 * 4, heads=2, width=8))
     numpy.testing.assert_allclose(found, numpy.einsum("hts,hsw->htw", weights, values), rtol=1e-4)
 
 
@@ -125,18 +136,18 @@ def test_convolution() -> None:
         ],
         axis=1,
     )
-    found = ran(kernels.convolution(channels=4, side=10))
+    found = ran(kernel_suite.convolution(channels=4, side=10))
     numpy.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
 def test_resolvent() -> None:
-    random64 = numpy.random.default_rng(kernels.SEED).random
-    a, b = random64((3, 6)), numpy.random.default_rng(kernels.SEED).random((3, 5))
+    random64 = numpy.random.default_rng(kernel_suite.SEED).random
+    a, b = random64((3, 6)), numpy.random.default_rng(kernel_suite.SEED).random((3, 5))
     full = numpy.stack(
         [numpy.diag(a[i]) + numpy.diag(b[i], 1) + numpy.diag(b[i], -1) for i in range(3)]
     )
     inverse = numpy.linalg.inv(full - (0.5 + 1j) * numpy.eye(6))
-    found = ran(kernels.resolvent(batch=3, n=6))
+    found = ran(kernel_suite.resolvent(batch=3, n=6))
     numpy.testing.assert_allclose(found, numpy.diagonal(inverse, axis1=1, axis2=2), rtol=1e-10)
 
 

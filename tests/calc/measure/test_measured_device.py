@@ -16,8 +16,8 @@ import calc
 import figures
 from calc import device_memory, hardware, inference, layouts, models, rollouts
 from calc.core.records import DATA
-from calc.measure.kernels import product
-from calc.planning.nouns import Draft, Limits, Load, Server, Training
+from calc.measure.kernel_suite import product
+from calc.planning.plan_nouns import Draft, Limits, Load, Server, Training
 from calc.published import engine_logs
 from tests.calc.references import expected
 from tests.calc.test_law import LAWS, arguments_of, assert_is, valid
@@ -120,7 +120,7 @@ GIVEN_TO = {  # what a function may be given instead
     "calc.planning.service.observed.observe": ANSWERS,
     "calc.planning.service.several.plan_services": {"machines": [CPU]},
     "calc.steps.throughput.of": {"model": "resnet-50", "dtype": "fp32"},
-    "calc.planning.training.plan.plan_training": {
+    "calc.planning.training.training_planner.plan_training": {
         "model": models.from_shape(2, 64, 4, context=128, vocabulary=512, feed_forward_width=256),
         "devices": 1,
     },

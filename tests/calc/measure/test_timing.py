@@ -10,7 +10,7 @@ import pytest
 
 from calc import quantity
 from calc.measure import NoisyError, timed
-from calc.measure.timing import PLACES, middle, timed_anew
+from calc.measure.repeated_timing import PLACES, middle, timed_anew
 
 
 def clock_of(durations: Sequence[float]) -> Callable[[], float]:

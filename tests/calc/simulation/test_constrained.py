@@ -25,10 +25,10 @@ from calc.simulation import (
     apply_compute_slowdown,
     apply_precision_constraint,
     arithmetic,
-    batching,
     digits,
     estimate_total_memory,
     extra_time,
+    largest_batch,
     lost_speed,
     plan_batches,
     prepare_hardware_constrained_run,
@@ -182,13 +182,13 @@ def test_5_planning_estimates_twice_whatever_the_budget(
 ) -> None:
     calls: list[str] = []
     for name in ("estimate_parameter_memory", "estimate_activation_memory"):
-        estimate = getattr(batching, name)
+        estimate = getattr(largest_batch, name)
 
         def counted(*given: Any, name: str = name, estimate: Any = estimate) -> Any:
             calls.append(name)
             return estimate(*given)
 
-        monkeypatch.setattr(batching, name, counted)
+        monkeypatch.setattr(largest_batch, name, counted)
     prepare_hardware_constrained_run(REFERENCE, 10**6, device(max_memory=budget))
     assert len(calls) <= 2
 

@@ -20,8 +20,8 @@ from calc.measure.latency import chain
 
 torch: Any = pytest.importorskip("torch")
 
-from calc.measure.gpu import Bench, llama, memory, record, recording  # noqa: E402
-from calc.measure.gpu.gemms import multiply  # noqa: E402
+from calc.measure.gpu import Bench, gpu_memory, llama, record, recording  # noqa: E402
+from calc.measure.gpu.gpu_gemms import multiply  # noqa: E402
 from tests.calc.command import Command  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -123,8 +123,8 @@ def test_what_cannot_be_measured_is_told(tmp_path: Path, command: Command) -> No
 
 
 def test_the_chase_visits_every_line_once() -> None:
-    table = chain(37 * memory.LINE, memory.LINE)
-    step, at, seen = memory.LINE // 8, 0, set()
+    table = chain(37 * gpu_memory.LINE, gpu_memory.LINE)
+    step, at, seen = gpu_memory.LINE // 8, 0, set()
     for _ in range(37):
         at = int(table[at])
         seen.add(at)
@@ -136,7 +136,7 @@ def test_the_chase_follows_the_table() -> None:
     chase: Any = pytest.importorskip("calc.measure.gpu.chase")
     if chase.unusable():
         pytest.skip(chase.unusable())
-    table, at = chain(16 * memory.LINE, memory.LINE), 0
+    table, at = chain(16 * gpu_memory.LINE, gpu_memory.LINE), 0
     result = torch.zeros(1, dtype=torch.int64)
     chase.chase(torch.from_numpy(table), result, 5)
     for _ in range(5):
