@@ -186,7 +186,7 @@ def test_faults_of_quoted_rows_name_the_file_the_line_and_what_is_wanted(tmp_pat
 
     ridge = "A100Roofline.ridge_point"
     wrong = kept(value_of(ridge), ridge, witness=by_hand("3 GB /"))
-    place = r"calc/derivations/roofline\.py:\d+"
+    place = r"calc/derivations/roofline_chapter\.py:\d+"
     (told,) = of_witnesses({ridge: wrong})
     assert re.fullmatch(f"{place}: {ridge}: .* needs a number where it has 'the end'.", told)
     (told,) = of_names([quoted("A100Roofline.ridgepoint"), quoted(ridge)])
