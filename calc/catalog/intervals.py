@@ -28,12 +28,15 @@ from calc.core.records import DATA, read_rows
 from calc.core.units import Quantity, quantity
 
 FILE = DATA / "intervals.csv"
+OF_IMAGES = DATA / "image_intervals.csv"
 COLUMNS = ("work", "software", "model", "basis", "rows", "sources", "median_error", "low", "high")
 WORK = TRAINING, SERVING, FIRST_TOKENS, TOKENS, SPLIT, SPLIT_PROMPTS, DRAFTS = (
     *("training", "serving"),
     *("first tokens under load", "tokens under load"),
     *("tokens of split models", "prompts of split models", "gains of drafts"),
 )
+IMAGES, TOGETHER = "images and videos", "images and videos made together"
+"""Of one device, and of several; `python -m benchmarks.images` writes their own file."""
 MODELS = ("mixture", "dense")
 FILLED = ("measured", "filled")
 LEVEL = 0.8
@@ -252,7 +255,8 @@ def load(path: Path | str = FILE) -> Iterator[Interval]:
 
 @cache
 def _stored() -> dict[Class, Interval]:
-    return {(row.work, row.software, row.model, row.basis): row for row in load()}
+    stored = (row for path in (FILE, OF_IMAGES) for row in load(path))
+    return {(row.work, row.software, row.model, row.basis): row for row in stored}
 
 
 def interval_of(work: str, software: str, mixture: bool, filled: bool = False) -> Interval:
@@ -267,7 +271,7 @@ def interval_of(work: str, software: str, mixture: bool, filled: bool = False) -
     for names in classes(work, software, model, basis):
         if names in stored:
             return stored[names]
-    raise InputError(f"work is one of {', '.join(WORK)}; got {work!r}")
+    raise InputError(f"work is one of {', '.join((*WORK, IMAGES, TOGETHER))}; got {work!r}")
 
 
 def classes(work: str, software: str, model: str, basis: str) -> tuple[Class, ...]:

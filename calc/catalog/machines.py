@@ -254,11 +254,21 @@ class Machine(Recorded):
     def attention_reached(self, direction: str, kernel: str = "") -> Quantity:
         """Rate of fused attention: of the best kernel measured, or of that of the name.
 
-        The backward pass has the forward pass's rate where its own was not measured.
+        The backward pass has the forward pass's rate where its own was not measured. A kernel that
+        was measured on other devices alone has the instructions of these: it reaches at most what
+        each of their units did, on as many units as there are.
         """
         names = [f"{kernel} {direction}", f"{kernel} forward"] if kernel else []
-        names += [direction, "forward"]
-        return self.likely("attention", next(filter(self._has_attention, names), direction))
+        if (known := next(filter(self._has_attention, names), None)) is not None:
+            return self.reached("attention", known)
+        best = next(filter(self._has_attention, (direction, "forward")), direction)
+        rate = self.likely("attention", best)
+        each = _of_a_unit(self.device.name.partition(" ")[0], names)
+        if each is None or not self.device.publishes("units") or rate <= each * self.device.units:
+            return rate
+        slower = each * self.device.units
+        slower.provenance = rate.provenance
+        return slower
 
     def _has_attention(self, name: str) -> bool:
         return self.has_reached("attention", name)
@@ -357,6 +367,23 @@ def _likely(machine: Machine, kind: str, name: str) -> Quantity:
     rate = share * peak
     rate.provenance = provenance
     return rate
+
+
+@cache
+def _most_of_a_unit(vendor: str, name: str) -> Quantity | None:
+    """Return the most that a unit of a vendor's devices was measured to reach with a kernel."""
+    measured = [
+        machine.rates["attention"][name].quantity / machine.device.units
+        for machine in map(_get, names())
+        if name in machine.rates.get("attention", {})
+        and _vendor(machine.key) == vendor
+        and machine.device.publishes("units")
+    ]
+    return max(measured, default=None)
+
+
+def _of_a_unit(vendor: str, names: list[str]) -> Quantity | None:
+    return next(filter(None, (_most_of_a_unit(vendor, name) for name in names)), None)
 
 
 @cache

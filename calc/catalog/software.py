@@ -59,6 +59,8 @@ FIELDS = {  # numbers: what each is, its unit, and what it is where the data say
     "launch_experts": ("least time of a mixture's layer in a step that reads", "s", 0.0),
     "mixes": ("whether a step that reads prompts writes too", "", 1.0),
     "reserves": ("whether a sequence has the place of its whole answer from its start", "", 0.0),
+    "head_row": ("its own time for each head of a token that it normalises", "s", 0.0),
+    "fused": ("whether passes over vectors between products are fused", "", 1.0),
     "half_sums": ("whether products of FP16 add up in FP16", "", 0.0),
     "sustained": ("share of the best rates that it keeps", "", 1.0),
     "sustained_experts": ("share of the best rates that it keeps, mixtures of experts", "", 1.0),

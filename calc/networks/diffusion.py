@@ -1,14 +1,12 @@
-"""Diffusion transformers: passes of an image, tokens of a pass, and the work of both."""
+"""Diffusion transformers: passes of an image or video, tokens of a pass, and the work of both."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
-from calc.catalog.models import DiffusionTransformer, network
+from calc.catalog.models import CrossDiffusion, Diffusion, DiffusionTransformer, network
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-
-PIXELS = 1024  # along a side of the images that the models of the data are made for
 
 
 @law
@@ -90,34 +88,69 @@ def image_time(
     return passes * work / rate
 
 
-def tokens(
-    model: DiffusionTransformer | str,
-    height: Annotated[QuantityLike, "", AT_LEAST_ONE] = PIXELS,
-    width: Annotated[QuantityLike, "", AT_LEAST_ONE] = PIXELS,
+@law
+def kept_frames(
+    frames: Annotated[QuantityLike, "", "f", AT_LEAST_ONE],
+    joined: Annotated[QuantityLike, "", "g", AT_LEAST_ONE],
 ) -> Annotated[Quantity, ""]:
-    """Tokens of a pass: those of the image, and those of the text.
+    """Frames that a causal autoencoder keeps: the first, and one of each group after it.
 
-    >>> print(tokens("flux-1-dev"))
-    4608
+    Equation: k = (f - 1) / g + 1
+
+    Source: wan2025
+
+    >>> print(kept_frames(81, 4))
+    21
     """
-    model = network(model, DiffusionTransformer)
-    return image_tokens(height, width, model.patch_pixels) + model.text_tokens
+    return (frames - 1) / joined + 1
+
+
+def tokens(
+    model: Diffusion | str,
+    height: Annotated[QuantityLike, "", AT_LEAST_ONE] | None = None,
+    width: Annotated[QuantityLike, "", AT_LEAST_ONE] | None = None,
+    frames: Annotated[QuantityLike, "", AT_LEAST_ONE] | None = None,
+) -> Annotated[Quantity, ""]:
+    """Tokens that attend to one another: of the image or all frames, and of a text among them.
+
+    >>> print(tokens("flux-1-dev"), tokens("wan-2-2-t2v-a14b"))
+    4608 75600
+    """
+    model = network(model, Diffusion)
+    rows, columns = model.pixels
+    height = rows if height is None else height
+    width = columns if width is None else width
+    count = image_tokens(height, width, model.patch_pixels)
+    if model.frames is not None:
+        frames = model.frames if frames is None else frames
+        count = count * kept_frames(frames, model.frames_joined or 1)
+    return count if isinstance(model, CrossDiffusion) else count + model.text_tokens
 
 
 def pass_flops(
-    model: DiffusionTransformer | str,
-    height: Annotated[QuantityLike, "", AT_LEAST_ONE] = PIXELS,
-    width: Annotated[QuantityLike, "", AT_LEAST_ONE] = PIXELS,
+    model: Diffusion | str,
+    height: Annotated[QuantityLike, "", AT_LEAST_ONE] | None = None,
+    width: Annotated[QuantityLike, "", AT_LEAST_ONE] | None = None,
+    frames: Annotated[QuantityLike, "", AT_LEAST_ONE] | None = None,
 ) -> Annotated[Quantity, "FLOP"]:
     """Operations of one pass for one image: each token meets its weights, and all other tokens.
 
     Modulation, of one vector an image, and the embeddings are left out: below 1%.
 
-    >>> print(pass_flops("flux-1-dev"))
-    74.36 TFLOP
+    >>> print(pass_flops("flux-1-dev"), pass_flops("wan-2-2-t2v-a14b"))
+    74.36 TFLOP 6.523 PFLOP
     """
-    model = network(model, DiffusionTransformer)
-    inner = model.heads * model.head_width
-    count = tokens(model, height, width)
-    products = 2.0 * model.blocks * model.stream_weights * count.m_as("")
-    return quantity(products, "FLOP") + joint_attention_flops(count, model.blocks, inner)
+    model = network(model, Diffusion)
+    count = tokens(model, height, width, frames)
+    attention = joint_attention_flops(count, model.blocks, model.inner)
+    if isinstance(model, CrossDiffusion):
+        # Of its own attention four matrices, of that to the text queries and result; the text's
+        # keys and values.
+        own = 6 * model.width * model.inner + 2 * model.width * model.feed_forward_width
+        of_text = 2 * model.width * model.inner * model.text_tokens
+        products = 2.0 * model.blocks * (own * count.m_as("") + of_text)
+        seen = 4.0 * model.blocks * count.m_as("") * model.text_tokens * model.inner
+        return quantity(products + seen, "FLOP") + attention
+    joint = cast(DiffusionTransformer, model)
+    products = 2.0 * model.blocks * joint.stream_weights * count.m_as("")
+    return quantity(products, "FLOP") + attention

@@ -614,9 +614,14 @@ def if_measured(make: Callable[[], Parts], *arguments: object) -> Parts | Missin
 
 
 def of_kernels(
-    launched: Sequence[Kernel], machine: Machine, exchanged: Number = 0, among: int = 1
+    launched: Sequence[Kernel],
+    machine: Machine,
+    exchanged: Number = 0,
+    among: int = 1,
+    exchanges: int = 1,
+    program: Software = UNKNOWN,
 ) -> Parts:
-    """Kernels one after the other, and an exchange of so many bytes among devices, if any.
+    """Kernels one after the other, and exchanges of so many bytes among devices, if any.
 
     >>> from calc import machines
     >>> job = Job.of("llama-3-8b", "dgx-h100")
@@ -624,8 +629,9 @@ def of_kernels(
     >>> sorted(of_kernels(launched, machines.get("dgx-h100")))
     ['cache', 'gemm', 'memory']
     """
-    account = Account.of_kernels(launched, machine, UNKNOWN)
-    account.add_messages("links", 1, "all_to_all", exchanged, among)
+    account = Account.of_kernels(launched, machine, program)
+    each = exchanged / exchanges
+    account.add_messages("links", exchanges, "all_to_all", each, among, beyond=exchanges > 1)
     return account.parts()
 
 

@@ -10,18 +10,28 @@ expected to take.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 from calc import formats
-from calc.catalog import constants, hardware, machines, models
+from calc.catalog import constants, hardware, machines, models, software as programs
 from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
-from calc.catalog.intervals import KIN, MEASURED, PEAKS
+from calc.catalog.intervals import (
+    IMAGES,
+    KIN,
+    MEASURED,
+    PEAKS,
+    TOGETHER,
+    Around,
+    Interval,
+    interval_of,
+)
 from calc.catalog.machines import Machine
 from calc.catalog.models import Network, Transformer
+from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import as_list, whole_number
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.report import Answer, Table, values
@@ -30,11 +40,14 @@ from calc.laws import roofline
 from calc.networks import convolution, diffusion, recommenders, transformer
 from calc.steps import communication, device_memory
 from calc.steps.expectation import Missing, Parts, if_measured, of_kernels
-from calc.steps.job import NO_BYTES, NO_WORK, TWO_BYTES, input_size
+from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, input_size
 from calc.steps.measured import Kernel
 
 PAIRS = 51_200  # batch of a recommender where none is given: that of MLPerf's entries on H100s
 HEADERS = ("", "time", "bound by", "operations", "bytes")
+NO_TIME = quantity(0, "s")
+DIFFUSERS = "diffusers"
+"""The program of diffusion where none is named: most run it, and do not compile."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,7 +74,16 @@ class Throughput(Answer):
     sharers: int = 1
     """Devices among which tables are cut; there are as many copies as groups of these."""
     exchanged: Quantity = NO_BYTES
-    """Sums of rows that a device needs in a pass, of which those who share tables send a part."""
+    """What a device exchanges in a pass with those that share its tables, or its image."""
+    exchanges: int = 1
+    """Messages of these bytes, one after the other."""
+    together: int = 1
+    """Devices that make one batch together, each of a part of its tokens."""
+    once: tuple[Kernel, ...] = ()
+    """Kernels that run once for a batch, before its passes and after them."""
+    program: Software = UNKNOWN
+    of_program: Quantity = NO_TIME
+    """The program's own time in a pass, beside its kernels' bytes."""
     notes: tuple[str, ...] = ()
     """What is assumed of this kind of network, a sentence each."""
     without: str = ""
@@ -70,14 +92,18 @@ class Throughput(Answer):
     @cached_property
     def parts(self) -> dict[str, Quantity]:
         """The least time of a pass by what bounds it, kernel by kernel: compute, memory, links."""
-        parts = dict.fromkeys(("compute", "memory", "links"), quantity(0, "s"))
-        for kernel in self.kernels:
-            bound, time = self._least(kernel)
-            parts[bound] = parts[bound] + time
+        parts = self._bounds(self.kernels)
         if self.sharers > 1:
             parts["links"] = communication.least_time(
                 "all_to_all", self.exchanged, self.sharers, self.machine
             )
+        return parts
+
+    def _bounds(self, kernels: tuple[Kernel, ...]) -> dict[str, Quantity]:
+        parts = dict.fromkeys(("compute", "memory", "links"), quantity(0, "s"))
+        for kernel in kernels:
+            bound, time = self._least(kernel)
+            parts[bound] = parts[bound] + time
         return parts
 
     @cached_property
@@ -97,19 +123,28 @@ class Throughput(Answer):
     @property
     def time(self) -> Quantity:
         """The least time of a batch, all its passes one after the other."""
-        return sum(self.parts.values(), quantity(0, "s")) * self.passes
+        around = sum(self._bounds(self.once).values(), quantity(0, "s"))
+        return sum(self.parts.values(), quantity(0, "s")) * self.passes + around
+
+    @property
+    def made_at_once(self) -> float:
+        """Items that all devices make in the time of a batch."""
+        return self.batch * self.devices / self.together
 
     @property
     def rate(self) -> Quantity:
         """Items a second at the most, of all devices."""
-        return quantity(self.batch * self.devices / self.time.m_as("s"), "1/s")
+        return quantity(self.made_at_once / self.time.m_as("s"), "1/s")
 
     @property
     def expected(self) -> Quantity | None:
         """Time of a batch at measured rates; None where one was not measured on this machine."""
         if isinstance(self.expectation, Missing):
             return None
-        return (self.expectation.total * self.passes).to("s")
+        total = (self.expectation.total + self.of_program) * self.passes
+        if self.once:
+            total = total + of_kernels(self.once, self.machine, program=self.program).total
+        return total.to("s")
 
     @property
     def not_expected(self) -> str:
@@ -125,15 +160,35 @@ class Throughput(Answer):
                 f" is expected of {self.model.name}"
             )
         launched = [*self.kernels, *self.vectors]
-        sent = self.exchanged.m_as("byte"), self.sharers
-        return if_measured(lambda: of_kernels(launched, self.machine, *sent))
+        sent = self.exchanged.m_as("byte"), self.sharers, self.exchanges
+        return if_measured(lambda: of_kernels(launched, self.machine, *sent, self.program))
 
     @property
     def expected_rate(self) -> Quantity | None:
         """Items a second at measured rates, of all devices."""
         if self.expected is None:
             return None
-        return quantity(self.batch * self.devices / self.expected.m_as("s"), "1/s")
+        return quantity(self.made_at_once / self.expected.m_as("s"), "1/s")
+
+    @property
+    def borrowed(self) -> bool:
+        """Return whether rates of other devices, or usual shares of peaks, are in it."""
+        return not isinstance(self.expectation, Missing) and bool(self.expectation.kin)
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval of published rows like it around what is expected; None without any."""
+        if not isinstance(self.model, models.Diffusion) or self.expected is None:
+            return None
+        work = TOGETHER if self.together > 1 else IMAGES
+        return interval_of(work, self.program.key, mixture=False, filled=self.borrowed)
+
+    @property
+    def around(self) -> Around | None:
+        """The range of the time of a batch in which 80 % of rows like it lie."""
+        if self.interval is None or self.expected is None:
+            return None
+        return self.interval.around(self.expected, self.time)
 
     @property
     def fits(self) -> bool:
@@ -149,11 +204,14 @@ class Throughput(Answer):
                 "expected_rate": self.expected_rate,
                 "expected_rate_per_hour": self.expected_rate.to("1/hour"),
             }
+        if self.around is not None:
+            expected |= {"expected_time_range": self.around.facts, "range_of": str(self.interval)}
         return {
             "model": self.model.key,
             "device": self.machine.device.key,
             "devices": self.devices,
-            "devices_that_share_tables": self.sharers,
+            "devices_that_share_tables": 1 if self.together > 1 else self.sharers,
+            "together": self.together,
             **values(self, "dtype items batch passes memory fits bound time rate"),
             "rate_per_hour": self.rate.to("1/hour"),
             **expected,
@@ -181,7 +239,13 @@ class Throughput(Answer):
             )
         yield from self.notes
         batch = f"Each device computes a batch of {self.batch}"
-        if self.sharers > 1:
+        if self.together > 1:
+            yield (
+                f"{self.together} devices make a batch of {self.batch} together: each has a part of"
+                " its tokens, and in attention a part of its heads, which are exchanged in an"
+                " all-to-all before it and after it."
+            )
+        elif self.sharers > 1:
             host = communication.sending(self.sharers, self.machine)
             yield (
                 f"{batch}; {self.sharers} share the tables, and send one another the sums of their"
@@ -210,6 +274,8 @@ class Throughput(Answer):
         rate = self._rates(self.rate, self.time, "at the most ")
         if self.expected_rate is not None:
             rate = self._rates(self.expected_rate, self.expected)
+        if self.around is not None:
+            rate = f"{rate}, 80% from {self.around.told()}"
         return f"{self.model.name} on {self.devices} {self.machine.device.name}: {rate}"
 
     @property
@@ -221,6 +287,8 @@ class Throughput(Answer):
         most = self._rates(self.rate, self.time, "at the most ")
         basis = KIN if self.expectation.borrowed else MEASURED
         rates = f"{basis} of {self.machine.name}"
+        if self.interval is not None:
+            rates = f"{rates}, {self.interval}"
         return f"{what}; {rates}; {most}, bound by {self.bound}"
 
     @property
@@ -229,7 +297,7 @@ class Throughput(Answer):
         each = " of each device" if self.devices > 1 else ""
         return (
             self.dtype.upper(),
-            f"batch {self.batch}{each}",
+            f"batch {self.batch}{f' of {self.together} together' if self.together > 1 else each}",
             f"passes: {self.passes}",
             f"weights: {self.memory}, which {fits} into"
             f" {self.machine.device.memory_capacity}{each}",
@@ -258,9 +326,12 @@ def of(
     batch: int | None = None,
     dtype: str | None = None,
     steps: int | None = None,
-    pixels: tuple[int, int] = (diffusion.PIXELS, diffusion.PIXELS),
+    pixels: tuple[int, int] | None = None,
     table: QuantityLike | None = None,
     devices: int | None = None,
+    frames: int | None = None,
+    together: int = 1,
+    software: str | None = None,
 ) -> Throughput:
     """Images or samples a second of a network on devices, and what bounds them.
 
@@ -276,17 +347,27 @@ def of(
     steps
         from noise to an image, where they are not those of the model's library
     pixels
-        rows and columns of them that an image has which is made
+        rows and columns of an image that is made, or of a video, where they are not the model's own
     table
         the format of a recommender's tables, where it is not that of the weights
     devices
         how many there are; one where it is left out, or as few as hold a recommender
+    frames
+        of a video, where they are not the model's own
+    together
+        devices that make an image or a video together, each of a part of its tokens
+    software
+        program that makes images: diffusers where it is left out, or diffusers-compiled, whose
+        passes over vectors are fused, or tensorrt-llm, whose attention is the best measured too
 
     Examples
     --------
     >>> answer = of("flux-1-dev", "dgx-h100", steps=28)
     >>> print(answer.passes, answer.bound, answer.time)
-    28 compute 2.105 s
+    28 compute 2.117 s
+    >>> video = of("wan-2-2-t2v-a14b", "dgx-h100", devices=8, together=8, software="tensorrt-llm")
+    >>> print(video.batch, video.items, video.bound)
+    1 videos compute
     >>> server = of("dlrm-dcnv2", "dgx-h100", table="fp32", devices=8)
     >>> print(server.sharers, server.memory, server.bound)
     2 52.30 GB memory
@@ -302,7 +383,28 @@ def of(
     else:
         machine.device.peak(dtype)  # refuses a format in which the device does not compute
         dtype = hardware.dtype_of(dtype)
-    asked = _Asked(machine, batch, dtype, input_size(dtype), steps, pixels, table, devices)
+    together = whole_number("together", together)
+    asked = _Asked(
+        machine,
+        batch,
+        dtype,
+        input_size(dtype),
+        steps,
+        pixels,
+        table,
+        devices,
+        frames,
+        together,
+        software,
+    )
+    of_images = {"frames": frames, "software": software, "together": max(together - 1, 0)}
+    if not isinstance(network, models.Diffusion):
+        for name, said in of_images.items():
+            if said:
+                raise InputError(
+                    f"{marked(name)} is of models that make images or videos; {network.name} is"
+                    f" {getattr(network, 'family', 'a transformer')}"
+                )
     for family, answer in ANSWERS.items():
         if isinstance(network, family):
             return answer(asked, network)
@@ -319,9 +421,12 @@ class _Asked:
     dtype: str
     size: Quantity
     steps: int | None
-    pixels: tuple[int, int]
+    pixels: tuple[int, int] | None
     table: QuantityLike | None
     devices: int | None
+    frames: int | None
+    together: int
+    software: str | None
 
     def answer(self, model: Any, items: str, launched: Iterator[Kernel], **more: Any) -> Throughput:
         facts: dict[str, Any] = {"passes": 1, "memory": self.size * model.parameters.m_as("param")}
@@ -417,42 +522,262 @@ def _convolutional(asked: _Asked, model: models.Convolutional) -> Throughput:
     return asked.answer(model, "inputs", launched())
 
 
-def _diffusion(asked: _Asked, model: models.DiffusionTransformer) -> Throughput:
-    """Passes over the tokens of text and image, from noise to a batch of images."""
+@dataclass(frozen=True)
+class _Passes:
+    """Passes over vectors, one kernel each: how many of them, and the bytes of each number."""
+
+    kernels: int
+    bytes: float
+
+
+# Between products, of a number of two bytes, as its library's code launches them one by one; and as
+# compilers fuse them. A norm with its scale and shift; a gate with its residual; norms of heads and
+# rotations, in four bytes, of queries and keys each; what is joined; what activates.
+ONE_BY_ONE = {
+    "norm": _Passes(3, 12),
+    "gate": _Passes(2, 10),
+    "head norm": _Passes(6, 34),
+    "rotation": _Passes(8, 52),
+    "join": _Passes(1, 4),
+    "activation": _Passes(1, 4),
+    "gated activation": _Passes(2, 10),
+}
+# Of models whose shifts and gates are in four bytes, all vectors of a block: two norms and gates,
+# the norm before attention to the text and its residual.
+ONE_BY_ONE_WIDE = {"block": _Passes(24, 162), "head norm": _Passes(6, 34)} | {
+    "rotation": _Passes(4, 36)
+}
+FUSED = {
+    "norm": _Passes(1, 4),
+    "gate": _Passes(1, 4),
+    "head norm": _Passes(0, 0),
+    "rotation": _Passes(1, 4),
+    "join": _Passes(0, 0),
+    "activation": _Passes(1, 4),
+    "gated activation": _Passes(1, 6),
+}
+FUSED_WIDE = {"block": _Passes(3, 24), "head norm": _Passes(1, 4), "rotation": _Passes(1, 4)}
+
+
+@dataclass(frozen=True)
+class _Made:
+    """Tokens and kernels of a pass, on one of the devices that make a batch together."""
+
+    asked: _Asked
+    model: models.Diffusion
+    program: Software
+    tokens: float
+    """That attend to one another, of one image."""
+
+    @property
+    def share(self) -> float:
+        return 1 / self.asked.together
+
+    def attention(self, seen: float | None = None) -> Kernel:
+        """Attention of its heads to all tokens, or to so many; lasting, as all of a long pass."""
+        inner = self.model.inner * self.share
+        blocks = self.model.blocks
+        return self.asked.attention(self.tokens, inner, self.asked.batch, blocks, seen)
+
+    def layer(self, name: str, tokens: float, blocks: float, gated: bool) -> Iterator[Kernel]:
+        """Products of attention and feed-forward network, over a device's part of the tokens."""
+        count, of = tokens * self.asked.batch * self.share, self.model
+        shape = (of.width, of.inner, of.feed_forward_width)
+        for kernel in self.asked.layer(name, count, *shape, blocks):
+            yield replace(kernel, lasting=True)
+        if gated:
+            gate = self.asked.product(f"{name}gate", count, shape[2], shape[0], blocks)
+            yield replace(gate, lasting=True)
+
+    def vectors(
+        self, name: str, of: _Passes, width: float, times: float, tokens: float
+    ) -> Iterator[Kernel]:
+        """Yield so many times such passes over vectors of that width."""
+        if of.kernels and times:
+            count = tokens * width * self.asked.batch * self.share
+            moved = count * of.bytes / of.kernels * BYTE
+            yield Kernel(name, "memory", times * of.kernels, traffic=moved)
+
+
+def _diffusion(asked: _Asked, model: models.Diffusion) -> Throughput:
+    """Passes over the tokens of text and image, from noise to a batch of images or videos."""
     steps = model.steps
     steps = steps if asked.steps is None else whole_number("steps", asked.steps)
-    sides = [whole_number("pixels of a side", side) for side in as_list("pixels", asked.pixels)]
+    pixels = model.pixels if asked.pixels is None else as_list("pixels", asked.pixels)
+    sides = [whole_number("pixels of a side", side) for side in pixels]
     if len(sides) != 2:
         raise InputError(f"pixels are rows and columns, as 1024,768; got {len(sides)} numbers")
+    frames = _frames(asked, model)
+    program = programs.get(asked.software or DIFFUSERS)
     rows, columns = sides
-    tokens = diffusion.tokens(model, rows, columns).m_as("")
-    text = model.text_tokens
-    inner = model.heads * model.head_width
-    shape = (model.width, inner, model.feed_forward_width)
-    double = model.double_blocks
-
-    def launched() -> Iterator[Kernel]:
-        yield asked.attention(tokens, inner, asked.batch, model.blocks)
-        yield from asked.layer("image: ", (tokens - text) * asked.batch, *shape, double)
-        yield from asked.layer("text: ", text * asked.batch, *shape, double)
-        if model.single_blocks is not None:
-            single = model.single_blocks
-            yield from asked.layer("both: ", tokens * asked.batch, *shape, single)
-
-    passes = diffusion.passes_of_an_image(steps, model.passes).m_as("")
-    width, inner, hidden = shape
-    count = tokens * asked.batch
-    vectors = [
-        *asked.vectors(count, width, hidden, model.blocks),
-        # Queries and keys are normalised, or rotated, or both.
-        Kernel("rotation", "memory", model.blocks, traffic=4 * inner * count * TWO_BYTES),
-    ]
+    tokens = diffusion.tokens(model, rows, columns, frames).m_as("")
+    if asked.together > 1:
+        _check_together(asked, model)
+    made = _Made(asked, model, program, tokens)
+    cross = isinstance(model, models.CrossDiffusion)
+    launched = (_cross_pass if cross else _joint_pass)(made)
+    passes = int(diffusion.passes_of_an_image(steps, model.passes).m_as(""))
     library = " as in the model's library" if asked.steps is None else ""
     each_step = " and two passes a step, one for guidance" if model.passes == 2 else ""
-    notes = (f"An image has {rows} × {columns} pixels, in {steps} steps{library}{each_step}.",)
-    more = {"passes": int(passes), "vectors": tuple(vectors), "notes": notes}
-    more["without"] = "the encoder of the text, the decoder of the image and the host's work"
-    return asked.answer(model, "images", launched(), **more)
+    video = "" if frames is None else f" and {frames} frames"
+    item = model.items.removesuffix("s").capitalize()
+    fused = "in fused kernels" if program.fused else "one kernel after the other, not compiled"
+    notes = (
+        f"{'An' if frames is None else 'A'} {item.lower()} has {sides[0]} × {sides[1]} pixels"
+        f"{video}, in {steps} steps{library}{each_step}.",
+        f"{program.name}: passes over vectors between products run {fused}"
+        + (f", and attention is {program.attention}." if program.attention else "."),
+        "The encoder of the text and the decoder of the pixels are in it once, and the encoder's"
+        " weights in memory.",
+    )
+    together = asked.together
+    devices = asked.devices or together
+    if devices % together:
+        raise InputError(
+            f"{marked('devices')} must be a multiple of the {together} that work together; got"
+            f" {devices}"
+        )
+    sent = model.inner * tokens * asked.batch / together * TWO_BYTES
+    encoder = 0.0 if model.text_encoder is None else model.text_encoder.m_as("param")
+    return asked.answer(
+        model,
+        model.items,
+        iter(launched),
+        memory=asked.size * (model.parameters.m_as("param") + encoder),
+        devices=devices,
+        passes=passes,
+        vectors=tuple(_vectors(made)),
+        once=tuple(_around(made, sides, frames)),
+        program=program,
+        of_program=_heads_normalised(made) * quantity(program.head_row, "s"),
+        together=together,
+        sharers=together,
+        exchanged=4 * model.blocks * sent if together > 1 else NO_BYTES,
+        exchanges=4 * model.blocks,
+        notes=notes,
+        without="the host's work",
+    )
+
+
+def _frames(asked: _Asked, model: models.Diffusion) -> int | None:
+    """Frames of a video; None of an image."""
+    if model.frames is None:
+        if asked.frames is not None:
+            raise InputError(f"{model.name} makes images, which have no {marked('frames')}")
+        return None
+    frames = int(model.frames) if asked.frames is None else whole_number("frames", asked.frames)
+    joined = model.frames_joined or 1
+    if (frames - 1) % joined:
+        raise InputError(
+            f"{marked('frames')} of {model.name} are one and a multiple of {joined}, as"
+            f" {frames - (frames - 1) % joined}; got {frames}"
+        )
+    return frames
+
+
+def _check_together(asked: _Asked, model: models.Diffusion) -> None:
+    """Refuse more devices than the machine's domain has, or than share the heads evenly."""
+    if model.heads % asked.together or asked.together > asked.machine.domain:
+        raise InputError(
+            f"{marked('together')} must divide the {model.heads} heads of {model.name}, and be at"
+            f" most the {asked.machine.domain} devices of {asked.machine.name}; got"
+            f" {asked.together}"
+        )
+
+
+def _joint_pass(made: _Made) -> Iterator[Kernel]:
+    """Kernels of a pass whose attention is over text and image together."""
+    model = cast(models.DiffusionTransformer, made.model)
+    text = float(model.text_tokens)
+    yield made.attention()
+    yield from made.layer("image: ", made.tokens - text, model.double_blocks, model.gated)
+    yield from made.layer("text: ", text, model.double_blocks, model.gated)
+    if model.single_blocks is not None:
+        yield from made.layer("both: ", made.tokens, model.single_blocks, model.gated)
+
+
+def _cross_pass(made: _Made) -> Iterator[Kernel]:
+    """Kernels of a pass whose tokens attend to one another, and then to those of the text."""
+    asked, model = made.asked, cast(models.CrossDiffusion, made.model)
+    count, text = made.tokens * asked.batch * made.share, model.text_tokens * asked.batch
+    yield made.attention()
+    yield made.attention(seen=float(model.text_tokens))
+    yield from made.layer("", made.tokens, model.blocks, gated=False)
+    for name, rows, times in (
+        ("text's query and output", count, 2),
+        ("text's key and value", text, 2),
+    ):
+        product = asked.product(name, rows, model.inner, model.width, times * model.blocks)
+        yield replace(product, lasting=True)
+
+
+def _vectors(made: _Made) -> Iterator[Kernel]:
+    """Passes over vectors between the products of a pass, fused or one by one."""
+    model, tokens = made.model, made.tokens
+    width, inner, hidden = model.width, model.inner, model.feed_forward_width
+    if isinstance(model, models.CrossDiffusion):
+        of = FUSED_WIDE if made.program.fused else ONE_BY_ONE_WIDE
+        blocks = model.blocks
+        yield from made.vectors("residuals and norms", of["block"], width, blocks, tokens)
+        yield from made.vectors("norms of heads", of["head norm"], inner, 3 * blocks, tokens)
+        yield from made.vectors("rotation", of["rotation"], inner, 2 * blocks, tokens)
+        activation = (FUSED if made.program.fused else ONE_BY_ONE)["activation"]
+        yield from made.vectors("activation", activation, hidden, blocks, tokens)
+        return
+    model = cast(models.DiffusionTransformer, model)
+    of = FUSED if made.program.fused else ONE_BY_ONE
+    double, single, blocks = model.double_blocks, model.single_blocks or 0, model.blocks
+    sublayers = 2 * double + single  # a single block has one norm and one gate
+    yield from made.vectors("norms", of["norm"], width, sublayers, tokens)
+    yield from made.vectors("gates and residuals", of["gate"], width, sublayers, tokens)
+    if model.head_norms:
+        yield from made.vectors("norms of heads", of["head norm"], inner, 2 * blocks, tokens)
+    if model.rotated:
+        yield from made.vectors("rotation", of["rotation"], inner, 2 * blocks, tokens)
+    yield from made.vectors("joins", of["join"], inner, 3 * double, tokens)
+    yield from made.vectors("joins", of["join"], inner + hidden, single, tokens)
+    activation = of["gated activation" if model.gated else "activation"]
+    yield from made.vectors("activation", activation, hidden, blocks, tokens)
+
+
+def _heads_normalised(made: _Made) -> float:
+    """Heads of queries and keys that a device normalises in a pass, each a short row of its own.
+
+    Norms over all heads of a token at once, as those of models with a cross attention, are none.
+    """
+    model = made.model
+    if not model.head_norms or isinstance(model, models.CrossDiffusion):
+        return 0.0
+    count = made.tokens * made.asked.batch * made.share
+    return float(2 * count * model.heads * model.blocks)
+
+
+def _around(made: _Made, sides: list[int], frames: int | None) -> Iterator[Kernel]:
+    """The text's encoder before the passes, and the decoder of pixels after them.
+
+    A convolution is a product whose rows are its places, which are read once.
+    """
+    asked, model = made.asked, made.model
+    if model.text_encoder is not None:
+        weights = model.text_encoder.m_as("param")
+        work = quantity(2.0 * weights * model.text_tokens * model.passes * asked.batch, "FLOP")
+        rows = model.text_tokens * model.passes * asked.batch
+        side = weights**0.5
+        encoder = asked.product("encoder of the text", rows, side, side)
+        yield replace(encoder, operations=work)
+    channels, blocks = model.decoder_channels, model.decoder_blocks or 0
+    spans = model.decoder_spans or 1
+    across = model.patch_pixels // 2, (model.frames_joined or 1)
+    kept = 1.0 if frames is None else diffusion.kept_frames(frames, across[1]).m_as("")
+    places, before = sides[0] / across[0] * sides[1] / across[0], channels[0] if channels else 0
+    for stage, out in enumerate(channels):
+        count = places * 4**stage * asked.batch
+        count *= kept if frames is None else min(frames, (kept - 1) * 2**stage + 1)
+        for place in range(2 * blocks):
+            into = before if place == 0 else out
+            product = asked.product("decoder of pixels", count, out, 9 * spans * into)
+            yield replace(product, traffic=count * (into + out) * TWO_BYTES)
+        before = out
 
 
 def _encoder(asked: _Asked, model: models.EncoderDecoder) -> Throughput:
@@ -538,7 +863,7 @@ def _sharers(asked: _Asked, model: models.Recommender, size: Quantity, networks:
 ANSWERS: dict[type, Callable[..., Throughput]] = {
     Transformer: _transformer,
     models.Convolutional: _convolutional,
-    models.DiffusionTransformer: _diffusion,
+    models.Diffusion: _diffusion,
     models.EncoderDecoder: _encoder,
     models.Recommender: _recommender,
 }

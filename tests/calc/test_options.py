@@ -79,6 +79,9 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
         "--pixels": "512,512",
         "--devices": "2",
         "--table": ("int8", "", "", "dlrm-dcnv2 dgx-h100"),
+        "--frames": ("41", "", "", "wan-2-2-t2v-a14b h200"),
+        "--together": ("2", "", "", "sd3-medium dgx-h100"),
+        "--software": "diffusers-compiled",
     },
     "fit": {
         "--software": "sglang",

@@ -10,7 +10,11 @@ from typing import Any
 
 from calc.catalog.models.architecture import Matrix, Transformer, from_shape
 from calc.catalog.models.convolutional import Block, Convolution, Convolutional
-from calc.catalog.models.diffusion_transformer import DiffusionTransformer
+from calc.catalog.models.diffusion_transformer import (
+    CrossDiffusion,
+    Diffusion,
+    DiffusionTransformer,
+)
 from calc.catalog.models.encoder_decoder_model import EncoderDecoder
 from calc.catalog.models.model_files import load
 from calc.catalog.models.model_table import (
@@ -30,6 +34,8 @@ __all__ = [
     "Block",
     "Convolution",
     "Convolutional",
+    "CrossDiffusion",
+    "Diffusion",
     "DiffusionTransformer",
     "EncoderDecoder",
     "Matrix",

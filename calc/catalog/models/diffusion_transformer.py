@@ -1,23 +1,22 @@
-"""A diffusion transformer: it makes an image from noise in many passes, guided by a text."""
+"""Diffusion transformers: they make an image or a video from noise in passes, guided by a text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calc.catalog.models.networks import Network, linear
-from calc.core.units import Quantity
+from calc.catalog.models.networks import Network, linear, whole_numbers
+from calc.core.units import Quantity, quantity
 
 MODULATED = 3  # vectors that a step and a text make of each sublayer: a shift, a scale, a gate
+SIDE = 1024  # pixels along a side of what a model makes where its data say nothing
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DiffusionTransformer(Network):
-    """One diffusion transformer: FLUX.1, Stable Diffusion 3.
+class Diffusion(Network):
+    """Shared numbers of all of them: tokens of pixels and of a text, and the parts around passes.
 
-    A double block has weights for the tokens of the text and others for those of the image, and one
-    attention over both; a single block has the same weights for all. Its numbers have the names of
-    `calc/data/models.toml`, whose first comment explains them.
+    Its numbers have the names of `calc/data/models.toml`, whose first comment explains them.
     """
 
     family: ClassVar[str] = "a diffusion transformer"
@@ -26,33 +25,92 @@ class DiffusionTransformer(Network):
     heads: int
     head_width: int
     feed_forward_width: int
-    double_blocks: int
-    single_blocks: int | None = None
     patch_inputs: int
     patch_pixels: int
     """Pixels of the image along each side of what becomes a token."""
     text_width: int
     text_tokens: int
-    vector_width: int
     time_width: int
     steps: int
     """Steps that its library takes where nothing else is said."""
     passes: int
     """Passes of a step: two where it is guided by what it makes without a text."""
-    embedded_guidance: bool = False
+    text_encoder: Quantity | None = None
+    """Parameters that a token of the text meets before."""
+    pixel_rows: int | None = None
+    pixel_columns: int | None = None
+    frames: int | None = None
+    """Frames of a video, of which the first is kept, and one of each group after it."""
+    frames_joined: int | None = None
+    rotated: bool = False
+    """Whether queries and keys are rotated by their places."""
     head_norms: bool = False
-    half_last_block: bool = False
-    """Whether the last double block ends with its attention, of which the text reads nothing."""
+    decoder_channels: tuple[int, ...] = ()
+    """Of the autoencoder's decoder: channels of each stage, each of twice the side of the last."""
+    decoder_blocks: int | None = None
+    """Blocks of two convolutions in each stage."""
+    decoder_spans: int | None = None
+    """Frames that each of its convolutions spans."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.decoder_channels:
+            channels = whole_numbers(self.name, "decoder_channels", self.decoder_channels)
+            object.__setattr__(self, "decoder_channels", channels)
 
     @property
-    def stream_weights(self) -> int:
-        """Weights that a token is multiplied by in a block: attention, and feed-forward."""
-        width, hidden = self.width, self.feed_forward_width
-        return 4 * width * self.heads * self.head_width + 2 * width * hidden
+    def items(self) -> str:
+        """Return what it makes."""
+        return "images" if self.frames is None else "videos"
+
+    @property
+    def pixels(self) -> tuple[int, int]:
+        """Rows and columns of what it makes where nothing is said."""
+        return self.pixel_rows or SIDE, self.pixel_columns or SIDE
 
     @property
     def blocks(self) -> int:
         """Number of blocks, each of which has one attention over all tokens."""
+        raise NotImplementedError
+
+    @property
+    def inner(self) -> int:
+        """Width of all heads together."""
+        return self.heads * self.head_width
+
+    @property
+    def shape(self) -> dict[str, object]:
+        return {"decoder_channels": self.decoder_channels} if self.decoder_channels else {}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DiffusionTransformer(Diffusion):
+    """One whose attention is over text and image together: FLUX, Stable Diffusion 3, HunyuanVideo.
+
+    A double block has weights for the tokens of the text and others for those of the image, and one
+    attention over both; a single block has the same weights for all.
+    """
+
+    double_blocks: int
+    single_blocks: int | None = None
+    vector_width: int | None = None
+    gated: bool = False
+    biases: bool = True
+    embedded_guidance: bool = False
+    half_last_block: bool = False
+    """Whether the last double block ends with its attention, of which the text reads nothing."""
+    shared_modulation: bool = False
+    """Whether all blocks of a kind share their shifts, scales and gates."""
+
+    @property
+    def stream_weights(self) -> int:
+        """Weights that a token is multiplied by in a block: attention, and feed-forward."""
+        matrices = 3 if self.gated else 2
+        return 4 * self.width * self.inner + matrices * self.width * self.feed_forward_width
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks, of both kinds."""
         return self.double_blocks + (self.single_blocks or 0)
 
     @property
@@ -70,33 +128,93 @@ class DiffusionTransformer(Network):
         modulation 3.247B param
         output 196.7K param
         """
-        width, inner = self.width, self.heads * self.head_width
+        width, inner, biases = self.width, self.inner, self.biases
         hidden, double = self.feed_forward_width, self.double_blocks
         norms = 2 * self.head_width if self.head_norms else 0
-        attention = linear(width, 3 * inner) + norms
-        rest = linear(inner, width) + linear(width, hidden) + linear(hidden, width)
+        attention = linear(width, 3 * inner, biases) + norms
+        up = linear(width, (2 if self.gated else 1) * hidden, biases)
+        rest = linear(inner, width, biases) + up + linear(hidden, width, biases)
         # One matrix holds what a single block makes of attention and of its hidden activations, and
         # adds one bias to their sum.
-        single = attention + rest - width
+        single = attention + rest - (width if biases else 0)
         half = rest if self.half_last_block else 0
-        of_stream, of_single = (
-            linear(width, 2 * MODULATED * width),
-            linear(width, MODULATED * width),
-        )
-        of_half = linear(width, 2 * width)  # a shift and a scale
+        of_stream = linear(width, 2 * MODULATED * width, biases)
+        of_single = linear(width, MODULATED * width, biases)
+        of_half = linear(width, 2 * width, biases)  # a shift and a scale
         of_last = of_stream - of_half if self.half_last_block else 0
         singles = self.single_blocks or 0
         vectors = [self.time_width] * (2 if self.embedded_guidance else 1)
+        if self.vector_width is not None:
+            vectors.append(self.vector_width)
         modulation = sum(
-            linear(inputs, width) + linear(width, width) for inputs in (*vectors, self.vector_width)
+            linear(inputs, width, biases) + linear(width, width, biases) for inputs in vectors
         )
         patch, text = self.patch_inputs, self.text_width
+        kinds = (1, 1) if self.shared_modulation else (double, singles)
+        of_blocks = 2 * kinds[0] * of_stream + kinds[1] * of_single
         return self._counted(
             {
-                "embedding": linear(patch, width) + linear(text, width) + modulation,
+                "embedding": linear(patch, width, biases)
+                + linear(text, width, biases)
+                + modulation,
                 "double blocks": 2 * double * (attention + rest) - half,
                 "single blocks": singles * single,
-                "modulation": 2 * double * of_stream + singles * of_single - of_last + of_half,
-                "output": linear(width, patch),
+                "modulation": of_blocks - of_last + of_half,
+                "output": linear(width, patch, biases),
             }
         )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CrossDiffusion(Diffusion):
+    """One whose tokens attend to one another, and then to those of the text: Wan.
+
+    Each step has a network of its own size; where there are several, a step runs one of them.
+    """
+
+    layers: int
+    networks: int | None = None
+    """Networks of which a step runs one: one of noisy steps, one of the rest."""
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks, each with both kinds of attention."""
+        return self.layers
+
+    @property
+    def parts(self) -> dict[str, Quantity]:
+        """Parameters of each part, of all its networks.
+
+        >>> from calc import models
+        >>> for part, parameters in models.get("wan-2-1-t2v-14b").parts.items():
+        ...     print(part, parameters)
+        embedding 232.4M param
+        attention 4.197B param
+        attention to the text 4.196B param
+        feed-forward 5.663B param
+        output 338.0K param
+        """
+        width, inner, blocks = self.width, self.inner, self.blocks
+        attention = 3 * linear(width, inner) + linear(inner, width) + 2 * inner
+        modulation = 2 * MODULATED * width  # added to that of the step, which all blocks share
+        of_text = linear(self.text_width, width) + linear(width, width)
+        of_time = linear(self.time_width, width) + linear(width, width)
+        hidden = self.feed_forward_width
+        feed_forward = linear(width, hidden) + linear(hidden, width)
+        counts = {
+            "embedding": linear(self.patch_inputs, width)
+            + of_text
+            + of_time
+            + linear(width, 2 * MODULATED * width),
+            "attention": blocks * (attention + modulation),
+            "attention to the text": blocks * (attention + 2 * width),  # and a norm before it
+            "feed-forward": blocks * feed_forward,
+            "output": linear(width, self.patch_inputs) + 2 * width,
+        }
+        total = {part: count * (self.networks or 1) for part, count in counts.items()}
+        return self._counted(total)
+
+    @property
+    def of_one(self) -> Quantity:
+        """Parameters of the network of a step."""
+        return quantity(self.parameters.m_as("param") / (self.networks or 1), "param")

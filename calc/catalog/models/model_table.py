@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from calc.catalog.models import checkpoint_formats, ids
 from calc.catalog.models.architecture import Transformer, check_transformer
 from calc.catalog.models.convolutional import Convolutional
-from calc.catalog.models.diffusion_transformer import DiffusionTransformer
+from calc.catalog.models.diffusion_transformer import CrossDiffusion, DiffusionTransformer
 from calc.catalog.models.encoder_decoder_model import EncoderDecoder
 from calc.catalog.models.networks import UNITS, Network, number_fields
 from calc.catalog.models.recommender import Recommender
@@ -30,6 +30,7 @@ FAMILIES: dict[str, type[Transformer | Network]] = {
     "convolutional": Convolutional,
     "encoder-decoder": EncoderDecoder,
     "diffusion": DiffusionTransformer,
+    "cross-diffusion": CrossDiffusion,
     "recommender": Recommender,
 }
 N = TypeVar("N", bound=Network)
@@ -50,7 +51,7 @@ def get(key: str) -> Any:
     Case, spaces, "-", "_" and "." do not matter.
 
     It is a `Transformer`, or a network of another family: `Convolutional`, `EncoderDecoder`,
-    `DiffusionTransformer` or `Recommender`.
+    `DiffusionTransformer`, `CrossDiffusion` or `Recommender`.
 
     The id of a checkpoint is that model with its weights in the format that the id says.
 

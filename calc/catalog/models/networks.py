@@ -22,6 +22,7 @@ LARGEST = {  # beyond any model: only slips of the keyboard lead there
 }
 UNITS = {  # of fields that are no pure counts
     "total": "param",
+    "text_encoder": "param",
     "checkpoint": "byte",
     "work": "FLOP",
 }
