@@ -7,9 +7,8 @@ from polars import col
 
 from calc import formats, simulation, sparsity
 from calc.core.units import Quantity, quantity
-from calc.derivations.by_hand import by_hand, counted, row_by_hand
+from calc.derivations.by_hand import by_hand, counted
 from calc.derivations.ledger import Claims
-from calc.derivations.quoting import Quoted, show
 from calc.derivations.recorded import MEASURED, Named, settings
 
 SETTINGS = settings("digits.toml")
@@ -124,23 +123,6 @@ class AcceptedSets(Claims):
     """A smaller budget leaves fewer variants, and at first costs no accuracy."""
 
     budgets = tuple(quantity(size) for size in ("200 kB", "100 kB", "50 kB", "20 kB"))
-
-    @classmethod
-    @row_by_hand("100 kB | 18 | 21 | INT8, 30% unstructured | 98.5% | 0.26%")
-    def row(cls, budget: Quantity) -> tuple[Quantity, int, int, str, Quantity, Quoted]:
-        """Budget, how many fit densely and in their smallest storage, the best, its accuracy."""
-        limit = budget.m_as("byte")
-        dense = TUNED.filter(col("memory_dense_bytes") <= limit)
-        stored = TUNED.filter(col("memory_bytes") <= limit)
-        best = stored.sort("accuracy", descending=True, maintain_order=True).row(0, named=True)
-        return (
-            budget,
-            len(dense),
-            len(stored),
-            name_of(best),
-            quantity(100 * best["accuracy"], "%"),
-            show(quantity(100 * best["accuracy_std"], "%"), digits=2),
-        )
 
 
 def _accuracy(

@@ -11,9 +11,8 @@ from polars import col
 from calc import roofline
 from calc.codesign.kernel_speed import FLOP_PER_ENTRY, bytes_per_entry
 from calc.core.units import quantity
-from calc.derivations.by_hand import by_hand, counted, row_by_hand
+from calc.derivations.by_hand import by_hand, counted
 from calc.derivations.ledger import Claims
-from calc.derivations.quoting import Row
 from calc.derivations.recorded import MEASURED, settings
 from calc.derivations.traces import number, whole
 
@@ -98,20 +97,7 @@ class FormatErrors(Claims):
         "28"
     )
     disorder = worst("absolute", "complex64", ("disorder",)) | by_hand("1.437e-7")
-    any_sign = worst("absolute", "complex64", ANY_SIGN) | by_hand("0.02504")
     any_sign_relative = worst("relative", "complex64", ANY_SIGN) | by_hand("6.696e-5")
-
-    @classmethod
-    @row_by_hand("small signs | 0.025 | 6.2 × 10⁻⁵ | 7.7 × 10⁻¹⁴ | 4")
-    def row(cls, kind: str) -> tuple[str, float, float, float, int]:
-        """Kind; the ratio form in complex64: both errors; in complex128; refused in complex64."""
-        return (
-            kind,
-            worst("absolute", "complex64", (kind,)),
-            worst("relative", "complex64", (kind,)),
-            worst("relative", "complex128", (kind,)),
-            int(worst("refused", "complex64", (kind,))),
-        )
 
 
 class AgainstBandedSolve(Claims):
@@ -178,19 +164,6 @@ class KernelSpeed(Claims):
     one_column = timed("kernel_seconds", "solve_banded", batch, n) / timed(
         "kernel_seconds", "numba", batch, n
     ) | by_hand("2.872 / 0.5278")
-
-    @classmethod
-    @row_by_hand("16 × 4096 | 49.8 ms | 3.44 | 94.4 | 1.05 | 1.24")
-    def row(cls, batch: int, n: int) -> Row:
-        """Size; the eager loop's time; how many times faster NumPy and numba are; complex64."""
-        return (
-            f"{batch} × {n}",
-            quantity(timed("kernel_seconds", "torch", batch, n), "s").to("ms"),
-            timed("speedup", "numpy", batch, n),
-            timed("speedup", "numba", batch, n),
-            _gain_of_complex64("torch", batch, n),
-            _gain_of_complex64("numba", batch, n),
-        )
 
 
 class KernelRoof(Claims):

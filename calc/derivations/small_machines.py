@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from calc import constants, convolution, energy, formats, hardware, inference, models
+from calc import constants, convolution, energy, hardware, inference, models
 from calc.catalog.hardware import Accelerator
 from calc.catalog.models import Convolutional, network
 from calc.core.units import Quantity, quantity
@@ -14,7 +14,7 @@ from calc.derivations import recorded
 from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Row, show
-from calc.derivations.traces import number, whole
+from calc.derivations.traces import number
 from calc.simulation import (
     PRECISIONS,
     LayerSizes,
@@ -22,7 +22,6 @@ from calc.simulation import (
     elements_per_sample,
     estimate_total_memory,
     int8_overhead,
-    lost_speed,
 )
 
 INT8 = quantity("1 byte")
@@ -354,21 +353,6 @@ class LargestBatch(Claims):
     )
 
 
-class SlowerDevice(Claims):
-    """A device that takes half as long again loses a third of its speed, not half."""
-
-    factor = 1.5 | by_hand("1.5")
-
-    lost = lost_speed(factor).to("%") | by_hand("1 - 1/1.5")
-
-
-class ConstrainedExample(Claims):
-    """The device of the run in the chapter: sixteen kibibytes, FP16, four times as slow."""
-
-    memory = quantity("16 KiB") | by_hand("16 KiB")
-    factor = 4 | by_hand("4")
-
-
 def _by_precision(rows: Sequence[dict[str, str]], column: str) -> dict[str, tuple[float, ...]]:
     """The numbers of a column, one for each seed, by their precision."""
     return {
@@ -382,10 +366,8 @@ class PrecisionCost(Claims):
 
     measured = recorded.settings("digits_precision.toml")
     rows = recorded.rows("digits_precision.csv")
-    seeds = len(measured["seeds"]) | by_hand("20", "digits_precision.toml lists 0 to 19")
     test_samples = measured["test_samples"] | by_hand("ceil(1797 / 5)")
 
-    accuracy = _by_precision(rows, "accuracy")
     changed = _by_precision(rows, "changed")
     mean_changed_by_seed = statistics.mean(changed["fp32"]) | by_hand(
         "mean(6, 6, 5, 7, 6, 6, 5, 4, 5, 8, 9, 8, 7, 7, 5, 7, 3, 7, 4, 2)",
@@ -395,22 +377,3 @@ class PrecisionCost(Claims):
         "most(0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 0, 0, 0, 1, 1, 0)",
         "sort, over the rows of int8 in digits_precision.csv",
     )
-
-    @classmethod
-    @row_by_hand("the next seed, FP32 | – | – | 5.85 | 9")
-    def row(cls, name: str) -> list[object]:
-        """A precision: mean and spread of the accuracy, mean and most of the changed answers."""
-        accuracy, changed = cls.accuracy[name], cls.changed[name]
-        cast = [None, None] if name == "fp32" else [statistics.mean(changed), whole(max(changed))]
-        return [
-            formats.get(name).name,
-            quantity(statistics.mean(accuracy)).to("%"),
-            show(quantity(statistics.stdev(accuracy)).to("%"), digits=2),
-            *cast,
-        ]
-
-    @classmethod
-    def row_of_seeds(cls) -> list[object]:
-        """Another seed changes accuracy too, in FP32."""
-        changed = cls.changed["fp32"]
-        return ["the next seed, FP32", None, None, statistics.mean(changed), whole(max(changed))]

@@ -7,17 +7,7 @@ from math import ceil
 import polars
 from polars import col
 
-from calc import (
-    codesign,
-    constants,
-    hardware,
-    links,
-    models,
-    roofline,
-    scaling,
-    training,
-    transformer,
-)
+from calc import codesign, constants, hardware, links, models, scaling, training, transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, counted, row_by_hand
 from calc.derivations.ledger import Claims
@@ -269,59 +259,9 @@ class PaddedShape(Claims):
     difference = measured("padding", _case, "largest_difference") | by_hand("1.192e-6")
 
 
-class TwoProcesses(Claims):
-    """Two processes on two cores were slower than one, where Amdahl's law allows 1.3 to 1.6."""
-
-    widths = (256, 1024, 2048)
-
-    @classmethod
-    @row_by_hand("1024 | 1.62 | 1.06 | 0.564")
-    def row(cls, width: int) -> Row:
-        """Width; Amdahl's bound, the prediction with the ring, and what was measured."""
-        return (
-            width,
-            *(
-                measured("processes", f"width {width}", what)
-                for what in ("amdahl_speedup", "predicted_speedup", "speedup")
-            ),
-        )
-
-
 def happened(event: str) -> int:
     """Return how often an event happened in the stored run."""
     return sum(step.events.count(event) for step in RUN.steps)
-
-
-class StoredRun(Claims):
-    """A run on the digits in FP16, within a budget that its batch exceeds."""
-
-    overflows = happened("overflow") | by_hand("1 + 1")
-    out_of_memory = happened("out of memory") | by_hand("1 + 1 + 1")
-    steps = len(RUN.steps) | by_hand("73 - 1")
-    mfu = RUN.mfu.to("%") | by_hand(
-        "(595066880 + 57 * 444071936 + 10 * 272340992 + 2 * 595066880 + 2 * "
-        "272340992) / 89.54e9 / (0.208437 + 0.171675 + 0.161359 + 0.157952 + "
-        "0.156186 + 0.0947419 + 0.15516 + 0.158704 + 0.203664 + 0.146489 + "
-        "0.180657 + 0.108188 + 0.170634 + 0.152394 + 0.158126 + 0.160682 + "
-        "0.152429 + 0.099936 + 0.148143 + 0.154334 + 0.148598 + 0.150609 + "
-        "0.153951 + 0.0952389 + 0.155237 + 0.156075 + 0.149368 + 0.14925 + "
-        "0.148124 + 0.0956477 + 0.15255 + 0.148185 + 0.148053 + 0.151213 + "
-        "0.149105 + 0.0922673 + 0.165851 + 0.153632 + 0.148735 + 0.15092 + "
-        "0.147397 + 0.0936321 + 0.148684 + 0.150008 + 0.148836 + 0.145961 + "
-        "0.147714 + 0.0921725 + 0.147053 + 0.148282 + 0.158142 + 0.157575 + "
-        "0.160409 + 0.09473 + 0.152107 + 0.149619 + 0.149161 + 0.148292 + "
-        "0.14813 + 0.0935451 + 0.153069 + 0.151527 + 0.154539 + 0.17108 + "
-        "0.160273 + 0.09494 + 0.150394 + 0.171658 + 0.175051 + 0.174257 + "
-        "0.165811 + 0.0953725)"
-    )
-    intensity = RUN.intensity | by_hand(
-        "((595066880 + 57 * 444071936 + 10 * 272340992 + 2 * 595066880 + 2 * "
-        "272340992) / (53882602 + 57 * 44731970 + 10 * 42283898 + 2 * 49065538 "
-        "+ 2 * 19402810)) FLOP/byte"
-    )
-    ridge = roofline.ridge_point(RUN.peak, RUN.bandwidth).to("FLOP/byte") | by_hand(
-        "(89.54 / 19.07) FLOP/byte"
-    )
 
 
 class WhichFirst(Claims):

@@ -4,6 +4,10 @@
      entries    id, group, title, section, href, text; words by which it is looked for, too
      answers    id, subject, names, property, value, note, href, words: shown where a query names a subject
      synonyms   what a word is called elsewhere, in one phrase or several
+     names      of what a planner's inputs choose from, by kind: the input's word, by each name
+     planners   title, href, asked (phrases, all of whose words a question holds), names (inputs by
+                their kinds, of which the first must be named) and numbers (inputs by the words after
+                a number, and the unit of one), and inputs that are always so
      units      what arithmetic may be written in, and prefixes, which end in "-"                      */
 (function () {
   "use strict";
@@ -129,12 +133,42 @@
       .slice(0, 1).map((hit) => ({ ...hit, group: ANSWER, isTerm: true }));
   }
 
+  /* A question that a planner answers opens it, filled in: by names, the longest first, and by numbers before words. */
+  let namesOf; // of each kind, its names as words, the longest first
+  function named(kind, asked) {
+    namesOf ??= Object.fromEntries(Object.entries(given.names ?? {}).map(([of, names]) =>
+      [of, Object.entries(names).map(([name, word]) => [formOf(name), word]).sort((a, b) => b[0].length - a[0].length)]));
+    return namesOf[kind].find(([name]) => ` ${asked} `.includes(` ${name} `));
+  }
+  const TIMES = { k: 1e3, m: 1e6, b: 1e9, t: 1e12 };
+  function planned(text) {
+    const asked = formOf(text.replace(/(\d)\s*[x×]\s*(?=[a-z])/gi, "$1 "));
+    const words = new Set(asked.split(" "));
+    const rows = [];
+    for (const planner of given.planners ?? []) {
+      if (!planner.asked.some((phrase) => formOf(phrase).split(" ").every((word) => words.has(word)))) continue;
+      const found = Object.entries(planner.names).map(([input, kind]) => [input, named(kind, asked)]);
+      if (found.length && !found[0][1]) continue;
+      const state = new URLSearchParams({ live: planner.live, ...planner.always });
+      for (const [input, name] of found) if (name) state.set(input, name[1]);
+      for (const [input, [unit, ...before]] of Object.entries(planner.numbers)) {
+        const after = [...before, ...found.slice(1).filter(([, name]) => name && input === "devices").map(([, name]) => name[0])];
+        const place = new RegExp(`(?:^| )(\\d+(?: \\d{3})*)([kmbt]?) (?:${after.map((word) => formOf(word)).join("|")})(?= |$)`).exec(asked);
+        if (place) state.set(input, unit ? `${place[1]}${place[2].toUpperCase()} ${unit}` : String(Number(place[1].replaceAll(" ", "")) * (TIMES[place[2]] ?? 1)));
+      }
+      const filled = [...state].slice(1).map(([, value]) => value);
+      rows.push({ group: ANSWER, section: [planner.title, ...filled].join(" · "), text: "a planner, filled in: change what the question left open", href: `${planner.href}#${state}` });
+    }
+    return rows;
+  }
+
   function groupsOf(text) {
     const hits = find(text);
     const exact = byName(hits, text);
     const rest = hits.filter((hit) => !exact.some((one) => one.id === hit.id));
     const groups = new Map(given.groups.map((name) => [name, []]));
-    for (const hit of [...exact, ...answersTo(text), ...rest]) groups.get(hit.group)?.push(hit);
+    const plans = page.dataset.workbench ? planned(text) : [];
+    for (const hit of [...plans, ...exact, ...answersTo(text), ...rest]) groups.get(hit.group)?.push(hit);
     return groups;
   }
 

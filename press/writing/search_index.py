@@ -11,6 +11,9 @@ The file that `search-data` of `_quarto.yml` names adds, as JSON:
     cards      title, text and href of terms and names that have a card where a page names them
     words      by which further sections are found, by their places
     synonyms   what a word is called elsewhere: phrases, by the word
+    names      of what inputs of planners choose from, by kind: the input's word, by each name
+    planners   live (a figure), title, href of its page, asked, names, numbers and always, as
+               `search.js` says: what a question opens, filled in
     units      words that arithmetic may hold beside numbers; a prefix of them ends in "-"
 """
 
@@ -79,6 +82,11 @@ def search_index(book: Book, pages: list[Page], texts: list[Text]) -> dict[str, 
         "answers": _numbered(answers),
         "synonyms": loaded.get("synonyms", {}),
         "units": loaded.get("units", []),
+        "names": loaded.get("names", {}),
+        "planners": [
+            planner | {"href": _href(book, planner["href"], hrefs)}
+            for planner in loaded.get("planners", ())
+        ],
     }
 
 

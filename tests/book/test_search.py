@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from playwright.sync_api import BrowserContext
 
+from figures import live
 from tests.in_browser import open_file
+from tools.pages import search
 
 pytestmark = pytest.mark.xdist_group("pages")  # rendered on one worker, while others go on
 
+PLANNED = {  # a question, and the inputs with which its planner opens
+    "does llama 3.1 70b fit on h100": (
+        "memory&recipe=serving&model=llama-3-1-70b&machine=dgx-h100"
+    ),
+    "will deepseek-v3 fit on h200s with 16 users": (
+        "memory&recipe=serving&model=deepseek-v3&machine=dgx-h200&sequences=16"
+    ),
+    "Does Mixtral 8x7B fit on an RTX 4090?": (
+        "memory&recipe=serving&model=mixtral-8x7b&machine=rtx-4090-1"
+    ),
+    "train llama 3 8b on 512 h100s": ("training&model=llama-3-8b&machine=dgx-h100&devices=512"),
+    "how long to train llama 3.1 405b on 1,024 h100 with 15T tokens": (
+        "training&model=llama-3-405b&machine=dgx-h100&devices=1024&tokens=15T+token"
+    ),
+    "serve llama 3.1 70b on b200": "service&model=llama-3-1-70b&machine=dgx-b200",
+    "cost of inference for llama 3.1 8b on dgx-h200": (
+        "service&model=llama-3-1-8b&machine=dgx-h200"
+    ),
+    "batch of llama 3 8b on h200 with 8k context": (
+        "decode&model=llama-3-8b&machine=dgx-h200&context=8000"
+    ),
+    "how often to checkpoint on 1024 gpus": "checkpoints&devices=1024",
+    "rent or buy a gpu": "cost",
+}
 GOLDEN = {  # what is typed, the beginning of the first hit's address, and words of it
     # a value of the data
     "h100 memory bandwidth": ("reference/devices/h100.html#h100-", "3.35 TB/s"),
@@ -105,12 +133,35 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     "8-bit adam": ("chapters/fine-tuning.html", "moments"),
     "4-bit quantization": ("chapters/quantization.html", ""),
     "10 GB / 2 GB/s": ("workbench.html#compute", ""),
+    # a question that a planner answers
+    **{asked: (f"workbench.html#live={at}", "filled in") for asked, at in PLANNED.items()},
     # a name, misspelt words, a law
     "roofline.attainable": ("reference/calc/roofline.html#calc-roofline-attainable", "attainable"),
     "kv_cache_per_token": ("reference/calc/transformer.html", "kv_cache_per_token"),
     "rooflin modle": ("chapters/roofline.html", ""),
     "ring_all_reduce": ("reference/calc/collectives.html", "ring_all_reduce"),
 }
+
+
+def test_planners_take_what_questions_fill_in() -> None:
+    assert len(PLANNED) >= 10
+    refused = {}
+    for asked, filled in PLANNED.items():
+        (name, *_), *state = parse_qsl(f"{filled.replace('&', '=&', 1)}", keep_blank_values=True)
+        answer = json.loads(live.answer(name, json.dumps(dict(state))))
+        if "errors" in answer:
+            refused[asked] = answer["errors"]
+    assert refused == {}
+
+
+def test_planners_have_the_inputs_that_questions_fill() -> None:
+    names = search._choices()
+    for planner in search._planners():
+        inputs = {each.name: each for each in live.get(planner["live"]).inputs}
+        filled = {**planner["names"], **planner["numbers"], **planner["always"]}
+        assert filled.keys() <= inputs.keys(), planner
+        for name, kind in planner["names"].items():
+            assert {*names[kind].values()} <= {*inputs[name].words}, (planner["live"], name)
 
 
 def test_each_question_has_its_answer_first(context: BrowserContext, book: Path) -> None:

@@ -294,14 +294,6 @@ CLAIMS: list[Claim] = [
     ("tbl-reported-failures", "fails where the mean outweighs the deviation by",
      lambda t: all(((m > lim) == (out != "right") for m, lim, out in zip(t["Mean"], t["Limit"], t.words("Outcome"),
          strict=True)))),
-    ("tbl-ratio-errors", "is wrong by {FormatErrors.guaranteed} of a value at most where it is guaranteed, and by {FormatErrors.any_sign_relative} where it is not",
-     lambda t, sure, worst: close(max(t["complex64, relative"][:5]), sure) and close(max(t["complex64, relative"]),
-         worst)),
-    ("tbl-ratio-errors", "the last column is the largest number of samples refused at any one length",
-     lambda t: t.heads[-1] == "Refused"),
-    ("tbl-kernel-speed", "Compiling makes the recursion {KernelSpeed.least_compiled} to {KernelSpeed.most_compiled} times as fast; halving the bits then gains a factor of {KernelSpeed.most_compiled_gain} at most",
-     lambda t, least, most, bits: close(min(t["numba"]), least) and close(max(t["numba"]), most)
-         and close(max(t["complex64, numba"]), bits)),
     ("tbl-measured-groups", "In the median, kernels and training are predicted best, serving least well",
      lambda t: max(t.named("kernels")["Error"] + t.named("training")["Error"]) < t.named("collectives")["Error"][0]
          < t.named("serving")["Error"][0]),
@@ -378,6 +370,9 @@ CLAIMS: list[Claim] = [
     ("tbl-designed-service", "B200s need the fewest GPUs of these four; on A100s and H200s two pools need fewer than replicas that do both, on the others they do not",
      lambda t: t.named("B200")["GPUs"][0] == min(t["GPUs"]) and len(t.rows) == 4 and all((("," in
          w) == (d in ("A100", "H200")) for d, w in zip(t.words("GPU"), t.words("Replicas"), strict=True)))),
+    ("tbl-review-service", "B200s in one pool take the fewest GPUs and the lowest rent; on H200s two pools take fewer GPUs than one",
+     lambda t: t["GPUs"][2] == min(t["GPUs"]) and t["Rent"][2] == min(t["Rent"]) and t["GPUs"][1]
+         < t["GPUs"][0] and t.words("Pools") == ["one", "two", "one", "two"]),
     ("tbl-published-goodput", "too hopeful for limits of `Interactive`, and on most NVIDIA GPUs too cautious for the rest",
      lambda t: middle(t.where(Scenario="Interactive")["Error, narrow"]) > 0 and middle([e for e, g,
          s in zip(t["Error, narrow"], t.words("GPUs"), t.words("Scenario"), strict=True) if "MI3"
@@ -404,11 +399,6 @@ CLAIMS: list[Claim] = [
          > max(t.named("Snapdragon")["Share"])),
     ("tbl-memory-modes", "Training holds far more than the usual estimate counts",
      lambda t: t.named("training")["FP32"][0] > 3 * t.named("all")["FP32"][0]),
-    ("tbl-precision-cost", "The next seed moves the accuracy more than any precision does",
-     lambda t: t.named("the next seed")["Changed, mean"][0] > max(known(t["Changed, most"][:-1]))),
-    ("tbl-accepted", "A tighter budget costs little accuracy",
-     lambda t: falls(t["Budget"]) and falls(t["Accuracy"]) and (t["Accuracy"][0] - t["Accuracy"][-1]
-         < 1)),
     ("tbl-published-peaks", "is a floor, lower than what programs take by {VisualWakeWords.least_error} to {VisualWakeWords.largest_error}; the sum of all layers is always too high, for most of them by several times",
      lambda t, least, most: close(-max(t["Peak against"]) / 100, least) and close(-min(t["Peak against"])
          / 100, most) and below(t["Published"], t["All layers"]) and sum(r > 3 for r in t.ratios("All layers", "Published"))
@@ -423,8 +413,6 @@ CLAIMS: list[Claim] = [
     ("tbl-lever-precision", "A 16-bit format is as fast as its instructions",
      lambda t: middle(t["BF16 with"]) > 1 and every([*t["BF16 without"], *t["FP16 without"]],
          lambda s: s < 1)),
-    ("tbl-two-processes", "two processes on two cores reached none of them",
-     lambda t: below(t["Measured"], t["With"]) and below(t["With"], t["Amdahl"])),
     ("tbl-offloading", "The host's memory, not the link, is the lower roof of offloading",
      lambda t: t.named("memory of the host")["Time"] > t.named("link")["Time"]),
     ("tbl-run-work", "match the work that reports quote, to within a percent or so, unless the reports count attention or recomputation too",

@@ -22,6 +22,7 @@ from calc.derivations.numbers_to_know import AnchorBandwidths
 from calc.derivations.places import anchor, kind_of, page_of
 from calc.derivations.quoting import show
 from calc.derivations.sources import mark
+from figures import live
 from tools.pages import ROOT
 from tools.pages.catalog import also, things
 from tools.pages.facts import Fact, asked_of, of_model, value as value_of
@@ -83,6 +84,35 @@ ASKED = {  # of constants, what readers call them
 SERVED = ("llama-3-1-8b", "qwen-3-32b", "llama-3-3-70b", "gpt-oss-120b")
 ON = ("h100", "h200", "b200", "mi300x")
 SERVED_BATCH = 64  # with prompts of a thousand tokens, and answers of half as many
+# Planners of the workbench: what asks for each, all of whose words a question holds; names that
+# fill an input, of which the first must be there; after which words a number fills one, with its
+# unit; and what is so whoever asks.
+PLACE = {"model": "model", "machine": "machine"}
+DEVICES = ("", "gpu", "gpus", "device", "tpu", "tpus", "card", "accelerator")
+CONTEXT = ("", "context", "token")
+PLANNERS: tuple[
+    tuple[str, tuple[str, ...], dict[str, str], dict[str, Any], dict[str, str]], ...
+] = (
+    (
+        "memory",
+        ("fit", "enough memory", "memory to serve"),
+        PLACE,
+        {"sequences": ("", "user", "request", "sequence"), "context": CONTEXT},
+        {"recipe": "serving"},
+    ),
+    ("memory", ("memory to train", "fit train", "fit training"), PLACE, {}, {}),
+    (
+        "training",
+        ("train", "pretrain", "training time"),
+        PLACE,
+        {"devices": DEVICES, "tokens": ("token", "token")},
+        {},
+    ),
+    ("service", ("serve", "serving", "cost of inference"), PLACE, {}, {}),
+    ("decode", ("batch", "throughput"), PLACE, {"devices": DEVICES, "context": CONTEXT}, {}),
+    ("checkpoints", ("often checkpoint", "checkpoint every"), {}, {"devices": DEVICES}, {}),
+    ("cost", ("rent buy", "rent own", "lease buy"), {}, {}, {}),
+)
 # Terms that everyday words are, too: no card could say which is meant.
 IN_EVERY_SENSE = (
     *("attention", "bias", "bucket", "budget", "cache", "calibration", "code", "collective"),
@@ -102,9 +132,39 @@ def data() -> dict[str, str]:
         "words": WORDS,
         "synonyms": SYNONYMS,
         "units": [*_units()],
+        "names": _choices(),
+        "planners": [*_planners()],
     }
     parts = (f"{json.dumps(name)}: {_lines(rows)}" for name, rows in tables.items())
     return {"reference/search.json": "{\n" + ",\n".join(parts) + "\n}\n"}
+
+
+def _choices() -> dict[str, dict[str, str]]:
+    """Names of models and machines, by which a question fills a planner in.
+
+    A machine is named by its device, too: the first one of each. Of models that a family and a size
+    name, the last of the data is meant.
+    """
+    named: dict[str, str] = {}
+    for key in models.names():
+        family, *_, size = key.split("-")
+        named[f"{family} {size}"] = key
+    for key in models.names():
+        named |= {name: key for name in models.also(key) if "/" not in name and name not in named}
+    for key in models.names():
+        named |= dict.fromkeys((key, models.get(key).name), key)
+    boxes: dict[str, str] = {}
+    for key in machines.names():
+        machine = machines.get(key)
+        for name in (key, machine.name, machine.device.key):
+            boxes.setdefault(name, key)
+    return {"model": named, "machine": boxes}
+
+
+def _planners() -> Iterator[dict[str, Any]]:
+    for name, asked, names, numbers, always in PLANNERS:
+        row = {"live": name, "title": live.get(name).title, "href": "workbench.qmd"}
+        yield row | {"asked": asked, "names": names, "numbers": numbers, "always": always}
 
 
 def _units() -> Iterator[str]:
