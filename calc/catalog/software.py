@@ -75,6 +75,11 @@ FIELDS = {  # numbers: what each is, its unit, and what it is where the data say
     "holds_gradients": ("whether devices hold whole gradients beside a pipeline", "", 0.0),
     "host_share": ("share of the bandwidth of a host's memory that it reaches", "", 1.0),
     "link_share": ("share of the bandwidth of a host's link that it reaches", "", 1.0),
+    "found_power": (
+        "power of the share of experts in memory by which they are found there",
+        "",
+        1.0,
+    ),
     "few_rows": ("share of the peak of products of few rows, on NVIDIA's devices", "", 1.0),
     "few_rows_elsewhere": ("share of the peak of products of few rows, on others", "", 1.0),
     "memory_share": ("share of a device's memory that it fills", "", 0.9),

@@ -42,6 +42,10 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
     "eval": ("roofline_command", "evaluate an expression with units"),
     "roofline": ("roofline_command", "what bounds some work on a device, and its best time"),
     "gemm": ("steps", "a matrix product on a device: its bound, its tiles and waves, its time"),
+    "attention": (
+        "steps",
+        "FlashAttention of a shape on a device, forward or backward: its bound, its time and rate",
+    ),
     "collective": (
         "steps",
         "all-reduce time, or that of another collective: its bound, and what is expected by whose"

@@ -147,7 +147,16 @@ def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     return [each for each in parser._actions if each.option_strings and each.dest not in printed]
 
 
-ASKED = ("fit", "compare", "collective", "gemm", "throughput", "break-even", "roofline")
+ASKED = (
+    "fit",
+    "compare",
+    "collective",
+    "gemm",
+    "attention",
+    "throughput",
+    "break-even",
+    "roofline",
+)
 """Commands that are tools too, as they are."""
 
 

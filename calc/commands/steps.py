@@ -1,4 +1,4 @@
-"""One matrix product, `calc gemm`, one collective, and a whole network, `calc throughput`."""
+"""A matrix product, attention, a collective, and a whole network, `calc throughput`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,18 @@ def add_gemm(parser: argparse.ArgumentParser) -> None:
 
 def _gemm(options: argparse.Namespace) -> products.Gemm:
     return products.gemm(**chosen(options, products.gemm), machine=machines.of(options.device))
+
+
+def add_attention(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("length", type=whole, help="tokens of a sequence, as 32k")
+    parser.add_argument("device", help=DEVICE)
+    add_options(parser, products.attention)
+    answers(parser, _attention, explained=True)
+
+
+def _attention(options: argparse.Namespace) -> products.Attention:
+    machine = machines.of(options.device)
+    return products.attention(**chosen(options, products.attention), machine=machine)
 
 
 def add_collective(parser: argparse.ArgumentParser) -> None:

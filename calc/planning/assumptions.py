@@ -12,9 +12,11 @@ from calc.core.elementwise import largest
 from calc.networks import transformer
 from calc.planning.choice import CANDIDATES
 from calc.planning.estimate import Estimate
-from calc.planning.setup import Setup
+from calc.planning.setup import Setup, is_array
 from calc.published.power_rows import DEVICES, watts
 from calc.steps import device_power, held_memory
+from calc.steps.expectation import read_from_ssd
+from calc.steps.job import Tokens
 
 
 def _place(plan: Estimate) -> str:
@@ -62,6 +64,16 @@ def caveats(plan: Estimate) -> Iterator[str]:
             f"What the host holds is read at {split.host.bandwidth}, {reached}: a run of one's own"
             ' says more, as in host "96 GB at 40 GB/s".'
         )
+        if split.resident < 1 and not is_array(plan.batch):
+            load = Tokens(writing=plan.batch.m_as(""), context=plan.prompt.m_as(""))
+            likely, even = (read_from_ssd(plan.job, load, each) for each in (False, True))
+            assert split.host.ssd is not None
+            yield (
+                f"A step reads {likely.to('GB'):.3g} from the SSD at {split.host.ssd}, with hits as"
+                f" in other caches of experts; routing that favours none reads {even.to('GB'):.3g},"
+                f" {((even - likely) / split.host.ssd).to('ms'):.3g} longer, and what is in memory"
+                " by chance none. A prompt reads the missing share of all in each piece."
+            )
         yield (
             f"Prompts wait for it over the link, at {plan.machine.host_link} each way by what is"
             f" published of {plan.device.name}, once for each piece of {plan.software.piece:g}"

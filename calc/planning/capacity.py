@@ -132,7 +132,7 @@ def on_host(setup: S, host: Host) -> S:
     """Return the setup on one device, with as little as its batch needs in the host's memory.
 
     Of a mixture experts go there first, layer by layer, since a token reads few of the bytes that
-    they take; then whole layers.
+    they take; then whole layers. Experts that its memory has no place for stay on its SSD.
     """
     if not setup.machine.publishes("host_link"):
         raise InputError(
@@ -147,8 +147,9 @@ def on_host(setup: S, host: Host) -> S:
     experts = setup.model.layers_with("experts")
     needed = setup.batch.magnitude if setup.users is None else 1
 
-    def holding(count: int) -> S:
-        split = Split(host, min(count, experts), max(0, count - experts)) if count else None
+    def holding(count: int, resident: float = 1.0) -> S:
+        layers = min(count, experts), max(0, count - experts)
+        split = Split(host, *layers, resident) if count else None
         other = replace(setup, split=split)
         vars(other).pop("job", None)
         return other
@@ -159,13 +160,19 @@ def on_host(setup: S, host: Host) -> S:
         enough = bool(most_sequences(holding(middle)).magnitude >= needed)
         few, many = (few, middle) if enough else (middle, many)
     best = holding(many)
-    if best.split is not None and (held := held_by_host(best)) > host.memory:
+    split = best.split
+    if split is None or (held := held_by_host(best)) <= host.memory:
+        return best
+    movable = split.held(best.kept, of_experts=True)
+    left = host.memory - (held - movable)
+    if host.ssd is None or left.magnitude <= 0:
+        disk = "" if host.ssd or not experts else ', an SSD beside it (", 7 GB/s SSD")'
         raise InputError(
             f"{setup.model.name} leaves {held.to('GiB')} to its host beside {setup.device.name},"
-            f" and {marked('host')} has {host.memory.to('GiB')}: it needs more of it, a larger"
-            f" device, or weights in fewer bits than {setup.kept}"
+            f" and {marked('host')} has {host.memory.to('GiB')}: it needs more of it{disk}, a"
+            f" larger device, or weights in fewer bits than {setup.kept}"
         )
-    return best
+    return holding(many, float((left / movable).m_as("")))
 
 
 def held_by_host(setup: Setup) -> Quantity:
@@ -176,6 +183,14 @@ def held_by_host(setup: Setup) -> Quantity:
     sequence = transformer.kv_cache(setup.model, largest(setup.context), setup.job.formats.kv)
     caches = sequence * (split.layers / setup.model.layers * largest(setup.batch))
     return split.held(setup.kept) + caches
+
+
+def on_ssd(setup: Setup) -> Quantity:
+    """Return the bytes of experts that the host's memory has no place for."""
+    split = setup.split
+    if split is None:
+        return quantity(0, "byte")
+    return split.held(setup.kept, of_experts=True) * (1 - split.resident)
 
 
 def recut(setup: S, tensor: Quantity, copies: Quantity, experts: int, stages: int) -> S:

@@ -291,7 +291,9 @@ def _on_host(setup: Setup, split: Split) -> Mapping[str, object]:
     return {
         "memory": split.host.memory,
         "bandwidth": split.host.bandwidth,
-        "held": capacity.held_by_host(setup),
+        "held": capacity.held_by_host(setup) - capacity.on_ssd(setup),
+        "ssd": split.host.ssd,
+        "on_ssd": capacity.on_ssd(setup),
         "layers_of_experts": split.experts,
         "layers": split.layers,
         "options": split.options(setup.model),

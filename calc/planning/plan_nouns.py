@@ -144,7 +144,7 @@ class Tiers(Noun):
 
     Parameters
     ----------
-    host
+    host_cache
         memory of the host for prefixes, of a device's share: "256 GB"
     disk
         space of disks for prefixes, of a device's share: "3.84 TB"
@@ -152,7 +152,7 @@ class Tiers(Noun):
         prefix, to the replica that has most of a prompt unless it is too busy, or turns
     """
 
-    host: Annotated[QuantityLike | None, "byte"] = None
+    host_cache: Annotated[QuantityLike | None, "byte"] = None
     disk: Annotated[QuantityLike | None, "byte"] = None
     routing: str = "prefix"
 

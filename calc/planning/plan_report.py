@@ -14,7 +14,7 @@ from calc.catalog.intervals import cuts, marked, three
 from calc.core.report import Table
 from calc.core.units import Quantity, quantity
 from calc.planning import drawing
-from calc.planning.capacity import held_by_host
+from calc.planning.capacity import held_by_host, on_ssd
 from calc.planning.choice import RULES
 from calc.planning.estimate import Estimate
 from calc.planning.results import RANGES, Bounds
@@ -137,7 +137,10 @@ def chosen(plan: Estimate, alone: bool = True) -> Iterator[str]:
         yield f"{devices_text(plan.devices)} as {layout_text(plan.layout)}, {best}"
     elif (split := plan.split) is not None:
         told, options = split.told(plan.model), split.options(plan.model)
-        yield f"{told} in the host's memory: llama.cpp {options}"
+        where = "in the host's memory"
+        if split.resident < 1:
+            where = f"with the host, {split.resident:.0%} of them in memory and the others on SSD"
+        yield f"{told} {where}: llama.cpp {options}"
     elif "devices" in plan.left_out and (not alone or is_array(plan.devices)):
         yield "the fewest devices that hold each batch"
     elif "devices" in plan.left_out:
@@ -186,8 +189,11 @@ def parts_table(plan: Estimate) -> list[Table]:
         program = f"  {memory.program.split(' ')[0]} besides"
         rows.insert(3, (program, memory_text(plan.capacity.beside, capacity), "", "", ""))
     if (split := plan.split) is not None:
-        held = memory_text(held_by_host(plan), capacity)
-        rows.insert(-1, ("  in the host's memory", held, "", "", f"of {split.host.memory}"))
+        held, disk = held_by_host(plan), on_ssd(plan)
+        told = memory_text(held - disk, capacity)
+        rows.insert(-1, ("  in the host's memory", told, "", "", f"of {split.host.memory}"))
+        if disk.magnitude:
+            rows.insert(-1, ("  on the host's SSD", memory_text(disk, capacity), "", "", ""))
     overlap: list[tuple[str, ...]] = [("", "perfect overlap", "no overlap")]
     binds = {"time_to_first_token": plan.reading.bound, "time_per_token": plan.writing.bound}
     for name, (words, _) in RANGES.items() if plan.fits else ():

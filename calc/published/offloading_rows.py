@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
-from calc.catalog import hardware, machines
+from calc.catalog import hardware, machines, software as programs
 from calc.catalog.hardware import Accelerator
 from calc.core.records import DATA, read_toml
 from calc.core.units import Quantity, quantity
+from calc.laws.offloading import found_experts
 from calc.steps import expectation
 from calc.steps.job import Formats, Job, Tokens
 from calc.steps.splits import Host, Split
@@ -114,6 +115,36 @@ class Run:
         )
         load = Tokens(reading=piece, prompt=piece)
         return expectation.serving_pass(replace(self.job, software=program), load).total.to("s")
+
+
+@dataclass(frozen=True)
+class Cached:
+    """A cache of experts as others ran it: how many it held, and how many of those chosen."""
+
+    id: str
+    share: float
+    """Of all experts, those in memory."""
+    found: float
+    """Of those that tokens chose."""
+    source: str
+
+    @property
+    def error(self) -> float:
+        """What is expected to be found, less what was."""
+        power = programs.get("llama.cpp").found_power
+        return float(found_experts(self.share, power).m_as("")) - self.found
+
+
+@cache
+def caches() -> tuple[Cached, ...]:
+    """All caches, in the order of the file.
+
+    >>> cache = caches()[0]
+    >>> print(f"{cache.found:.0%} {cache.error:+.0%}")
+    84% +2%
+    """
+    names = "id", "share", "found", "source"
+    return tuple(Cached(*map(row.__getitem__, names)) for row in read_toml(FILE)["cached"])
 
 
 @cache

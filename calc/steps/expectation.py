@@ -38,7 +38,7 @@ from calc.core.fixed import Fixed
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, quantity
 from calc.laws.experts import experts_used
-from calc.laws.offloading import split_step_time
+from calc.laws.offloading import found_experts, split_step_time
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import communication, curves, device_memory, device_power, kernels
@@ -346,6 +346,7 @@ class Account:
             sent, link = job.streamed(load), machine.host_link * program.link_share
             words = f"of its link, {program.link_share:.0%} of {machine.host_link}"
             self.add("sent by host", (sent / link).m_as("s"), partial(of_rate, link, words))
+            self._add_ssd(job, load)
             return
         read, reached = read_on_host(job, load), split.host.bandwidth
         if not split.host.measured:
@@ -353,6 +354,14 @@ class Account:
         time = split_step_time(NO_TIME, read, reached)
         words = "of the host's memory"
         self.add("host's memory", time.m_as("s"), partial(of_rate, reached, words, SPLIT_SOURCE))
+        self._add_ssd(job, load)
+
+    def _add_ssd(self, job: Job, load: Tokens) -> None:
+        """Add what the host reads from its SSD before."""
+        assert job.split is not None
+        if (ssd := job.split.host.ssd) is not None and job.split.resident < 1:
+            time = (read_from_ssd(job, load) / ssd).m_as("s")
+            self.add("host's SSD", time, partial(of_rate, ssd, "of the host's SSD"))
 
     def pass_on(self, layout: Layout, vectors: Number) -> Any:
         """Add what stages send to the next: each slice its part of two vectors of each token.
@@ -597,6 +606,31 @@ def read_on_host(job: Job, load: Tokens) -> Quantity:
     return read
 
 
+def read_from_ssd(job: Job, load: Tokens, even: bool = False) -> Quantity:
+    """Bytes of experts that a pass reads from the host's SSD, since its memory dropped them.
+
+    A piece of a prompt meets almost all experts, of which memory has its share; single tokens find
+    more there, unless the routing is `even`.
+
+    >>> from calc.splits import Host, Split
+    >>> split = Split(Host.read("64 GB DDR5-5600, 7 GB/s SSD"), experts=36, resident=0.5)
+    >>> job = Job.of("gpt-oss-120b", "rtx-4090", software="llama.cpp", split=split)
+    >>> one = Tokens(writing=1, context=1000)
+    >>> print(read_from_ssd(job, one).to("GB"), read_from_ssd(job, one, even=True).to("GB"))
+    0 GB
+    """
+    split = job.split
+    if split is None or split.resident == 1:
+        return quantity(0, "byte")
+    if job.streams(load):
+        pieces: Number = job.pieces(load)
+        met = split.read(job.weights, load.computed / pieces, of_experts=True) * pieces
+        return met * (1 - split.resident)
+    power = 1 if even else job.software.found_power
+    found = found_experts(split.resident, power)
+    return split.read(job.weights, load.computed, of_experts=True) * (1 - found)
+
+
 def if_measured(make: Callable[[], Parts], *arguments: object) -> Parts | Missing:
     """Make it, or say why not: a rate that was not measured, or arrays of what is given.
 
@@ -718,6 +752,8 @@ def _serving_pass(job: Job, tokens: Tokens, piece: float, shared_caches: bool) -
     account.add_rates_not_sustained(best, model, tokens.reads)
     if job.split is not None:
         account.add_split(job, load)
+        if job.split.resident < 1:
+            return account.parts()  # no published rows are like it
         work = intervals.SPLIT_PROMPTS if job.streams(load) else intervals.SPLIT
         return account.parts((work, model.experts is not None))
     if job.power_cap is not None:

@@ -592,9 +592,14 @@ class Job:
     def streamed(self, load: Tokens) -> Quantity:
         """Bytes of weights that the host sends for it, once for each piece of prompts."""
         assert self.split is not None
-        piece = self.software.piece or largest(load.computed)
-        pieces: Number = ceiling(load.computed / piece)
+        pieces = self.pieces(load)
         return self.split.read(self.weights, load.computed / pieces) * pieces
+
+    def pieces(self, load: Tokens) -> Number:
+        """Return in how many pieces its prompts are computed."""
+        piece = self.software.piece or largest(load.computed)
+        count: Number = ceiling(load.computed / piece)
+        return count
 
     def under_way(self, load: Tokens) -> tuple[Number, Tokens]:
         """Return how many batches fill the stages of each copy at once, and one of them.

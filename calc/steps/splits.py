@@ -27,9 +27,16 @@ WRITTEN = re.compile(
     r"|(?:at|@)?\s*(?P<bandwidth>[\d.,]+\s*[KMGT]i?B/s))",
     re.IGNORECASE,
 )
+DISK = re.compile(
+    r"[\s,]*(?:(?:and|with)\s+)?(?:(?:NVMe|SSD|disk)(?:\s+SSD)?\s*(?:at|of|@)?\s*)?"
+    r"(?P<rate>[\d.,]+\s*[KMGT]i?B/s)\s*(?:NVMe|SSD|disk)(?:\s+SSD)?",
+    re.IGNORECASE,
+)
 AS_IN = '"96 GB DDR5-5600", "256 GB DDR4-3200 x8" for eight channels, or "96 GB at 60 GB/s"'
 USUAL_CHANNELS = 2
 STREAMED = 32  # tokens of a step from which llama.cpp sends weights instead of vectors
+MAPPED = ", without --no-mmap and --mlock"
+"""Of a file that is larger than memory, and is read from the disk as it is needed."""
 ALL = 99  # layers on the device, as many as there are, as people write it
 
 
@@ -42,6 +49,8 @@ class Host:
     """As its modules make it, or as measured where that is given."""
     measured: bool = False
     written: str = ""
+    ssd: Quantity | None = None
+    """Bandwidth of a disk, from which experts are read that the memory has no place for."""
     """As it was asked for."""
 
     @classmethod
@@ -53,6 +62,10 @@ class Host:
         """
         if isinstance(text, Host):
             return text
+        written, disk = text, DISK.search(text) if isinstance(text, str) else None
+        if disk is not None and disk.end() == len(text.rstrip()):
+            text = text[: disk.start()]
+        ssd = None if disk is None else quantity(disk["rate"])
         found = WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
         if found is None:
             raise InputError(
@@ -62,7 +75,7 @@ class Host:
             )
         memory = quantity(found["size"])
         if found["bandwidth"]:
-            return cls(memory, quantity(found["bandwidth"]), True, text)
+            return cls(memory, quantity(found["bandwidth"]), True, written, ssd)
         channels = int(found["channels"] or USUAL_CHANNELS)
         if not 1 <= channels <= 24:
             raise InputError(
@@ -71,10 +84,12 @@ class Host:
                 given=text,
             )
         transfers = quantity(float(found["rate"]) * 1e6, "1/s")
-        return cls(memory, channel_bandwidth(transfers, channels).to("GB/s"), False, text)
+        bandwidth = channel_bandwidth(transfers, channels).to("GB/s")
+        return cls(memory, bandwidth, False, written, ssd)
 
     def __str__(self) -> str:
-        return f"{self.memory} at {self.bandwidth}"
+        disk = "" if self.ssd is None else f", {self.ssd} SSD"
+        return f"{self.memory} at {self.bandwidth}{disk}"
 
 
 @dataclass(frozen=True)
@@ -89,11 +104,14 @@ class Split:
         layers that leave their experts there, of those that have any
     layers
         layers that lie there whole, caches and all
+    resident
+        share of the experts' bytes there that its memory has a place for; the others are on its SSD
     """
 
     host: Host
     experts: int = 0
     layers: int = 0
+    resident: float = 1.0
 
     def share(self, matrix: Matrix, model: Transformer) -> float:
         """The share of a matrix's layers that the host holds.
@@ -110,18 +128,18 @@ class Split:
         experts = self.experts / (model.layers_with("experts") or 1)
         return max(whole, experts) if of_experts else whole
 
-    def held(self, weights: Weights) -> Quantity:
-        """Bytes of the weights that the host holds."""
+    def held(self, weights: Weights, of_experts: bool = False) -> Quantity:
+        """Bytes of the weights that the host holds, or of its experts alone."""
         model, memory = weights.model, quantity(0.0, "byte")
-        for matrix in model.matrices:
+        for matrix in _counted(model, of_experts):
             if share := self.share(matrix, model):
                 memory = memory + share * matrix.parameters * weights.size(matrix)
         return memory
 
-    def read(self, weights: Weights, tokens: Number) -> Quantity:
+    def read(self, weights: Weights, tokens: Number, of_experts: bool = False) -> Quantity:
         """Bytes of them that a pass of so many tokens reads: of experts those that are chosen."""
         model, moved = weights.model, quantity(0.0, "byte") * maximum(tokens, 1.0)
-        for matrix in model.matrices:
+        for matrix in _counted(model, of_experts):
             if share := self.share(matrix, model):
                 met: Number = matrix.copies
                 if matrix.used < matrix.copies:
@@ -144,7 +162,8 @@ class Split:
         if not self.experts:
             return f"-ngl {kept}"
         first = model.layers - model.layers_with("experts")  # dense ones, which have none
-        return f"-ngl {kept} --n-cpu-moe {first + self.experts}"
+        mapped = "" if self.resident == 1 else MAPPED
+        return f"-ngl {kept} --n-cpu-moe {first + self.experts}{mapped}"
 
     def pattern(self, model: Transformer) -> str:
         """Return the same of experts as a pattern of tensors, which forks take.
@@ -170,3 +189,8 @@ class Split:
             experts = f", experts of {self.experts}" if self.experts > self.layers else ""
             return f"{self.layers} of {model.layers} layers{experts}"
         return f"experts of {self.experts} of {model.layers_with('experts')} layers"
+
+
+def _counted(model: Transformer, of_experts: bool) -> list[Matrix]:
+    """Return the matrices of a model, or those of experts alone."""
+    return [each for each in model.matrices if not of_experts or each.used < each.copies]

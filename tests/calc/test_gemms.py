@@ -1,4 +1,4 @@
-"""GEMMs: tiles and waves by hand, and predictions held to published products."""
+"""GEMMs: tiles and waves by hand, and predictions held to published published_products."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 
 from calc import InputError, gemms, machines, quantity
 from calc.published import product_rows
+from calc.published.reading import rows
+from calc.steps import products
 
 
 @pytest.mark.parametrize(
@@ -96,3 +98,68 @@ def test_a_machine_whose_units_are_known_needs_no_number() -> None:
         machine.processors,
     )
     assert quantity("170 us") < time < quantity("190 us")
+
+
+# --- attention ---
+
+
+def test_attention_counts_what_looks_at_what() -> None:
+    """Two products of 2 · n · c · w operations a head; a causal mask leaves (n + 1) / 2n."""
+    h100 = machines.get("dgx-h100")
+    whole = products.attention(4096, h100, heads=32, head_width=128, sequences=2)
+    assert whole.bound.operations.m_as("FLOP") == 4 * 4096**2 * 128 * 32 * 2
+    assert whole.bound.traffic.m_as("byte") == 4 * 4096 * 32 * 128 * 2 * 2
+    causal = products.attention(4096, h100, sequences=2, causal=True)
+    share = (causal.bound.operations / whole.bound.operations).m_as("")
+    assert share == pytest.approx(4097 / 8192)
+    backward = products.attention(4096, h100, sequences=2, backward=True)
+    assert (backward.bound.operations / whole.bound.operations).m_as("") == 2.5
+    one = products.attention(4096, h100, heads=32, kv_heads=8, queries=1, causal=True)
+    assert one.bound.bound == "memory"
+    assert one.bound.operations.m_as("FLOP") == 4 * 4096 * 128 * 32  # the last one sees all
+    assert one.bound.traffic.m_as("byte") == 2 * (2 * 4096 * 8 + 2 * 32) * 128
+
+
+def test_published_flash_attention_is_held_to_what_is_expected() -> None:
+    """FlashAttention-3 on H100s in 16 bits, but the row that the rate is: short ones are slower."""
+    off = []
+    for row in rows("kernel"):
+        if row["kind"] != "attention" or "tflops_fa3" not in row.measured:
+            continue
+        if row.measured["tflops_fa3"] == 648:  # on which the machine's rate stands
+            continue
+        count = int(row["batch"] or 16384 // int(row["seq_len"]))
+        made = products.attention(
+            int(row["seq_len"]),
+            machines.get("dgx-h100"),
+            heads=int(row["heads"] or 2048 // int(row["head_dim"])),
+            head_width=int(row["head_dim"]),
+            sequences=count,
+        )
+        assert made.expected is not None
+        time = (made.bound.operations / quantity(row.measured["tflops_fa3"], "TFLOP/s")).to("s")
+        assert time > made.bound.lower
+        off.append((made.expected / time - 1).m_as(""))
+    assert len(off) == 13
+    assert median(off) == pytest.approx(-0.05, abs=0.01)
+    assert min(off) == pytest.approx(-0.34, abs=0.01)
+    assert max(off) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"kv_heads": 5}, "kv_heads must divide heads, 32; got 5"),
+        ({"queries": 9000}, "queries are at most the length, 8192; got 9000"),
+        ({"heads": 0}, "heads"),
+        ({"dtype": "fp3"}, "fp3"),
+    ],
+)
+def test_attention_of_no_shape_is_refused(asked: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        products.attention(8192, machines.get("dgx-h100"), **asked)  # type: ignore[arg-type]
+
+
+def test_what_was_not_measured_is_a_bound_alone() -> None:
+    assert products.attention(8192, machines.get("dgx-h100"), dtype="fp8").expected is None
+    assert "BOUND ONLY" in products.attention(8192, machines.of("t4")).stands_on

@@ -165,7 +165,7 @@ APART = {  # what excludes an option of the call
 
 BESIDE = {
     ("plan-training", "--budget"): "--price|3 USD/hour",
-    **dict.fromkeys([("plan-service", "--host"), ("plan-service", "--disk")], "--turns|4"),
+    **dict.fromkeys([("plan-service", "--host-cache"), ("plan-service", "--disk")], "--turns|4"),
 }
 """What an option's example needs besides."""
 

@@ -129,3 +129,69 @@ def test_a_host_that_is_not_needed_changes_nothing() -> None:
     beside = plan("gpt-oss-20b", "rtx-4090", host=HOST, **ASKED)
     assert beside.split is None
     assert beside.time_per_token == alone.time_per_token
+
+
+# --- experts that the host's memory has no place for ---
+
+DISK = "64 GB DDR5-5600, 7 GB/s NVMe"
+LARGE = {"model": "deepseek-r1", "hardware": "rtx-4090", "weights": "q4_k_m", **ASKED}
+
+
+def test_hosts_with_a_disk_as_people_write_them() -> None:
+    for text in (
+        DISK,
+        "64 GB DDR5-5600 and 7 GB/s SSD",
+        "64 GB DDR5-5600, NVMe SSD at 7 GB/s disk",
+        "64 GB at 89.6 GB/s, 7000 MB/s NVMe SSD",
+    ):
+        host = Host.read(text)
+        assert host.ssd is not None
+        assert (host.ssd.m_as("GB/s"), host.memory.m_as("GB")) == (7, 64)
+        assert host.bandwidth.m_as("GB/s") == pytest.approx(89.6)
+        assert host.written == text
+    assert Host.read(HOST).ssd is None
+
+
+def test_caches_of_experts_that_nothing_was_fitted_to() -> None:
+    """Three sources of six are kept back: more is expected to be found than they found."""
+    sources = sorted({cache.source for cache in offloading.caches()})
+    held = [cache.error for cache in offloading.caches() if cache.source in sources[1::2]]
+    assert (len(held), len(offloading.caches())) == (7, 17)
+    assert median(held) == pytest.approx(0.10, abs=0.01)
+    assert median(map(abs, held)) == pytest.approx(0.10, abs=0.01)
+    even = [cache.share - cache.found for cache in offloading.caches()]
+    assert median(even) < -0.2  # routing that favours none is further off
+
+
+def test_what_the_memory_has_no_place_for_is_read_from_the_disk() -> None:
+    with pytest.raises(InputError, match="an SSD beside it"):
+        plan(host="64 GB DDR5-5600", **LARGE)  # type: ignore[arg-type]
+    found = plan(host=DISK, **LARGE)  # type: ignore[arg-type]
+    assert found.split is not None
+    assert found.expected is not None
+    held = found.split.held(found.kept)
+    movable = found.split.held(found.kept, of_experts=True)
+    resident = (quantity("64 GB") - (held - movable)) / movable
+    assert found.split.resident == pytest.approx(resident.m_as(""))
+    writing = found.expected.passes["each token"]
+    experts = found.split.read(found.kept, 1, of_experts=True)
+    missed = experts * (1 - found.split.resident**0.33)
+    assert writing["host's SSD"].m_as("s") == pytest.approx((missed / quantity("7 GB/s")).m_as("s"))
+    [point] = found.points
+    assert point["host"]["on_ssd"].m_as("GB") == pytest.approx(held.m_as("GB") - 64)
+    assert point["interval"] == {}  # no published rows are like it
+    assert "without --no-mmap and --mlock" in str(found)
+    assert found.time_per_token.lower <= found.expected.results["time_per_token"]
+
+
+def test_a_faster_disk_and_more_memory_are_never_slower() -> None:
+    times = []
+    for memory, rate in ((64, 3), (64, 7), (128, 7), (256, 7), (512, 7)):
+        host = f"{memory} GB DDR5-5600, {rate} GB/s NVMe"
+        expected = plan(host=host, **LARGE).expected  # type: ignore[arg-type]
+        assert expected is not None
+        times.append(expected.results["time_per_token"].m_as("s"))
+    assert times == sorted(times, reverse=True)
+    enough = plan(host="512 GB DDR5-5600", **LARGE).expected  # type: ignore[arg-type]
+    assert enough is not None
+    assert times[-1] == enough.results["time_per_token"].m_as("s")

@@ -30,6 +30,7 @@ LINES = {
     "eval": "'10 GB / 2 GB/s'",
     "roofline": "h100 --flops 1e12 --bytes 1e12",
     "gemm": "4096 4096 4096 h100",
+    "attention": "8192 h100",
     "collective": "all-reduce '16 MB' dgx-h100",
     "throughput": "sd3-medium h100",
     "fit": "llama-3-8b h100",
@@ -71,6 +72,16 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
     "eval": {"--to": "ms"},
     "roofline": {"--flops": "2e15", "--bytes": "2e12", "--dtype": "fp8"},
     "gemm": {"--dtype": "fp8"},
+    "attention": {
+        "--heads": "16",
+        "--kv-heads": "8",
+        "--head-width": "64",
+        "--sequences": "2",
+        "--queries": "1",
+        "--causal": "",
+        "--backward": "",
+        "--dtype": "fp8",
+    },
     "collective": {"--devices": "4", "--software": "vllm"},
     "throughput": {
         "--batch": "8",
@@ -186,7 +197,7 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
         "--chunk": "512",
         "--slots": "2",
         "--devices": ("64", "--rate 200", "1"),
-        "--host": ("'100 GB'", "--turns 3 --think '3000 s' --requests 100"),
+        "--host-cache": ("'100 GB'", "--turns 3 --think '3000 s' --requests 100"),
         "--disk": ("'1 TB'", "--turns 3 --think '3000 s' --requests 100"),
         "--routing": ("turns", "--turns 3 --rate 100 --requests 100"),
         "--trace": (TRACES[0], "", TRACES[1], "llama-3-8b dgx-h100 --ttft '2 s' --tpot '50 ms'"),
@@ -255,6 +266,7 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
 ELSEWHERE = {"measure", "validate", "training"}
 WHY_NOT = {
     ("roofline", "--explain"): "its answer is told in full",
+    ("attention", "--explain"): "its answer is told in full",
     ("gemm", "--explain"): "its answer is told in full",
     ("mcp", "--json"): "an assistant is always answered in JSON",
     ("simulate", "--json"): "test_simulate_command trains",
@@ -365,7 +377,7 @@ def with_and_without(command: str, option: str) -> tuple[str, str]:
     return f"{line} {option} {value}", f"{line} {option} {beside}" if beside else line
 
 
-SLOW = ("--host", "--disk", "--routing")  # whose simulations take seconds
+SLOW = ("--host-cache", "--disk", "--routing")  # whose simulations take seconds
 
 
 def _is_slow(command: str, option: str) -> bool:

@@ -140,7 +140,7 @@ def test_sessions_grow_and_find_all_that_was_said() -> None:
 @pytest.mark.slow
 def test_more_room_finds_more_and_needs_no_more_devices() -> None:
     sessions = {"turns": 6.0, "shared": 2000, "think": "10 s"}
-    small, host = planned(**sessions), planned(**sessions, host="256 GB")
+    small, host = planned(**sessions), planned(**sessions, host_cache="256 GB")
     assert found(small)[1:] == (0, 0)
     assert found(host)[1] > 0
     assert sum(found(host)) > sum(found(small))
@@ -149,7 +149,7 @@ def test_more_room_finds_more_and_needs_no_more_devices() -> None:
 
 def test_room_without_content_and_sessions_of_a_trace_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="found by content: give turns or shared, or a trace of"):
-        planned(host="256 GB")
+        planned(host_cache="256 GB")
     path = trace_file(tmp_path, LINES)
     given = {**SERVICE, "trace": path, "prompt": None, "generated": None, "turns": 3}
     with pytest.raises(InputError, match="a trace is given"):
@@ -160,7 +160,13 @@ def test_room_without_content_and_sessions_of_a_trace_are_refused(tmp_path: Path
 
 def test_the_command_line_takes_a_trace_with_hashes(tmp_path: Path, command: Command) -> None:
     path = trace_file(tmp_path, LINES)
-    given = ["--ttft=1 s", "--tpot=50 ms", "--pools=mixed", "--software=vllm", "--host=100 GB"]
+    given = [
+        "--ttft=1 s",
+        "--tpot=50 ms",
+        "--pools=mixed",
+        "--software=vllm",
+        "--host-cache=100 GB",
+    ]
     told = command.facts("plan-service", "llama-3-1-8b", "h100", f"--trace={path}", *given)
     assert any("tokens of prompts 40.5% are found again" in line for line in told["assumptions"])
 

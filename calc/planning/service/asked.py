@@ -145,13 +145,13 @@ def sizes_of(tiers: Tiers, machine: Machine, content: bool) -> Sizes:
     """Return where prefixes are kept, which needs requests whose content is known."""
     sizes = {
         name: 0.0 if size is None else float(amount("byte", name, size, "256 GB").m_as("byte"))
-        for name, size in (("host", tiers.host), ("disk", tiers.disk))
+        for name, size in (("host_cache", tiers.host_cache), ("disk", tiers.disk))
     }
     if any(sizes.values()):
         if not content:
             raise InputError(
-                "host and disk keep prefixes that are found by content: give turns or shared, or a"
-                " trace of .jsonl with hash_ids, and no hit_rate"
+                "host_cache and disk keep prefixes that are found by content: give turns or shared,"
+                " or a trace of .jsonl with hash_ids, and no hit_rate"
             )
         _ = machine.host_link  # refused where it is not published
     return Sizes(**sizes, routing=one_of("routing", tiers.routing, ROUTINGS))

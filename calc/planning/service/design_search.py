@@ -300,7 +300,7 @@ def _of_busiest(pool: Pool, rate: float, count: int) -> tuple[Trace, tuple[float
     devices = job.cache_devices
     sizes = (
         max(0.0, pool.replica.memory - running),
-        *(size * devices / kept for size in (tiers.host, tiers.disk)),
+        *(size * devices / kept for size in (tiers.host_cache, tiers.disk)),
     )
     blocks = tuple(int(size // trace.block) for size in sizes)
     mine, prefixes = max(

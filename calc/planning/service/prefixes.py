@@ -97,7 +97,7 @@ class Sessions:
 class Sizes:
     """Places of prefixes beside the memory of the devices: bytes of a device's share."""
 
-    host: float = 0.0
+    host_cache: float = 0.0
     disk: float = 0.0
     routing: str = ROUTINGS[0]
 

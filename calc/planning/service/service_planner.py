@@ -68,7 +68,7 @@ def plan_service(
     arrays.needed_by("plan_service()")
     check_is(Load, "load", load, 'calc.Load("10 request/s", prompt=1000, generated=200)')
     check_is(Limits, "limits", limits, 'calc.Limits(ttft="1 s", tpot="50 ms")')
-    check_is(Tiers, "tiers", tiers, 'calc.Tiers(host="256 GB")')
+    check_is(Tiers, "tiers", tiers, 'calc.Tiers(host_cache="256 GB")')
     question: dict[str, object] = {"model": model, "hardware": hardware, "load": load}
     question |= {"limits": limits, "server": server}
     question |= {"draft": draft, "tiers": tiers, "prices": prices, "pools": pools, "chunk": chunk}
