@@ -617,7 +617,7 @@ def read_from_ssd(job: Job, load: Tokens, even: bool = False) -> Quantity:
     >>> job = Job.of("gpt-oss-120b", "rtx-4090", software="llama.cpp", split=split)
     >>> one = Tokens(writing=1, context=1000)
     >>> print(read_from_ssd(job, one).to("GB"), read_from_ssd(job, one, even=True).to("GB"))
-    0 GB
+    1.465 GB 3.583 GB
     """
     split = job.split
     if split is None or split.resident == 1:

@@ -357,7 +357,7 @@ def attention(
     >>> from calc import machines
     >>> long = attention(16384, machines.get("dgx-h100"), heads=16)
     >>> print(long.bound.lower, long.expected, long.facts["expected_rate"])
-    2.224 ms 3.396 ms 647.5 TFLOP/s
+    2.223 ms 3.398 ms 647.2 TFLOP/s
     """
     if not isinstance(machine, Machine):
         raise InputError(f"a machine of calc.machines is needed; got {abbreviated(machine)}")

@@ -141,9 +141,9 @@ def test_published_flash_attention_is_held_to_what_is_expected() -> None:
         assert time > made.bound.lower
         off.append((made.expected / time - 1).m_as(""))
     assert len(off) == 13
-    assert median(off) == pytest.approx(-0.05, abs=0.01)
-    assert min(off) == pytest.approx(-0.34, abs=0.01)
-    assert max(off) < 0.01
+    assert median(off) == pytest.approx(-0.112, abs=0.005)
+    assert min(off) == pytest.approx(-0.329, abs=0.005)
+    assert max(off) < 0  # the rate is the best that was measured
 
 
 @pytest.mark.parametrize(
