@@ -141,6 +141,7 @@ LINES = {
     "fit": "llama-3-8b h100",
     "roofline": "h100 --flops 1GFLOP --bytes 1GB",
     "gemm": "16 16 16 h100",
+    "attention": "16 h100",
     "collective": "all-reduce 1MB dgx-h100",
     "throughput": "vit-b-16 h100",
     "watts": "h100",
