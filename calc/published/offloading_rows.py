@@ -130,7 +130,7 @@ class Cached:
 
     @property
     def error(self) -> float:
-        """What is expected to be found, less what was."""
+        """Return how much more is expected to be found than was."""
         power = programs.get("llama.cpp").found_power
         return float(found_experts(self.share, power).m_as("")) - self.found
 
