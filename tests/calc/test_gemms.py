@@ -1,4 +1,4 @@
-"""GEMMs: tiles and waves by hand, and predictions held to published published_products."""
+"""GEMMs: tiles and waves by hand, and predictions held to published products."""
 
 from __future__ import annotations
 
