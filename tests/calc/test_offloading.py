@@ -154,12 +154,12 @@ def test_hosts_with_a_disk_as_people_write_them() -> None:
 
 def test_caches_of_experts_that_nothing_was_fitted_to() -> None:
     """Three sources of six are kept back: more is expected to be found than they found."""
-    sources = sorted({cache.source for cache in offloading.caches()})
-    held = [cache.error for cache in offloading.caches() if cache.source in sources[1::2]]
-    assert (len(held), len(offloading.caches())) == (7, 17)
+    sources = sorted({cache.source for cache in offloading_rows.caches()})
+    held = [cache.error for cache in offloading_rows.caches() if cache.source in sources[1::2]]
+    assert (len(held), len(offloading_rows.caches())) == (7, 17)
     assert median(held) == pytest.approx(0.10, abs=0.01)
     assert median(map(abs, held)) == pytest.approx(0.10, abs=0.01)
-    even = [cache.share - cache.found for cache in offloading.caches()]
+    even = [cache.share - cache.found for cache in offloading_rows.caches()]
     assert median(even) < -0.2  # routing that favours none is further off
 
 
