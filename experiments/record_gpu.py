@@ -2,9 +2,9 @@
 
     python -m experiments.record_gpu FOLDER [--device h200]
 
-FOLDER is what `calc measure --gpu --all FOLDER` wrote. Its tables go to calc/data/measured/gpu/KEY,
-and the rates that kernels reached to calc/data/machines.toml, as a machine of that one GPU whose
-key is KEY-1-measured. Then the predictions are printed beside the measurements: the kernels', the
+FOLDER is what `calc measure --gpu --all FOLDER` wrote, or `--minutes 9 FOLDER`. Its tables go to
+calc/data/measured/gpu/KEY, and the rates that kernels reached to calc/data/machines.toml, as a
+machine of that one GPU whose key is KEY-1-measured. Then the predictions are printed beside the measurements: the kernels', the
 products' shares of the peak, the decode loop's, and the resolvent's. Nothing is written where a
 part is missing or was a trial without a GPU.
 """
@@ -27,7 +27,7 @@ from calc.core.files import write_text
 from calc.core.formatting import columns
 from calc.core.records import DATA, read_rows
 from calc.measure import error, median_error
-from calc.measure.gpu.parts import CONDITIONS, NAMES
+from calc.measure.gpu.parts import CONDITIONS, NAMES, names_of
 from experiments.tables import write_rows
 
 TABLES = DATA / "measured" / "gpu"
@@ -52,16 +52,19 @@ def main(given: list[str] | None = None) -> None:
 
 def read(folder: Path) -> tuple[dict[str, Any], dict[str, Rows]]:
     """The conditions and all tables of a record that is whole."""
-    missing = [name for name in NAMES if not (folder / f"{name}.csv").exists()]
-    if missing or not (folder / CONDITIONS).exists():
+    path = folder / CONDITIONS
+    conditions = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    names = names_of(conditions.get("brief", False))
+    missing = [name for name in names if not (folder / f"{name}.csv").exists()]
+    if missing or not conditions:
+        asked = f"--minutes 9 {folder}" if names != NAMES else f"--all {folder}"
         raise InputError(
             f"{folder} has no {', '.join(missing) or CONDITIONS};"
-            f" `calc measure --gpu --all {folder}` measures what is missing"
+            f" `calc measure --gpu {asked}` measures what is missing"
         )
-    conditions = json.loads((folder / CONDITIONS).read_text(encoding="utf-8"))
     if conditions["small"] or not conditions["gpus"]:
         raise InputError(f"{folder} is a trial without a GPU: none of its times are of one")
-    return conditions, {name: list(read_rows(folder / f"{name}.csv")) for name in NAMES}
+    return conditions, {name: list(read_rows(folder / f"{name}.csv")) for name in names}
 
 
 def device_of(conditions: dict[str, Any], given: str | None) -> Accelerator:
@@ -127,7 +130,7 @@ def entry(
         if float(row["array_bytes"]) == largest:
             note = f"An array of {largest / 2**20:.0f} MiB"
             keep("memory", row["kernel"], rate(row, "moved_bytes") / 1e9, "GB/s", note)
-    for row in timed(tables["host_copies"]):
+    for row in timed(tables.get("host_copies", [])):
         if row["way"] in machines.NAMES["host_link"]:
             note = f"{row['pages']} pages, {float(row['bytes']) / 2**20:.0f} MiB"
             keep("host_link", row["way"], rate(row, "bytes") / 1e9, "GB/s", note)
@@ -163,7 +166,7 @@ def report(device: Accelerator, tables: dict[str, Rows], machine: machines.Machi
     """Return the predictions beside the measurements, in the words of the goals."""
     lines: list[tuple[str, ...]] = [("", "measured", "predicted", "error")]
     ratios = []
-    for row in timed(tables["kernels"]):
+    for row in timed(tables.get("kernels", [])):
         work = roofline.Workload(quantity(row["flop"] + " FLOP"), quantity(row["bytes"] + " byte"))
         known = row["dtype"] in device.dtypes  # of some GPUs no vector rate is published
         predicted = (
@@ -180,7 +183,11 @@ def report(device: Accelerator, tables: dict[str, Rows], machine: machines.Machi
     return [
         *columns(lines),
         "",
-        f"half of {len(ratios)} kernels are within {median_error(ratios):.0%} of the roofline",
+        *(
+            [f"half of {len(ratios)} kernels are within {median_error(ratios):.0%} of the roofline"]
+            if ratios
+            else []
+        ),
         *_shares(device, tables["gemms"]),
         *_speedups(tables["resolvents"]),
     ]

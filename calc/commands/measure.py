@@ -13,6 +13,7 @@ from calc.core.files import writable
 from calc.core.progress import ProgressBar
 from calc.core.report import Report, Reported, Table, values
 from calc.core.units import Quantity
+from calc.measure.gpu.parts import names_of
 from calc.measure.picture import roofline_lines
 from calc.published import closed_loops, kernel_tables, reporting
 from calc.published.reporting import Agreement
@@ -30,10 +31,19 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
         help="with --gpu: products, memory, launches, attention, loops of a model, power and"
         " collectives too, as tables in this folder; the parts that it holds already are kept",
     )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        help="with --gpu: copies, products in BF16 and FP8, attention, launches, loops of a model,"
+        " power and the resolvent, in so many minutes, as tables in FILE, a folder then; the next"
+        " call goes on where time ended",
+    )
     answers(parser, _measure)
 
 
 def _measure(options: argparse.Namespace) -> Report:
+    if options.minutes is not None:
+        return _measure_briefly(options)
     if options.all is not None:
         return _measure_all(options)
     target = writable(options.file)
@@ -70,6 +80,36 @@ def _measure_all(options: argparse.Namespace) -> Report:
         raise InputError("--all is the record of a GPU: give --gpu too")
     if options.file != FILE:
         raise InputError(f"--all writes tables into {options.all}, and no {options.file}")
+    parts = _recorded(options.all)
+    lines = [
+        f"{len(parts)} tables are in {options.all}: {', '.join(parts)}",
+        "docs/adding-a-measured-row.md says how a record becomes part of the project",
+    ]
+    return Report(lines, facts={"folder": options.all, "parts": parts})
+
+
+def _measure_briefly(options: argparse.Namespace) -> Report:
+    if not options.gpu or options.all is not None:
+        raise InputError("--minutes is of the brief record of a GPU: give --gpu, and no --all")
+    folder = options.file
+    if folder == FILE:
+        raise InputError(
+            "--minutes writes tables into a folder: name it, as in `calc measure --gpu"
+            f" --minutes {options.minutes:g} my-gpu`"
+        )
+    parts = _recorded(folder, options.minutes)
+    left = [name for name in names_of(brief=True) if name not in parts]
+    again = f"`calc measure --gpu --minutes {options.minutes:g} {folder}` goes on with"
+    lines = [
+        f"{len(parts)} tables are in {folder}: {', '.join(parts) or 'none is whole yet'}",
+        f"{again} {', '.join(left)}"
+        if left
+        else f"`python -m experiments.record_gpu {folder}` makes it part of the project",
+    ]
+    return Report(lines, facts={"folder": folder, "parts": parts, "left": left})
+
+
+def _recorded(folder: str, minutes: float | None = None) -> list[str]:
     from calc.measure import gpu
 
     with ProgressBar(1, "measuring") as bar:
@@ -78,12 +118,8 @@ def _measure_all(options: argparse.Namespace) -> Report:
             bar.title = f"measuring {part}"
             bar.update(done, total)
 
-        parts = gpu.record(options.all, on_progress=told)
-    lines = [
-        f"{len(parts)} tables are in {options.all}: {', '.join(parts)}",
-        "docs/adding-a-measured-row.md says how a record becomes part of the project",
-    ]
-    return Report(lines, facts={"folder": options.all, "parts": parts})
+        parts: list[str] = gpu.record(folder, on_progress=told, minutes=minutes)
+    return parts
 
 
 def _survey_lines(survey: measure.Survey, device: hardware.Accelerator, best: str) -> list[str]:

@@ -6,14 +6,17 @@ import csv
 import datetime
 import io
 import json
+import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
 
+from calc.core.arguments import number
 from calc.core.errors import InputError
 from calc.core.files import parse_json, read_text, write_text
+from calc.core.records import read_rows
 from calc.core.report import values
 from calc.measure.gpu import (
     gpu_attention,
@@ -27,7 +30,7 @@ from calc.measure.gpu import (
     resolvents,
 )
 from calc.measure.gpu.bench import Bench, Case, Row
-from calc.measure.gpu.parts import CONDITIONS, NAMES
+from calc.measure.gpu.parts import CONDITIONS, NAMES, ONLY, names_of
 from calc.measure.machine_description import this_machine
 
 MAKERS: tuple[Callable[[Bench], Iterator[Case]], ...] = (
@@ -50,36 +53,70 @@ Progress = Callable[[int, int, str], None]
 
 
 def record(
-    folder: Path | str, bench: Bench | None = None, on_progress: Progress | None = None
+    folder: Path | str,
+    bench: Bench | None = None,
+    on_progress: Progress | None = None,
+    minutes: float | None = None,
 ) -> list[str]:
     """Measure every part that the folder does not hold yet; the names of those that it now has.
 
-    A part that was interrupted is measured again from its beginning, those before it are kept.
+    Of so many minutes it is a brief record: fewer parts, and what was measured of a part when they
+    are over is kept, so that the next call goes on after it. Else a part that was interrupted is
+    measured again from its beginning, those before it are kept. Numbers are drawn from one seed.
     Raises InputError where torch finds no GPU, or where the folder holds the record of another one.
 
         from calc.measure.gpu import record
         record("my-gpu")  # on a machine with a GPU; half an hour
     """
+    if minutes is not None:
+        number("minutes", minutes, above=0)
+    end = None if minutes is None else time.monotonic() + 60 * minutes
     bench = bench or Bench()
     path = _folder(folder)
-    conditions = _conditions(bench)
+    conditions = _conditions(bench) | {"brief": minutes is not None}
+    torch.manual_seed(SEED)
     _check_same(path, conditions)
     write_text(path / CONDITIONS, json.dumps(conditions, indent=2) + "\n")
+    names = names_of(minutes is not None)
     cases = {
-        name: list(part(bench))
-        for name, part in PARTS.items()
+        name: list(_chosen(name, PARTS[name](bench), minutes is not None))
+        for name in names
         if not (path / f"{name}.csv").exists()
     }
     total, done = sum(map(len, cases.values())), 0
     for name, part in cases.items():
-        rows = []
-        for case in part:
+        begun = path / f"{name}{BEGUN}"
+        rows: list[Row] = list(read_rows(begun)) if begun.exists() else []
+        done += len(rows)
+        for case in part[len(rows) :]:
+            if end is not None and time.monotonic() >= end:
+                if rows:
+                    write_text(begun, _csv(rows))
+                return _whole(path, names)
             if on_progress:
                 on_progress(done, total, name)
             rows.append(case.labels | case.run())
             done += 1
         write_text(path / f"{name}.csv", _csv(rows))
-    return [name for name in PARTS if (path / f"{name}.csv").exists()]
+        begun.unlink(missing_ok=True)
+    return _whole(path, names)
+
+
+SEED = 0
+BEGUN = ".begun.csv"
+"""End of the name of a table of a part that time did not suffice for."""
+
+
+def _chosen(name: str, cases: Iterator[Case], brief: bool) -> Iterator[Case]:
+    """Yield the cases of a part, or those of a brief record."""
+    label, among = ONLY.get(name, ("", ()))
+    for case in cases:
+        if not (brief and label) or case.labels[label] in among:
+            yield case
+
+
+def _whole(folder: Path, names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if (folder / f"{name}.csv").exists()]
 
 
 def _folder(folder: Path | str) -> Path:
@@ -99,7 +136,7 @@ def _check_same(folder: Path, conditions: Row) -> None:
     before = parse_json(read_text(path), path)
     if not isinstance(before, dict):
         raise InputError(f"{path}: is no record of a GPU's conditions")
-    other = [name for name in SAME if before.get(name) != conditions[name]]
+    other = [name for name in SAME if before.get(name, False) != conditions[name]]
     if other:
         raise InputError(
             f"{folder} holds the record of another machine, which differs in {', '.join(other)};"
@@ -107,7 +144,7 @@ def _check_same(folder: Path, conditions: Row) -> None:
         )
 
 
-SAME = ("gpu", "memory", "torch", "runtime", "small")
+SAME = ("gpu", "memory", "torch", "runtime", "small", "brief")
 
 
 def _conditions(bench: Bench) -> Row:

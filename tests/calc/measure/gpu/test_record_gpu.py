@@ -12,7 +12,7 @@ import pytest
 
 from calc import hardware, machines
 from calc.core.errors import InputError
-from calc.measure.gpu.parts import CONDITIONS, NAMES
+from calc.measure.gpu.parts import BRIEF, CONDITIONS, NAMES
 from experiments import record_gpu
 
 TIMES = {"seconds": "1e-3", "spread": "0.01", "repeats": "9", "why": ""}
@@ -76,6 +76,22 @@ def test_a_later_record_takes_the_place_of_the_earlier(tmp_path: Path) -> None:
     written(tmp_path / "gpu", tmp_path)
     assert (tmp_path / "machines.toml").read_text(encoding="utf-8") == first
     assert first.startswith(machines.FILE.read_text(encoding="utf-8").rstrip())
+
+
+def test_a_brief_record_becomes_a_machine_too(tmp_path: Path) -> None:
+    folder = made_up(tmp_path / "gpu", brief=True)
+    for name in set(NAMES) - set(BRIEF):
+        (folder / f"{name}.csv").unlink()
+    machine = written(folder, tmp_path)
+    assert str(machine.reached("gemm", "bf16")) == "700 TFLOP/s"
+    assert not machine.has_reached("host_link", "host to device")
+    assert {path.stem for path in (tmp_path / "h200").glob("*.csv")} == set(BRIEF)
+    _, tables = record_gpu.read(folder)
+    lines = record_gpu.report(machine.device, tables, machine)
+    assert "bf16 products reach 71% of the dense peak" in lines
+    (folder / "power.csv").unlink()
+    with pytest.raises(InputError, match="has no power; `calc measure --gpu --minutes 9"):
+        record_gpu.read(folder)
 
 
 def test_what_was_predicted_stands_beside_it(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from calc import InputError
-from calc.measure.gpu.parts import CONDITIONS, NAMES
+from calc.measure.gpu.parts import BRIEF, CONDITIONS, NAMES
 from calc.measure.latency import chain
 
 torch: Any = pytest.importorskip("torch")
@@ -89,6 +89,28 @@ def test_a_record_is_resumed_part_by_part(folder: Path, monkeypatch: pytest.Monk
     assert (folder / "gemms.csv").read_bytes() == kept
 
 
+def test_a_brief_record_goes_on_where_its_minutes_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "brief"
+    seconds = count()
+    monkeypatch.setattr(recording.time, "monotonic", lambda: float(next(seconds)))
+    assert record(place, Trial(), minutes=0.25) == ["bandwidth"]  # fifteen looks at the clock
+    begun = rows(place, "gemms.begun")
+    assert begun
+    told: list[tuple[int, int, str]] = []
+    whole = record(place, Trial(), lambda *step: told.append(step), minutes=1e4)
+    assert tuple(whole) == BRIEF
+    assert told[0] == (len(begun), told[0][1], "gemms")
+    assert list(dict.fromkeys(part for *_, part in told)) == list(BRIEF[1:])
+    assert not (place / "gemms.begun.csv").exists()
+    assert rows(place, "gemms")[: len(begun)] == begun
+    assert {row["kernel"] for row in rows(place, "bandwidth")} == {"copy"}
+    assert {row["dtype"] for row in rows(place, "gemms")} == {"bf16", "fp8-e4m3"}
+    with pytest.raises(InputError, match="which differs in brief; give another folder"):
+        record(place, Trial())
+
+
 def test_the_record_of_another_machine_is_refused(folder: Path) -> None:
     path = folder / CONDITIONS
     told = path.read_text(encoding="utf-8")
@@ -112,6 +134,9 @@ def test_what_cannot_be_measured_is_told(tmp_path: Path, command: Command) -> No
     assert "--all is the record of a GPU: give --gpu too" in command.refuses(
         "measure", "--all", str(tmp_path / "gpu")
     )
+    brief = "measure", "--minutes", "9"
+    assert "give --gpu, and no --all" in command.refuses(*brief, str(tmp_path / "gpu"))
+    assert "writes tables into a folder: name it" in command.refuses(*brief, "--gpu")
     assert "writes tables into" in command.refuses(
         "measure", "mine.toml", "--gpu", "--all", str(tmp_path)
     )
