@@ -4,9 +4,9 @@
 
 FOLDER is what `calc measure --gpu --all FOLDER` wrote, or `--minutes 9 FOLDER`. Its tables go to
 calc/data/measured/gpu/KEY, and the rates that kernels reached to calc/data/machines.toml, as a
-machine of that one GPU whose key is KEY-1-measured. Then the predictions are printed beside the measurements: the kernels', the
-products' shares of the peak, the decode loop's, and the resolvent's. Nothing is written where a
-part is missing or was a trial without a GPU.
+machine of that one GPU whose key is KEY-1-measured. Then the predictions are printed beside the
+measurements: the kernels', the products' shares of the peak, the decode loop's, and the
+resolvent's. Nothing is written where a part is missing or was a trial without a GPU.
 """
 
 from __future__ import annotations
