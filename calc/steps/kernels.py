@@ -158,7 +158,7 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
         again = transformer.computed_again(job.model)
         launched += [*part.products(count, count, again), *part.passes(count)]
     frozen = job.trained.frozen
-    backward = [back for kernel in forward for back in _backward(kernel, frozen)]
+    backward = [back for kernel in forward for back in backward_of(kernel, frozen)]
     rounded = [
         *(_rounded(kernel, "input", frozen) for kernel in launched if _is_in_few_bits(kernel)),
         *(_rounded(kernel, "gradient", frozen) for kernel in forward if _is_in_few_bits(kernel)),
@@ -185,7 +185,8 @@ def _rounded(kernel: Kernel, side: str, frozen: bool) -> Kernel:
     return Kernel(f"rounding of {kernel.name}, {side}", "memory", kernel.launches, traffic=traffic)
 
 
-def _backward(kernel: Kernel, frozen: bool) -> Iterator[Kernel]:
+def backward_of(kernel: Kernel, frozen: bool = False) -> Iterator[Kernel]:
+    """Yield the kernels of a kernel's backward pass: a product's are two, of both gradients."""
     name = f"{kernel.name}, backward"
     if kernel.shape is None:
         factor = 2.5 if kernel.kind == "attention" else 2.0

@@ -9,7 +9,7 @@ expected to take.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,18 +32,24 @@ from calc.catalog.intervals import (
 from calc.catalog.machines import Machine
 from calc.catalog.models import Network, Transformer
 from calc.catalog.software import UNKNOWN, Software
-from calc.core.arguments import as_list, whole_number
+from calc.core.arguments import as_list, truth, whole_number
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import roofline
-from calc.networks import convolution, diffusion, recommenders, transformer
+from calc.networks import convolution, diffusion, encoder_decoder, recommenders, transformer
 from calc.steps import communication, device_memory
 from calc.steps.expectation import Missing, Parts, if_measured, of_kernels
 from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, input_size
+from calc.steps.kernels import backward_of
 from calc.steps.measured import Kernel
 
 PAIRS = 51_200  # batch of a recommender where none is given: that of MLPerf's entries on H100s
+SPOKEN = 63  # tokens of a recording in the mean of MLPerf's benchmark of Whisper
+GRADIENTS = ("input", "weights")
+NO_INTERVAL = "no interval, since no class of published rows is like it"
+UPDATE = "the update of weights, and messages that share gradients out"
+TRAINED = (Transformer, models.Convolutional)
 HEADERS = ("", "time", "bound by", "operations", "bytes")
 NO_TIME = quantity(0, "s")
 DIFFUSERS = "diffusers"
@@ -88,6 +94,10 @@ class Throughput(Answer):
     """What is assumed of this kind of network, a sentence each."""
     without: str = ""
     """The parts of a whole answer that are left out."""
+    training: bool = False
+    """Whether a pass is a step of training, forward and backward."""
+    holds: str = "weights"
+    """All that memory is counted for."""
 
     @cached_property
     def parts(self) -> dict[str, Quantity]:
@@ -216,6 +226,7 @@ class Throughput(Answer):
             "rate_per_hour": self.rate.to("1/hour"),
             **expected,
             "without": self.without,
+            "training": self.training,
             "assumptions": self.assumptions,
         }
 
@@ -280,15 +291,15 @@ class Throughput(Answer):
 
     @property
     def stands_on(self) -> str:
-        what = f"inference without {self.without}" if self.without else "inference"
+        what = "a step of training" if self.training else "inference"
+        what = f"{what} without {self.without}" if self.without else what
         if isinstance(self.expectation, Missing):
             why = self.not_expected.partition(": ")[0]
             return f"{what}; BOUND ONLY, {PEAKS}, by {self.bound}: {why}"
         most = self._rates(self.rate, self.time, "at the most ")
         basis = KIN if self.expectation.borrowed else MEASURED
         rates = f"{basis} of {self.machine.name}"
-        if self.interval is not None:
-            rates = f"{rates}, {self.interval}"
+        rates = f"{rates}, {NO_INTERVAL if self.interval is None else self.interval}"
         return f"{what}; {rates}; {most}, bound by {self.bound}"
 
     @property
@@ -299,7 +310,7 @@ class Throughput(Answer):
             self.dtype.upper(),
             f"batch {self.batch}{f' of {self.together} together' if self.together > 1 else each}",
             f"passes: {self.passes}",
-            f"weights: {self.memory}, which {fits} into"
+            f"{self.holds}: {self.memory}, which {fits} into"
             f" {self.machine.device.memory_capacity}{each}",
         )
 
@@ -332,6 +343,8 @@ def of(
     frames: int | None = None,
     together: int = 1,
     software: str | None = None,
+    training: bool = False,
+    written: int | None = None,
 ) -> Throughput:
     """Images or samples a second of a network on devices, and what bounds them.
 
@@ -359,6 +372,12 @@ def of(
     software
         program that makes images: diffusers where it is left out, or diffusers-compiled, whose
         passes over vectors are fused, or tensorrt-llm, whose attention is the best measured too
+
+    training
+        a step of training in place of inference: the forward pass and the backward one
+    written
+        tokens that a decoder writes of each source; of recordings 63 where it is left out, as those
+        of MLPerf's benchmark take in the mean, and of texts none, which is the encoder alone
 
     Examples
     --------
@@ -396,6 +415,8 @@ def of(
         frames,
         together,
         software,
+        training,
+        written,
     )
     of_images = {"frames": frames, "software": software, "together": max(together - 1, 0)}
     if not isinstance(network, models.Diffusion):
@@ -405,6 +426,16 @@ def of(
                     f"{marked(name)} is of models that make images or videos; {network.name} is"
                     f" {getattr(network, 'family', 'a transformer')}"
                 )
+    if truth("training", training) and not isinstance(network, TRAINED):
+        raise InputError(
+            f"{marked('training')} is of vision transformers, encoders of texts and convolutional"
+            f" networks here; {network.name} is none"
+        )
+    if written is not None and not isinstance(network, models.EncoderDecoder):
+        raise InputError(
+            f"{marked('written')} are tokens of a decoder beside an encoder, which {network.name}"
+            " has not"
+        )
     for family, answer in ANSWERS.items():
         if isinstance(network, family):
             return answer(asked, network)
@@ -427,6 +458,8 @@ class _Asked:
     frames: int | None
     together: int
     software: str | None
+    training: bool
+    written: int | None
 
     def answer(self, model: Any, items: str, launched: Iterator[Kernel], **more: Any) -> Throughput:
         facts: dict[str, Any] = {"passes": 1, "memory": self.size * model.parameters.m_as("param")}
@@ -439,6 +472,17 @@ class _Asked:
             kernels=tuple(launched),
             **(facts | {"devices": self.devices or 1} | more),
         ).settled()
+
+    @property
+    def of_training(self) -> dict[str, Any]:
+        """Return the facts of a step of training; none of inference."""
+        return {"training": True, "without": UPDATE} if self.training else {}
+
+    def both_ways(self, forward: Iterable[Kernel]) -> Iterator[Kernel]:
+        """Yield kernels, and in training those of their backward passes too."""
+        for kernel in forward:
+            yield kernel
+            yield from backward_of(kernel) if self.training else ()
 
     def product(self, name: str, m: float, n: float, k: float, launches: float = 1) -> Kernel:
         """A matrix product at the format of the pass; its result has two bytes an element."""
@@ -506,20 +550,25 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
     if not texts:
         note = f"An image is {model.context} tokens; reading and scaling it is left out."
     notes = (note, *(f"{model.name}: {remark}." for remark in model.notes))
-    more: dict[str, Any] = {"vectors": tuple(vectors), "notes": notes}
-    return asked.answer(model, "texts" if texts else "images", launched(), **more)
+    more: dict[str, Any] = {"vectors": tuple(asked.both_ways(vectors)), "notes": notes}
+    items = "texts" if texts else "images"
+    return asked.answer(model, items, asked.both_ways(launched()), **more | asked.of_training)
 
 
 def _convolutional(asked: _Asked, model: models.Convolutional) -> Throughput:
     """A pass over a batch of inputs, convolution by convolution."""
 
     def launched() -> Iterator[Kernel]:
-        for layer in model.convolutions:
+        for place, layer in enumerate(model.convolutions):
             step = convolution.workload(layer, asked.batch, asked.size)
             work, moved = step.operations, step.traffic
-            yield Kernel(layer.kind, "convolution", 1, work, moved, dtype=asked.dtype)
+            kernel = Kernel(layer.kind, "convolution", 1, work, moved, dtype=asked.dtype)
+            yield kernel
+            sides = GRADIENTS if place else GRADIENTS[1:]  # no gradient of the network's input
+            for side in sides if asked.training else ():
+                yield replace(kernel, name=f"{layer.kind}, backward to the {side}")
 
-    return asked.answer(model, "inputs", launched())
+    return asked.answer(model, "inputs", launched(), **asked.of_training)
 
 
 @dataclass(frozen=True)
@@ -788,16 +837,55 @@ def _encoder(asked: _Asked, model: models.EncoderDecoder) -> Throughput:
     width, layers = model.width, model.encoder_layers
     tokens = length * asked.batch
 
+    written = SPOKEN if model.source_context and asked.written is None else asked.written or 0
+    if written > model.context:
+        raise InputError(
+            f"{marked('written')} are at most {model.context} tokens of {model.name}; got {written}"
+        )
+
     def launched() -> Iterator[Kernel]:
         yield asked.attention(length, inner, asked.batch, layers)
         yield from asked.layer("", tokens, width, inner, hidden, layers)
         if model.gated:
             yield asked.product("gate", tokens, hidden, width, layers)
+        if written:
+            yield from _decoder(asked, model, length, written)
 
-    notes = (f"A source fills the encoder's {length:g} places.",)
-    more: dict[str, Any] = {"notes": notes, "without": "the decoder, which writes the text"}
-    more["vectors"] = tuple(asked.vectors(tokens, width, hidden, layers))
+    vectors = [*asked.vectors(tokens, width, hidden, layers)]
+    notes = [f"A source fills the encoder's {length:g} places."]
+    more: dict[str, Any] = {"without": "the decoder, which writes the text"}
+    if written:
+        vectors += asked.vectors(asked.batch, width, hidden, model.decoder_layers * written)
+        kept = encoder_decoder.caches(model, length, written, asked.size) * asked.batch
+        weights = asked.size * model.parameters.m_as("param")
+        notes.append(
+            f"The decoder writes {written} tokens of each source, one after the other for all of a"
+            " batch, each of which reads the caches of its source in every layer."
+        )
+        more = {"without": "beams, sampling and the host's work", "holds": "weights and caches"}
+        more["memory"] = (weights + kept).to("byte")
+    more |= {"notes": tuple(notes), "vectors": tuple(vectors)}
     return asked.answer(model, "sources", launched(), **more)
+
+
+def _decoder(
+    asked: _Asked, model: models.EncoderDecoder, length: float, written: int
+) -> Iterator[Kernel]:
+    """Kernels that write so many tokens of each source of a batch, and what they read of it."""
+    rows, width, hidden = asked.batch, model.width, model.feed_forward_width
+    inner, layers = model.heads * model.head_width, model.decoder_layers
+    steps = layers * written
+    yield asked.product("cross key and value", length * rows, 2 * inner, width, layers)
+    yield from asked.layer("decoder: ", rows, width, inner, hidden, steps)
+    if model.gated:
+        yield asked.product("decoder: gate", rows, hidden, width, steps)
+    yield asked.product("cross query", rows, inner, width, steps)
+    yield asked.product("cross output", rows, width, inner, steps)
+    yield asked.product("vocabulary", rows, model.vocabulary, width, written)
+    for name, seen in (("cross attention", length), ("self-attention", (written + 1) / 2)):
+        work = quantity(4.0 * seen * inner * rows, "FLOP")
+        moved = 2 * seen * inner * rows * TWO_BYTES
+        yield Kernel(name, "attention", steps, work, moved, dtype=asked.dtype)
 
 
 def _recommender(asked: _Asked, model: models.Recommender) -> Throughput:

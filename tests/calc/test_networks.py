@@ -372,7 +372,8 @@ def test_a_recommender_computes_a_batch_and_any_other_network_one_input() -> Non
 @pytest.mark.parametrize(
     ("model", "left_out"),
     [
-        ("whisper-large-v3", "inference without the decoder, which writes the text; measured"),
+        ("whisper-large-v3", "inference without beams, sampling and the host's work; measured"),
+        ("t5-large", "inference without the decoder, which writes the text; measured"),
         ("flux-1-dev", "inference without the host's work; measured rates"),
         ("resnet-50", "inference; BOUND ONLY, "),
     ],
@@ -489,3 +490,80 @@ def test_a_plan_names_what_answers() -> None:
     ):
         plan("dlrm-dcnv2", "h100", prompt=1, generated=1)
     assert isinstance(models.get("t5-base"), EncoderDecoder)
+
+
+# --- training, and a decoder ---
+
+TRAINED_RESNETS = (  # images a second of a GPU: NVIDIA DeepLearningExamples, 291f0d02
+    ("a100", "bf16", 2470),
+    ("a100", "tf32", 938),
+    ("v100", "fp16", 1200),
+    ("v100", "fp16", 1156),
+)
+WRITTEN_BY_WHISPER = (  # devices, and samples a second of all, of MLPerf Inference v6.0, in FP16
+    ("rtx-pro-6000", 8, 288.975),
+    ("rtx-pro-6000", 4, 143.385),
+    ("rtx-pro-6000", 8, 290.481),
+    ("b300", 8, 758.23),
+    ("gb200", 4, 347.497),
+    ("rtx-pro-6000", 8, 289.966),
+    ("rtx-pro-6000", 8, 281.104),
+    ("b300", 8, 796.774),
+)
+
+
+def test_training_does_three_times_the_products() -> None:
+    """All but the first convolution, whose input needs no gradient: attention two and a half."""
+    once, step = (throughput.of("resnet-50", "a100", 64, training=each) for each in (False, True))
+    stem = network("resnet-50", Convolutional).convolutions[0]
+    first = 2 * stem.height * stem.width * stem.weights * 64
+    one, three = (sum(k.operations.m_as("FLOP") for k in each.kernels) for each in (once, step))
+    assert three == pytest.approx(3 * one - first)
+    assert step.stands_on.startswith("a step of training without the update of weights")
+    assert "BOUND ONLY" in step.stands_on
+    once, step = (
+        throughput.of("vit-l-16", "rtx-4090", 64, training=each) for each in (False, True)
+    )
+    assert step.expected is not None
+    assert once.expected is not None
+    assert 2.4 < (step.expected / once.expected).m_as("") < 3.1
+    with pytest.raises(InputError, match="training is of vision transformers"):
+        throughput.of("flux-1-dev", "h100", training=True)
+
+
+def test_published_training_of_resnet_keeps_its_bound() -> None:
+    shares = []
+    for device, dtype, measured in TRAINED_RESNETS:
+        step = throughput.of("resnet-50", device, 256, dtype, training=True)
+        shares.append(measured / step.rate.m_as("1/s"))
+    assert len(shares) == 4
+    assert max(shares) < 1
+    assert shares == pytest.approx([0.241, 0.183, 0.282, 0.271], abs=0.01)
+
+
+def test_whisper_writes_what_it_hears() -> None:
+    """63 tokens a source: caches of 1500 places are read for each, two bytes of 20 heads of 64."""
+    heard = throughput.of("whisper-large-v3", "h100", batch=32)
+    alone = throughput.of("whisper-large-v3", "h100", batch=32, written=1)
+    assert "beams, sampling" in heard.stands_on
+    crossed = [each for each in heard.kernels if each.name == "cross attention"]
+    moved = sum(each.traffic.m_as("byte") * each.launches for each in crossed)
+    assert moved == 32 * 63 * 32 * 2 * 1500 * 1280 * 2
+    assert heard.time > alone.time
+    assert heard.memory > alone.memory
+    assert throughput.of("whisper-large-v3", "h100", batch=512).fits is False
+    with pytest.raises(InputError, match="written are at most 448 tokens"):
+        throughput.of("whisper-large-v3", "h100", written=449)
+    with pytest.raises(InputError, match="written are tokens of a decoder"):
+        throughput.of("vit-l-16", "h100", written=9)
+
+
+def test_published_whisper_is_held_to_what_is_expected() -> None:
+    off = []
+    for device, devices, measured in WRITTEN_BY_WHISPER:
+        made = throughput.of("whisper-large-v3", device, 64, "fp16", devices=devices)
+        assert made.rate.m_as("1/s") > measured
+        assert made.expected_rate is not None
+        off.append(measured / made.expected_rate.m_as("1/s") - 1)
+    assert len(off) == 8
+    assert median(off) == pytest.approx(-0.24, abs=0.02)

@@ -93,6 +93,8 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
         "--frames": ("41", "", "", "wan-2-2-t2v-a14b h200"),
         "--together": ("2", "", "", "sd3-medium dgx-h100"),
         "--software": "diffusers-compiled",
+        "--training": ("", "", "", "resnet-50 h100"),
+        "--written": ("9", "", "", "whisper-large-v3 h100"),
     },
     "fit": {
         "--software": "sglang",
