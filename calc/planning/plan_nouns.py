@@ -25,7 +25,13 @@ class Load(Noun):
     Parameters
     ----------
     rate
-        requests a second; that of the trace where it is left out
+        requests a second; that of the trace where it is left out, or of so many `agents`
+    agents
+        coding agents or people at work at once, in place of a rate: each has a session of several
+        `turns`, with `think` from one to the next, tools included
+    subagents
+        sessions that each of them has beside its own at the same time, on average, which begin with
+        what all share
     prompt
         tokens that a request reads, on average
     generated
@@ -61,6 +67,8 @@ class Load(Noun):
     rate: Annotated[QuantityLike | None, "request/s"] = None
     prompt: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None
     generated: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None
+    agents: float | None = None
+    subagents: float = 0.0
     prompt_spread: float = 1.0
     generated_spread: float = 1.0
     trace: Path | str | None = None

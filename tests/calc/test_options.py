@@ -51,6 +51,10 @@ LINES = {
     "completion": "bash",
 }
 REWARDED = "qwen-3-30b-a3b dgx-h100 --rl --answers 2048 --average 3203 --limit 4096 --devices 32"
+SESSIONS = (
+    "llama-3-8b dgx-h100 --turns 3 --prompt 500 --generated 50 --ttft '2 s' --tpot '50 ms'"
+    " --requests 100 --pools mixed --chunk 2048"
+)
 TRAINED = "llama-3-8b dgx-h100 --tokens 1e11 --sequences 4 --length 4096 --layout TP=1,PP=1"
 TRACES = "slow.csv", "fast.csv"
 LIMITS = '[fit]\nmodel = "llama-3-8b"\ndevice = "h100"\nmust = ["fits"]\n'
@@ -199,6 +203,8 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
         "--chunk": "512",
         "--slots": "2",
         "--devices": ("64", "--rate 200", "1"),
+        "--agents": ("30", "", "20", SESSIONS),
+        "--subagents": ("1", "--agents 30", "", SESSIONS),
         "--host-cache": ("'100 GB'", "--turns 3 --think '3000 s' --requests 100"),
         "--disk": ("'1 TB'", "--turns 3 --think '3000 s' --requests 100"),
         "--routing": ("turns", "--turns 3 --rate 100 --requests 100"),

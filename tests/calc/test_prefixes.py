@@ -175,3 +175,62 @@ def test_a_copy_is_simulated_for_as_many_requests_as_are_asked_for() -> None:
     """Beginning and end, which are not steady, are left out of what is counted."""
     plan = planned(turns=3)
     assert len(plan.design.pools[0].run.arrivals) > 0.8 * len(plan.service.trace)
+
+
+# --- agents ---
+
+AGENTS: dict[str, Any] = {"turns": 20.0, "think": "15 s", "shared": 8000, "prompt": 1400}
+
+
+def test_agents_at_work_are_those_of_littles_law() -> None:
+    """Sessions that are going at a time, counted one by one in what is drawn."""
+    sessions = Sessions(8, 20, 15, 8000, 1400, 100, 0.0, 0.0, 10**6, seed=2)
+    assert sessions.agents(8) == pytest.approx(8 * 15 * 19 / 20)
+    trace = sessions.draw(8, 6000)
+    ends: dict[int, list[float]] = {}
+    assert trace.blocks is not None
+    for time, names in zip(trace.arrivals.tolist(), trace.blocks, strict=True):
+        ends.setdefault(names[-1] >> 20, []).append(time)
+    last = trace.arrivals[-1]
+    middle = [last * share / 20 for share in range(4, 15)]
+    going = [sum(turns[0] <= at < turns[-1] for turns in ends.values()) for at in middle]
+    assert sum(going) / len(going) == pytest.approx(sessions.agents(8), rel=0.1)
+
+
+def test_agents_are_asked_for_in_place_of_a_rate() -> None:
+    by_agents = planned(**AGENTS, rate=None, agents=57.0, subagents=1.0)
+    rate = 57 * 2 / (15 * 19 / 20)
+    assert by_agents.service.rate == pytest.approx(rate)
+    assert by_agents.agents == pytest.approx(57)
+    assert by_agents.most_agents == pytest.approx(57 * by_agents.design.most / rate)
+    assert by_agents.devices == planned(**AGENTS, rate=rate).devices
+    assert "agents at once" in by_agents.text()
+    assert planned().agents is None
+
+
+@pytest.mark.parametrize(
+    "more", [{"rate": 5, "turns": 9.0}, {"rate": None, "turns": 1.0}, {"rate": None, "agents": 0}]
+)
+def test_agents_beside_a_rate_or_without_turns_are_refused(more: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="agents"):
+        planned(**({"agents": 9.0} | more))
+
+
+def test_a_published_session_finds_what_was_said_before() -> None:
+    """Turns of a coding agent (vllm-mlx, pull request 46), its tools' results a turn each.
+
+    The answers, which are found too, are not printed: by prompts alone a little less is found.
+    """
+    prompts = [10351, 11871, 13370, 14900, 16426, 17995, 18379, 18537, 20114, 21894]
+    cached = [10457, 11955, 13485, 15010, 16553, 18081, 18493, 18609, 20378]
+    off = [before / found - 1 for before, found in zip(prompts[:-1], cached, strict=True)]
+    sessions = Sessions(1, 20, 15, 0, 1400, 100, 0.0, 0.0, 10**6, seed=0)
+    caches = PrefixCache((10**6,))
+    for place, prompt in enumerate(prompts):
+        names = sessions._names(1, prompt)
+        tokens = 256 * sum(caches.find(names, names))
+        if place:
+            assert tokens == prompts[place - 1] // 256 * 256
+            assert -0.04 < tokens / cached[place - 1] - 1 <= 0
+    assert len(off) == 9
+    assert sorted(off)[4] == pytest.approx(-0.0078, abs=0.001)

@@ -72,6 +72,28 @@ class Service:
         return f"TTFT {seconds(self.ttft)} and TPOT {seconds(self.tpot)} for {share}"
 
 
+def with_rate(load: Load) -> Load:
+    """Return the load with the rate of so many agents at work at once, where these are given.
+
+    Equation: λ = N · (1 + a) / (z · (1 − 1 / n))
+
+    By Little's law, of sessions of n turns, a of them beside each agent's own, and the time z from
+    a turn to the next; the answer of the last turn, which no other follows, is left out.
+    """
+    beside = number("subagents", load.subagents)
+    if load.agents is None:
+        return load
+    count = number("agents", load.agents, above=0.0)
+    often = number("turns", load.turns, 1.0)
+    if load.rate is not None or often == 1 or load.trace is not None:
+        raise InputError(
+            f"{marked('agents')} are in place of a rate, of sessions of several turns: give"
+            f" {marked('turns', 20)}, and no rate or trace"
+        )
+    pause = time_of("think", load.think, "30 s") * (1 - 1 / often)
+    return replace(load, rate=quantity(count * (1 + beside) / pause, "request/s"))
+
+
 def trace_of(load: Load) -> Trace:
     """The requests that are recorded, or drawn."""
     if load.trace is not None:
@@ -129,6 +151,7 @@ def sessions_of(load: Load, model: Transformer) -> Sessions | None:
         )
     return Sessions(
         rate=rate,
+        beside=number("subagents", load.subagents),
         turns=often,
         think=pause,
         shared=common,

@@ -41,6 +41,12 @@ class Sessions:
     context: int
     """The longest that a session gets."""
     seed: int
+    beside: float = 0.0
+    """Sessions that each agent has beside its own at the same time."""
+
+    def agents(self, rate: float) -> float:
+        """Return how many are at work at once, who have so many turns a second: Little's law."""
+        return rate * self.think * (1 - 1 / self.turns) / (1 + self.beside)
 
     def draw(self, rate: float, count: int) -> Trace:
         """Draw so many turns of sessions that begin at random, after those that fill caches.

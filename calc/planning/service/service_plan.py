@@ -88,6 +88,20 @@ class ServicePlan(Answer):
         """The largest rate that these devices take within the limits, by the closed form."""
         return quantity(self.design.most, "request/s")
 
+    @property
+    def agents(self) -> float | None:
+        """Agents at work at once, whose sessions make the rate; None without sessions of turns."""
+        return self._agents_at(self.service.rate)
+
+    @property
+    def most_agents(self) -> float | None:
+        """The most of them whom these devices serve within the limits, by the closed form."""
+        return self._agents_at(self.design.most)
+
+    def _agents_at(self, rate: float) -> float | None:
+        sessions = self.service.sessions
+        return None if sessions is None or sessions.turns == 1 else sessions.agents(rate)
+
     @cached_property
     def least_devices(self) -> int:
         """The fewest devices with which any program could keep the limits, at published rates."""
@@ -292,6 +306,15 @@ class ServicePlan(Answer):
     @property
     def caveats(self) -> list[str]:
         sentences = list(not_to_be_had(self.service.setup.device))
+        sessions, run = self.service.sessions, self.design.run
+        if self.agents is not None and sessions is not None and run is not None:
+            taken = float((run.done - run.arrivals).mean())
+            if taken > sessions.think:
+                sentences.append(
+                    f"An answer takes {seconds(taken)} on average, longer than the"
+                    f" {seconds(sessions.think)} from a turn to the next: give a longer think, with"
+                    " the answer in it."
+                )
         length = math.ceil(self.service.setup.context.magnitude)
         jobs = dict.fromkeys(pool.answers.asked for pool in self.design.pools)
         sentences += filter(None, (device_memory.of(job, length).doubt for job in jobs))
@@ -315,7 +338,7 @@ class ServicePlan(Answer):
             "design": str(self.design),
             **values(self, "devices least_devices ttft tpot"),
             "closed_form": self.load,
-            **values(self, f"most_requests throughput {' '.join(PAID)}"),
+            **values(self, f"most_requests agents most_agents throughput {' '.join(PAID)}"),
             "basis": self.basis,
             "step": None if self.step is None else self.step.facts,
             "interval": {name: around.facts for name, around in self.around.items()},
@@ -413,6 +436,8 @@ def _met(plan: ServicePlan) -> Iterator[tuple[str, ...]]:
         yield f"{title}, {at}", limit, taken, _told(plan, name, taken), least
     if (shares := plan.design.pools[0].found) is not None:
         yield "prefixes found again", "", f"{sum(shares):.0%}", "", ""
+    if plan.agents is not None:
+        yield "agents at once", "", f"{plan.agents:.4g}", "", ""
     count, least = str(plan.devices), f"{plan.least_devices} at least"
     yield "devices", "", count, _told(plan, "devices", count), least
     yield "busy", "", f"{plan.load.busy:.0%}", "", ""
@@ -494,6 +519,8 @@ def _what_would_change(plan: ServicePlan) -> Iterator[str]:
     service = plan.service
     if plan.design.most >= service.rate:
         most = f"{plan.most_requests:.3g}"
+        agents = plan.most_agents
+        most += "" if agents is None else f", {agents:.3g} agents at once,"
         yield f"Up to {most} the same devices keep the limits, by the closed form."
     for name, title in TIMES.items():
         for factor, word in ((0.5, "half"), (2.0, "twice")):

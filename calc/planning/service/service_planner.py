@@ -73,6 +73,7 @@ def plan_service(
     question |= {"limits": limits, "server": server}
     question |= {"draft": draft, "tiers": tiers, "prices": prices, "pools": pools, "chunk": chunk}
     question |= {"slots": slots, "devices": devices}
+    load = asked.with_rate(load)
     share = asked.share_of("percentile", limits.percentile)
     requested = asked.trace_of(load)
     hits = number("hit_rate", quantity(0 if load.hit_rate is None else load.hit_rate).m_as(""))
