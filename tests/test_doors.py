@@ -83,7 +83,7 @@ def test_what_a_planner_chooses_is_what_the_others_say_of_it(door: Any) -> None:
     """Each choice of devices and batch makes a question, on which all other doors agree."""
     answered = 0
     with each_row() as row:
-        for question in doors.serving(draws(48), f"{SEED} {door.__name__}"):
+        for question in doors.serving(draws(96), f"{SEED} {door.__name__}"):
             with row(question):
                 try:
                     chosen = list(door(question))
@@ -93,7 +93,7 @@ def test_what_a_planner_chooses_is_what_the_others_say_of_it(door: Any) -> None:
                     answered += 1
                     differ = doors.differences({door.__name__: answer} | doors.ask(asked))
                     assert not differ, "\n".join([str(asked), *differ])
-    assert answered > draws(5)
+    assert answered > draws(6)
 
 
 def test_a_few_questions_at_every_door() -> None:
@@ -245,8 +245,8 @@ def first_difference(one: Any, other: Any, path: str = "") -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_every_way_to_ask(planner: str) -> None:
-    drawn = doors.serving(draws(40 if planner in ("plan", "fit") else 16), f"{SEED} {planner}")
-    assert hold_in_every_way(planner, drawn) > draws(3)
+    drawn = doors.serving(draws(48), f"{SEED} {planner}")
+    assert hold_in_every_way(planner, drawn) > draws(6)
 
 
 @pytest.mark.parametrize("planner", ["plan", "fit"])

@@ -96,10 +96,14 @@ def model(row: Row) -> Transformer:
 
 @cache
 def _model(name: str) -> Transformer:
-    try:
-        known = models.get(ids.read(name).model)
+    meant = ids.read(name).model
+    try:  # asked for by its key first: names near an unknown one take longer than all else
+        is_known = models.key_of(meant) or models.key_of(ids.read(meant).model)
+        known = models.get(meant) if is_known else None
     except InputError:
-        raise UnusableRowError(f"the model {abbreviated(name)} is not known") from None
+        known = None
+    if known is None:
+        raise UnusableRowError(f"the model {abbreviated(name)} is not known")
     if not isinstance(known, Transformer):
         raise UnusableRowError(f"the model {abbreviated(name)} is no transformer")
     return known

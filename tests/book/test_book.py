@@ -37,6 +37,7 @@ PLACEHOLDER = re.compile(r"\{[^{}]*\}")  # of str.format
 GROUNDS = {"light": "#fefdfb", "dark": "#15171a"}
 
 
+@pytest.mark.slow
 def test_no_chapter_types_a_number() -> None:
     """Rows and captions, of which `press audit` tells too, are held by tests of their own."""
     assert audit(REPOSITORY) == [], (

@@ -12,6 +12,7 @@ from tools.ledger import chapter_tables
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
 
+@pytest.mark.slow
 def test_one_place_changes(tmp_path: Path) -> None:
     kinds = mutations.faults()
     assert all(kinds.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -38,16 +39,20 @@ def quoted_names() -> list[str]:
     return sorted({name for quote in quotes() for name in quote.names})
 
 
+@cache
+def trees() -> dict[str, dict[str, Any]]:
+    """Return the cards of each quoted number, its own and those of what it is made of."""
+    derived()  # imports them all
+    return {name: cards(value_of(name)) for name in quoted_names()}
+
+
 def card(shown: Any) -> dict[str, Any]:
     return dict(shown._repr_mimebundle_().get(CARDS, {}))
 
 
 def test_every_quoted_number_has_a_tree_down_to_what_was_given() -> None:
-    derived()  # imports them all
-
     with each_row() as row:
-        for name in quoted_names():
-            found = cards(value_of(name))
+        for name, found in trees().items():
             with row(name):
                 for key, origin in found.items():
                     assert set(origin.get("inputs", {}).values()) <= found.keys(), key
@@ -132,13 +137,13 @@ def test_a_name_means_what_its_class_has_said_so_far() -> None:
     )
 
 
+@pytest.mark.slow
 def test_copied_calls_give_the_printed_value() -> None:
     """A sample, over all chapters, of those that compute from the numbers alone."""
-    derived()
     calls = {
         name: call
-        for name in quoted_names()
-        if "calc.derivations" not in (call := cards(value_of(name))[name].get("call", "")) and call
+        for name, tree in trees().items()
+        if "calc.derivations" not in (call := tree[name].get("call", "")) and call
     }
     assert len(calls) > 1000
 
@@ -161,11 +166,10 @@ def number(value: Quantity | float | str) -> float | str:
 
 def test_a_branch_without_parts_names_no_derivation() -> None:
     """Each derivation that an expression reads must be among its parts."""
-    derived()
     unexplained = {
         key: origin["code"]
-        for name in quoted_names()
-        for key, origin in cards(value_of(name)).items()
+        for tree in trees().values()
+        for key, origin in tree.items()
         if "code" in origin and not origin.get("inputs") and not origin.get("source")
         if set(re.findall(r"\b([A-Z]\w+)\.[a-z]", origin["code"])) & derived().keys()
     }

@@ -469,6 +469,7 @@ def test_a_table_asks_as_many_bounds_as_it_has_kinds_of_claims(
     assert counts[0] == counts[1]
 
 
+@pytest.mark.slow
 def test_closed_loops_are_possible_by_their_times() -> None:
     """Clients that wait for a first token write nothing meanwhile, which the bound must know."""
     for row in [row for row in closed_loops.rows() if row["mode"] == "agg"][::120]:

@@ -15,6 +15,7 @@ import pytest
 import calc
 from calc import hardware, machines, models, software
 from calc.catalog import engines
+from tests.draws import draws
 
 COPIES: dict[str, Callable[[Any], Any]] = {
     "copy": copy.copy,
@@ -72,7 +73,7 @@ with ThreadPoolExecutor(64) as threads:
     [answer] = {*threads.map(ask, range(64))}
 print(answer, end="")
 """
-    for _ in range(20):
+    for _ in range(draws(20)):
         asked = [sys.executable, "-c", program]
         found = subprocess.run(asked, capture_output=True, text=True, check=True)
         assert found.stdout == planned()

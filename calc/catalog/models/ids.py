@@ -33,7 +33,14 @@ def read(name: str) -> Id:
     """
     words = re.sub(r"\((\d+B)\)", r"\1", name).split("(")[0].split("/")[-1].strip()
     endings = [each.lower() for each in FORMATS.findall(words)]
-    for ends in read_toml(DATA / "published" / "words.toml")["checkpoints"]["ends"]:
+    for ends in _ends():
         words = re.sub(ends, "", words, flags=re.IGNORECASE).strip(" -_")
     form = endings[-1] if endings else ""
     return Id(words, MEANT.get(form, form))
+
+
+@cache
+def _ends() -> list[str]:
+    """Return patterns of what a checkpoint's name adds to its model's."""
+    ends: list[str] = read_toml(DATA / "published" / "words.toml")["checkpoints"]["ends"]
+    return ends

@@ -127,6 +127,7 @@ GIVEN_TO = {  # what a function may be given instead
 }
 
 
+@pytest.mark.slow
 def test_every_function_of_a_device_takes_it() -> None:
     with each_row() as row:
         for name in functions():
