@@ -463,7 +463,7 @@ def names() -> tuple[str, ...]:
     >>> "h100" in names(), "rubin" in names()
     (True, False)
     """
-    return tuple(key for key, text in _texts().items() if not _ANNOUNCED.search(text))
+    return _by_kind()[0]
 
 
 def announced() -> tuple[str, ...]:
@@ -472,7 +472,15 @@ def announced() -> tuple[str, ...]:
     >>> "rubin" in announced()
     True
     """
-    return tuple(key for key, text in _texts().items() if _ANNOUNCED.search(text))
+    return _by_kind()[1]
+
+
+@cache
+def _by_kind() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the keys of devices that can be had, and of those that are announced."""
+    texts = _texts()
+    later = tuple(key for key, text in texts.items() if _ANNOUNCED.search(text))
+    return tuple(key for key in texts if key not in later), later
 
 
 def get(key: Path | str) -> Accelerator:
