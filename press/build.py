@@ -82,7 +82,7 @@ def _build(
     from press.document.pandoc import pandoc_version
     from press.driver import Driver, Product
     from press.reading.project import read_book
-    from press.running.execute import kernels
+    from press.running.execute import kernels, share
     from press.running.scripts import run_scripts
     from press.stages import DOCUMENT, OUTPUTS
     from press.writing.runtime import packed_runtime
@@ -92,10 +92,12 @@ def _build(
     output = Output(root, book.output, book.lines.get(("project", "output-dir"), 0))
     output.restore()
     output.check()
-    kernels()  # they take a second to start, in which the chapters are read
     book = replace(book, formats=[only]) if only else book
     book = book if runtime else replace(book, live="")
     files = files_below(root, book.output)  # before anything is read, so never newer than it
+    kernels()  # they take a second to start, in which the chapters are read
+    if book.shared:
+        share(root, book.shared, digest(_code_and_data(files)))
     # Those of linked and of hidden folders too.
     named = [root / chapter.file for chapter in book.chapters]
     named += [*book.bibliography, *filter(None, [book.csl])]
@@ -205,8 +207,11 @@ def _beside_cells(files: dict[str, str]) -> list[tuple[str, str]]:
     count where they are imported or read, as the kernel says; here by their names, since a new one
     can take the place of another. The prose of other chapters is no matter.
     """
-    kept = ((name, value) for name, value in files.items() if not name.endswith(".qmd"))
-    return [(name, "" if name.endswith(".py") else value) for name, value in kept]
+    return [(name, "" if name.endswith(".py") else value) for name, value in _code_and_data(files)]
+
+
+def _code_and_data(files: dict[str, str]) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in files.items() if not name.endswith(".qmd")]
 
 
 def _contents(files: list[Path]) -> list[tuple[str, str]]:

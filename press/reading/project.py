@@ -37,7 +37,7 @@ KNOWN: dict[str, Any] = {  # with the kind of what has to be text, or a list of 
     },
     "format": {"html": LOOK, "typst": TYPST, "epub": LOOK},
     "execute": dict.fromkeys([*EXECUTE, "timeout"]),
-    **dict.fromkeys(["bibliography", "metadata-files"], list),
+    **dict.fromkeys(["bibliography", "metadata-files", "shared"], list),
     **dict.fromkeys(
         ["csl", "lang", "jupyter", "live", "live-without", "search-data", "audit"], str
     ),
@@ -82,6 +82,7 @@ class Book:
     left_out: list[str]  # the chapters that the PDF leaves to the site
     imprint: list[str]  # what the PDF says behind its title page, a paragraph each
     footer: list[tuple[str, str]]  # at the foot of each page: words, and where they lead
+    shared: list[str]  # what chapters import, by names such as calc.hardware:H100
     live: str  # the package of models that live figures ask, such as models.live, "" for none
     live_without: str  # a package of the project that browsers do without, "" for none
     search_data: str  # the file of what the search finds beside sections, "" for none
@@ -172,6 +173,10 @@ class _Reader:
         self.check_typst(typst)
         if where not in ("file", "project"):
             self.refuse(("project", "execute-dir"), "`execute-dir` is `file` or `project`.")
+        elif settings.get("shared") and where != "project":
+            self.refuse(
+                ("shared",), "`shared` needs `execute-dir: project`: imports are from there."
+            )
         if self.root.resolve() not in output.resolve().parents:
             self.refuse(("project", "output-dir"), "`output-dir` must be a folder in the project.")
         elif not output.name.startswith("_"):
@@ -232,6 +237,7 @@ class _Reader:
             left_out=left_out,
             imprint=_listed(typst.get("imprint")),
             footer=footer,
+            shared=_listed(settings.get("shared")),
             live=live,
             live_without=without,
             search_data=str(settings.get("search-data") or ""),

@@ -16,6 +16,7 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO, TypedDict
 
 from press.book_files import FOLDER, file_digest, paths_below
+from press.build_memory import digest
 from press.problems import stop
 from press.reading.source import Cell, Prose, Source
 from press.running.environment import environment
@@ -39,13 +40,17 @@ class Result(TypedDict):
 class Kernels:
     """The process that becomes a chapter's by making a copy of itself; it ends with press."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(
+        self, environment: dict[str, str], folder: Path | None = None, shared: tuple[str, ...] = ()
+    ) -> None:
         self.control, its_end = socket.socketpair()
         self.errors = TemporaryFile()  # noqa: SIM115 (the process ends it)
         self.numbers = count()
+        self.packages = {name.partition(".")[0] for name in shared}
         with its_end:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", str(KERNEL)],
+                [sys.executable, "-P", str(KERNEL), *shared],
+                cwd=folder,
                 env=environment,
                 stdin=its_end.fileno(),
                 stdout=subprocess.DEVNULL,
@@ -69,8 +74,9 @@ class Kernels:
 
     def end(self) -> None:
         """Ends every chapter."""
-        for variables in [variables for variables, started in _STARTED.items() if started is self]:
-            del _STARTED[variables]
+        for started in (_STARTED, _SHARED):
+            for key in [key for key, each in started.items() if each is self]:
+                del started[key]  # type: ignore[arg-type]
         self.control.close()
         try:
             self.process.wait(10)
@@ -85,6 +91,7 @@ class Kernels:
 
 
 _STARTED: dict[tuple[tuple[str, str], ...], Kernels] = {}  # by the environment of each
+_SHARED: dict[tuple[Path, str], Kernels] = {}  # by the project, and the digest of its code and data
 
 
 def kernels() -> Kernels:
@@ -95,9 +102,32 @@ def kernels() -> Kernels:
     )
 
 
+def share(root: Path, names: list[str], contents: str) -> None:
+    """Start what chapters of a project are copies of that import what these names are of.
+
+    It holds them as they were when it began, so that it ends once code or data have changed.
+    """
+    key = root, digest(environment(), names, contents)
+    if key not in _SHARED:
+        for (of, _), started in list(_SHARED.items()):
+            if of == root:
+                started.end()
+                started.errors.close()
+        _SHARED[key] = Kernels(environment(), root, tuple(names))
+
+
+def _kernels_of(source: Source, root: Path) -> Kernels:
+    """Return those that share what the chapter imports, or else those that hold nothing of it."""
+    code = "\n".join(piece.code for piece in source.pieces if isinstance(piece, Cell))
+    for (of, _), started in _SHARED.items():
+        if of == root and any(re.search(rf"\b{name}\b", code) for name in started.packages):
+            return started
+    return kernels()
+
+
 def end_kernels() -> None:
     """Ends all that this process has started; without it they end when this process does."""
-    for started in list(_STARTED.values()):
+    for started in [*_STARTED.values(), *_SHARED.values()]:
         started.end()
         started.errors.close()
 
@@ -106,7 +136,7 @@ def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:
     """Run the cells and inline values of a chapter, in a process of its own."""
     if not any(isinstance(piece, Cell) or piece.inline_values() for piece in source.pieces):
         return {"pieces": [[] for _ in source.pieces], "read": [], "files": []}
-    started = kernels()
+    started = _kernels_of(source, root)
     folder = root if in_project else (root / source.file).parent
     request = {
         "pieces": [question for piece in source.pieces for question in _questions(piece)],

@@ -1,7 +1,8 @@
 """The Python processes that run chapters, as Jupyter's kernel would: IPython without a screen.
 
 One process waits for press, and makes a copy of itself for each chapter, so that what they all need
-is imported once. A copy reads what to run from its connection and answers with a line for each cell
+is imported once; what a book says that its chapters share too, in a process for those that import
+it. A copy reads what to run from its connection and answers with a line for each cell
 and inline value, then one with the files that the chapter read, and whether it has started another
 process, so that its results count no longer than they do. The first process runs nothing of a book,
 so that nothing keeps it from ending a chapter, with all that this has started, when press says so
@@ -31,6 +32,7 @@ from functools import wraps
 from importlib import import_module
 from importlib.util import source_from_cache
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NoReturn
 
 from IPython.core.displayhook import DisplayHook
@@ -428,6 +430,13 @@ def main() -> None:
     for name in COMMON:
         with suppress(ImportError):
             import_module(name)
+    if shared := sys.argv[1:]:
+        sys.path.insert(0, "")
+        watch()
+        for name in shared:
+            with suppress(Exception):  # which a chapter that imports it meets again
+                resolve_name(name)
+    before = list(started)
     # Searches for cycles took a tenth of a chapter's time: few are left, none in what all share.
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
@@ -444,6 +453,7 @@ def main() -> None:
             chapters[number] = chapter
             os.close(descriptors[0])
         else:
+            started[:] = before  # and not that this process became a chapter's
             run(socket.socket(fileno=descriptors[0]))
         if not chapters:
             end_orphans()
@@ -483,10 +493,12 @@ def run(connection: socket.socket) -> NoReturn:
 
     request = json.loads(connection.makefile("r", encoding="utf-8").readline())
     os.chdir(request["folder"])
-    sys.path.insert(0, "")
+    if not sys.argv[1:]:
+        sys.path.insert(0, "")
     os.environ["IPYTHONDIR"] = request["memory"] + "/ipython"  # none of the author's settings
     chapter = Chapter()
-    watch()
+    if not sys.argv[1:]:
+        watch()
     answer("ready")
     for piece in request["pieces"]:
         if "value" in piece:

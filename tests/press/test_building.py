@@ -172,6 +172,28 @@ def test_a_module_that_a_chapter_does_not_import_is_no_matter_to_it(
     assert runs(root) == 2
 
 
+def test_what_chapters_share_is_imported_once_and_again_after_a_change(
+    tmp_path: Path, write_book: Write
+) -> None:
+    noting = f"open({str(tmp_path / 'imports')!r}, 'a').write('x')\nN = [{{}}]\n"
+    cells = "```{python}\nfrom ours import numbers\nnumbers.N.append(0)\n```\n\n"
+    chapters = {
+        f"{name}.qmd": f"# {name}\n\n{cells}It is `{{python}} numbers.N`.\n" for name in "ab"
+    }
+    settings = f"{IN_PROJECT}shared: ['ours.numbers:N', ours.nothing]\n"
+    alone = "# A\n\n```{python}\nimport sys\n'our' + 's' in sys.modules\n```\n"
+    root = write_book(alone, {"ours/numbers.py": noting.format(1), **chapters}, settings)
+    for number in ("1", "22"):
+        (root / "ours" / "numbers.py").write_text(noting.format(number))
+        render(root)
+        pages = page_texts(root / "_book")
+        assert f"It is [{number}, 0]." in pages["a.html"]
+        assert f"It is [{number}, 0]." in pages["b.html"]
+        assert "False" in pages["index.html"]
+        assert render(root).startswith("Nothing has changed")
+    assert (tmp_path / "imports").read_text() == "xx"
+
+
 FORGOTTEN = "import sys\nfrom ours.numbers import N as value\ndel sys.modules['ours.numbers']"
 ELSEWHERE = """
 import subprocess

@@ -204,6 +204,12 @@ def test_an_image_that_cannot_be_shown_is_named_by_its_use(
 
 # Text that the tiny book's settings hold, its replacement, the line of the fault, and words.
 SETTINGS_FAULTS = {
+    "what chapters share from folders of their own": (
+        "format:",
+        "shared: [ours]\nformat:",
+        8,
+        "`shared` needs `execute-dir: project`",
+    ),
     "missing chapter": ("- index.qmd", "- index.qmd\n    - none.qmd", 8, "none.qmd does not exist"),
     "chapter listed twice": ("- index.qmd", "- index.qmd\n    - index.qmd", 8, "listed twice"),
     "chapter outside": ("- index.qmd", "- index.qmd\n    - ../x.qmd", 8, "outside the project"),
