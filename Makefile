@@ -17,8 +17,8 @@ OF_TORCH = TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest -n auto calc/code
 help:
 	@echo 'make book                  render the book into _book/ (HTML and PDF)'
 	@echo 'make book ENGINE=quarto    the same with Quarto, where it is installed'
-	@echo 'make test                  lint, type-check and run the tests, but for the slow ones'
-	@echo 'make test-slow             the slow tests that every change runs'
+	@echo 'make test                  style, and the tests but for the slow ones'
+	@echo 'make test-slow             types, and the slow tests that every change runs'
 	@echo 'make test-torch            the tests that need torch, numba and Triton, in .venv-torch'
 	@echo 'make test-nightly          slow tests of every case, and properties on many more examples'
 	@echo 'make set-up-test           bring what tests, lint and python -m tools.pages need into .venv, and run nothing'
@@ -39,10 +39,10 @@ else
 	@echo 'ENGINE is press or quarto, not "$(ENGINE)".' >&2; exit 1
 endif
 
-# mypy is one of the tests, so that it takes one core while the others run on the rest.
 test: style
 	@$(PYTEST)
 
+# mypy is one of the tests, so that it takes one core while the others run on the rest.
 test-slow: set-up-test
 	@$(PYTEST) -m "slow and not nightly"
 

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "tests" / "calc" / "typing_examples.py"
 
 
+@pytest.mark.slow  # a minute in a fresh clone; `make lint` asks for it alone
 @pytest.mark.first
 def test_mypy_finds_nothing_and_agrees_with_the_examples() -> None:
     done = subprocess.run(
