@@ -37,7 +37,7 @@ from calc.planning import (
 )
 from calc.planning.service import ServicePlans, plan_services
 from calc.planning.service.deployment import Deployment
-from calc.planning.service.manifests import Manifests
+from calc.planning.service.manifests import PLATFORMS, Manifests
 from calc.planning.serving_plan import Plans
 from calc.planning.setup import COUNTS
 
@@ -170,9 +170,12 @@ def add_plan_service(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--kubernetes",
-        action="store_true",
+        nargs="?",
+        const="manifests",
+        choices=PLATFORMS,
         help="print, in place of the commands of --write, manifests for Kubernetes: Deployments, or"
-        " LeaderWorkerSets over several hosts, with their Services and the router of two pools",
+        " LeaderWorkerSets over several hosts, with their Services and the router of two pools;"
+        " kserve, dynamo or llm-d: what these read in their place",
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = TRACE
@@ -185,8 +188,8 @@ def _plan_service(
     arguments = chosen(options, plan_service)
     model = arguments.pop("model")
     if "," in options.device:
-        if options.write is not None or options.draw is not None:
-            raise InputError("--write and --draw are of one machine; give one")
+        if options.write is not None or options.draw is not None or options.kubernetes:
+            raise InputError("--write, --kubernetes and --draw are of one machine; give one")
         prices = arguments["prices"]
         arguments["prices"] = replace(prices, price=_by_machine(prices.price))
         return plan_services(model, split_at_commas(options.device), **arguments)
@@ -201,7 +204,9 @@ def _plan_service(
         service = plan_service(model, machine, **arguments, on_progress=bar.update)
     if options.write is None:
         return service
-    return (service.manifests if options.kubernetes else service.deployment)(options.write)
+    if options.kubernetes:
+        return service.manifests(options.write, options.kubernetes)
+    return service.deployment(options.write)
 
 
 def add_break_even(parser: argparse.ArgumentParser) -> None:

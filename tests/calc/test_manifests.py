@@ -74,6 +74,72 @@ KINDS = {
 }
 
 
+# Fields that are written, of those that the types of KServe v0.20.0 (v1alpha2, at aaac4e294dae), of
+# Dynamo (v1alpha1, at 00686d64463d) and the values of llm-d-modelservice v0.4.12 have.
+PROBE = {
+    "httpGet": {"path": str, "port": int, "scheme": str},
+    "periodSeconds": int,
+    "failureThreshold": int,
+}
+OF_KSERVE = POD | {"containers": [CONTAINER | {"?readinessProbe": PROBE, "?livenessProbe": PROBE}]}
+WORKLOAD = {
+    "replicas": int,
+    "parallelism": {"tensor": int, "?pipeline": int},
+    "template": OF_KSERVE,
+    "?worker": OF_KSERVE,
+}
+STARTED = {"image": str, "?command": [str], "?args": [str]}
+COMPONENT = {
+    "componentType": str,
+    "?subComponentType": str,
+    "?envFromSecret": str,
+    "replicas": int,
+    "?multinode": {"nodeCount": int},
+    "?sharedMemory": {"size": str},
+    "?resources": {"limits": {"gpu": str}},
+    "extraPodSpec": {"mainContainer": STARTED},
+}
+OF_LLM_D = {
+    "create": bool,
+    "?replicas": int,
+    "?parallelism": {"tensor": int, "data": int, "dataLocal": int, "workers": int},
+    "?containers": [
+        {"name": str, "image": str, "modelCommand": str, "command": [str], "env": [dict]}
+        | {"ports": [{"containerPort": int}], "mountModelVolume": bool}
+        | {"volumeMounts": [{"name": str, "mountPath": str}]}
+    ],
+    "?volumes": [{"name": str, "emptyDir": {"medium": str, "sizeLimit": str}}],
+}
+PLATFORMS: dict[str, Any] = {
+    "kserve": {
+        "apiVersion": str,
+        "kind": str,
+        "metadata": {"name": str},
+        "spec": WORKLOAD
+        | {"model": {"uri": str, "name": str}, "storageInitializer": {"enabled": bool}}
+        | {"router": {"route": dict, "gateway": dict, "scheduler": dict}, "?prefill": WORKLOAD},
+    },
+    "dynamo": {
+        "apiVersion": str,
+        "kind": str,
+        "metadata": {"name": str},
+        "spec": {
+            "backendFramework": str,
+            "services": {"Frontend": COMPONENT}
+            | {f"?{name}": COMPONENT for name in ("worker", "prefill", "decode")},
+        },
+    },
+    "llm-d": {
+        "multinode": bool,
+        "modelArtifacts": {"name": str, "uri": str, "size": str, "authSecretName": str},
+        "accelerator": {"type": str},
+        "routing": {"servicePort": int, "proxy": {"enabled": bool, "targetPort": int}},
+        "decode": OF_LLM_D,
+        "prefill": OF_LLM_D,
+    },
+}
+
+
 def check(value: Any, schema: Any, place: str) -> None:
     if isinstance(schema, type):
         assert isinstance(value, schema), place
@@ -179,3 +245,75 @@ def test_the_command_prints_yaml_and_needs_an_engine(command: Command) -> None:
     kinds = [each["kind"] for each in yaml.safe_load_all(printed) if each]
     assert kinds == ["Deployment", "Service"]
     assert "needs --write" in command.refuses(f"{asked} --kubernetes")
+
+
+def written(plan: ServicePlan, platform: str, engine: str = "vllm") -> dict[str, Any]:
+    """The one document of a platform as a program reads it, held to the fields of its version."""
+    made = plan.manifests(engine, platform)
+    [found] = yaml.safe_load_all("\n".join(made.lines))
+    assert [found] == plain(made.documents)
+    check(found, PLATFORMS[platform], platform)
+    return dict(found)
+
+
+@pytest.mark.parametrize("pools", ["mixed", "disaggregated"])
+def test_platforms_have_the_replicas_and_devices_of_the_plan(pools: str) -> None:
+    plan = planned(pools=pools)
+    spec = written(plan, "kserve")["spec"]
+    services = written(plan, "dynamo")["spec"]["services"]
+    values = written(plan, "llm-d")
+    assert (len(plan.design.pools) > 1) == ("prefill" in spec) == values["prefill"]["create"]
+    for pool in plan.design.pools:
+        workload = spec["prefill"] if pool.does == "prefill" else spec
+        service = services["worker" if pool.does == "both" else pool.does]
+        chart = values["prefill" if pool.does == "prefill" else "decode"]
+        assert workload["replicas"] == service["replicas"] == chart["replicas"] == pool.count
+        [container] = workload["template"]["containers"]
+        assert container["resources"]["limits"] == {"nvidia.com/gpu": str(pool.size)}
+        assert service["resources"]["limits"] == {"gpu": str(pool.size)}
+        assert chart["parallelism"]["tensor"] == workload["parallelism"]["tensor"] == pool.size
+        listens = f"--port {container['ports'][0]['containerPort']}"
+        assert listens in container["command"][-1]
+        # Who reads behind no proxy, and who writes behind one where there are two pools.
+        behind = pool.does == "decode"
+        assert listens == f"--port {8001 if behind else 8000}"
+        assert f"--port {8200 if behind else 8000}" in chart["containers"][0]["command"][-1]
+        role = f"--is-{pool.does}-worker"
+        arguments = service["extraPodSpec"]["mainContainer"]["args"]
+        assert (role in arguments) == (pool.does != "both")
+        assert "--kv-transfer-config" not in arguments
+
+
+def test_platforms_are_told_of_several_hosts() -> None:
+    plan = planned("llama-3-405b", rate=1, ttft="10 s", tpot="200 ms")
+    spec = written(plan, "kserve")["spec"]
+    assert spec["parallelism"] == {"tensor": 16, "pipeline": 2}
+    assert "--headless" in spec["worker"]["containers"][0]["command"][-1]
+    assert "--headless" not in spec["template"]["containers"][0]["command"][-1]
+    service = written(plan, "dynamo")["spec"]["services"]["worker"]
+    assert service["multinode"] == {"nodeCount": 2}
+    assert service["resources"]["limits"] == {"gpu": "8"}
+    values = written(plan, "llm-d")
+    assert values["multinode"]
+    assert values["decode"]["parallelism"] == {"tensor": 8, "data": 1, "dataLocal": 1, "workers": 2}
+    [words] = [each["command"][-1] for each in values["decode"]["containers"]]
+    assert words.count("--headless") == 1
+
+
+def test_dynamo_takes_sglang_and_the_others_refuse_what_they_do_not_start() -> None:
+    plan = planned(pools="disaggregated", software="sglang")
+    services = written(plan, "dynamo", "sglang")["spec"]["services"]
+    for role in ("prefill", "decode"):
+        arguments = services[role]["extraPodSpec"]["mainContainer"]["args"]
+        assert arguments[arguments.index("--disaggregation-mode") + 1] == role
+    for platform, engine in (("kserve", "sglang"), ("llm-d", "sglang"), ("dynamo", "trtllm")):
+        with pytest.raises(InputError, match="vllm"):
+            planned().manifests(engine, platform)
+    with pytest.raises(InputError, match="one of manifests, kserve, dynamo, llm-d"):
+        planned().manifests("vllm", "helm")
+
+
+def test_several_machines_have_no_manifests(command: Command) -> None:
+    load = "--rate 20 --prompt 1200 --generated 300 --ttft 2s --tpot 60ms"
+    asked = f"plan-service qwen-3-32b dgx-h100,dgx-h200 {load} --kubernetes"
+    assert "of one machine" in command.refuses(asked)

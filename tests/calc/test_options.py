@@ -210,7 +210,7 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
         "--routing": ("turns", "--turns 3 --rate 100 --requests 100"),
         "--trace": (TRACES[0], "", TRACES[1], "llama-3-8b dgx-h100 --ttft '2 s' --tpot '50 ms'"),
         "--write": "vllm",
-        "--kubernetes": ("", "--write vllm"),
+        "--kubernetes": ("kserve", "--write vllm"),
     },
     "break-even": PLANNED
     | {

@@ -3,6 +3,7 @@
 A server on one host is a Deployment of `apps/v1`; one over several is a LeaderWorkerSet of
 `leaderworkerset.x-k8s.io/v1`, whose workers join their leader. Each pool has a Service, and two
 pools a router before them. What a cluster has besides, its queues and volumes, is not in a plan.
+KServe, Dynamo and llm-d, which make these themselves, are given their own fields by `platforms`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from calc.core.arguments import one_of
+from calc.core.citations import citation
 from calc.core.errors import InputError
 from calc.core.report import Reported
-from calc.planning.service.deployment import Deployment
+from calc.planning.service import platforms
+from calc.planning.service.deployment import Deployment, hub_name
 from calc.planning.service.design import Pool
+from calc.planning.service.platforms import Server
 
 PORT = 8000
 ADDRESS = f"--host 0.0.0.0 --port {PORT}"
@@ -39,6 +44,8 @@ JOINED = {  # what a server of several hosts is told besides, and what its worke
         "",
     ),
 }
+PLATFORMS = ("manifests", *platforms.VERSIONS)
+"""What can be written for: Kubernetes alone, and what starts and routes servers on it."""
 ROUTERS = {  # before two pools: what brings it, and how it is told of both
     "vLLM": ("vllm-router", "vllm-router --vllm-pd-disaggregation"),
     "SGLang": ("sglang-router", "python3 -m sglang_router.launch_router --pd-disaggregation"),
@@ -50,15 +57,21 @@ class Manifests(Reported):
     """The manifests that start a plan's servers on Kubernetes; `print` gives them as YAML."""
 
     deployment: Deployment
+    platform: str = "manifests"
+    """Of `PLATFORMS`: what reads them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        one_of("kubernetes", self.platform, PLATFORMS)
         _ = self.documents
 
     @cached_property
     def documents(self) -> list[dict[str, object]]:
         """Each manifest as a mapping, in the order in which they are applied."""
         pools = self.deployment.design.pools
+        if self.platform != "manifests":
+            name = self._name(pools[0]).removesuffix(f"-{pools[0].does}")
+            return platforms.documents(self.platform, name, [self._server(pool) for pool in pools])
         found = [each for pool in pools for each in self._of(pool)]
         return [*found, *self._router()] if len(pools) > 1 else found
 
@@ -66,6 +79,9 @@ class Manifests(Reported):
     def lines(self) -> list[str]:
         comments = [self.deployment.lines[0], *self._to_do]
         versions = f"# apps/v1 and v1 of Kubernetes, {SETS} where a server needs several hosts"
+        if self.platform != "manifests":
+            source = citation(platforms.SOURCES[self.platform])
+            versions = f"# {platforms.VERSIONS[self.platform]}; fields as in {source}"
         texts = ["---\n" + "\n".join(_yaml(document)) for document in self.documents]
         return [*comments, versions, *"\n".join(texts).splitlines()]
 
@@ -103,11 +119,7 @@ class Manifests(Reported):
                 yield _of_pods("StatefulSet", name, times, pod, {"serviceName": name})
             yield _service(name, headless=pool.does != "both")
         else:
-            if engine.name not in JOINED:
-                raise InputError(
-                    f"a server of {hosts} hosts is started by MPI with {engine.name}, which no"
-                    " manifest of this kind does: take vllm or sglang"
-                )
+            self._joins(hosts)
             joined, workers = JOINED[engine.name]
             leader = f"{command} {ADDRESS} {joined}"
             yield {
@@ -131,6 +143,44 @@ class Manifests(Reported):
             }
             # The set makes a headless Service of its own name, by which its pods find each other.
             yield _service(name, f"{name}-server")
+
+    def _server(self, pool: Pool) -> Server:
+        """Return what platforms are told of the servers of a pool."""
+        engine, setup = self.deployment.engine, self.deployment.service.setup
+        command, devices = self.deployment.command(pool), int(pool.group.devices)
+        domain = setup.machine.hosted.domain
+        hosts = math.ceil(devices / domain)
+        if hosts > 1:
+            self._joins(hosts)
+        joined, follower = JOINED.get(engine.name, ("", ""))
+        pod = self._pod(command, min(devices, domain))
+        [container] = pod["containers"]  # type: ignore[misc]
+        [resource] = container["resources"]["limits"]
+        return Server(
+            does=pool.does,
+            replicas=pool.count,
+            hosts=hosts,
+            devices=min(devices, domain),
+            resource=resource,
+            engine=engine.name,
+            image=self._image,
+            command=command,
+            joined=joined,
+            follower=follower,
+            model=hub_name(setup.model.key, self.deployment.given.get("model")),
+            checkpoint=math.ceil(setup.kept.memory.m_as("GiB")) + 1,
+            env=container["env"],
+            probe=container["readinessProbe"],
+            mounts={"volumes": pod["volumes"], "volumeMounts": container["volumeMounts"]},
+        )
+
+    def _joins(self, hosts: int) -> None:
+        """Refuse an engine whose servers of several hosts no manifest starts."""
+        if (name := self.deployment.engine.name) not in JOINED:
+            raise InputError(
+                f"a server of {hosts} hosts is started by MPI with {name}, which no"
+                " manifest of this kind does: take vllm or sglang"
+            )
 
     def _name(self, pool: Pool) -> str:
         """Return what the servers of a pool are called: by model, and by what they do."""
@@ -255,6 +305,8 @@ def _yaml(value: object, depth: int = 0) -> Iterator[str]:
         head = f"{indent}{name}:" if named else f"{indent}-"
         if not isinstance(part, Mapping | list | tuple):
             yield f"{head} {_scalar(part)}"
+        elif not part:
+            yield f"{head} {'{}' if isinstance(part, Mapping) else '[]'}"
         elif named:
             yield head
             yield from _yaml(part, depth + 1)

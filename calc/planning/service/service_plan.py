@@ -392,16 +392,25 @@ class ServicePlan(Answer):
         starting = engines.starting_as(engine, self.service.setup.software.title())
         return Deployment(self.design, self.answer, self.given, starting)
 
-    def manifests(self, engine: str) -> Manifests:
-        """Return the same servers as manifests of Kubernetes.
+    def manifests(self, engine: str, platform: str = "manifests") -> Manifests:
+        """Return the same servers as manifests of Kubernetes, or for a platform on it.
+
+        Parameters
+        ----------
+        engine
+            vllm, sglang or trtllm, with a version or without
+        platform
+            "manifests" for Kubernetes alone; "kserve", "dynamo" or "llm-d", which route themselves
 
         >>> from calc import Limits, Load, plan_service
         >>> plan = plan_service("llama-3-1-8b", "h100", Load(10, prompt=1000, generated=200),
         ...                     Limits("1 s", "50 ms"), pools="mixed")
         >>> [each["kind"] for each in plan.manifests("vllm").documents]
         ['Deployment', 'Service']
+        >>> [each["kind"] for each in plan.manifests("vllm", "kserve").documents]
+        ['LLMInferenceService']
         """
-        return Manifests(self.deployment(engine))
+        return Manifests(self.deployment(engine), platform)
 
     def to_toml(self) -> str:
         setup = self.service.setup
