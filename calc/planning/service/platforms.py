@@ -33,7 +33,7 @@ ACCELERATORS = {"nvidia.com/gpu": "nvidia", "amd.com/gpu": "amd", "habana.ai/gau
 
 
 class Server(NamedTuple):
-    """What is alike in the servers of a pool, and how many there are."""
+    """One server of a pool, which has several that are alike."""
 
     does: str
     """"prefill", "decode" or "both"."""
