@@ -36,4 +36,5 @@ def _check(options: argparse.Namespace) -> checking.Check | checking.Checks:
     if options.contribute is not None:
         claims = load(claim) if is_file else [(claim, "")]
         contributing.contribute(claims, options.contribute, about)
-    return checking.check_file(claim, about) if is_file else checking.check(claim, about)
+    check = checking.check_file if is_file else checking.check
+    return check(claim, about, options.states)

@@ -35,12 +35,13 @@ from calc.published import (
     closed_loops,
     collective_rows,
     conditions,
+    device_states,
     predict,
     serving_rows,
     training_rows,
 )
 from calc.published.claims import FIGURES, TIMES, Claim, load, read
-from calc.published.prediction import ROUNDING
+from calc.published.prediction import ROUNDING, Comparison
 from calc.published.reading import LARGEST, WORDS, Row, rows
 from calc.steps import device_memory
 from calc.steps.communication import least_time
@@ -63,6 +64,32 @@ WORST = 10  # claims of a file that are printed
 OF_TRAINED = {"dtype_weights": SMALLEST, "parallelism": None}
 KERNELS = {"flops": "gemm", "bandwidth": "memory_bandwidth"}
 """The kind of published kernels that a figure of a device alone is like."""
+PLACED = {  # figures that an expectation has a range for, and what rows call them in their unit
+    "serving": {"output": ("output_tokens_per_s", 1.0), "user": ("decode_tokens_per_s", 1.0)},
+    "training": {
+        "mfu": ("mfu", 0.01),
+        "flops": ("model_tflops_per_gpu", 1e12),
+        "tokens": ("tokens_per_s", 1.0),
+        "step": ("step_s", 1.0),
+    },
+}
+USUAL = {  # what explains such a place most often, by group and side
+    ("serving", "below"): "the host starts kernels one by one (eager mode, no graphs), fewer"
+    " requests run at once than is said, sequences are put off for lack of caches, or heat or a"
+    " limit of power lowers the clock",
+    ("serving", "above"): "prompts that a prefix cache holds, tokens that are drafted, or answers"
+    " that end early",
+    ("training", "below"): "steps wait for data or for the host, messages are not hidden, first"
+    " steps are counted in, or heat or a limit of power lowers the clock",
+    ("training", "above"): "operations are counted that are computed twice, or not at all, as the"
+    " masked half of attention",
+    ("collective", "below"): "a link at half of its width or speed, messages that go through the"
+    " host or another network than is meant, too few channels or adapters, or a message too small"
+    " to fill the links",
+}
+USUALLY = "What usually explains such a place"
+FAR = 0.5
+"""The share of a bound below which messages are far from it, where no range is known."""
 UNSAID = {  # conditions that a claim should say, and what stands for them
     "serving": {
         "dtype_weights": f"format of weights: {SMALLEST}, computed in the device's fastest",
@@ -147,6 +174,8 @@ class Check(Reported):
     held: tuple[Held, ...]
     released: str = ""
     """The weights as released, where memory has no place for them and no other format is said."""
+    states: tuple[str, ...] = ()
+    """What slows its devices, by readings that were taken beside it."""
 
     @property
     def possible(self) -> bool:
@@ -174,6 +203,58 @@ class Check(Reported):
         if len(self.near) < ROWS / 4 or not self.fits:
             return None
         return 100 * sum(row.share < self.hardest.share for row in self.near) / len(self.near)
+
+    @cached_property
+    def placed(self) -> tuple[Held, Comparison] | None:
+        """The first figure that is expected to lie in a range, and it beside that."""
+        claim = self.claim
+        if not self.possible or claim.drafts or claim.reuses or claim.offloads:
+            return None
+        for held in self.held:
+            name, unit = PLACED.get(claim.row.group, {}).get(held.name, ("", 1.0))
+            if name:
+                beside = predict(replace(claim.row, measured={name: held.claimed / unit}))
+                return (held, beside) if beside.around is not None else None
+        return None
+
+    @property
+    def side(self) -> str:
+        """Where it lies of what is expected: "below", "inside" or "above"; "" where none is."""
+        if self.placed is not None:
+            _, beside = self.placed
+            assert beside.around is not None
+            low, high = (end.m_as("s") for end in beside.around.ends)
+            return (
+                "above"
+                if beside.measured < low
+                else "below"
+                if beside.measured > high
+                else "inside"
+            )
+        far = self.claim.row.group == "collective" and self.hardest.share < FAR
+        return "below" if far else ""
+
+    @property
+    def place(self) -> list[str]:
+        """The sentence on where it lies in the range of what is expected, where there is one."""
+        if self.placed is None:
+            return []
+        held, beside = self.placed
+        assert beside.around is not None
+        times = [beside.measured / end.m_as("s") for end in beside.around.ends]
+        ends = sorted(
+            held.claimed / each if held.name in TIMES else held.claimed * each for each in times
+        )
+        low, high = (held.in_its_unit(end) for end in ends)
+        return [f"{self.side} what is expected: 80 % of rows like it reach {low} to {high}"]
+
+    @property
+    def usual(self) -> list[str]:
+        """What explains such a place: what readings beside it show, or else what mostly does."""
+        if self.side in ("", "inside"):
+            return list(self.states)
+        usually = USUAL.get((self.claim.row.group, self.side), "")
+        return [*self.states, *([usually] if usually and not self.states else [])]
 
     @cached_property
     def unsaid(self) -> list[str]:
@@ -219,7 +300,7 @@ class Check(Reported):
             else []
         )
         released = [self.released] if self.released else []
-        return [verdict, *released, *(reasons or [self.hardest.by]), *standing, ""]
+        return [verdict, *released, *(reasons or [self.hardest.by]), *self.place, *standing, ""]
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -248,6 +329,7 @@ class Check(Reported):
         sources = dict.fromkeys(near.row.source for near in self.near[:SHOWN])
         return {
             "Unless": [near.unless for near in self.held if near.unless],
+            "What explains such a place" if self.states else USUALLY: self.usual,
             "Not understood, and left out": [*filter(None, ["; ".join(self.claim.ignored)])],
             "Not said, and taken so that the claim is easiest to keep": (
                 ["; ".join(self.unsaid)] if self.unsaid else []
@@ -285,6 +367,8 @@ class Check(Reported):
             "share_of_bound": self.hardest.share,
             "released": self.released,
             "percentile": self.percentile,
+            "place": self.side,
+            "explained": self.usual,
             "understood": said,
             "not_understood": self.claim.ignored,
             "unsaid": self.unsaid,
@@ -337,19 +421,23 @@ class Checks(Reported):
         return {"rows": rows}
 
 
-def check_file(path: Path | str, about: str = "") -> Check | Checks:
+def check_file(
+    path: Path | str, about: str = "", states: Path | str | None = None
+) -> Check | Checks:
     """Every claim of a file: a benchmark's result, a table of results or a log of MLPerf.
 
     Parameters
     ----------
     about
         what the file leaves out, as "on 4 H100, fp8"
+    states
+        what nvidia-smi or amd-smi listed of the devices meanwhile, as CSV
     """
     claims = load(path)
     if len(claims) == 1:
         [(claim, beside)] = claims
         try:
-            return check(claim, f"{beside} {about}".strip())
+            return check(claim, f"{beside} {about}".strip(), states)
         except InputError as reason:
             raise InputError(f"{path}: {reason}") from None
     alike: dict[tuple[Any, ...], dict[str, Claim]] = {}
@@ -422,7 +510,9 @@ def _shares(claims: Sequence[Claim]) -> Sequence[float]:
     return [largest] if len(claims) == 1 else largest.tolist()
 
 
-def check(claim: str | Mapping[str, Any], about: str = "") -> Check:
+def check(
+    claim: str | Mapping[str, Any], about: str = "", states: Path | str | None = None
+) -> Check:
     """Return whether a claim is possible, which bound it breaks, and where published rows stand.
 
     A claim is a sentence, or a row of results or a benchmark's result by the names of its fields.
@@ -431,6 +521,9 @@ def check(claim: str | Mapping[str, Any], about: str = "") -> Check:
     ----------
     about
         what the claim leaves out, as "on 4 H100, fp8", where a result names no device
+    states
+        a file of what nvidia-smi or amd-smi listed of the devices meanwhile, as CSV: what slowed
+        them there explains where the claim lies
 
     Examples
     --------
@@ -439,7 +532,8 @@ def check(claim: str | Mapping[str, Any], about: str = "") -> Check:
     >>> print(check("Llama 3.1 70B in bf16 on 4 H100: 200 token/s for each of 64 users").title[0])
     impossible: 2.07 times the bound
     """
-    return verdict(claim, about).settled()
+    seen = () if states is None else tuple(device_states.read(states))
+    return replace(verdict(claim, about), states=seen).settled()
 
 
 def verdict(claim: str | Mapping[str, Any], about: str = "") -> Check:
