@@ -67,10 +67,9 @@ KERNELS = {"flops": "gemm", "bandwidth": "memory_bandwidth"}
 PLACED = {  # figures that an expectation has a range for, and what rows call them in their unit
     "serving": {"output": ("output_tokens_per_s", 1.0), "user": ("decode_tokens_per_s", 1.0)},
     "training": {
-        "mfu": ("mfu", 0.01),
+        "mfu": ("mfu", 1.0),
         "flops": ("model_tflops_per_gpu", 1e12),
         "tokens": ("tokens_per_s", 1.0),
-        "step": ("step_s", 1.0),
     },
 }
 USUAL = {  # what explains such a place most often, by group and side
@@ -219,7 +218,7 @@ class Check(Reported):
 
     @property
     def side(self) -> str:
-        """Where it lies of what is expected: "below", "inside" or "above"; "" where none is."""
+        """The side of what is expected: "below", "inside" or "above"; "" where none is."""
         if self.placed is not None:
             _, beside = self.placed
             assert beside.around is not None
@@ -250,7 +249,7 @@ class Check(Reported):
 
     @property
     def usual(self) -> list[str]:
-        """What explains such a place: what readings beside it show, or else what mostly does."""
+        """The explanations of such a place: by readings beside it, or else usual ones."""
         if self.side in ("", "inside"):
             return list(self.states)
         usually = USUAL.get((self.claim.row.group, self.side), "")

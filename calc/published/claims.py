@@ -33,8 +33,8 @@ FIGURES = WORDS["figures"]  # by name: what it is, and its unit
 LONGEST, LONGEST_NAME = 2000, 8  # characters of a sentence, and words of a name
 TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
 TOOLS = (
-    "nccl-tests, llama-bench, vLLM's and SGLang's benchmarks, trtllm-bench, Megatron-LM, NeMo and"
-    " torchtitan"
+    "nccl-tests, llama-bench, vLLM's and SGLang's benchmarks, genai-perf, aiperf, guidellm,"
+    " trtllm-bench, Megatron-LM, NeMo and torchtitan"
 )
 OF_DEVICES = {"flops", "bandwidth"}  # alone, which need no model
 OF_TRAINING = ("tokens", "flops", "mfu", "step")
@@ -556,6 +556,8 @@ def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
     text = read_text(path)
     if Path(path).suffix in (".json", ".jsonl") or re.match(r"\s*(\[\s*)?\{", text):
         return [(result, "") for result in results_of(text, path)]
+    if (result := logs.metrics(text)) is not None:
+        return [(result, "")]
     if Path(path).suffix == ".csv":
         return [(row, "") for row in _rows_of(text, path)]
     if found := logs.read(text, path):

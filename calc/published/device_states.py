@@ -55,7 +55,10 @@ def read(path: Path | str) -> list[str]:
 
 def _rows(text: str, path: Path | str) -> list[Reading]:
     lines = [line for line in text.splitlines() if line.strip()]
-    table = list(csv.reader(lines, skipinitialspace=True))
+    try:
+        table = list(csv.reader(lines, skipinitialspace=True))
+    except csv.Error as error:
+        raise InputError(f"{path}: is no CSV: {error}") from None
     titles = [re.sub(r"\s*\[.*\]$", "", title.strip()) for title in table[0]] if table else []
     known = {name for names in COLUMNS.values() for name in names}
     if not known.intersection(titles) and not any(map(_reason, titles)):

@@ -7,6 +7,7 @@ of most, is said beside it.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -93,6 +94,32 @@ def _vllm_lines(text: str, path: Path | str) -> Iterator[Found]:
         yield {name: _value(value) for name, value in values if value is not None}, ""
     for match in re.finditer(rf"Avg latency: ({NUMBER}) seconds", text):
         yield {"avg_latency": _value(match[1])}, ""
+
+
+def metrics(text: str) -> Result | None:
+    """The table of genai-perf and aiperf, whose rows are metrics; None of any other table.
+
+    >>> metrics("Metric,avg,min\\nTime To First Token (ms),\\"1,146.31\\",249.48\\n")
+    {'mean_ttft_ms': 1146.31}
+    """
+    if re.match(r"\s*metric,\s*avg\b", text, re.I) is None:
+        return None
+    try:
+        rows = list(csv.reader(text.splitlines()))
+    except csv.Error as error:
+        raise InputError(f"a table of metrics is no CSV: {error}") from None
+    said: Result = {}
+    for row in filter(None, rows):
+        name = WORDS["metrics"].get(row[0].strip().lower())
+        if name is not None and len(row) == 1:
+            raise InputError(f"a table of metrics has no value of {row[0].strip()}: was it cut?")
+        if name is not None:
+            said[name] = _value(row[1]) if _is_number(row[1]) else row[1]
+    return said
+
+
+def _is_number(cell: str) -> bool:
+    return re.fullmatch(NUMBER, cell, re.ASCII) is not None
 
 
 # --- llama-bench ---

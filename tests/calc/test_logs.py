@@ -1,8 +1,10 @@
 """Logs of tools, in the forms that these print.
 
 Published, with their figures, are those of rccl-tests on MI300X, Megatron-LM (but for its first
-line), torchtitan, trtllm-bench, llama-bench in F16 and vLLM's block; the line of NeMo, vLLM's of
-latency and throughput and llama-bench's row of Q4_K hold to the form alone.
+line), torchtitan, trtllm-bench, llama-bench in F16, vLLM's block and the table of genai-perf; the
+line of NeMo, vLLM's of latency and throughput and llama-bench's row of Q4_K hold to the form alone.
+Names of fields alone were read in the sources: of aiperf 0.1.1, whose JSON is that of genai-perf,
+of guidellm 0.7.3, and of readings by nvidia-smi and amd-smi, as readers of such files test theirs.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ import pytest
 
 from calc import InputError
 from calc.planning.service.observed import observe
-from calc.published import logs
-from calc.published.checking import Check, Checks, check_file
+from calc.published import device_states, logs
+from calc.published.checking import Check, Checks, check, check_file
 from calc.published.claims import load
 from tests.calc.command import Command
 
@@ -291,3 +293,155 @@ def test_the_suffix_of_an_id_is_its_format(tmp_path: Path) -> None:
     assert isinstance(found, Check)
     assert found.claim.row["dtype_weights"] == "int4"
     assert not any("weights" in each for each in found.unsaid)
+
+
+GENAI_PERF = """Metric,avg,min,max,p99,p95,p90,p75,p50,p25
+Time To First Token (ms),"1,146.31",249.48,"3,485.23","3,457.97","3,349.56","3,215.06",1,640.07,286
+Time To Second Token (ms),26.05,0.00,133.51,96.12,36.56,34.88,34.35,33.55,1.78
+Inter Token Latency (ms),30.35,27.59,35.60,35.23,33.88,32.53,31.05,30.13,29.04
+Output Sequence Length (tokens),174.45,164.00,187.00,186.22,183.10,180.10,177.00,174.00,171.75
+Input Sequence Length (tokens),"3,000.05","2,999.00","3,001.00","3,001.00",1,1,1,1,1
+
+Metric,Value
+Output Token Throughput (per sec),261.25
+Request Throughput (per sec),1.50
+Request Count (count),40.00
+"""
+AIPERF = {
+    "request_throughput": {"unit": "requests/sec", "avg": 1.5},
+    "output_token_throughput": {"unit": "tokens/sec", "avg": 261.25},
+    "time_to_first_token": {"unit": "ms", "avg": 1146.31, "p50": 640.07},
+    "inter_token_latency": {"unit": "ms", "avg": 30.35, "p50": 30.13},
+    "output_sequence_length": {"unit": "tokens", "avg": 174.45},
+    "input_sequence_length": {"unit": "tokens", "avg": 3000.05},
+}
+GUIDELLM = {
+    "benchmarks": [
+        {
+            "metrics": {
+                name: {"successful": {"mean": value}}
+                for name, value in (
+                    ("requests_per_second", 1.5),
+                    ("output_tokens_per_second", 261.25),
+                    ("time_to_first_token_ms", 1146.31),
+                    ("inter_token_latency_ms", 30.35),
+                    ("prompt_token_count", 3000.05),
+                    ("output_token_count", 174.45),
+                )
+            }
+        }
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("profile_export_genai_perf.csv", GENAI_PERF),
+        ("profile_export_aiperf.csv", GENAI_PERF.replace("(per sec)", "(tokens/sec)", 1)),
+        ("profile_export_aiperf.json", json.dumps(AIPERF)),
+        ("benchmarks.json", json.dumps(GUIDELLM)),
+    ],
+)
+def test_tools_of_servers_say_the_same(name: str, text: str, tmp_path: Path) -> None:
+    found = checked(tmp_path / name, text, "Llama 3.1 8B on one L40S")
+    figures = {"output": 261.25, "requests": 1.5, "ttft": 1.14631, "tpot": 0.03035}
+    assert found.claim.figures == pytest.approx(figures)
+    row = found.claim.row
+    assert (row["input_len"], row["output_len"]) == (3000.05, 174.45)
+
+
+def test_a_table_of_metrics_that_is_cut_is_refused_by_name(tmp_path: Path) -> None:
+    lines = GENAI_PERF.splitlines()
+    cut = "\n".join([*lines[:3], "Inter Token Latency (ms)"])
+    (tmp_path / "run.csv").write_text(cut, encoding="utf-8")
+    with pytest.raises(InputError, match=r"no value of Inter Token Latency \(ms\): was it cut"):
+        check_file(tmp_path / "run.csv", "Llama 3.1 8B on one L40S")
+
+
+NVIDIA = """timestamp, index, power.draw [W], power.limit [W], clocks.current.sm [MHz], \
+clocks.max.sm [MHz], utilization.gpu [%], pcie.link.gen.current, pcie.link.gen.max, \
+pcie.link.width.current, pcie.link.width.max, clocks_event_reasons.sw_power_cap, \
+clocks_event_reasons.sw_thermal_slowdown
+2026/09/11 04:19:41.982, 0, 187.80 W, 1000.00 W, 120 MHz, 1965 MHz, 0 %, 1, 5, {lanes}, 16, \
+Not Active, Not Active
+2026/09/11 04:19:42.990, 0, {power}, 1000.00 W, {clock} MHz, 1965 MHz, 98 %, 5, 5, {lanes}, 16, \
+Not Active, {heat}
+2026/09/11 04:19:43.990, 0, [N/A], 1000.00 W, {clock} MHz, 1965 MHz, 99 %, 5, 5, {lanes}, 16, \
+Not Active, {heat}
+"""
+WELL = {"lanes": "16", "power": "912.10 W", "clock": "1965", "heat": "Not Active"}
+AMD = """timestamp,gpu,gfx_activity,umc_activity,mm_activity,socket_power,gfx_0_clk,gfx_0_min_clk,\
+gfx_0_max_clk,mem_0_clk,edge,hotspot,mem
+1772939616,0,95,80,N/A,350,{clock},500,2100,901,38,72,65
+1772939617,0,88,75,N/A,300,{clock},500,2100,901,36,68,62
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (NVIDIA.format(**WELL), []),
+        (NVIDIA.format(**WELL | {"lanes": "8"}), ["a link of PCIe has 8 of 16 lanes"]),
+        (
+            NVIDIA.format(**WELL | {"heat": "Active", "clock": "1200"}),
+            [
+                "heat lowers the clock in 2 of 2 readings under load",
+                "clocks are 61% of the highest under load",
+            ],
+        ),
+        (AMD.format(clock=1980), []),
+        (AMD.format(clock=1050), ["clocks are 50% of the highest under load"]),
+        (
+            "index, utilization.gpu [%]\n0, 98 %\n0, 20 %\n0, 5 %\n",
+            ["devices are busy 41 % of the time: the host or the load keeps them waiting"],
+        ),
+    ],
+)
+def test_readings_of_devices_say_what_slows_them(
+    text: str, expected: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "smi.csv").write_text(text, encoding="utf-8")
+    assert device_states.read(tmp_path / "smi.csv") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a,b\n1,2\n", "no column of power, clocks, links or use"),
+        ("", "no column of power"),
+        ("index, power.draw [W]\n", "no reading of a device"),
+        (NVIDIA.format(**WELL)[:-40], "line 4: has .* of 13 cells: was it cut"),
+    ],
+)
+def test_readings_that_cannot_be_read_are_a_sentence(
+    text: str, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "smi.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=reason):
+        device_states.read(tmp_path / "smi.csv")
+
+
+def test_a_run_has_a_place_among_what_is_expected(tmp_path: Path, command: Command) -> None:
+    """Qwen3 14B in AWQ on an A100, one user and eager: 20.6 ms a token, of which a thread asks."""
+    run, beside = tmp_path / "run.txt", tmp_path / "smi.csv"
+    about = "Qwen3 14B AWQ on 1 A100, vLLM"
+    slow = checked(run, VLLM.format(clients=1, ttft=3345.37, tpot=20.63), about)
+    assert (slow.possible, slow.side) == (True, "below")
+    assert any("eager" in each for each in slow.usual)
+    block = VLLM.format(clients=1, ttft=1800.0, tpot=9.0).replace("26.84", "60")
+    usual = checked(run, block, about)
+    assert usual.side == "inside"
+    assert usual.usual == []
+    beside.write_text(NVIDIA.format(**WELL | {"lanes": "8"}), encoding="utf-8")
+    run.write_text(VLLM.format(clients=1, ttft=3345.37, tpot=20.63), encoding="utf-8")
+    printed = command.prints("check", str(run), "--about", about, "--states", str(beside))
+    assert "below what is expected" in printed
+    assert "What explains such a place:\n- a link of PCIe has 8 of 16 lanes" in printed
+
+
+def test_messages_far_from_their_bound_are_explained() -> None:
+    slow, usual = (check(f"all-reduce of 1 GB on 8 H100: {ms} ms") for ms in (13.5, 3.5))
+    assert (slow.side, usual.side) == ("below", "")
+    assert any("width" in each for each in slow.usual)
+    assert usual.usual == []

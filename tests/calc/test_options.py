@@ -57,6 +57,7 @@ SESSIONS = (
 )
 TRAINED = "llama-3-8b dgx-h100 --tokens 1e11 --sequences 4 --length 4096 --layout TP=1,PP=1"
 TRACES = "slow.csv", "fast.csv"
+STATES = Path("states.csv")
 LIMITS = '[fit]\nmodel = "llama-3-8b"\ndevice = "h100"\nmust = ["fits"]\n'
 PLANNED: dict[str, str | tuple[str, ...]] = {
     "--prompt": "2000",
@@ -232,7 +233,7 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
         "--tpot": "'8 ms'",
         "--by": "tpot",
     },
-    "check": {"--about": "'fp8, prompts of 4000'"},
+    "check": {"--about": "'fp8, prompts of 4000'", "--states": STATES.name},
     "simulate": {
         "--layers": "64-512-10",
         "--memory": "'64 kB'",
@@ -423,6 +424,7 @@ def test_an_option_changes_the_answer(
         monkeypatch.setattr(simulation, name, functools.wraps(getattr(simulation, name))(asks))
     if command == "assert":
         Path("limits.toml").write_text(LIMITS, encoding="utf-8")
+    STATES.write_text("utilization.gpu [%]\n9 %\n", encoding="utf-8")
     for name, seconds in zip(TRACES, (10, 0.1), strict=True):
         rows = "".join(f"{seconds * n},{400 + n},{50 + n}\n" for n in range(40))
         Path(name).write_text(f"arrival,prompt,generated\n{rows}", encoding="utf-8")
