@@ -313,10 +313,10 @@ def _distance(one: Thing, other: Thing) -> float:
 
 
 def _ratio(one: Thing, other: Thing) -> float:
-    """Return the mean ratio of the numbers of two things, as a logarithm."""
+    """Return the mean ratio of two things' numbers, as a logarithm; far where they share none."""
     pairs = zip(_numbers(one), _numbers(other), strict=True)
     ratios = [abs(math.log(a / b)) for a, b in pairs if a and b]
-    return sum(ratios) / len(ratios)
+    return sum(ratios) / len(ratios) if ratios else math.inf
 
 
 def _year(thing: Thing) -> int:
