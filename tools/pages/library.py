@@ -285,7 +285,7 @@ def _type(annotation: str | griffe.Expr | None) -> str:
 def _annotated(
     annotation: str | griffe.Expr | None, function: griffe.Function
 ) -> tuple[str, str] | None:
-    """Unit and range of `Annotated[QuantityLike, "byte/s", NON_NEGATIVE]`, else None.
+    """Unit and range of `Annotated[QuantityLike, "byte/s", NON_NEGATIVE] | None`, else None.
 
     The range may be words of its own, and the whole may have a name in the function's module.
     """
@@ -294,6 +294,8 @@ def _annotated(
     if not source.startswith("Annotated["):
         return None
     call = ast.parse(source, mode="eval").body
+    if isinstance(call, ast.BinOp):  # or None, where it may be left out
+        call = call.left
     assert isinstance(call, ast.Subscript)
     assert isinstance(call.slice, ast.Tuple)
     kind, unit, *rest = call.slice.elts
