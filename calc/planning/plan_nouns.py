@@ -26,16 +26,16 @@ class Load(Noun):
     ----------
     rate
         requests a second; that of the trace where it is left out, or of so many `agents`
+    prompt
+        tokens that a request reads, on average
+    generated
+        tokens that a request writes, on average
     agents
         coding agents or people at work at once, in place of a rate: each has a session of several
         `turns`, with `think` from one to the next, tools included
     subagents
         sessions that each of them has beside its own at the same time, on average, which begin with
         what all share
-    prompt
-        tokens that a request reads, on average
-    generated
-        tokens that a request writes, on average
     prompt_spread
         standard deviation of the lengths of prompts over their mean
     generated_spread
