@@ -258,8 +258,8 @@ def points_tables(plans: Sequence[Estimate]) -> list[Table]:
     ranges = [name for name in RANGES if any(point[name] for point in points)]
     names = [*(["device", "basis"] if len(plans) > 1 else []), *different_counts(points)]
     heads = [heading(name) for name in ranges]
-    first = ("time_per_token", "throughput", "cost_per_token", "carbon_per_token")
-    first = *(name for name in first if name in ranges), "time_to_first_token"
+    asked = ("time_per_token", "throughput", "cost_per_token", "carbon_per_token")
+    first = [*(name for name in asked if name in ranges), "time_to_first_token"]
     shown = [*first, *(name for name in ranges if name not in first)]
     titles = ["users" if name == "batch" and plans[0].users else name for name in names]
     rows = [(*titles, f"each holds ({unit})", *map(heading, shown), "what binds")]

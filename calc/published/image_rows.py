@@ -59,13 +59,16 @@ class Run:
         """The answer that expects it."""
         frames = self.row["frames"]
         conditions: dict[str, Any] = {"frames": int(frames)} if frames else {}
+        counts: dict[str, Any] = {
+            name: self.count(name) for name in ("batch", "devices", "together", "steps")
+        }
         return throughput.of(
             self.row["model"],
             self.row["device"],
             dtype=self.row["dtype"],
             pixels=(self.count("rows"), self.count("columns")),
             software=software.software_of(self.row["software"]).key,
-            **{name: self.count(name) for name in ("batch", "devices", "together", "steps")},
+            **counts,
             **conditions,
         )
 

@@ -373,5 +373,7 @@ def attention(
     dtype = machine.device.usual_dtype if dtype is None else dtype
     machine.device.peak(dtype)  # refuses a format in which the device does not compute
     shape = whole_number("head_width", head_width), whole_number("sequences", sequences)
-    which = truth("causal", causal), truth("backward", backward), dtype_of(dtype)
-    return Attention(length, looking, heads, groups, *shape, machine, *which).settled()
+    ways = truth("causal", causal), truth("backward", backward)
+    return Attention(
+        length, looking, heads, groups, *shape, machine, *ways, dtype=dtype_of(dtype)
+    ).settled()
