@@ -138,8 +138,8 @@ def columns(table: pl.DataFrame, *names: str) -> list[Numbers]:
 
 def timed(table: pl.DataFrame, keys: list[str]) -> list[Numbers]:
     """The columns of these keys, and that of the time in seconds."""
-    *found, time = columns(table, *keys, "latency")
-    return [*found, time * 1e-3]
+    *measured, time = columns(table, *keys, "latency")
+    return [*measured, time * 1e-3]
 
 
 def fastest(table: pl.DataFrame, keys: list[str]) -> list[Numbers]:
@@ -206,16 +206,16 @@ def _attended(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, str, flo
 
 
 def prompts(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
-    for name, rate, size, found in _attended(table, peaks):
-        count, length, heads, groups, width, _, time = found
+    for name, rate, size, attended in _attended(table, peaks):
+        count, length, heads, groups, width, _, time = attended
         moved = count * length * width * (4 * heads + 2 * groups * size)
         work = 2 * count * heads * width * length**2  # causal
         yield name, Rows(length, peaks.roof(rate, work, moved), time)
 
 
 def caches(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
-    for name, rate, size, found in _attended(table, peaks):
-        count, _, heads, groups, width, before, time = found
+    for name, rate, size, attended in _attended(table, peaks):
+        count, _, heads, groups, width, before, time = attended
         groups, context = np.where(groups == 0, heads, groups), before + 1
         moved = count * width * (context * 2 * groups * size + 4 * heads)
         work = 4 * count * heads * width * context
@@ -263,8 +263,8 @@ MODULE = ["model", "kernel_source", "kv_cache_dtype", "gemm_type", "num_heads", 
 
 def chosen(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
     """Yield the time that context adds to a module of sparse attention, and three starts."""
-    known = table.filter(pl.col("model").is_in(list(INDEX_HEADS)))
-    least = known.group_by([*MODULE, "step"]).agg(pl.col("latency").min())
+    indexed = table.filter(pl.col("model").is_in(list(INDEX_HEADS)))
+    least = indexed.group_by([*MODULE, "step"]).agg(pl.col("latency").min())
     short = least.filter(pl.col("step") <= FIRST).group_by(MODULE)
     joined = least.join(short.agg(before=pl.col("latency").median()), on=MODULE).sort(
         [*MODULE, "step"]
@@ -304,14 +304,14 @@ def choosing(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
     These are calc's, at two bytes, as the same version of the program was measured to run them:
     rows of modules of two bytes count, since products of fewer are fused with their roundings.
     """
-    known = table.filter(
+    indexed = table.filter(
         pl.col("model").is_in(list(CHOOSING)),
         pl.col("gemm_type") == "bfloat16",
         ~pl.col("op_name").str.contains("skip"),
         pl.col("num_heads").is_in(HEADS),
         pl.col("isl") >= CHUNK,
     )
-    least = known.group_by(PROMPTS).agg(pl.col("latency").min()).sort(PROMPTS)
+    least = indexed.group_by(PROMPTS).agg(pl.col("latency").min()).sort(PROMPTS)
     of_host = pl.col("latency").quantile(0.05).over("kernel_source")
     least = least.filter(pl.col("latency") > OF_HOST * of_host)
     alike = ["model", "kernel_source", "kv_cache_dtype", "num_heads", "tokens"]
@@ -362,10 +362,10 @@ def _module(
     layout = Layout(tensor=model.heads // of[1])
     job = Job(model, machine, layout, Formats(kv=of[2])).with_context(load.longest)
     part, tokens = Slice(job, job.weights), load.reading
-    own = [matrix for matrix in job.model.matrices if matrix.part == "attention"]
+    matrices = [matrix for matrix in job.model.matrices if matrix.part == "attention"]
     passes = (each for each in part.passes(tokens) if each.name == "rotation")
     beside = np.zeros(np.shape(tokens))
-    for kernel in (*part.products(tokens, tokens, own), *passes):
+    for kernel in (*part.products(tokens, tokens, matrices), *passes):
         beside += kernel.expected(machine, engine).m_as("s") / kernel.launches
     (attended,) = part.prompts(load)
     assert attended.worked is not None
@@ -453,8 +453,8 @@ def corners(kernel: str, rows: Rows) -> tuple[list[NDArray[np.int64]], list[Numb
     """The four points of the surface around each row, and the weight of each."""
     row, right = basis(np.log2(rows.length), LENGTHS[kernel])
     column, up = basis(np.log2(rows.roof * 1e6), ROOFS)
-    place, width = row * len(ROOFS) + column, len(ROOFS)
-    places = [place, place + 1, place + width, place + width + 1]
+    corner, width = row * len(ROOFS) + column, len(ROOFS)
+    places = [corner, corner + 1, corner + width, corner + width + 1]
     return places, [(1 - right) * (1 - up), (1 - right) * up, right * (1 - up), right * up]
 
 
@@ -478,19 +478,19 @@ def surface(kernel: str, rows: Rows) -> Numbers:
     lengths = len(LENGTHS[kernel])
     count, smooth = lengths * len(ROOFS), SMOOTH * roughness(lengths, len(ROOFS))
     trust = np.ones(len(target))
-    found = np.zeros(count)
+    surface_values = np.zeros(count)
     for _ in range(6):  # least squares weighed by what is left are least absolute differences
         matrix, right = np.zeros((count, count)), np.zeros(count)
-        for place, weight in zip(places, weights, strict=True):
-            np.add.at(right, place, trust * weight * target)
+        for corner, weight in zip(places, weights, strict=True):
+            np.add.at(right, corner, trust * weight * target)
             for other, share in zip(places, weights, strict=True):
-                np.add.at(matrix, (place, other), trust * weight * share)
+                np.add.at(matrix, (corner, other), trust * weight * share)
         size = len(target)
         whole = matrix / size + smooth / count + 1e-9 * np.eye(count)
-        found = np.asarray(np.linalg.solve(whole, right / size), dtype=float)
-        trust = 1 / np.maximum(np.abs(target - predicted(kernel, rows, found)), 0.03)
+        surface_values = np.asarray(np.linalg.solve(whole, right / size), dtype=float)
+        trust = 1 / np.maximum(np.abs(target - predicted(kernel, rows, surface_values)), 0.03)
     seen = np.bincount(np.concatenate(places), np.concatenate(weights), count).astype(float)
-    return rising(kernel, capped(kernel, found), seen)
+    return rising(kernel, capped(kernel, surface_values), seen)
 
 
 def rising(kernel: str, logarithms: Numbers, seen: Numbers) -> Numbers:
@@ -558,7 +558,7 @@ def tells(key: Key, rows: Rows, logarithms: Numbers) -> bool:
 def predicted(kernel: str, rows: Rows, logarithms: Numbers) -> Numbers:
     places, weights = corners(kernel, rows)
     return np.asarray(
-        sum(weight * logarithms[place] for place, weight in zip(places, weights, strict=True))
+        sum(weight * logarithms[corner] for corner, weight in zip(places, weights, strict=True))
     )
 
 
@@ -702,9 +702,9 @@ def curve(sizes: Numbers, times: Numbers) -> tuple[Numbers, Numbers]:
     target, trust = np.log(times), np.ones(len(times))
     for _ in range(10):
         matrix = (hats.T * trust) @ hats / len(times) + SMOOTH / 100 * bends.T @ bends
-        found = np.linalg.solve(matrix, (hats.T * trust) @ target / len(times))
-        trust = 1 / np.maximum(np.abs(target - hats @ found), 0.03)
-    rising_times = isotonic_regression(found, sample_weight=hats.sum(axis=0) + 1e-3)
+        coefficients = np.linalg.solve(matrix, (hats.T * trust) @ target / len(times))
+        trust = 1 / np.maximum(np.abs(target - hats @ coefficients), 0.03)
+    rising_times = isotonic_regression(coefficients, sample_weight=hats.sum(axis=0) + 1e-3)
     return 2.0**nodes, np.exp(rising_times)
 
 
@@ -741,7 +741,7 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     arguments = parser.parse_args()
     rows = dict(measured(arguments.directory))
-    fitted = {key: surface(key[0], own) for key, own in rows.items()}
+    fitted = {key: surface(key[0], points) for key, points in rows.items()}
     made = {key: of_key for key, of_key in fitted.items() if tells(key, rows[key], of_key)}
     lines = []
     for key, logarithms in without_host(made).items():

@@ -35,11 +35,11 @@ SOURCE = "calc-measure"
 Rows = list[dict[str, str]]
 
 
-def main(given: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.record_gpu")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--device", help="its key in the data, where its name does not tell")
-    options = parser.parse_args(given)
+    options = parser.parse_args(arguments)
     try:
         conditions, tables = read(options.folder)
         device = device_of(conditions, options.device)
@@ -146,7 +146,7 @@ def entry(
         "kind": "measured",
         "source": SOURCE,
         "checked": datetime.date.fromisoformat(conditions["measured"]),
-        "reached": {kind: found for kind, found in reached.items() if found},
+        "reached": {kind: most for kind, most in reached.items() if most},
     }
 
 
@@ -168,9 +168,9 @@ def report(device: Accelerator, tables: dict[str, Rows], machine: machines.Machi
     ratios = []
     for row in timed(tables.get("kernels", [])):
         work = roofline.Workload(quantity(row["flop"] + " FLOP"), quantity(row["bytes"] + " byte"))
-        known = row["dtype"] in device.dtypes  # of some GPUs no vector rate is published
+        rated = row["dtype"] in device.dtypes  # of some GPUs no vector rate is published
         predicted = (
-            work.on(device, row["dtype"]).lower if known else work.traffic / device.memory_bandwidth
+            work.on(device, row["dtype"]).lower if rated else work.traffic / device.memory_bandwidth
         )
         ratios.append(float(row["seconds"]) / float(predicted.m_as("s")))
         lines.append(_line(row["kernel"], float(row["seconds"]), predicted))
@@ -213,8 +213,8 @@ def _shares(device: Accelerator, rows: Rows) -> list[str]:
             best[dtype] = max(best.get(dtype, 0.0), rate(row, "flop"))
     peaks = {dtype: device.peak(dtype).m_as(f"{DTYPES[dtype]}/s") for dtype in best}
     return [
-        f"{dtype} products reach {found / float(peaks[dtype]):.0%} of the dense peak"
-        for dtype, found in best.items()
+        f"{dtype} products reach {most / float(peaks[dtype]):.0%} of the dense peak"
+        for dtype, most in best.items()
     ]
 
 
@@ -225,8 +225,8 @@ def _speedups(rows: Rows) -> list[str]:
         for row in timed(rows)
     }
     return [
-        f"resolvent {dtype}, {batch} × {n}: {found / ours:.3g} times the speed of {way}"
-        for (dtype, batch, n, way), found in seconds.items()
+        f"resolvent {dtype}, {batch} × {n}: {time / ours:.3g} times the speed of {way}"
+        for (dtype, batch, n, way), time in seconds.items()
         if way != "triton" and (ours := seconds.get((dtype, batch, n, "triton")))
     ]
 

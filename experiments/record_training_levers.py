@@ -54,8 +54,8 @@ def main() -> None:
         rows += measure()
     shown = ((*names, f"{value:.4g}") for *names, value in rows)
     write_rows(FOLDER / "training_levers.csv", ("lever", "case", "measure", "value"), shown)
-    found = {name: value for lever, _, name, value in rows if lever == "roof"}
-    training_run(FOLDER / "training_run.jsonl", found)
+    by_name = {name: value for lever, _, name, value in rows if lever == "roof"}
+    training_run(FOLDER / "training_run.jsonl", by_name)
     describe(
         FOLDER / "training_levers.toml",
         "How training_levers.csv and training_run.jsonl beside this file were measured.\n"
@@ -122,13 +122,13 @@ def accumulation() -> Iterator[Row]:
                 model, adam(model), cross_entropy, micro_batch=64
             )
             trainer.gradients(x, y)
-            found = torch.cat([weights.grad.flatten() for weights in model.parameters()])
+            summed = torch.cat([weights.grad.flatten() for weights in model.parameters()])
             halves = (gradient(model, x[:64], y[:64]) + gradient(model, x[64:], y[64:])) / 2
             case = f"{key_of(dtype)}, parts of 64 and {last}"
             largest = wanted.abs().max()
             ulp = torch.nextafter(largest, 2 * largest) - largest
-            yield "accumulation", case, "relative_error", relative(found, wanted)
-            off = float((found - wanted).abs().max() / ulp)
+            yield "accumulation", case, "relative_error", relative(summed, wanted)
+            off = float((summed - wanted).abs().max() / ulp)
             yield "accumulation", case, "largest_error_ulp", off
             yield "accumulation", case, "error_divided_by_parts", relative(halves, wanted)
 
@@ -187,10 +187,10 @@ def processes() -> Iterator[Row]:
         ends = [transfer.wait() for transfer in running]
         if any(ends):
             raise SystemExit("a process of two failed; its message is above")
-        told = json.loads(Path(folder, "0.json").read_text(encoding="utf-8"))
-    for size, seconds in told["all_reduce"].items():
+        results = json.loads(Path(folder, "0.json").read_text(encoding="utf-8"))
+    for size, seconds in results["all_reduce"].items():
         yield "processes", f"all-reduce of {size} bytes", "seconds", seconds
-    small, large = (float(told["all_reduce"][str(size)]) for size in (MESSAGES[0], MESSAGES[-1]))
+    small, large = (float(results["all_reduce"][str(size)]) for size in (MESSAGES[0], MESSAGES[-1]))
     latency = small / 2  # a ring of two takes 2 · (L + S / (2 · BW))
     bandwidth = MESSAGES[-1] / (large - small)
     yield "processes", "link", "latency_seconds", latency
@@ -204,8 +204,8 @@ def processes() -> Iterator[Row]:
         predicted = codesign.predict_scaling(f"{whole} s", serial, f"{size} byte", 2, *link)
         case = f"width {width}"
         yield "processes", case, "one_process_seconds", whole
-        yield "processes", case, "two_processes_seconds", told["steps"][str(width)]
-        yield "processes", case, "speedup", whole / told["steps"][str(width)]
+        yield "processes", case, "two_processes_seconds", results["steps"][str(width)]
+        yield "processes", case, "speedup", whole / results["steps"][str(width)]
         yield "processes", case, "amdahl_speedup", predicted.amdahl.m_as("")
         yield "processes", case, "predicted_speedup", predicted.speedup.m_as("")
 
@@ -214,16 +214,16 @@ def process(rank: int, folder: Path) -> None:
     """Run one of the two processes: all-reduces, and steps with its half of the batch."""
     dist = torch.distributed
     dist.init_process_group("gloo", init_method=f"file://{folder}/met", rank=rank, world_size=2)
-    told: dict[str, Any] = {"all_reduce": {}, "steps": {}}
+    results: dict[str, Any] = {"all_reduce": {}, "steps": {}}
     for size in MESSAGES:
         message = torch.ones(size // 4)
-        told["all_reduce"][size] = median(partial(dist.all_reduce, message))
+        results["all_reduce"][size] = median(partial(dist.all_reduce, message))
     for width in WIDTHS[1:]:
         x, y = data(width)
         model = dense(width, width, width, CLASSES)
         trainer = codesign.MultiGPUTrainer(model, adam(model), cross_entropy)
-        told["steps"][width] = median(stepper(trainer, x[rank::2], y[rank::2]))
-    (folder / f"{rank}.json").write_text(json.dumps(told), encoding="utf-8")
+        results["steps"][width] = median(stepper(trainer, x[rank::2], y[rank::2]))
+    (folder / f"{rank}.json").write_text(json.dumps(results), encoding="utf-8")
     dist.destroy_process_group()
 
 
@@ -244,12 +244,12 @@ def shares_of_a_step(width: int) -> dict[str, float]:
     samples = x.numpy().copy()
     model = dense(width, width, width, CLASSES)
     optimizer = adam(model)
-    found: dict[str, list[float]] = {}
+    by_part: dict[str, list[float]] = {}
 
     def part(name: str, run: Callable[[], Any]) -> Any:
         start = time.perf_counter()
         result = run()
-        found.setdefault(name, []).append(time.perf_counter() - start)
+        by_part.setdefault(name, []).append(time.perf_counter() - start)
         return result
 
     def forward(inputs: Any) -> Any:
@@ -261,7 +261,7 @@ def shares_of_a_step(width: int) -> dict[str, float]:
         loss = part("forward", partial(forward, inputs))
         part("backward", loss.backward)
         part("optimizer", optimizer.step)
-    times = {name: statistics.median(seconds[1:]) for name, seconds in found.items()}
+    times = {name: statistics.median(seconds[1:]) for name, seconds in by_part.items()}
     return {name: seconds / sum(times.values()) for name, seconds in times.items()}
 
 
@@ -278,7 +278,7 @@ class LeveredTrainer(codesign.MixedPrecisionTrainer, codesign.DynamicBatchSizeTr
     """Mixed precision, of batches that go through in parts that fit."""
 
 
-def training_run(path: Path, found: dict[str, float]) -> None:
+def training_run(path: Path, roofs: dict[str, float]) -> None:
     """Train on the digits in FP16 within a budget that a whole batch exceeds, and log it.
 
     The same run is made twice: once for its times, once to count its work.
@@ -288,8 +288,8 @@ def training_run(path: Path, found: dict[str, float]) -> None:
         path,
         "A network on the digits, in FP16 and 1 MB for activations",
         f"{this_machine().processor}, 1 thread, FP32 roof",
-        f"{found['flop_per_second']:.4g} FLOP/s",
-        f"{found['byte_per_second']:.4g} byte/s",
+        f"{roofs['flop_per_second']:.4g} FLOP/s",
+        f"{roofs['byte_per_second']:.4g} byte/s",
     )
     split = digits(seed=0)
     x, y = torch.from_numpy(split.X_train), torch.from_numpy(split.y_train)
@@ -334,16 +334,16 @@ def adam(model: Any) -> Any:
 
 
 def gradient(model: Any, x: Any, y: Any) -> Any:
-    found = torch.autograd.grad(cross_entropy(model(x), y), list(model.parameters()))
-    return torch.cat([gradients.flatten() for gradients in found])
+    parts = torch.autograd.grad(cross_entropy(model(x), y), list(model.parameters()))
+    return torch.cat([gradients.flatten() for gradients in parts])
 
 
 def key_of(dtype: torch.dtype) -> str:
     return formats.get(str(dtype).removeprefix("torch.")).key
 
 
-def relative(found: Any, wanted: Any) -> float:
-    return float((found - wanted).norm() / wanted.norm())
+def relative(value: Any, wanted: Any) -> float:
+    return float((value - wanted).norm() / wanted.norm())
 
 
 def stepper(trainer: Any, x: Any, y: Any) -> Callable[[], Any]:
@@ -356,11 +356,11 @@ def median(run: Callable[[], Any]) -> float:
 
 def in_turns(runs: dict[str, Callable[[], Any]]) -> dict[str, float]:
     """Median time of each, measured one after the other and again, so that all see one machine."""
-    found: dict[str, list[float]] = {name: [] for name in runs}
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(REPEATS):
         for name, run in runs.items():
-            found[name] += timed(run, 1)
-    return {name: statistics.median(times) for name, times in found.items()}
+            seconds[name] += timed(run, 1)
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ def draw() -> Figure:
     for row, busy in ((2, EXPONENTIALS), (3, LEFT)):
         _bar(axes, row, 0, 1, style.BLUE)
         _bar(axes, row + LANE, 0, busy, style.ORANGE)
-        told = f"busy {_percent(busy)}"
-        style.note(axes, 1.06, -(row + LANE) * PITCH, told, va="center", color=style.ORANGE)
+        text = f"busy {_percent(busy)}"
+        style.note(axes, 1.06, -(row + LANE) * PITCH, text, va="center", color=style.ORANGE)
     names = [("products", style.BLUE), ("exponentials", style.ORANGE)]
     style.key(axes, names, (0.99, 0.62), 0.09, side="right")
     return figure
@@ -55,8 +55,8 @@ def _percent(share: float) -> str:
 
 
 def _told(axes: Axes, row: float, name: str, time: float) -> None:
-    told = f"{name}: {show(time, digits=3)}"
-    style.note(axes, 0, 0.26 - row * PITCH, told, bold=True)
+    text = f"{name}: {show(time, digits=3)}"
+    style.note(axes, 0, 0.26 - row * PITCH, text, bold=True)
 
 
 def _bar(axes: Axes, row: float, start: float, long: float, color: str, words: str = "") -> None:

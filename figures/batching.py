@@ -22,8 +22,8 @@ def draw() -> Figure:
         style.canvas(axes, END + 0.2, Batching.slots + 1.1, left=-0.2, bottom=-0.3)
         _run(axes, run)
         steps = Batching.steps(run)
-        told = f"{name}: {show(steps)} steps"
-        style.note(axes, 0, Batching.slots + 0.3, told, bold=True)
+        text = f"{name}: {show(steps)} steps"
+        style.note(axes, 0, Batching.slots + 0.3, text, bold=True)
         axes.plot([steps, steps], [-0.2, Batching.slots], color=style.RED, linewidth=1.6)
     return figure
 

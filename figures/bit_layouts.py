@@ -75,8 +75,8 @@ def _fields(axes: Axes, boxes: Boxes, y: float, fields: list[Field]) -> None:
     """The bits of one number from the left, and in each longer field how many they are."""
     x = 0
     for kind, bits in fields:
-        for place in range(x, x + bits):
-            boxes[kind].append(_box(place, y, 1))
+        for bit in range(x, x + bits):
+            boxes[kind].append(_box(bit, y, 1))
         if kind != "sign":
             style.note(axes, x + bits / 2, y, str(bits), ha="center", va="center")
         x += bits

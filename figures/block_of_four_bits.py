@@ -62,9 +62,9 @@ def _panel(
     _strokes(axes, [((x - 0.35, end), (x + 0.35, end)) for x, _, end in rounded], 2.2, 1)
     dots = [((x, value), (x + 0.01, value)) for x, value, _ in rounded]
     _strokes(axes, dots, 3.6, 1, style.INK)
-    for place, code in enumerate(codes):
+    for row, code in enumerate(codes):
         text = f"{code:0{element.bits}b}"
-        style.note(axes, place, -4.25, text, rotation=90, ha="center", va="top")
+        style.note(axes, row, -4.25, text, rotation=90, ha="center", va="top")
     style.note(axes, -0.7, -5.75, "sign, exponent, exponent, mantissa")
     axes.set_xlim(-0.8, count + 1.6)
     axes.set_ylim(-6.1, 4.1)

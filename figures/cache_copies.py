@@ -34,9 +34,9 @@ def draw() -> Figure:
                 style.card(axes, (left + start, row + 0.12), (long, 0.76), color=color, alpha=0.6)
         style.note(axes, 0, DEVICES + 1.4, name, bold=True)
         style.note(axes, 0, DEVICES + 0.35, what)
-        told = f"a GPU holds {show(holds, digits=2)}\na token reads {show(reads, digits=2)} on each"
-        told = told.removesuffix(" on each") if name == "DP attention" else told
-        style.note(axes, 0, -0.5, told, va="top", linespacing=1.3)
+        text = f"a GPU holds {show(holds, digits=2)}\na token reads {show(reads, digits=2)} on each"
+        text = text.removesuffix(" on each") if name == "DP attention" else text
+        style.note(axes, 0, -0.5, text, va="top", linespacing=1.3)
     return figure
 
 

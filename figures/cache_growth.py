@@ -26,8 +26,8 @@ def draw() -> Figure:
     axes = figure.subplots()
     weights = GrowingCache.weights.m_as("GB")
     axes.axhline(weights, color=style.INK, linewidth=1.4)
-    told = f"weights: {show(weights, digits=2)} GB"
-    style.note(axes, LENGTHS[0] * 1.1, weights, told, (0, 4), bold=True)
+    text = f"weights: {show(weights, digits=2)} GB"
+    style.note(axes, LENGTHS[0] * 1.1, weights, text, (0, 4), bold=True)
     for (name, color, crossing), each in zip(LINES, EACH, strict=True):
         caches = LENGTHS * each.m_as("GB/token")
         axes.plot(LENGTHS, caches, color=color)

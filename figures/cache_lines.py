@@ -28,11 +28,11 @@ def draw() -> Figure:
     ):
         _matrix(axes, read)
         axes.set_title(f"{name}: {_bytes(read)}", size=style.SMALL)
-    for place, words, colour in (
+    for spot, words, colour in (
         (0, "orange: used", style.ORANGE),
         (EACH, "blue: fetched for nothing", style.BLUE),
     ):
-        style.note(panels[-1], place, EACH + 0.8, words, color=colour, va="center")
+        style.note(panels[-1], spot, EACH + 0.8, words, color=colour, va="center")
     return figure
 
 
@@ -58,15 +58,15 @@ def _matrix(axes: Axes, read: tuple[tuple[int, int], ...]) -> None:
     lines = _lines(read)
     everything = [(row, column) for row in range(EACH) for column in range(COLUMNS)]
     fetched = [(row, column) for row, column in everything if (row, column // EACH) in lines]
-    idle = [place for place in everything if place not in fetched]
-    wasted = [place for place in fetched if place not in read]
+    idle = [element for element in everything if element not in fetched]
+    wasted = [element for element in fetched if element not in read]
     for places, colour, alpha in (
         (idle, style.INK, 0.1),
         (wasted, style.BLUE, 0.4),
         (read, style.ORANGE, 1.0),
     ):
         if places:
-            cells = [_cell(*place) for place in places]
+            cells = [_cell(*element) for element in places]
             style.boxes(axes, cells, facecolor=colour, alpha=alpha, linewidth=0)
     (first_row, first), *_, (last_row, last) = read
     start, end = (first + CELL / 2, first_row + CELL / 2), (last + CELL / 2, last_row + CELL / 2)

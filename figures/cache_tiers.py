@@ -24,20 +24,22 @@ def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=2.7, narrow_height=3.6)
     axes = figure.subplots()
-    for place, row in enumerate(ROWS):
+    for number, row in enumerate(ROWS):
         times = [row[at].m_as("ms") for _, at, _ in WAYS]
-        axes.plot([times[0], times[-1]], [place, place], color=style.INK, linewidth=0.8, alpha=0.5)
+        axes.plot(
+            [times[0], times[-1]], [number, number], color=style.INK, linewidth=0.8, alpha=0.5
+        )
         for (name, at, color), time in zip(WAYS, times, strict=True):
-            axes.plot(time, place, "o", color=color, markersize=8)
-            told = str(show(row[at], digits=2))
+            axes.plot(time, number, "o", color=color, markersize=8)
+            text = str(show(row[at], digits=2))
             side = {"from the host": "right", "from disks": "left"}.get(name, "center")
-            style.note(axes, time, place, told, (0, -17), ha=side, color=color)
+            style.note(axes, time, number, text, (0, -17), ha=side, color=color)
         fits = f"{show(row[SESSION], digits=2)}; HBM {show(row[FITS])}, host {show(row[HOST])}"
-        style.note(axes, times[0], place, f"{row[NAME]}", (0, 18 if narrow else 8), bold=True)
+        style.note(axes, times[0], number, f"{row[NAME]}", (0, 18 if narrow else 8), bold=True)
         if narrow:
-            style.note(axes, times[0], place, fits, (0, 7))
+            style.note(axes, times[0], number, fits, (0, 7))
         else:
-            style.note(axes, times[-1], place, fits, (0, 8), ha="right")
+            style.note(axes, times[-1], number, fits, (0, 8), ha="right")
     for column, (name, _, color) in enumerate(WAYS):
         words = name.split()[-1] if narrow else name
         look: dict[str, Any] = {"transform": axes.transAxes, "color": color, "va": "top"}

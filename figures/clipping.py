@@ -26,13 +26,13 @@ def draw() -> Figure:
     axes = figure.subplots()
     for bits, best, color in CASES:
         axes.plot(100 * SHARES, [_kept(bits, share) for share in SHARES], color=color)
-        place = best.m_as("")
-        height = _kept(bits, place)
-        axes.plot(100 * place, height, "o", color=color, markersize=6)
-        told = f"{show(bits)} bits: best at {show(best, '%', 2)}"
-        right = place > 0.9
+        peak = best.m_as("")
+        height = _kept(bits, peak)
+        axes.plot(100 * peak, height, "o", color=color, markersize=6)
+        text = f"{show(bits)} bits: best at {show(best, '%', 2)}"
+        right = peak > 0.9
         look: dict[str, Any] = {"ha": "right" if right else "center", "color": color, "bold": True}
-        style.note(axes, 100 * place, height, told, (-10, 7) if right else (0, -18), **look)
+        style.note(axes, 100 * peak, height, text, (-10, 7) if right else (0, -18), **look)
     axes.xaxis.set_major_formatter(PercentFormatter())
     axes.set_xlabel("End of the range, of the largest weight")
     axes.set_ylabel("SQNR (dB)")

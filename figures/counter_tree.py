@@ -79,8 +79,8 @@ def _rung(axes: Axes, y: float, rung: Rung, last: bool) -> None:
         ha="center",
     )
     lever = fill(rung.lever, LETTERS) if style.is_narrow() else rung.lever
-    place = aside + length + 0.1, y + (0.22 if style.is_narrow() else 0.14)
-    name = axes.text(*place, rung.limit, color=style.RED, weight="bold", va="center")
+    point = aside + length + 0.1, y + (0.22 if style.is_narrow() else 0.14)
+    name = axes.text(*point, rung.limit, color=style.RED, weight="bold", va="center")
     axes.annotate(
         lever,
         (0, 0),

@@ -51,8 +51,8 @@ def draw() -> Figure:
     token = DecodeStep.intensity.m, DecodeStep.attainable.m_as("TFLOP/s")
     axes.plot([token[0], token[0]], [token[1], 0.03], color=style.RED, linewidth=0.8)
     style.note(axes, 1.2 * token[0], 0.028, "one answer at a time", color=style.RED, ha="left")
-    for place in [(ridge, peak), token]:
-        axes.plot(*place, "o", color=style.RED, markersize=6.5, zorder=4)
+    for point in [(ridge, peak), token]:
+        axes.plot(*point, "o", color=style.RED, markersize=6.5, zorder=4)
     return figure
 
 

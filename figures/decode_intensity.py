@@ -73,7 +73,7 @@ def draw() -> Figure:
     axes.axhline(ridge, color=style.DEVICES["h100"], linewidth=1.2, linestyle=(0, (5, 2)))
     axes.plot(meets, ridge, "o", color=style.INK, markersize=5.5)
     ridge_name = f"{'ridge' if narrow else 'ridge point of an H100'}: {ridge:.0f}"
-    for text, place, offset, side, color in (
+    for text, point, offset, side, color in (
         (ridge_name, (BATCH[0], ridge), (4, 4), "left", style.DEVICES["h100"]),
         (
             f"{meets:.0f}{'' if narrow else ' sequences'}",
@@ -83,7 +83,7 @@ def draw() -> Figure:
             style.INK,
         ),
     ):
-        style.note(axes, *place, text, by=offset, ha=side, color=color)
+        style.note(axes, *point, text, by=offset, ha=side, color=color)
     return figure
 
 

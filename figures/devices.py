@@ -146,20 +146,20 @@ def _names(figure: Figure, axes: Axes, points: dict[Accelerator, tuple[float, fl
         + ("" if dtype_of_two_bytes(device) else f" ({str(_format(device)).upper()})")
         for device in points
     }
-    rank = {key: place for place, key in enumerate(FIRST)}
+    rank = {key: spot for spot, key in enumerate(FIRST)}
     for device in sorted(
         points, key=lambda device: (rank.get(device.key, len(rank)), -device.year)
     ):
-        for place in PLACES if style.is_narrow() else PLACES + FAR:
-            text = _name(axes, device, short[device], points[device], place)
+        for spot in PLACES if style.is_narrow() else PLACES + FAR:
+            text = _name(axes, device, short[device], points[device], spot)
             box = text.get_window_extent().padded(1)
             inside = axes.bbox.x0 < box.x0 and box.x1 < axes.bbox.x1 and axes.bbox.y0 < box.y0
-            own = 0 if place in FAR else 0.8 * _distance(box, *marks[device])
+            distance = 0 if spot in FAR else 0.8 * _distance(box, *marks[device])
             others = (_distance(box, *at) for other, at in marks.items() if other is not device)
-            if inside and min(others) > max(own, 6) and not box.count_overlaps(taken):
+            if inside and min(others) > max(distance, 6) and not box.count_overlaps(taken):
                 taken.append(box)
-                if place in FAR:
-                    _line(axes, points[device], *place[:2])
+                if spot in FAR:
+                    _line(axes, points[device], *spot[:2])
                 break
             text.remove()
 
@@ -169,9 +169,9 @@ def _name(
     device: Accelerator,
     name: str,
     at: tuple[float, float],
-    place: tuple[float, float, str, str],
+    spot: tuple[float, float, str, str],
 ) -> Text:
-    across, up, side, base = place
+    across, up, side, base = spot
     return style.note(
         axes,
         *at,

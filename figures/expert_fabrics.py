@@ -21,7 +21,7 @@ def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=2.9, narrow_height=7.2)
     panels = style.panels(figure, 3)
-    for axes, picture, name, told, time in zip(
+    for axes, picture, name, text, time in zip(
         panels,
         (_switch, _rails, _torus),
         ("A switch", "Rails", "A torus"),
@@ -34,7 +34,7 @@ def draw() -> Figure:
             axes.set_aspect("equal")
         picture(axes)
         style.note(axes, -0.4, 3.6, name, bold=True)
-        words = f"{told}\n{show(time, digits=2)} a layer"
+        words = f"{text}\n{show(time, digits=2)} a layer"
         style.note(axes, 1.5, -0.75, words, ha="center", va="top", color=style.ORANGE)
     return figure
 

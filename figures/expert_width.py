@@ -32,11 +32,11 @@ def draw() -> Figure:
         axes.plot(counts, bound, color=colour, linewidth=1.2, dashes=(4, 2))
         axes.plot(counts, expected, color=colour, linewidth=2)
         style.note(axes, counts[0], expected[0] * beside, name, color=colour, bold=True, ha="left")
-    for place, (name, _, _, devices, rate, _) in enumerate(Deployments.cases):
+    for index, (name, _, _, devices, rate, _) in enumerate(Deployments.cases):
         of_a_gpu = rate / Deployments.node
         axes.plot(devices, of_a_gpu, "o", color=style.RED, markersize=5)
-        side = ("left", "left", "right")[place]
-        offset = ((7, -5), (-4, 9), (-7, 0))[place]
+        side = ("left", "left", "right")[index]
+        offset = ((7, -5), (-4, 9), (-7, 0))[index]
         short = name.replace("DeepSeek's ", "") if style.is_narrow() else name
         style.name_dot(axes, short, (devices, of_a_gpu), offset, side)
     rack = (RackRates.june_devices, RackRates.june)

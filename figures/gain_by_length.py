@@ -28,8 +28,8 @@ def draw() -> Figure:
         length = GainByLength.lengths[_gains(row).index(best)]
         below = color in (style.ORANGE, style.PURPLE)
         look: dict[str, Any] = {"ha": "left" if length == 1 else "center", "color": color}
-        told = f"{show(best, digits=3)}"
-        style.note(axes, length, best, told, (0, -16 if below else 6), **look)
+        text = f"{show(best, digits=3)}"
+        style.note(axes, length, best, text, (0, -16 if below else 6), **look)
     style.key(axes, names, (1.02, 0.95) if not narrow else (0.03, 1.0), 0.1)
     axes.set_xticks(GainByLength.lengths, [str(show(each)) for each in GainByLength.lengths])
     axes.set_xlabel("Drafted tokens")

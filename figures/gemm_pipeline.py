@@ -28,8 +28,8 @@ def draw() -> Figure:
         start += LATENCY + WORK
     _name(axes, 0, "one\nbuffer")
     share = show(PipelineOfTile.alone, digits=2)
-    told = f"{share} of the rate" if narrow else f"tensor cores busy {share} of the time"
-    style.note(axes, END, 0.5, told, ha="right", bold=True, color=style.ORANGE)
+    text = f"{share} of the rate" if narrow else f"tensor cores busy {share} of the time"
+    style.note(axes, END, 0.5, text, ha="right", bold=True, color=style.ORANGE)
     ended = LATENCY
     free = [0.0] * TileOnSM.stages
     for number in range(int((END - LATENCY) / WORK)):
@@ -38,16 +38,16 @@ def draw() -> Figure:
         ended += WORK
         free[row] = ended
     _name(axes, BELOW + (TileOnSM.stages - 1) / 2, f"{words(TileOnSM.stages)}\nbuffers")
-    told = "no gap" if narrow else "after the first slice no gap"
-    style.note(axes, END, 0.5 - BELOW, told, ha="right", bold=True, color=style.ORANGE)
-    told = f"{_cycles(LATENCY)}" if narrow else f"fetched in {_cycles(LATENCY)}"
-    style.note(axes, 0, 0.5, told, color=style.BLUE, bold=True)
+    text = "no gap" if narrow else "after the first slice no gap"
+    style.note(axes, END, 0.5 - BELOW, text, ha="right", bold=True, color=style.ORANGE)
+    text = f"{_cycles(LATENCY)}" if narrow else f"fetched in {_cycles(LATENCY)}"
+    style.note(axes, 0, 0.5, text, color=style.BLUE, bold=True)
     ahead = _cycles(PipelineOfTile.ahead.m_as("cycle"))
-    told = f"{ahead} ahead" if narrow else f"the next slices may take {ahead}"
-    style.note(axes, 0, 0.5 - BELOW, told, color=style.BLUE, bold=True)
+    text = f"{ahead} ahead" if narrow else f"the next slices may take {ahead}"
+    style.note(axes, 0, 0.5 - BELOW, text, color=style.BLUE, bold=True)
     names = [("fetched", style.BLUE), ("waits", style.INK), ("multiplied", style.ORANGE)]
-    for place, (name, color) in enumerate(names):
-        left = END * (0.3 + 0.23 * place)
+    for index, (name, color) in enumerate(names):
+        left = END * (0.3 + 0.23 * index)
         style.note(axes, left, -BELOW - TileOnSM.stages, name, color=color, bold=True)
     return figure
 

@@ -23,21 +23,21 @@ def draw() -> Figure:
         figure, 3 * (ACROSS + GAP), DOWN + (4.2 if narrow else 3), bottom=-2.2 if narrow else -1.4
     )
     spilled = RowMore.tiles_after - RowMore.units
-    for place, tiles in enumerate((RowMore.tiles, RowMore.units, spilled)):
-        _wave(axes, place * (ACROSS + GAP), int(tiles))
+    for index, tiles in enumerate((RowMore.tiles, RowMore.units, spilled)):
+        _wave(axes, index * (ACROSS + GAP), int(tiles))
     rows, more = (show(count) for count in (RowMore.rows, RowMore.more))
     second = ACROSS + GAP
     for left, words, rate, color in (
         (0, f"{rows} rows: {show(RowMore.tiles)} tiles", RowMore.before, style.BLUE),
         (second, f"{more} rows: {show(RowMore.tiles_after)} tiles", RowMore.after, style.ORANGE),
     ):
-        told = f"{words}\n{show(rate, digits=3)}"
-        told = told.replace(": ", ":\n") if narrow else told
-        style.note(axes, left, DOWN + 0.6, told, bold=True, color=color)
+        text = f"{words}\n{show(rate, digits=3)}"
+        text = text.replace(": ", ":\n") if narrow else text
+        style.note(axes, left, DOWN + 0.6, text, bold=True, color=color)
     waves = ("one wave", "first wave", f"second wave: {show(int(spilled))}")
-    for place, name in enumerate(waves):
+    for index, name in enumerate(waves):
         below = name.replace(": ", ":\n") if narrow else name
-        style.note(axes, place * (ACROSS + GAP), -0.4, below, va="top")
+        style.note(axes, index * (ACROSS + GAP), -0.4, below, va="top")
     return figure
 
 

@@ -21,10 +21,10 @@ def draw() -> Figure:
     rates = GoodputByLoad.rates
     all_of_them = rates[0], rates[-1]
     axes.plot(all_of_them, all_of_them, color=style.INK, linewidth=0.8, linestyle=(0, (2, 2)))
-    for words, place, color, loads in CURVES:
+    for words, spot, color, loads in CURVES:
         axes.plot(rates, [load["closed_form"] for load in loads], color=color, linewidth=1.8)
         axes.plot(rates, [load["simulated"] for load in loads], "o", color=color, markersize=4)
-        axes.text(*place, words, color=color, ha="right", va="bottom", weight="bold")
+        axes.text(*spot, words, color=color, ha="right", va="bottom", weight="bold")
     style.note(axes, 12.3, 22.5, "all of them: dotted", color=style.INK)
     rate = AskedService.rate.m_as("request/s")
     axes.axvline(rate, color=style.INK, alpha=0.35, linewidth=0.8)

@@ -28,9 +28,9 @@ def draw() -> Figure:
     for rate in (LOW, HIGH):
         height = _hits(rate.m_as("%"), LINES[0][1])
         axes.plot(rate.m_as("%"), height, "o", color=style.ORANGE, markersize=6)
-        told = f"{show(height, digits=2)} at {show(rate, '%')}"
+        text = f"{show(height, digits=2)} at {show(rate, '%')}"
         offset, side = ((-8, 0), "right") if rate == LOW else ((9, 0), "left")
-        style.note(axes, rate.m_as("%"), height, told, offset, ha=side, va="center")
+        style.note(axes, rate.m_as("%"), height, text, offset, ha=side, va="center")
     style.log_axis(axes, "y", "Average access (hits)")
     axes.set_ylim(0.9, 100)
     axes.set_xlim(RATES[0], RATES[-1])

@@ -34,8 +34,8 @@ def draw() -> Figure:
     meet = Latents.crossing.m_as("")
     height = _work(attention.absorbed_flops, meet)
     axes.plot(meet, height, "o", color=style.INK, markersize=6)
-    told = f"{show(meet, digits=2)} queries"
-    style.note(axes, meet, height, told, (8, -10), va="center")
+    text = f"{show(meet, digits=2)} queries"
+    style.note(axes, meet, height, text, (8, -10), va="center")
     axes.set_xlim(QUERIES[0], QUERIES[-1])
     return figure
 

@@ -37,8 +37,8 @@ def draw() -> Figure:
     one = f"scores of decode\nat {show(scores, digits=2)}, whatever the batch"
     style.note(axes, scores, _roof(scores), one, (10, -12), va="center")
     read = _intensity(Products.scores)
-    told = f"scores of a prompt\nat {show(read, digits=3)}"
-    style.note(axes, read, _roof(read), told, (0, -16), va="top", ha="left")
+    text = f"scores of a prompt\nat {show(read, digits=3)}"
+    style.note(axes, read, _roof(read), text, (0, -16), va="top", ha="left")
     style.note(axes, RIDGE, _roof(RIDGE), f"ridge {show(RIDGE, digits=3)}", (0, 8), ha="center")
     style.log_axis(axes, "x", "Intensity (FLOP/byte)")
     style.log_axis(axes, "y", "Attainable (TFLOP/s)")

@@ -26,12 +26,12 @@ def draw() -> Figure:
     figure = style.figure(height=2.5, narrow_height=3.0)
     axes = figure.subplots()
     shares, narrow = MeasuredStep.shares, style.is_narrow()
-    for place, factors in ((0, (1.0,) * len(shares)), (1, MeasuredStep.factors)):
+    for index, factors in ((0, (1.0,) * len(shares)), (1, MeasuredStep.factors)):
         left = 0.0
         for (part, share), factor in zip(shares.items(), factors, strict=True):
             width = 100 * share / factor
-            axes.barh(place, width, left=left, height=0.6, color=COLOURS[part], alpha=0.85)
-            if place == 0 and width > 10:
+            axes.barh(index, width, left=left, height=0.6, color=COLOURS[part], alpha=0.85)
+            if index == 0 and width > 10:
                 axes.text(
                     left + (width / 2 if left else 0),
                     -0.4,

@@ -38,11 +38,11 @@ def alt() -> str:
 
 
 def _seven_billion(axes: Axes) -> None:
-    for place, (_, state, activations) in enumerate(SevenBillion.bars):
+    for row, (_, state, activations) in enumerate(SevenBillion.bars):
         states, stored = state.m_as("GB"), activations.m_as("GB")
-        axes.barh(place, states, height=0.62, color=style.BLUE, alpha=0.85)
-        axes.barh(place, stored, left=states, height=0.62, color=style.ORANGE, alpha=0.85)
-        style.note(axes, states + stored + 6, place, f"{states + stored:.0f}", va="center")
+        axes.barh(row, states, height=0.62, color=style.BLUE, alpha=0.85)
+        axes.barh(row, stored, left=states, height=0.62, color=style.ORANGE, alpha=0.85)
+        style.note(axes, states + stored + 6, row, f"{states + stored:.0f}", va="center")
     style.note(axes, 0, -0.38, "state", va="bottom", bold=True)
     states = SevenBillion.state.m_as("GB")
     style.note(axes, states, -0.38, "activations", va="bottom", bold=True)
@@ -62,12 +62,12 @@ def _seven_billion(axes: Axes) -> None:
 
 
 def _measured(axes: Axes) -> None:
-    for place, ratio in enumerate(MeasuredMemory.ratios):
-        axes.plot([1, ratio], [place, place], color=style.INK, linewidth=1.2)
-        axes.plot(ratio, place, "o", color=style.INK, markersize=6)
+    for row, ratio in enumerate(MeasuredMemory.ratios):
+        axes.plot([1, ratio], [row, row], color=style.INK, linewidth=1.2)
+        axes.plot(ratio, row, "o", color=style.INK, markersize=6)
         away = -0.035 if ratio < 1 else 0.035
         side = "right" if ratio < 1 else "left"
-        style.note(axes, ratio + away, place, f"{ratio:.2f}", ha=side, va="center")
+        style.note(axes, ratio + away, row, f"{ratio:.2f}", ha=side, va="center")
     axes.axvline(1, color=style.INK, linewidth=0.9, linestyle=":")
     names = [
         case.replace("layers of ", "× ").replace(", batch", ",\nbatch")

@@ -18,11 +18,11 @@ def draw() -> Figure:
     axes = figure.subplots()
     for _, at, color in WAYS:
         expected = [row[at + 1].m_as("µs") for row in ROWS]
-        found = [row[at].m_as("µs") for row in ROWS]
+        times = [row[at].m_as("µs") for row in ROWS]
         axes.plot(Kernels.devices, expected, color=color, linewidth=1.6)
-        axes.plot(Kernels.devices, found, "o", color=color, markersize=6)
-        last = f"{show(found[-1], digits=3)}"
-        style.note(axes, Kernels.devices[-1], found[-1], last, (8, 0), va="center", color=color)
+        axes.plot(Kernels.devices, times, "o", color=color, markersize=6)
+        last = f"{show(times[-1], digits=3)}"
+        style.note(axes, Kernels.devices[-1], times[-1], last, (8, 0), va="center", color=color)
     style.key(axes, [(name, color) for name, _, color in WAYS], (0.03, 0.98), 0.11)
     style.note(axes, Kernels.devices[0], 20, "lines: expected; dots: measured", (4, 0))
     style.log_axis(axes, "x", "GPUs")

@@ -194,7 +194,7 @@ def _squares(axes: Axes, left: float, top: float, count: int) -> None:
     """A square for each device of a fabric; the first is the one that is drawn."""
     pitch, side = 4.3, 3.2
     for first, last, colour, alpha in ((1, count, style.INK, 0.45), (0, 1, style.RED, 1.0)):
-        places = (divmod(place, SQUARES) for place in range(first, last))
+        places = (divmod(square, SQUARES) for square in range(first, last))
         squares = [(left + pitch * x, top - pitch * y, side, -side) for y, x in places]
         style.boxes(axes, squares, facecolor=colour, alpha=alpha, linewidth=0)
 

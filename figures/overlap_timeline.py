@@ -56,12 +56,12 @@ def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=2.3, narrow_height=3.0)
     axes = figure.subplots()
-    for place, step in enumerate(STEPS):
-        _step(axes, PITCH * place, step)
+    for index, step in enumerate(STEPS):
+        _step(axes, PITCH * index, step)
     axes.set_xlim(0, 1.01 * max(step.time.m_as(UNIT) for step in STEPS))
     axes.set_ylim(PITCH * len(STEPS) - 1.2, -1.1)
     axes.set_yticks(
-        [PITCH * place + row for place in range(len(STEPS)) for row in range(2)],
+        [PITCH * index + row for index in range(len(STEPS)) for row in range(2)],
         ["GPU", "net" if narrow else "network"] * len(STEPS),
     )
     axes.tick_params(axis="y", length=0)

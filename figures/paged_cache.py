@@ -31,14 +31,14 @@ def draw() -> Figure:
         low = 2.15 - row
         style.card(reserved, (0, low), (longest, 0.8), alpha=0.06)
         style.card(reserved, (0, low), (length / PagedCache.block, 0.8), color=color, alpha=0.6)
-        told = f"{show(length)} tokens"
-        style.note(reserved, length / PagedCache.block + 0.15, low + 0.4, told, va="center")
+        text = f"{show(length)} tokens"
+        style.note(reserved, length / PagedCache.block + 0.15, low + 0.4, text, va="center")
     left = dict(zip("abc", PagedCache.lengths, strict=True))
-    for place in range(3 * ACROSS):
-        corner = (place % ACROSS, 2.15 - place // ACROSS)
+    for block in range(3 * ACROSS):
+        corner = (block % ACROSS, 2.15 - block // ACROSS)
         style.card(paged, corner, (0.9, 0.8), alpha=0.06)
-        if place < len(TAKEN):
-            _block(paged, corner, TAKEN[place], left)
+        if block < len(TAKEN):
+            _block(paged, corner, TAKEN[block], left)
     return figure
 
 

@@ -68,8 +68,8 @@ def draw() -> Figure:
         style.note(axes, 0, PARTS + 0.5, cut.name, bold=True)
         holds, sent = (show(size, digits=3) for size in (cut.holds, cut.sent))
         style.note(axes, 0, -1.9, f"holds {holds}", color=style.BLUE, va="top")
-        told = f"sends {sent}:\n{cut.sends}"
-        style.note(axes, 0, -3.0, told, color=style.ORANGE, va="top", linespacing=1.1)
+        text = f"sends {sent}:\n{cut.sends}"
+        style.note(axes, 0, -3.0, text, color=style.ORANGE, va="top", linespacing=1.1)
     return figure
 
 

@@ -96,8 +96,8 @@ def _devices(axes: Axes, slots: list[Slot]) -> None:
     devices, end = PipelineSchedule.devices, _end(slots)
     waits = []
     for device in range(devices):
-        own = [(slot.start, slot.start + slot.length) for slot in slots if slot.device == device]
-        for (_, before), (after, _) in pairwise([(0.0, 0.0), *sorted(own), (end, end)]):
+        spans = [(slot.start, slot.start + slot.length) for slot in slots if slot.device == device]
+        for (_, before), (after, _) in pairwise([(0.0, 0.0), *sorted(spans), (end, end)]):
             if after - before > 1e-9:
                 waits.append((before, device, after - before, HEIGHT))
     style.boxes(axes, waits, fill=False, edgecolor=style.INK, alpha=0.6, hatch="////", linewidth=0)

@@ -46,8 +46,8 @@ def draw() -> Figure:
         )
     for row in KERNELS.filter(~near).iter_rows(named=True):
         if row["name"] in LABELS:
-            place = (1e3 * row["predicted_seconds"], 1e3 * row["measured_seconds"])
-            style.name_dot(axes, row["name"], place, *LABELS[row["name"]])
+            point = (1e3 * row["predicted_seconds"], 1e3 * row["measured_seconds"])
+            style.name_dot(axes, row["name"], point, *LABELS[row["name"]])
     return figure
 
 

@@ -61,8 +61,8 @@ def draw() -> Figure:
     _tell(axes, 3, 0, f"a token every {step}, as before", style.BLUE)
 
     for row, end in enumerate((READ, start, READ)):
-        place = row * PITCH
-        axes.plot([end, end], [place - HEIGHT / 2, place + 0.45], color=style.RED, linewidth=2)
+        height = row * PITCH
+        axes.plot([end, end], [height - HEIGHT / 2, height + 0.45], color=style.RED, linewidth=2)
     _tell(axes, 0, READ + 8, "first token", style.RED)
     axes.set_xlim(0, Timeline.end)
     axes.set_ylim(3 * PITCH + 0.5, -0.8)

@@ -67,15 +67,15 @@ def strips(rows: Sequence[Comparison], name: Callable[[Comparison], str]) -> Fig
     figure = style.figure(height=height + 1.1, narrow_height=2 * height + 1.9)
     ratios, shares = style.panels(figure, 2, sharey=not style.is_narrow())
     places = [
-        (place, _colour(label.split(", ")[-1]), of)
-        for place, (label, of) in enumerate(systems.items())
+        (index, _colour(label.split(", ")[-1]), of)
+        for index, (label, of) in enumerate(systems.items())
     ]
-    whiskers = [line for place, _, of in places for line in _whisker(of, place)]
+    whiskers = [line for index, _, of in places for line in _whisker(of, index)]
     _lines(ratios, whiskers, color=style.INK, alpha=0.3, linewidth=1.2)
     for colour in dict.fromkeys(colour for _, colour, _ in places):
-        own = [(place, of) for place, of_place, of in places if of_place == colour]
-        _dots(ratios, own, colour)
-        _spreads(shares, own, colour)
+        of_colour = [(index, of) for index, of_place, of in places if of_place == colour]
+        _dots(ratios, of_colour, colour)
+        _spreads(shares, of_colour, colour)
     label = "Measured / expected" if style.is_narrow() else "Measured over expected time"
     style.log_axis(ratios, "x", label)
     ratios.xaxis.set_major_locator(FixedLocator(TICKS))
@@ -119,25 +119,25 @@ def _lines(axes: Axes, lines: Iterable[Line], **look: Any) -> None:
     axes.plot(*zip(*points, strict=True), **look)
 
 
-def _whisker(rows: Sequence[Comparison], place: int) -> tuple[Line, Line]:
+def _whisker(rows: Sequence[Comparison], index: int) -> tuple[Line, Line]:
     """Return the median range from bound to no overlap, over the expected time, and its tick."""
     predictions = [row.prediction for row in rows if row.prediction]
     low = median(prediction.lower / (prediction.expected or 1.0) for prediction in predictions)
     high = median(
         (prediction.upper or 1.0) / (prediction.expected or 1.0) for prediction in predictions
     )
-    return ((low, place), (high, place)), ((low, place - 0.3), (low, place + 0.3))
+    return ((low, index), (high, index)), ((low, index - 0.3), (low, index + 0.3))
 
 
 def _spreads(axes: Axes, systems: Sequence[System], colour: str) -> None:
     """Draw ranges, middle halves and medians of shares; all dots again would be a heavy page."""
     spreads = [
-        (place, numpy.quantile([row.share_of_bound or 0.0 for row in of], (0, 0.25, 0.5, 0.75, 1)))
-        for place, of in systems
+        (index, numpy.quantile([row.share_of_bound or 0.0 for row in of], (0, 0.25, 0.5, 0.75, 1)))
+        for index, of in systems
     ]
-    ranges = [((spread[0], place), (spread[4], place)) for place, spread in spreads]
-    halves = [((spread[1], place), (spread[3], place)) for place, spread in spreads]
-    medians = [((spread[2], place - 0.35), (spread[2], place + 0.35)) for place, spread in spreads]
+    ranges = [((spread[0], index), (spread[4], index)) for index, spread in spreads]
+    halves = [((spread[1], index), (spread[3], index)) for index, spread in spreads]
+    medians = [((spread[2], index - 0.35), (spread[2], index + 0.35)) for index, spread in spreads]
     _lines(axes, ranges, color=colour, linewidth=1.2)
     _lines(axes, halves, color=colour, linewidth=6, alpha=0.6)
     _lines(axes, medians, color=style.INK, linewidth=1.4)
@@ -150,8 +150,8 @@ def _dots(axes: Axes, systems: Sequence[System], colour: str) -> None:
     path with a curve is one that matplotlib draws point by point, however many it has.
     """
     dots = [
-        (min(max(1 + (row.error or 0), WIDEST[0]), WIDEST[1]), place + 0.12 * (count * 2 % 5 - 2))
-        for place, of in systems
+        (min(max(1 + (row.error or 0), WIDEST[0]), WIDEST[1]), index + 0.12 * (count * 2 % 5 - 2))
+        for index, of in systems
         for count, row in enumerate(of)
     ]
     vertices, codes = [dots[0]] * 3, [Path.MOVETO, Path.CURVE3, Path.CURVE3]

@@ -26,13 +26,13 @@ def draw() -> Figure:
         axes.plot(LENGTHS, [_read(model, length) for length in LENGTHS], color=color)
         if not narrow:
             end, lower = _read(model, KeptTokens.long), -5 if color == style.GREEN else 4
-            told = f"{model.name}\n{kind}"
+            text = f"{model.name}\n{kind}"
             look: dict[str, Any] = {
                 "va": "top" if lower < 0 else "bottom",
                 "linespacing": 1.0,
                 "color": color,
             }
-            style.note(axes, KeptTokens.long, end, told, (6, lower), **look)
+            style.note(axes, KeptTokens.long, end, text, (6, lower), **look)
     if narrow:
         names = [(model.name, color) for (model, _), color in _named()]
         style.key(axes, names, (0.02, 1.0), 0.09)

@@ -57,9 +57,9 @@ def alt() -> str:
 def _told(method: str) -> str:
     """The last errors of a method's lines, and the lengths at which some of these end."""
     lasts = []
-    for dtype in (dtype for known, dtype in DRAWN if known == method):
-        known, ends = _known(method, dtype)
-        n, error = known[-1]
+    for dtype in (dtype for points, dtype in DRAWN if points == method):
+        points, ends = _known(method, dtype)
+        n, error = points[-1]
         lasts.append(
             f"{show(error, digits=1)} in {_formats(dtype)}{f' at a length of {n}' if ends else ''}"
         )
@@ -73,15 +73,15 @@ def _formats(dtype: str) -> str:
 def _known(method: str, dtype: str) -> tuple[list[tuple[int, float]], bool]:
     """Lengths with their errors as far as these are finite, and whether any is not."""
     rows = ACCURACY.filter(kind=KIND, method=method, dtype=dtype).sort("n")
-    known = [
+    points = [
         (n, error) for n, error in zip(rows["n"], rows["relative"], strict=True) if error < math.inf
     ]
-    return known, len(known) < len(rows)
+    return points, len(points) < len(rows)
 
 
 def _line(axes: Axes, method: str, dtype: str) -> None:
-    known, ends = _known(method, dtype)
-    lengths, errors = zip(*known, strict=True)
+    points, ends = _known(method, dtype)
+    lengths, errors = zip(*points, strict=True)
     colour = COLOURS[dtype]
     axes.plot(lengths, errors, color=colour, linestyle=LINES[method], linewidth=1.5)
     if ends:

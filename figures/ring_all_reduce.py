@@ -74,7 +74,7 @@ def _devices(axes: Axes, exchange: Exchange) -> None:
                 axes,
                 left + 0.5,
                 part + 0.48,
-                "Σ" if complete else "".join(DEVICES[place] for place in sorted(summed)),
+                "Σ" if complete else "".join(DEVICES[index] for index in sorted(summed)),
                 ha="center",
                 va="center",
                 color="#ffffff" if complete else style.INK,

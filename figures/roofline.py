@@ -155,8 +155,8 @@ def _measured(axes: Axes) -> None:
     _note(axes, (EDGES[1], 400 if narrow else 430), what, style.RED, "right")
 
 
-def _note(axes: Axes, place: tuple[float, float], text: str, colour: str, side: str) -> None:
-    style.note(axes, *place, text, color=colour, bold=True, ha=side, va="center")
+def _note(axes: Axes, point: tuple[float, float], text: str, colour: str, side: str) -> None:
+    style.note(axes, *point, text, color=colour, bold=True, ha=side, va="center")
 
 
 def _workloads(axes: Axes, narrow: bool) -> None:

@@ -22,15 +22,15 @@ def draw() -> Figure:
     blocks = len(RunningSoftmax.blocks)
     axes = style.diagram(figure, (blocks + 0.85) * PITCH, 6.3, left=-1.7, bottom=-0.35)
     for row, name in enumerate(("K and V" if narrow else "keys, values", "scores", "kept")):
-        place = (5.45, 3.65, 1.55)[row]
-        style.note(axes, -0.25, place, name, ha="right", va="center")
+        height = (5.45, 3.65, 1.55)[row]
+        style.note(axes, -0.25, height, name, ha="right", va="center")
     states = RunningSoftmax.states()
     for block, (scores, state) in enumerate(zip(RunningSoftmax.blocks, states, strict=True)):
         left = block * PITCH
         style.card(axes, (left, 5.0), (2.2, 0.9), f"block {show(block + 1)}", style.GREEN, 0.3)
         style.arrow(axes, (left + 1.1, 4.95), (left + 1.1, 4.15), color=style.GREEN)
-        told = " ".join(str(show(score, digits=2)) for score in scores)
-        style.card(axes, (left, 3.2), (2.2, 0.9), told, style.INK, 0.08)
+        text = " ".join(str(show(score, digits=2)) for score in scores)
+        style.card(axes, (left, 3.2), (2.2, 0.9), text, style.INK, 0.08)
         style.arrow(axes, (left + 1.1, 3.15), (left + 1.1, 2.55))
         _kept(axes, left, state)
         if block:
@@ -60,5 +60,5 @@ def _kept(axes: Axes, left: float, state: tuple[float, float, float]) -> None:
     """The three numbers that a query needs of all blocks so far."""
     style.card(axes, (left, 0.1), (2.2, 2.4), color=style.ORANGE, alpha=0.2)
     for row, (name, value) in enumerate(zip(NAMES, state, strict=True)):
-        told = f"{name} = {show(value, digits=3)}"
-        style.note(axes, left + 0.15, 2.1 - 0.75 * row, told, va="center")
+        text = f"{name} = {show(value, digits=3)}"
+        style.note(axes, left + 0.15, 2.1 - 0.75 * row, text, va="center")

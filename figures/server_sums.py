@@ -40,8 +40,8 @@ def draw() -> Figure:
                 style.arrow(axes, *ends, head="<->", color=style.INK)
         style.note(axes, -0.3, 5.7, name, bold=True)
         if sent is not None:
-            told = f"{show(sent, digits=3)} by\n{link}"
-            style.note(axes, -0.3, -0.8, told, va="top", color=style.RED)
+            text = f"{show(sent, digits=3)} by\n{link}"
+            style.note(axes, -0.3, -0.8, text, va="top", color=style.RED)
     return figure
 
 

@@ -46,7 +46,7 @@ def draw() -> Figure:
 def alt() -> str:
     def ends(key: str) -> str:
         prices = ServiceFrontier.of(key).magnitude
-        first = next(place for place, price in enumerate(prices) if math.isfinite(price))
+        first = next(index for index, price in enumerate(prices) if math.isfinite(price))
         limit, most, least = ServiceFrontier.limits[first], prices[first], prices[-1]
         return (
             f"{NAMES[key]} from {show(most, digits=2)} at {show(limit)} to {show(least, digits=2)}"

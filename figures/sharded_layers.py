@@ -25,14 +25,14 @@ def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=2.6, narrow_height=3.0)
     axes = style.diagram(figure, END, 1.2, left=-0.13 * END, bottom=-PITCH - 1.8)
-    for place, (tokens, compute) in enumerate(CASES):
-        row = -place * PITCH
+    for index, (tokens, compute) in enumerate(CASES):
+        row = -index * PITCH
         _name(axes, row, "net" if narrow else "network")
         _name(axes, row - 1, "GPU")
         _layers(axes, row, compute)
-        told = f"{show(tokens)} tokens: {show(max(compute, GATHER), digits=2)} ms a layer"
+        text = f"{show(tokens)} tokens: {show(max(compute, GATHER), digits=2)} ms a layer"
         color = style.GREEN if compute < GATHER else style.ORANGE
-        style.note(axes, 0, row + 0.6, told, bold=True, color=color)
+        style.note(axes, 0, row + 0.6, text, bold=True, color=color)
     return figure
 
 

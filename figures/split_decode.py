@@ -22,13 +22,13 @@ def draw() -> Figure:
     figure = style.figure(height=3.6, narrow_height=3.4)
     axes = style.diagram(figure, LEFT + ACROSS, 2 * DOWN + 6.6, left=-0.3, bottom=-0.3)
     heads = f"{show(Decode.groups)} heads" if narrow else f"{show(Decode.groups)} heads of keys"
-    for bottom, parts, busy, told in (
+    for bottom, parts, busy, text in (
         (DOWN + 4.0, 1, Decode.groups, "whole"),
         (0.0, Decode.parts, Decode.sms, f"{show(Decode.parts)} parts"),
     ):
         _cache(axes, bottom + 1.2, parts)
         _processors(axes, bottom, busy)
-        tokens = f"{heads}, {told}"
+        tokens = f"{heads}, {text}"
         style.note(axes, 0, bottom + DOWN + 0.4, tokens, bold=True, color=style.BLUE)
         style.note(axes, LEFT, bottom + DOWN + 0.4, f"{show(busy)} of {show(Decode.sms)} SMs")
         style.arrow(axes, (LONG + 0.6, bottom + DOWN / 2), (LEFT - 0.5, bottom + DOWN / 2))

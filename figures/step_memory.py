@@ -25,17 +25,17 @@ def draw() -> Figure:
     shared = style.shared_panels(figure, len(CASES), "Time (steps)", "Memory (GB)")
     for axes, (_, title, kept, peak) in zip(shared, CASES, strict=True):
         _stack(axes, kept.m_as("GB"))
-        told = f"{title}: {show(peak, digits=2)}"
-        axes.set_title(told)
+        text = f"{title}: {show(peak, digits=2)}"
+        axes.set_title(text)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1.08 * StepMemory.peak.m_as("GB"))
     first = shared[0]
-    for words, place, color in (
+    for words, spot, color in (
         ("weights, gradients, optimiser", (0.03, 6), style.BLUE),
         ("activations", (0.4, 22), style.ORANGE),
         ("loss", (0.39, 58), style.RED),
     ):
-        style.note(first, *place, words, color=color, bold=True)
+        style.note(first, *spot, words, color=color, bold=True)
     for axes in shared:
         axes.axvline(FORWARD, color=style.INK, linewidth=0.8, dashes=(3, 3))
     style.note(shared[1], FORWARD + 0.02, 55, "backward")

@@ -24,16 +24,16 @@ def draw() -> Figure:
             long = time.m_as("ms")
             axes.barh(row, long, left=start, height=0.5, color=color, alpha=0.55)
             if part in ("GEMMs", "messages") or not (narrow or part == "other"):
-                told = f"{show(long, digits=2)}"
-                style.note(axes, start + long / 2, row, told, ha="center", va="center")
+                text = f"{show(long, digits=2)}"
+                style.note(axes, start + long / 2, row, text, ha="center", va="center")
             start += long
         end = measured.m_as("ms")
         axes.plot([end, end], [row - 0.38, row + 0.38], color=style.INK, linewidth=2)
-        told = f"{name}: measured {show(end, digits=3)}"
-        style.note(axes, end, row - 0.4, told, (-2, 1), ha="right", bold=True)
+        text = f"{name}: measured {show(end, digits=3)}"
+        style.note(axes, end, row - 0.4, text, (-2, 1), ha="right", bold=True)
     names = list(zip(PartsOfStep.parts, COLORS, strict=True))
-    for place, (name, color) in enumerate(names):
-        across, down = (place % 3, place // 3) if narrow else (place, 0)
+    for index, (name, color) in enumerate(names):
+        across, down = (index % 3, index // 3) if narrow else (index, 0)
         left, top = (0.34 * across, 1.0 - 0.1 * down) if narrow else (0.2 * across, 1.0)
         look: dict[str, Any] = {"transform": axes.transAxes, "va": "top", "color": color}
         style.note(axes, left, top, name, bold=True, **look)

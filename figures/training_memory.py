@@ -39,13 +39,13 @@ def draw() -> Figure:
     figure.set_layout_engine("constrained", wspace=0.02)
     capacity = ShardedStates.capacity.m_as("GB")
     places, names, headings = [], [], []
-    place = 0.0
+    left = 0.0
     for model, ways, memories in GROUPS:
-        headings.append(place)
+        headings.append(left)
         style.note(
             near,
             -0.02,
-            place,
+            left,
             model.name,
             transform=near.get_yaxis_transform(),
             ha="right",
@@ -53,13 +53,13 @@ def draw() -> Figure:
             bold=True,
         )
         for number, ((name, *_), memory) in enumerate(zip(ways, memories, strict=True)):
-            place += 1.35 if ways is ShardedStates.ways and number == CUTS[0] else 1
-            _bar(near, far, place, memory)
-            places.append(place)
+            left += 1.35 if ways is ShardedStates.ways and number == CUTS[0] else 1
+            _bar(near, far, left, memory)
+            places.append(left)
             names.append(name.split(":")[0] if narrow else name)
-        place += 1.3
+        left += 1.3
     for axes in (near, far):
-        axes.set_ylim(place - 0.6, -0.7)
+        axes.set_ylim(left - 0.6, -0.7)
         axes.tick_params(axis="y", length=0)
     near.axvline(capacity, color=style.RED, linewidth=1.2)
     style.note(
@@ -103,19 +103,19 @@ def alt() -> str:
     In all, {". And ".join(sentences)}."""
 
 
-def _bar(near: Axes, far: Axes, place: float, memory: DeviceMemory) -> None:
+def _bar(near: Axes, far: Axes, left: float, memory: DeviceMemory) -> None:
     """The parts of what is held, one after the other, and their sum beside them."""
     start = 0.0
     total = memory.total.m_as("GB")
     sizes = [(getattr(memory, part).m_as("GB"), color) for part, _, color in PARTS]
     for size, color in [*sizes, (total - sum(size for size, _ in sizes), PASSING[1])]:
         for axes in (near, far) if start + size > BREAK else (near,):
-            axes.barh(place, size, left=start, height=0.68, color=color, linewidth=0)
+            axes.barh(left, size, left=start, height=0.68, color=color, linewidth=0)
         start += size
     capacity = ShardedStates.capacity.m_as("GB")
     axes = far if total > BREAK else near
     beside = capacity if total < capacity < total + 95 else total
-    style.note(axes, beside, place, f"{total:.0f}", (4, 0), va="center")
+    style.note(axes, beside, left, f"{total:.0f}", (4, 0), va="center")
 
 
 def _break(near: Axes, far: Axes) -> None:

@@ -28,9 +28,9 @@ def draw() -> Figure:
         ("ring", TreeOrRing.most_steps, style.ORANGE),
         ("tree", TreeOrRing.most_rounds, style.BLUE),
     ):
-        told = f"{words}: {show(steps)}"
+        text = f"{words}: {show(steps)}"
         look: dict[str, Any] = {"ha": "right", "va": "bottom", "color": color, "bold": True}
-        style.note(curves, TreeOrRing.most, steps, told, (-8, 0), **look)
+        style.note(curves, TreeOrRing.most, steps, text, (-8, 0), **look)
     style.log_axis(curves, "x", "Devices")
     style.log_axis(curves, "y", "Steps or rounds")
     curves.set_ylim(top=6000)
@@ -61,9 +61,9 @@ def _tree(axes: Axes) -> None:
                 end = (goal + (0.0 if goal == device else 0.12), level + 0.72)
                 look: dict[str, Any] = {"color": style.ORANGE, "shrinkA": 0, "shrinkB": 0}
                 style.arrow(axes, (device, level + 0.27), end, **look)
-    told = f"tree: {show(TreeOrRing.rounds)} rounds, up and down"
-    style.note(axes, DEVICES - 0.5, levels + 0.85, told, ha="right", bold=True, color=style.BLUE)
-    told = f"ring: {show(TreeOrRing.steps)} steps"
-    style.note(axes, DEVICES - 0.5, levels + 0.3, told, ha="right", bold=True, color=style.ORANGE)
+    text = f"tree: {show(TreeOrRing.rounds)} rounds, up and down"
+    style.note(axes, DEVICES - 0.5, levels + 0.85, text, ha="right", bold=True, color=style.BLUE)
+    text = f"ring: {show(TreeOrRing.steps)} steps"
+    style.note(axes, DEVICES - 0.5, levels + 0.3, text, ha="right", bold=True, color=style.ORANGE)
     words = f"what each of {show(DEVICES)} devices has summed"
     style.note(axes, -0.4, -0.8, words)

@@ -28,8 +28,8 @@ def draw() -> Figure:
         (0, READERS, "prefill", Pools.rate_in, style.ORANGE),
         (ACROSS + GAP, WRITERS, "decode", Pools.rate_out, style.BLUE),
     ):
-        told = f"{name}: {show(count)} servers"
-        style.note(axes, left, 12.7, told, bold=True, color=color)
+        text = f"{name}: {show(count)} servers"
+        style.note(axes, left, 12.7, text, bold=True, color=color)
         style.note(axes, left, -0.7, f"{show(rate, digits=3)} each", va="top", color=color)
     start, end = ACROSS + 0.3, ACROSS + GAP - 0.5
     style.arrow(axes, (start, 6), (end, 6), head="-|>", color=style.GREEN, linewidth=2)

@@ -1,21 +1,27 @@
-"""Local names of functions say what they hold: words that fit everything stay rare."""
+"""Names say what they hold: local ones that fit everything are rare, and files of one name are."""
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterable
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (
-    *(f"calc/{room}" for room in ("catalog", "commands", "core", "formats", "laws", "networks")),
-    *(f"calc/{room}" for room in ("steps", "planning", "simulation", "codesign", "measure")),
-    *("press", "tools/pages", "benchmarks"),
+    *(
+        f"calc/{path.name}"
+        for path in sorted((ROOT / "calc").iterdir())
+        if (path / "__init__.py").is_file()
+    ),
+    *("press", "tools/pages", "tools/ledger", "figures", "benchmarks", "experiments"),
 )
 VAGUE = ("place", "given", "known", "own", "found", "told")
 MOST = 15
+MOST_PAIRS = 10
 
 
 def vague_names(source: str) -> Counter[str]:
@@ -40,6 +46,29 @@ def test_few_local_names_fit_everything(folder: str) -> None:
         counts += vague_names(path.read_text(encoding="utf-8"))
     assert not {name for name, count in counts.items() if count >= MOST}
     assert counts.total() < MOST
+
+
+def pairs_of_one_name(files: Iterable[str]) -> list[tuple[str, str]]:
+    """Return every two files of one name, but for those that Python names itself."""
+    homes: dict[str, list[str]] = {}
+    for file in sorted(files):
+        if not (name := file.rpartition("/")[2]).startswith("__"):
+            homes.setdefault(name, []).append(file)
+    return [pair for alike in homes.values() for pair in combinations(alike, 2)]
+
+
+def test_a_search_for_a_file_finds_one() -> None:
+    rooms = ("calc", "press", "tools", "figures", "benchmarks", "experiments")
+    files = (path for room in rooms for path in (ROOT / room).rglob("*.py"))
+    pairs = pairs_of_one_name(path.relative_to(ROOT).as_posix() for path in files)
+    assert len(pairs) < MOST_PAIRS, pairs
+
+
+def test_each_two_files_of_one_name_are_a_pair() -> None:
+    assert pairs_of_one_name(["a/roof.py", "b/roof.py", "c/roof.py"]) == [
+        *(("a/roof.py", "b/roof.py"), ("a/roof.py", "c/roof.py"), ("b/roof.py", "c/roof.py"))
+    ]
+    assert not pairs_of_one_name(["a/__init__.py", "b/__init__.py", "a/roof.py", "a/roofs.py"])
 
 
 def test_arguments_assignments_and_inner_functions_count() -> None:

@@ -201,7 +201,7 @@ class RunningSoftmax(Claims):
     def states(cls) -> list[tuple[float, float, float]]:
         """The largest score, the sum and the weighted sum after each block."""
         largest, total, weighted = -math.inf, 0.0, 0.0
-        found = []
+        states = []
         for scores, values in zip(cls.blocks, cls.values, strict=True):
             risen = max(largest, *scores)
             kept = math.exp(largest - risen)
@@ -209,8 +209,8 @@ class RunningSoftmax(Claims):
             total = kept * total + sum(powers)
             weighted = kept * weighted + sum(map(math.prod, zip(powers, values, strict=True)))
             largest = risen
-            found.append((largest, total, weighted))
-        return found
+            states.append((largest, total, weighted))
+        return states
 
 
 class TilesOfAttention(Claims):

@@ -64,10 +64,10 @@ ROWS: dict[str, Any] = {}
 def read(written: str, row: Callable[[str], Quantity] | None = None) -> Quantity:
     """Return the result of arithmetic; `row` gives that of other rows, by their names."""
     reader = _Reader(written, row)
-    found = reader.sum()
+    total = reader.sum()
     if reader.next("") or reader.place < len(written):
         raise reader.refused("an operator")
-    return found
+    return total
 
 
 class _Reader:
@@ -84,8 +84,8 @@ class _Reader:
         """The sign that stands next, past it; "" where it is none of these."""
         while self.written[self.place : self.place + 1].isspace():
             self.place += 1
-        found = self.written[self.place : self.place + 2]
-        sign = found if found == "**" else found[:1]
+        symbol = self.written[self.place : self.place + 2]
+        sign = symbol if symbol == "**" else symbol[:1]
         if sign not in (signs.split(",") if signs != "," else ","):
             return ""
         self.place += len(sign)
@@ -116,9 +116,9 @@ class _Reader:
 
     def part(self, unit: bool = True) -> Quantity:
         if self.next("("):
-            found = self.sum()
+            value = self.sum()
             self.closed()
-            return found * self.unit() if unit else found
+            return value * self.unit() if unit else value
         if found_row := ROW.match(self.written, self.place):
             if self.row is None:
                 raise self.refused("numbers alone")
@@ -131,8 +131,8 @@ class _Reader:
         if number is None:
             raise self.refused("a number")
         self.place = number.end()
-        found = Quantity(float(number[0]), "")
-        return found * self.unit() if unit else found
+        value = Quantity(float(number[0]), "")
+        return value * self.unit() if unit else value
 
     def unit(self) -> Quantity:
         if not (unit := UNIT.match(self.written, self.place)):
@@ -154,10 +154,10 @@ class _Reader:
                 Quantity(float(function(*(value.m_as("") for value in values))), "") * self.unit()
             )
         if function := OF_QUANTITIES.get(name):
-            found: Quantity = function(*values)
-            return found
-        known = ", ".join([*OF_NUMBERS, *OF_QUANTITIES])
-        raise InputError(f"{self.written!r} calls {name}(); known are {known}")
+            result: Quantity = function(*values)
+            return result
+        functions = ", ".join([*OF_NUMBERS, *OF_QUANTITIES])
+        raise InputError(f"{self.written!r} calls {name}(); known are {functions}")
 
 
 class Witness:
@@ -208,27 +208,27 @@ class by_hand(Witness):  # noqa: N801  # reads as what stands beside a number
 
     def fault(self, value: Any) -> str:
         try:
-            found = self.gives(_owner(value))
+            result = self.gives(_owner(value))
         except CANNOT_BE_READ as error:
             return f"its arithmetic by hand cannot be read: {error}"
         plain = bare(value)
         if not isinstance(plain, Quantity):
             plain = Quantity(float(plain), "")
-        if not found.is_compatible_with(plain):
+        if not result.is_compatible_with(plain):
             wanted = (
                 f"a quantity in {plain.units}" if str(plain.units) else "a number without a unit"
             )
-            return f"by hand it is {found}, where calc has {plain}: {wanted} is wanted"
-        number = found.m_as(plain.units)
+            return f"by hand it is {result}, where calc has {plain}: {wanted} is wanted"
+        number = result.m_as(plain.units)
         close = math.isclose(number, plain.magnitude, rel_tol=FOUR_DIGITS, abs_tol=1e-12)
-        by_calc = f"by hand it is {found.to(plain.units)}, and by calc {plain}: one is wrong"
+        by_calc = f"by hand it is {result.to(plain.units)}, and by calc {plain}: one is wrong"
         return "" if close else by_calc
 
     def told(self, value: Any) -> str:
         owner = _owner(value)
         unit = value.units if isinstance(value, Quantity) else ""
-        given = formatting.prose(self.gives(owner).to(unit))
-        return f"{_printed(self.written, owner)} = {given}" if self.reckons else given
+        answer = formatting.prose(self.gives(owner).to(unit))
+        return f"{_printed(self.written, owner)} = {answer}" if self.reckons else answer
 
     @property
     def reckons(self) -> bool:

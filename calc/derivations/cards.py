@@ -88,8 +88,8 @@ def cards(value: Any) -> Cards:
         card["claim"] = _claim(value.row_name)
         if card["kind"] == "computed" and (call := _call(value)):
             card["call"] = call
-    if told := by_hand(value):
-        card["by_hand"] = told
+    if witness := by_hand(value):
+        card["by_hand"] = witness
     return tree.found
 
 
@@ -108,17 +108,17 @@ def cell_cards(name: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) 
             value = getattr(cell, "of", cell)  # of what is shown
             if cell is None or isinstance(cell, str):
                 continue
-            place = f"{name}[{i}][{j}]"
+            address = f"{name}[{i}][{j}]"
             shown = _shown(value)
-            if known := _name(shown):
-                tree.add(shown, known)
-                tree.found[place] = {"same": known, "value": told(value)}
+            if shown_name := _name(shown):
+                tree.add(shown, shown_name)
+                tree.found[address] = {"same": shown_name, "value": told(value)}
             elif made_of(shown):
-                tree.add(shown, place)
+                tree.add(shown, address)
             elif code := _listed_in(shown):
-                tree.found[place] = {"value": told(value), "kind": "chosen", "code": code}
+                tree.found[address] = {"value": told(value), "kind": "chosen", "code": code}
             else:
-                tree.found[place] = _by_place(name, header[j], row)
+                tree.found[address] = _by_place(name, header[j], row)
     return tree.found
 
 
@@ -262,9 +262,9 @@ def _label(part: Any, within: Any) -> str:
     """Return the name of a row, a datum or a thing in the line of another."""
     if isinstance(part, Traced) and part.row_name and " " not in part.row_name:
         owner, _, name = part.row_name.partition(".")
-        own = getattr(within, "row_name", "").partition(".")[0]
+        class_name = getattr(within, "row_name", "").partition(".")[0]
         name = name.strip("_")
-        return name if owner == own else f"{owner}.{name}"
+        return name if owner == class_name else f"{owner}.{name}"
     made = made_of(part)
     if made and made.kind == "datum":
         return made.name if "." in made.name else f"constants.{made.name}"
@@ -302,7 +302,7 @@ def _code(value: Any) -> str:
 
 def _written(made: Made, code: Callable[[Any], str]) -> str:
     parts = [code(part) for part in made.of]
-    given = [f"{name}={code(part)}" for name, part in made.given.items()]
+    arguments = [f"{name}={code(part)}" for name, part in made.given.items()]
     match made.kind:
         case "same":
             return parts[0]
@@ -314,19 +314,19 @@ def _written(made: Made, code: Callable[[Any], str]) -> str:
             dot = "" if made.name.startswith("[") else "."
             return f"{_bracketed(made.of[0], parts[0], 9)}{dot}{made.name}"
         case "call" if made.name.startswith("."):
-            return f"{parts[0]}{made.name}({', '.join([*parts[1:], *given])})"
+            return f"{parts[0]}{made.name}({', '.join([*parts[1:], *arguments])})"
         case "call":
-            return f"{made.name}({', '.join([*parts, *given])})"
+            return f"{made.name}({', '.join([*parts, *arguments])})"
     if len(parts) == 1 or made.name not in BINDS:
         return (
             f"-{_bracketed(made.of[0], parts[0], 3)}"
             if made.name == "-"
             else f"{made.name}({', '.join(parts)})"
         )
-    own = BINDS[made.name]
+    binding = BINDS[made.name]
     first, *others = zip(made.of, parts, strict=True)
-    closer = own + (made.name != "+" and made.name != "*")
-    texts = [_bracketed(*first, own), *(_bracketed(*other, closer) for other in others)]
+    closer = binding + (made.name != "+" and made.name != "*")
+    texts = [_bracketed(*first, binding), *(_bracketed(*other, closer) for other in others)]
     return f" {made.name} ".join(texts)
 
 
@@ -363,7 +363,7 @@ class _AtOnce(ast.NodeTransformer):
 @cache
 def _lines(module: ModuleType) -> dict[str, ast.AST]:
     """The code of each line of the classes of a module, by the name of its row."""
-    found: dict[str, ast.AST] = {}
+    nodes: dict[str, ast.AST] = {}
     classes = (
         each for each in ast.parse(inspect.getsource(module)).body if isinstance(each, ast.ClassDef)
     )
@@ -381,10 +381,10 @@ def _lines(module: ModuleType) -> dict[str, ast.AST]:
                     if len(names) > 1 and isinstance(code, ast.Tuple)
                     else [code] * len(names)
                 )
-                found |= {
+                nodes |= {
                     f"{owner.name}.{name}": part for name, part in zip(names, apart, strict=False)
                 }
-    return found
+    return nodes
 
 
 def _line(row: str) -> ast.AST:
@@ -397,9 +397,9 @@ def _line(row: str) -> ast.AST:
 
 def _listed_in(value: Any) -> str:
     """Return the name of the row whose line lists this number with others; "" of all others."""
-    row, _, place = getattr(value, "row_name", "").partition(" ")
+    row, _, position = getattr(value, "row_name", "").partition(" ")
     try:
-        ast.literal_eval(_line(row) if place else "")
+        ast.literal_eval(_line(row) if position else "")
     except (ValueError, SyntaxError):  # computed, or none
         return ""
     return str(row)
@@ -466,12 +466,12 @@ def _operand(value: Any, outer: int, parts: list[str], top: bool = False) -> str
         and len(made.of) > 1
         and not own_card
     ):
-        sign, own = SIGNS[made.name], BINDS[made.name]
+        sign, binding = SIGNS[made.name], BINDS[made.name]
         first, *others = made.of
-        texts = [_operand(first, own, parts)]
-        texts += [_operand(other, own + (sign in "−÷"), parts) for other in others]
+        texts = [_operand(first, binding, parts)]
+        texts += [_operand(other, binding + (sign in "−÷"), parts) for other in others]
         text = f" {sign} ".join(texts)
-        return f"({text})" if own < outer else text
+        return f"({text})" if binding < outer else text
     parts.append(_told_number(value))
     return parts[-1]
 
@@ -649,11 +649,11 @@ def _measured(name: str, source: str) -> Card:
 def _row(key: str, field: str = "") -> str:
     """Return the place where the book prints the data of a device, a machine, a model or a run."""
     if key in (*hardware.names(), *hardware.announced()):
-        place = page_of(hardware.get(key))
+        page = page_of(hardware.get(key))
     elif key in machines.names():
-        place = page_of(machines.get(key))
+        page = page_of(machines.get(key))
     elif key in models.names():
         return f"{page_of(models.get(key))}.html"  # whose rows hold several numbers
     else:
         return f"{RUNS}{key}" if key in runs.names() else ""
-    return f"{place}.html" + (f"#{anchor(f'{key}.{field}')}" if field else "")
+    return f"{page}.html" + (f"#{anchor(f'{key}.{field}')}" if field else "")

@@ -203,8 +203,8 @@ class TokenJoules(Claims):
 @deferred
 def of_metered(name: str, sum_up: Callable[[Iterable[float]], float]) -> Quantity:
     """Sum up a share or an error of all loads whose devices were metered, in whole per cents."""
-    found = [getattr(draw, name) for draw in power_rows.draws() if draw.of == power_rows.DEVICES]
-    return quantity(round(100 * sum_up(found)), "%")
+    values = [getattr(draw, name) for draw in power_rows.draws() if draw.of == power_rows.DEVICES]
+    return quantity(round(100 * sum_up(values)), "%")
 
 
 class PowerAtWork(Claims):

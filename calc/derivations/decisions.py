@@ -290,16 +290,16 @@ def ratios(field: str, first: str, second: str) -> dict[tuple[str, str], list[fl
     fixed = ("input", "output", "clients", "tensor", "data", "format", "software")
     alike: dict[tuple[object, ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row, rate in served():
-        told = {name: program(row) if name == "software" else row[name] for name in fixed}
-        value = told.pop(field)
+        fixed_values = {name: program(row) if name == "software" else row[name] for name in fixed}
+        value = fixed_values.pop(field)
         if row["mode"] == "agg":
-            alike[(row["machine"], row["model"], *told.values())][value].append(rate)
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+            alike[(row["machine"], row["model"], *fixed_values.values())][value].append(rate)
+    by_setting: dict[tuple[str, str], list[float]] = defaultdict(list)
     for key, by_value in alike.items():
         if by_value.get(first) and by_value.get(second):
             machine, model = str(key[0]), str(key[1])
-            found[machine, model].append(median(by_value[second]) / median(by_value[first]))
-    return found
+            by_setting[machine, model].append(median(by_value[second]) / median(by_value[first]))
+    return by_setting
 
 
 def measured_row(machine: str, model: str, what: str, values: list[float]) -> Row:

@@ -73,14 +73,14 @@ def cuts(row: published.Row) -> list[str]:
     return [cut for cut in str(row["parallelism"]).split() if cut[:2] in {"TP", "PP", "EP"}]
 
 
-def rates(found: published.Comparison) -> tuple[Quantity, Quantity, Quantity]:
+def rates(compared: published.Comparison) -> tuple[Quantity, Quantity, Quantity]:
     """Tokens a second of a device in a published run, measured and expected, and the error."""
-    assert found.prediction is not None
-    assert found.prediction.expected is not None
-    assert found.error is not None
-    rate = quantity(found.row.measured["tokens_per_s_per_gpu"], "token/s")
-    expected = quantity(1 / found.prediction.expected, "token/s")
-    return rate, expected, quantity(round(100 * found.error), "%")
+    assert compared.prediction is not None
+    assert compared.prediction.expected is not None
+    assert compared.error is not None
+    rate = quantity(compared.row.measured["tokens_per_s_per_gpu"], "token/s")
+    expected = quantity(1 / compared.prediction.expected, "token/s")
+    return rate, expected, quantity(round(100 * compared.error), "%")
 
 
 class Recipes(Claims):
@@ -229,18 +229,18 @@ class MoreAndMore(Claims):
     found = deferred(tuple)(published.predict(published.row(key)) for key in ids)
 
     @classmethod
-    def row(cls, place: int) -> Row:
+    def row(cls, index: int) -> Row:
         """Devices, layout, tokens of a device in a step; rates measured and expected; the error."""
-        row = cls.found[place].row
+        row = cls.found[index].row
         devices = whole(row["num_devices"])
         tokens = round(row["global_batch_seqs"] * row["seq_len"] / devices)
-        return devices, " ".join(cuts(row)), tokens, *rates(cls.found[place])
+        return devices, " ".join(cuts(row)), tokens, *rates(cls.found[index])
 
     @classmethod
     @row_by_hand("8192 | TP2 PP4 EP32 | 8192 | 2340 tokens/s | 2580 tokens/s | 10%")
     def rows(cls) -> Rows:
         """From few to many."""
-        return [cls.row(place) for place in range(len(cls.found))]
+        return [cls.row(index) for index in range(len(cls.found))]
 
     _rates = deferred(tuple)(one.row.measured["tokens_per_s_per_gpu"] for one in found)
     kept = quantity(100 * _rates[3] / _rates[1], "%") | by_hand("2344 / 3983")

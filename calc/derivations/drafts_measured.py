@@ -40,7 +40,7 @@ class GainsMeasured(Claims):
     @row_by_hand("NVIDIA GeForce RTX 5090 | llama.cpp | 1 | 5 | 2.10 | 2.16")
     def rows(cls) -> Rows:
         """Device, program, batch, drafted tokens, and the gain measured and expected."""
-        found = {pair.id: pair for pair in cls.held}
+        pairs = {pair.id: pair for pair in cls.held}
         return [
             (
                 hardware.get(pair.row["device"]).name,
@@ -50,5 +50,5 @@ class GainsMeasured(Claims):
                 f"{pair.gain:.2f}",
                 f"{pair.expected:.2f}",
             )
-            for pair in (found[name] for name in cls.shown)
+            for pair in (pairs[name] for name in cls.shown)
         ]

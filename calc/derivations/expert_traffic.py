@@ -281,21 +281,21 @@ class TrainingRows(Claims):
     low |= by_hand("(floor(100 * 0.839 - 100 + 0.5)) * 1 %", "intervals.csv, training of mixtures")
 
     @staticmethod
-    def row(place: int) -> Row:
+    def row(index: int) -> Row:
         """Devices, layout, rate measured and expected, error, and the exchanges' expected share."""
-        row, prediction = TrainingRows.found[place].row, TrainingRows.found[place].prediction
+        row, prediction = TrainingRows.found[index].row, TrainingRows.found[index].prediction
         assert prediction is not None
         assert prediction.parts is not None
         assert prediction.expected is not None
         devices = f"{row['num_devices']} {row.device.removeprefix('DGX-')}"
         share = quantity(100 * prediction.parts["experts"] / prediction.expected, "%")
-        return devices, " ".join(cuts(row)), *rates(TrainingRows.found[place]), share
+        return devices, " ".join(cuts(row)), *rates(TrainingRows.found[index]), share
 
     @classmethod
     @row_by_hand("256 GB300 | TP1 PP2 EP32 | 6300 tokens/s | 4700 tokens/s | −26% | 23%")
     def rows(cls) -> Rows:
         """Return all rows."""
-        return [cls.row(place) for place in range(len(cls.found))]
+        return [cls.row(index) for index in range(len(cls.found))]
 
 
 class Balance(Claims):

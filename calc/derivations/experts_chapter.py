@@ -51,8 +51,8 @@ def expected(step: Step) -> Quantity:
 def weights_held(model: Transformer, devices: int) -> Quantity:
     """Weights of a device in a byte each: its share of the experts, and all else whole."""
     shared = sum(matrix.parameters for matrix in model.matrices if matrix.copies > 1)
-    own = model.parameters.m_as("param") - shared + shared / devices
-    return quantity(own, "byte").to("GB")
+    held = model.parameters.m_as("param") - shared + shared / devices
+    return quantity(held, "byte").to("GB")
 
 
 class Mixture(Claims):

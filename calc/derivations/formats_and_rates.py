@@ -20,8 +20,8 @@ def _of_rate(device: Accelerator, dtype: str) -> Cell:
         record = device.peaks["peak"][dtype]
         factor = record.quantity.m_as("TFLOP/s" if dtype[0] != "i" else "TOP/s")
         factor /= device.peak("bf16").m_as("TFLOP/s")
-        told = approximately if record.provenance.kind == "estimate" else show
-        return told(quantity(factor, ""), digits=2)
+        quote = approximately if record.provenance.kind == "estimate" else show
+        return quote(quantity(factor, ""), digits=2)
     return show("no") if dtype in device.unsupported else None
 
 

@@ -37,8 +37,8 @@ def stored(table: str, name: str) -> Quantity:
 
 def kernel(name: str, dtype: str) -> Named:
     chosen = KERNELS.filter((col("name") == name) & (col("dtype") == dtype))
-    found: Named = recorded.known(chosen.row(0, named=True), "cpu_kernels.csv")
-    return found
+    kernel_row: Named = recorded.known(chosen.row(0, named=True), "cpu_kernels.csv")
+    return kernel_row
 
 
 def pair(lever: str) -> tuple[Named, Named]:

@@ -103,8 +103,8 @@ def _read_in(device: Accelerator) -> tuple[str, str | None]:
     published = [record for record in device.all_records() if record.published is not None]
     sources = Counter(record.provenance.source for record in published)
     second_hand = sum("ccount of it" in record.provenance.note for record in published)
-    told = f"{second_hand} of {len(published)}" if second_hand else None
-    return f"[@{sources.most_common(1)[0][0]}]", told
+    words = f"{second_hand} of {len(published)}" if second_hand else None
+    return f"[@{sources.most_common(1)[0][0]}]", words
 
 
 def _memory_row(device: Accelerator, fields: Sequence[str] = MEMORY) -> Row:
@@ -239,11 +239,11 @@ def own(machine: Machine, kind: str, name: str) -> Quantity | None:
 
 def surfaces_of_products(device: Accelerator, form: str) -> list[kernel_shares.Surface]:
     """Return the rates that engines reach whose products were measured on a device in a format."""
-    found = (
+    surfaces = (
         kernel_shares.surface_of("product", device.key, program, form)
         for program in kernel_shares.programs()
     )
-    return [surface for surface in found if surface]
+    return [surface for surface in surfaces if surface]
 
 
 def _in_engines(device: Accelerator, form: str, size: int) -> Quantity | None:

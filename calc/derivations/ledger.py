@@ -72,16 +72,16 @@ class Ledger(type):
         return made
 
     def __getattribute__(cls, name: str) -> Any:
-        found = super().__getattribute__(name)
-        if type(found) is Deferred and computing.get() != LINES:
-            found = found.settled()
+        value = super().__getattribute__(name)
+        if type(value) is Deferred and computing.get() != LINES:
+            value = value.settled()
         if name.startswith("_"):
-            return found
-        if type(found) is Seen and not computing.get():
-            return found.thing
-        if isinstance(found, Traced) and found.row_name.partition(".")[0] != cls.__name__:
-            return row(f"{cls.__name__}.{name}", found)  # of a class that it inherits from
-        return found
+            return value
+        if type(value) is Seen and not computing.get():
+            return value.thing
+        if isinstance(value, Traced) and value.row_name.partition(".")[0] != cls.__name__:
+            return row(f"{cls.__name__}.{name}", value)  # of a class that it inherits from
+        return value
 
 
 class Claims(metaclass=Ledger):
@@ -126,9 +126,9 @@ def row(name: str, value: Any) -> Any:
 
 
 def _rows(name: str, rows: Any) -> Any:
-    own = TracedRows(_part(f"{name} {i}", part) for i, part in enumerate(rows))
-    own.row_name, own.witness = name, getattr(rows, "witness", None)
-    return own
+    traced_rows = TracedRows(_part(f"{name} {i}", part) for i, part in enumerate(rows))
+    traced_rows.row_name, traced_rows.witness = name, getattr(rows, "witness", None)
+    return traced_rows
 
 
 def _part(name: str, part: Any) -> Any:
@@ -148,14 +148,14 @@ def _method(name: str, method: Any) -> Any:
             return Deferred(named, *args, **kwargs)
         outermost = not computing.get()
         with _inside():
-            found = function(*args, **kwargs)
-            if isinstance(found, Generator):
-                found = list(found)
-        own = f"{args[0].__name__}.{name.partition('.')[2]}" if kept else name
-        if outermost and issubclass(type(found), list | tuple):
-            rows = TracedRows(found)
-            rows.row_name, rows.witness = own, getattr(function, "witnesses", None)
+            value = function(*args, **kwargs)
+            if isinstance(value, Generator):
+                value = list(value)
+        row_name = f"{args[0].__name__}.{name.partition('.')[2]}" if kept else name
+        if outermost and issubclass(type(value), list | tuple):
+            rows = TracedRows(value)
+            rows.row_name, rows.witness = row_name, getattr(function, "witnesses", None)
             return rows
-        return found.thing if outermost and type(found) is Seen else found
+        return value.thing if outermost and type(value) is Seen else value
 
     return type(method)(named)

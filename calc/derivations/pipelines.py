@@ -41,8 +41,8 @@ class PipelineSchedule(Claims):
         """
         devices, passes = cls.devices, cls.microbatches * slices
         turns = []
-        for place in range(passes):
-            group, within = divmod(place, devices * slices)
+        for step in range(passes):
+            group, within = divmod(step, devices * slices)
             turns.append((within // devices, group * devices + within % devices))
         forward = [(False, part, batch) for part, batch in turns]
         backward = [(True, slices - 1 - part, batch) for part, batch in turns]

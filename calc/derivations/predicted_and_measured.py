@@ -54,8 +54,8 @@ Part: TypeAlias = tuple[str, Quantity, Share, str, str]
 
 @cache
 def _compared() -> list[Compared]:
-    found: list[Compared] = traced(bare(published.compare()))
-    return found
+    comparisons: list[Compared] = traced(bare(published.compare()))
+    return comparisons
 
 
 @deferred
@@ -91,8 +91,8 @@ def row(name: str) -> Compared:
 
 def system(compared: Comparison) -> tuple[str, str]:
     """Software, with MoE where it runs a mixture of experts, and device, by short names."""
-    known = software.get(compared.software).name if compared.software else "others"
-    return f"{known} MoE" if mixture(compared) else known, device(compared)
+    program = software.get(compared.software).name if compared.software else "others"
+    return f"{program} MoE" if mixture(compared) else program, device(compared)
 
 
 def device(compared: Comparison) -> str:
@@ -187,14 +187,14 @@ class Served(Claims):
 
 @deferred
 def parts_of(
-    compared: Compared, seconds: float, told: dict[str, tuple[str, str, str]]
+    compared: Compared, seconds: float, texts: dict[str, tuple[str, str, str]]
 ) -> tuple[Part, ...]:
     """Each part's name, time, share, rate and source; what is hidden comes off at the end."""
     prediction = compared.prediction
     total = prediction.expected
     ordered = sorted(prediction.parts.items(), key=lambda item: -item[1])
     times = [
-        *((told[name], time) for name, time in ordered),
+        *((texts[name], time) for name, time in ordered),
         (("hidden by overlap", "", "assumed"), -prediction.hidden),
         (("together", "", ""), total),
     ]
@@ -494,14 +494,14 @@ def judged() -> Iterator[tuple[str, str, int, int, Share, int, Share, Share]]:
             for compared in with_bounds()
             if compared.software == key and compared.error is not None
         ]
-        (own,) = published.summary([compared for compared in rows if compared.fitted])
+        (ours,) = published.summary([compared for compared in rows if compared.fitted])
         (others,) = published.summary([compared for compared in rows if not compared.fitted])
         yield (
             one.name,
             short_name(one.fitted_on),
             sum(record.provenance.note.startswith("Fitted") for record in one.records.values()),
-            own.expected,
-            percent(own.median_error),
+            ours.expected,
+            percent(ours.median_error),
             others.expected,
             percent(others.median_error),
             percent(others.largest_errors),
@@ -647,8 +647,8 @@ def loops_of_a_peer() -> Iterator[tuple[Compared, float]]:
 @deferred
 def errors_of_both(loops: Sequence[tuple[Compared, float]]) -> Row:
     """Return the number of rows, and of each planner the median of errors and the signed one."""
-    ours = error_of([found.error for found, _ in loops])
-    theirs = error_of([found.measured / tpot - 1 for found, tpot in loops])
+    ours = error_of([loop.error for loop, _ in loops])
+    theirs = error_of([loop.measured / tpot - 1 for loop, tpot in loops])
     return (len(loops), *map(percent, (*ours, *theirs)))
 
 

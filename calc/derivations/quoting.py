@@ -175,8 +175,8 @@ def math(value: Quantity | float, unit: str | None = None, digits: int | None = 
 
 def _carried(value: object, digits: int | None) -> int | None:
     """The digits that are asked for, or fewer where the inputs of a result carry no more."""
-    known = precision(value).digits
-    return known if known < (digits or formatting.DIGITS) else digits
+    most = precision(value).digits
+    return most if most < (digits or formatting.DIGITS) else digits
 
 
 def worked(*rows: Quantity | float | str) -> Quoted:
@@ -186,8 +186,8 @@ def worked(*rows: Quantity | float | str) -> Quoted:
     >>> str(worked(A100Roofline.peak, A100Roofline.gemm_bound)).split()[:6]
     ['*By', 'hand:*', '1365', 'FLOP/byte', '\\>', '153\\.0']
     """
-    told = "; ".join(filter(ARITHMETIC.search, map(_cards().by_hand, rows)))
-    return Quoted(f"*By hand:* {_escaped(told)}." if told else "")
+    steps = "; ".join(filter(ARITHMETIC.search, map(_cards().by_hand, rows)))
+    return Quoted(f"*By hand:* {_escaped(steps)}." if steps else "")
 
 
 def between(low: Quantity, high: Quantity, digits: int | None = None) -> Quoted:

@@ -28,8 +28,8 @@ class File:
 
 def settings(name: str) -> Named:
     """Return the contents of a file of TOML."""
-    found: Named = known(read_toml(_place(name)), name)
-    return found
+    table: Named = known(read_toml(_place(name)), name)
+    return table
 
 
 def rows(name: str) -> tuple[dict[str, str], ...]:
@@ -48,4 +48,4 @@ def known(values: Any, name: str) -> Any:
 
 def _place(name: str) -> Path:
     places = (DATA / folder / name for folder in FOLDERS)
-    return next((place for place in places if place.is_file()), MEASURED / name)
+    return next((path for path in places if path.is_file()), MEASURED / name)

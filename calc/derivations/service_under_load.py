@@ -193,7 +193,7 @@ class HitsByLoad(Claims):
     @row_by_hand("… | any size of cache | 36.5 %")
     def rows(cls) -> Rows:
         """Load and source, cache, share of the prompts' tokens that is found."""
-        return [(f"{load} {source}", cache, found) for load, cache, found, source in cls.cases]
+        return [(f"{load} {source}", cache, hits) for load, cache, hits, source in cls.cases]
 
 
 def expectation(model: Transformer, **asked: Any) -> Expectation:
@@ -298,10 +298,8 @@ class ByLoad(Claims):
         """Load, lengths, an answer's time, requests a second, prompt's share of the time."""
         past = cls.past(load)
         reading, writing = (
-            expectation(
-                DENSE, prompt=load.prompt + found, generated=load.generated, batch=cls.batch
-            )
-            for found in (0, past)
+            expectation(DENSE, prompt=load.prompt + hits, generated=load.generated, batch=cls.batch)
+            for hits in (0, past)
         )
         read = reading.time_to_first_token
         answer = (load.generated * writing.time_per_token).to("s")

@@ -474,23 +474,23 @@ class Batching(Claims):
     @classmethod
     def fixed(cls) -> list[tuple[int, int, int]]:
         """Slot, first step and steps of each answer, where a batch waits for its longest."""
-        found, start = [], 0
+        batches, start = [], 0
         for first in range(0, len(cls.answers), cls.slots):
             batch = cls.answers[first : first + cls.slots]
-            found += [(slot, start, steps) for slot, steps in enumerate(batch)]
+            batches += [(slot, start, steps) for slot, steps in enumerate(batch)]
             start += max(batch)
-        return found
+        return batches
 
     @classmethod
     def continuous(cls) -> list[tuple[int, int, int]]:
         """Slot, first step and steps of each answer, where the next one takes a free slot."""
         free = [0] * cls.slots
-        found = []
+        batches = []
         for steps in cls.answers:
             slot = free.index(min(free))
-            found.append((slot, free[slot], steps))
+            batches.append((slot, free[slot], steps))
             free[slot] += steps
-        return found
+        return batches
 
     @classmethod
     def steps(cls, run: list[tuple[int, int, int]]) -> int:

@@ -159,7 +159,7 @@ class OnePage(Claims):
     def cut_rows() -> Rows:
         """Return rows by machine: devices up to which TP hides, and times of experts' messages."""
         return [
-            (NAMES[machine.key], *(row[place] for place in (4, 5)))
+            (NAMES[machine.key], *(row[column] for column in (4, 5)))
             for machine, row in zip(examples.MACHINES, CutsThatHide.rows(), strict=True)
         ]
 

@@ -116,8 +116,8 @@ def _rows(lead: str, records: Mapping[str, Record]) -> list[tuple[str, str]]:
     for title, record in records.items():
         alike.setdefault(_origin(record), []).append(_told(title, record))
     return [
-        (("" if place else lead) + _capitalized("; ".join(titles)), origin)
-        for place, (origin, titles) in enumerate(alike.items())
+        (("" if number else lead) + _capitalized("; ".join(titles)), origin)
+        for number, (origin, titles) in enumerate(alike.items())
     ]
 
 

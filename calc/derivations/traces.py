@@ -47,15 +47,15 @@ class Made:
     @cached_property
     def data(self) -> dict[str, Any]:
         """The numbers of data that it hangs on, by their keys; a device is given by its own."""
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for operand in operands((*self.of, *self.given.values())):
             if (made := made_of(operand)) and made.kind == "datum":
-                found[made.name] = bare(operand)
+                fields[made.name] = bare(operand)
             elif type(operand) is Seen and isinstance(operand.thing, Accelerator | Machine):
-                found[operand.thing.key] = None
+                fields[operand.thing.key] = None
             elif made:
-                found |= made.data
-        return found
+                fields |= made.data
+        return fields
 
 
 def operands(values: Iterable[Any]) -> Iterator[Any]:
@@ -76,7 +76,7 @@ def is_coming(*values: Any) -> bool:
 
 def remade(value: Any, key: str, factor: float) -> Any:
     """Return what a value would be, were a number of the data larger by a factor."""
-    known: dict[Made, Any] = {}
+    values: dict[Made, Any] = {}
 
     def again(part: Any) -> Any:
         if type(part) in (list, tuple, TracedRows):
@@ -86,11 +86,11 @@ def remade(value: Any, key: str, factor: float) -> Any:
             return bare(part)
         if made.kind == "datum":
             return factor * bare(part) if made.name == key else bare(part)
-        if made not in known:
-            given = {name: again(each) for name, each in made.given.items()}
+        if made not in values:
+            arguments = {name: again(each) for name, each in made.given.items()}
             assert made.again is not None
-            known[made] = made.again(*map(again, made.of), **given)
-        return known[made]
+            values[made] = made.again(*map(again, made.of), **arguments)
+        return values[made]
 
     return again(value)
 
@@ -115,8 +115,8 @@ def made_of(value: object) -> Made | None:
 
 def _unary(run: Callable[..., Any], sign: str) -> Callable[..., Any]:
     def of(self: Any, *more: Any) -> Any:
-        found = run(bare(self), *more)
-        return traced(found, Made("arithmetic", sign, (self, *more), {}, run))
+        value = run(bare(self), *more)
+        return traced(value, Made("arithmetic", sign, (self, *more), {}, run))
 
     return of
 
@@ -239,8 +239,8 @@ class TracedQuantity(_Number, Quantity):  # type: ignore[misc]  # as Quantity ha
             yield traced(part, Made("part", f"[{i}]", (self,), {}, operator.itemgetter(i)))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        found = getattr(ufunc, method)(*map(bare, inputs), **options)
-        return traced(found, Made("call", f"numpy.{ufunc.__name__}", inputs, {}, ufunc))
+        value = getattr(ufunc, method)(*map(bare, inputs), **options)
+        return traced(value, Made("call", f"numpy.{ufunc.__name__}", inputs, {}, ufunc))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return from_parts, (self._magnitude, dict(self._units), self.provenance)
@@ -263,27 +263,27 @@ class Seen(Traced):
         return type(self.thing)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.thing, name)
+        value = getattr(self.thing, name)
         if isinstance(self.thing, ModuleType):
-            return traced(found)
-        return traced(found, Made("part", name, (self,), {}, operator.attrgetter(name)))
+            return traced(value)
+        return traced(value, Made("part", name, (self,), {}, operator.attrgetter(name)))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if is_coming(*args, *kwargs.values()):
             return Deferred(self, *args, **kwargs)
         thing = self.thing
-        given = {name: bare(value) for name, value in kwargs.items()}
-        found = thing(*map(bare, args), **given)
+        arguments = {name: bare(value) for name, value in kwargs.items()}
+        result = thing(*map(bare, args), **arguments)
         if called(thing) == "units.quantity":
-            return _of_number(found, args[0])
+            return _of_number(result, args[0])
         if getattr(thing, "__name__", "") == "ridge_point" and isinstance(thing, MethodType):
             owner = Seen(thing.__self__, None)
-            return (owner.peak(*args) / owner.memory_bandwidth).to(found.units)
+            return (owner.peak(*args) / owner.memory_bandwidth).to(result.units)
         if isinstance(thing, MethodType) and self.made_by is not None:
             (owner,) = self.made_by.of
             run = _method(thing.__name__)
-            return traced(found, Made("call", f".{thing.__name__}", (owner, *args), kwargs, run))
-        return traced(found, Made("call", called(thing), args, kwargs, thing))
+            return traced(result, Made("call", f".{thing.__name__}", (owner, *args), kwargs, run))
+        return traced(result, Made("call", called(thing), args, kwargs, thing))
 
     def __getitem__(self, key: Any) -> Any:
         made = Made("part", f"[{bare(key)!r}]", (self,), {}, operator.itemgetter(bare(key)))
@@ -347,41 +347,41 @@ def called(function: Any) -> str:
 
 def replaced(thing: Any, **changes: Any) -> Any:
     """A record of the library with other values of some fields."""
-    found = replace(bare(thing), **bare(changes))
+    changed = replace(bare(thing), **bare(changes))
     again = lambda thing, **changes: replace(thing, **changes)  # noqa: E731
-    return traced(found, Made("call", "replace", (thing,), changes, again))
+    return traced(changed, Made("call", "replace", (thing,), changes, again))
 
 
 def text(value: str, made: Made) -> TracedText:
     """A text that knows where it was read."""
-    found = TracedText(value)
-    found.made_by = made
-    return found
+    traced_text = TracedText(value)
+    traced_text.made_by = made
+    return traced_text
 
 
 def whole(value: Any) -> int:
     """The whole number in a number or a text, as `int` gives it."""
     if is_coming(value):
         return Deferred(whole, value)  # type: ignore[return-value]
-    found: int = traced(int(bare(value)), Made("call", "int", (value,), {}, int))
-    return found
+    traced_number: int = traced(int(bare(value)), Made("call", "int", (value,), {}, int))
+    return traced_number
 
 
 def number(value: Any) -> float:
     """The number that a text or an array is, as `float` gives it."""
     if is_coming(value):
         return Deferred(number, value)  # type: ignore[return-value]
-    found: float = traced(float(bare(value)), Made("call", "float", (value,), {}, float))
-    return found
+    traced_number: float = traced(float(bare(value)), Made("call", "float", (value,), {}, float))
+    return traced_number
 
 
-def _of_number(found: Quantity, number: Any) -> Any:
+def _of_number(result: Quantity, number: Any) -> Any:
     """A quantity of a traced number is that number in a unit; any other is written."""
     if not isinstance(number, Traced):
-        return traced(found)
-    unit = found.units
+        return traced(result)
+    unit = result.units
     name = f'quantity("{unit}")'
-    return traced(found, Made("unit", name, (number,), {}, lambda value: Quantity(value, unit)))
+    return traced(result, Made("unit", name, (number,), {}, lambda value: Quantity(value, unit)))
 
 
 def traced(value: Any, made: Made | None = None) -> Any:
@@ -423,10 +423,10 @@ def traced(value: Any, made: Made | None = None) -> Any:
 
 def _with_source(kind: Any, value: Any) -> Any:
     """A whole number of another kind, with the source that this one has."""
-    found = kind(value)
+    sourced = kind(value)
     if (provenance := getattr(value, "provenance", None)) is not None:
-        found.provenance = provenance
-    return found
+        sourced.provenance = provenance
+    return sourced
 
 
 def _known(value: Any, made: Made | None) -> Any:
@@ -435,11 +435,11 @@ def _known(value: Any, made: Made | None) -> Any:
 
 
 def _quantity(plain: Quantity) -> Any:
-    found: Any = object.__new__(TracedQuantity)
-    found._magnitude, found._units = plain._magnitude, plain._units
+    quantity_traced: Any = object.__new__(TracedQuantity)
+    quantity_traced._magnitude, quantity_traced._units = plain._magnitude, plain._units
     if plain.provenance is not None:
-        found.provenance = plain.provenance
-    return found
+        quantity_traced.provenance = plain.provenance
+    return quantity_traced
 
 
 def _of_calc(value: object) -> bool:
@@ -449,8 +449,8 @@ def _of_calc(value: object) -> bool:
     if isinstance(value, type) and issubclass(value, Exception | Quantity | Enum):
         return False
     named = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-    place = str(named)
-    return place.split(".")[0] == LIBRARY and not place.startswith(DERIVATIONS)
+    address = str(named)
+    return address.split(".")[0] == LIBRARY and not address.startswith(DERIVATIONS)
 
 
 def bare(value: Any) -> Any:
@@ -491,19 +491,19 @@ def kept(value: Any, row_name: str = "", witness: Any = None) -> Any:
     datum = made is not None and made.kind == "datum"
     if isinstance(value, Traced) and value.row_name not in ("", row_name) and not datum:
         made = Made("same", value.row_name, (value,), {}, bare)
-    own: Any
+    copied: Any
     if isinstance(value, Quantity):
-        own = _quantity(value)
+        copied = _quantity(value)
     elif type(value) is Seen:
-        own = Seen(value.thing, made)
+        copied = Seen(value.thing, made)
     elif type(value) in (tuple, list, TracedRows):
-        own = TracedRows(value)
+        copied = TracedRows(value)
     elif isinstance(value, dict):
-        own = TracedTables(value)
+        copied = TracedTables(value)
     else:
         kind = next(kind for kind in (str, int, float) if isinstance(value, kind))
-        own = _with_source({str: TracedText, int: TracedInt, float: TracedFloat}[kind], value)
-    own.made_by, own.row_name = made, row_name
+        copied = _with_source({str: TracedText, int: TracedInt, float: TracedFloat}[kind], value)
+    copied.made_by, copied.row_name = made, row_name
     renamed = isinstance(value, Traced) and value.row_name not in ("", row_name)
-    own.witness = witness or (None if renamed else getattr(value, "witness", None))
-    return own
+    copied.witness = witness or (None if renamed else getattr(value, "witness", None))
+    return copied

@@ -286,7 +286,7 @@ class PartsOfStep(Claims):
     @classmethod
     def steps(cls) -> list[tuple[str, dict[str, Quantity], Quantity]]:
         """Format, time of each part, and the measured time, of a token on a GPU."""
-        found = []
+        rows_of_steps = []
         for row, name in PublishedSteps.shown[:2]:
             prediction = published.predict(row).prediction
             assert prediction is not None
@@ -297,8 +297,8 @@ class PartsOfStep(Claims):
                 for part, of in zip(cls.parts, cls._of, strict=True)
             }
             measured = PublishedSteps.devices / quantity(row.measured["tokens_per_s"], "1/s")
-            found.append((name, parts, measured.to("ms")))
-        return found
+            rows_of_steps.append((name, parts, measured.to("ms")))
+        return rows_of_steps
 
 
 class OnGb200(Claims):

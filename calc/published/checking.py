@@ -440,27 +440,27 @@ def check_file(
         except InputError as reason:
             raise InputError(f"{path}: {reason}") from None
     alike: dict[tuple[Any, ...], dict[str, Claim]] = {}
-    given, refused, arrays = {}, {}, find_spec("numpy") is not None
-    found: dict[str, float] = {}
+    claims_read, refused, arrays = {}, {}, find_spec("numpy") is not None
+    rates: dict[str, float] = {}
     titles = 1 if Path(path).suffix == ".csv" else 0
-    for place, (claim, beside) in enumerate(claims, 1 + titles):  # as an editor counts its lines
-        name, said = f"{path}:{place}", f"{beside} {about}".strip()
+    for line, (claim, beside) in enumerate(claims, 1 + titles):  # as an editor counts its lines
+        name, said = f"{path}:{line}", f"{beside} {about}".strip()
         try:
             understood = read(claim, said)
         except InputError as reason:
             refused[name] = str(reason)
             continue
-        given[name] = claim, said
+        claims_read[name] = claim, said
         kind = _kind(understood) if arrays else (name,)
         alike.setdefault(kind, {})[name] = understood
     for several in alike.values():
         try:
-            found |= zip(several, _shares([*several.values()]), strict=True)
+            rates |= zip(several, _shares([*several.values()]), strict=True)
         except InputError as reason:
             refused |= dict.fromkeys(several, str(reason))
-    shares = {name: found[name] for name in given if name in found}
+    shares = {name: rates[name] for name in claims_read if name in rates}
     worst = nlargest(WORST, shares, key=lambda name: shares[name])
-    hardest = {name: verdict(*given[name]) for name in worst}
+    hardest = {name: verdict(*claims_read[name]) for name in worst}
     return Checks(shares, hardest, {name: refused[name] for name in sorted(refused, key=_place)})
 
 
@@ -577,10 +577,10 @@ def _bounds(claim: Claim) -> list[_Bound]:
         "collective": _collective,
         "kernel": _device,
     }
-    found = list(holds[claim.row.group](claim, machine))
-    if all(bound.name == "memory" for bound in found):
+    bounds = list(holds[claim.row.group](claim, machine))
+    if all(bound.name == "memory" for bound in bounds):
         raise InputError(f"of {', '.join(claim.figures)} alone no bound is known; a rate is needed")
-    return found
+    return bounds
 
 
 def _serving(claim: Claim, machine: Machine) -> Iterator[_Bound]:
@@ -621,13 +621,13 @@ def _too_large(claim: Claim, job: Job) -> Iterator[_Bound]:
     if claim.offloads or row["offloaded_layers"] or row["activation_cpu_offload"]:
         return
     context, memory = _context(row), _memory(job)
-    found, weights = memory.visible, memory.parts[0].memory
+    visible, weights = memory.visible, memory.parts[0].memory
     taken = memory.start.taken(context)
-    needed = (found - memory.caches).m_as("GiB") + taken / GIB
+    needed = (visible - memory.caches).m_as("GiB") + taken / GIB
 
     def told() -> tuple[str, str]:
         what = f"the weights alone take {weights}"
-        if weights <= found:
+        if weights <= visible:
             whole = quantity(float(needed), "GiB")
             what = (
                 f"the weights take {weights}, and with a sequence of {context:.0f} tokens {whole}"
@@ -635,9 +635,9 @@ def _too_large(claim: Claim, job: Job) -> Iterator[_Bound]:
         each = "each device" if job.layout.devices > 1 else "the device"
         less = "" if row["dtype_weights"] else "weights are in fewer bits, or "
         unless = f"{less}part of it lies in the host's memory, which has to be said"
-        return f"memory: {what} of {each}, which has {found}", unless
+        return f"memory: {what} of {each}, which has {visible}", unless
 
-    most = float(found.m_as("GiB"))
+    most = float(visible.m_as("GiB"))
     yield _Bound("memory", needed, most, told, taken > memory.caches.m_as("byte"))
 
 
@@ -801,8 +801,8 @@ def _training(claim: Claim, machine: Machine) -> Iterator[_Bound]:
     """Each figure; without a format the fastest, but of a share of a peak the slowest, which no
     message keeps from it. Of memory the weights alone count, which may be frozen in few bits and
     shared out."""
-    known = filter(set(WORDS["formats"].values()).__contains__, machine.device.dtypes)
-    ranked = sorted(known, key=machine.device.peak)
+    formats = filter(set(WORDS["formats"].values()).__contains__, machine.device.dtypes)
+    ranked = sorted(formats, key=machine.device.peak)
     weights = replace(claim.row, conditions=claim.row.conditions | OF_TRAINED)
     yield from _too_large(claim, _job(replace(claim, row=weights), machine).job)
     said = conditions.dtype(claim.row)
@@ -833,10 +833,10 @@ def _limits_of_training(row: Row, machine: Machine, dtype: str) -> tuple[dict[st
 
     def pace(cut: tuple[Job, Batch]) -> tuple[float, str]:
         """Seconds of a device for each token, and the part that takes longest."""
-        (job, batch), found = cut, bounds(*cut)
+        (job, batch), bound_parts = cut, bounds(*cut)
         layout = job.layout
         counted = length * batch.sequences * layout.microbatches * layout.data
-        return found.lower.m_as("s") * layout.devices / counted, found.bound
+        return bound_parts.lower.m_as("s") * layout.devices / counted, bound_parts.bound
 
     seconds, bound = min(map(pace, cuts))
     work = float(job.trained.work(job.model, length).m_as("FLOP/token"))
@@ -929,12 +929,12 @@ def _nearest(claim: Row, machine: Machine) -> Iterator[Near]:
     if claim.group == "serving":
         candidates += closed_loops.rows()
     ranked = sorted(
-        (distance, place)
-        for place, row in enumerate(candidates)
+        (distance, index)
+        for index, row in enumerate(candidates)
         if (distance := _distance(row, claim, machine)) < math.inf
     )
-    for _, place in ranked[:ROWS]:
-        row = candidates[place]
+    for _, index in ranked[:ROWS]:
+        row = candidates[index]
         if (share := _share(row)) is not None:
             yield Near(row, share)
 

@@ -111,21 +111,21 @@ class Claim:
         return self.row.measured
 
 
-def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
+def read(claim: str | Mapping[str, Any], about: str = "") -> Claim:
     """Return what a sentence, a row or a result claims; `about` says what it leaves out.
 
     >>> claim = read("Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users")
     >>> claim.figures, claim.row["batch"], claim.row["num_devices"]
     ({'output': 5000.0}, 64.0, 4)
     """
-    if isinstance(given, str) and len(given) > LONGEST:
-        raise InputError(f"a claim has up to {LONGEST} characters; got {len(given)}")
-    if isinstance(given, str):
-        said, figures, ignored = _of_text(f"{given}; {about}" if about else given)
-        text = f"{given} {about}"
+    if isinstance(claim, str) and len(claim) > LONGEST:
+        raise InputError(f"a claim has up to {LONGEST} characters; got {len(claim)}")
+    if isinstance(claim, str):
+        said, figures, ignored = _of_text(f"{claim}; {about}" if about else claim)
+        text = f"{claim} {about}"
     else:
         text, (beside, _, ignored) = about, _beside(about)
-        said, figures = of_result(given, beside)
+        said, figures = of_result(claim, beside)
     training = any(name in OF_TRAINING for name in figures)
     sends = said.get("collective") or OF_MESSAGES & figures.keys()
     group = "collective" if sends else "training" if training else "serving"
@@ -138,7 +138,7 @@ def read(given: str | Mapping[str, Any], about: str = "") -> Claim:
         said["dtype"] = said.pop("dtype_weights")
     if odd := [name for name, value in figures.items() if not 0 < value < MOST]:
         raise InputError(f"{FIGURES[odd[0]][0]} must be positive; got {figures[odd[0]]:g}")
-    _check(said, figures, group, given)
+    _check(said, figures, group, claim)
     said = {"id": "the claim", "software": "", "source_key": ""} | said
     row = Row(group, "the claim", said, figures)
     return Claim(row, *_ways(text), ignored)
@@ -160,23 +160,23 @@ def _beside(about: str) -> tuple[dict[str, Any], dict[str, float], tuple[str, ..
 
 
 def of_result(
-    given: Mapping[str, Any], beside: Mapping[str, Any] | None = None
+    result: Mapping[str, Any], beside: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """The conditions and the figures of a row, or of a benchmark's result file.
 
     >>> of_result({"max_concurrency": 8, "mean_ttft_ms": 200, "mean_tpot_ms": 12})
     ({'batch': 8.0}, {'ttft': 0.2, 'tpot': 0.012})
     """
-    known: dict[str, Any] = {}
-    for name, value in _flat(given):
-        if name in known:
+    conditions: dict[str, Any] = {}
+    for name, value in _flat(result):
+        if name in conditions:
             raise InputError(f"{name} is there twice")
         if value not in ("", None):
-            known[name] = value
-    return _of_table(known, beside or {})
+            conditions[name] = value
+    return _of_table(conditions, beside or {})
 
 
-def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, given: Any) -> None:
+def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, text: Any) -> None:
     """Refuse what is no claim that can be checked, with what was understood of it."""
     needed = {"device": "a device", "num_devices": "how many devices"}
     of_group = {"collective": {"collective": "which collective"}, "kernel": {}}
@@ -185,8 +185,8 @@ def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, gi
     if not figures:
         missing.append("a figure, such as token/s, TTFT, TPOT, MFU or a time")
     if missing:
-        if "device" not in said and isinstance(given, str):
-            unknown = re.findall(r"\b[A-Za-z]+-?\d{2,}\w*", _take_words(_take_model(given, {}), {}))
+        if "device" not in said and isinstance(text, str):
+            unknown = re.findall(r"\b[A-Za-z]+-?\d{2,}\w*", _take_words(_take_model(text, {}), {}))
             missing[0] += f" ({' or '.join(unknown)} is none of the data)" if unknown else ""
         parts = (
             f"{name.replace('_', ' ')} " + abbreviated(value).strip("'")
@@ -194,7 +194,7 @@ def _check(said: Mapping[str, Any], figures: Mapping[str, float], group: str, gi
         )
         understood = ", ".join(parts) or "nothing"
         raise InputError(
-            f"the claim {abbreviated(given)} cannot be checked: {' and '.join(missing)} is not"
+            f"the claim {abbreviated(text)} cannot be checked: {' and '.join(missing)} is not"
             f" said; understood was {understood}"
         )
 
@@ -232,8 +232,8 @@ def _take_model(text: str, said: dict[str, Any]) -> str:
     for start, end in _rows_of_words(text):
         name = text[start:end].removesuffix(".")
         with_letters = re.search(r"[A-Za-z]{2}", name) and not name[0].isdigit()
-        if with_letters and (known := _model_named(name)):
-            said["model"] = known
+        if with_letters and (model := _model_named(name)):
+            said["model"] = model
             kept = " ".join(re.findall(rf"(?<![^\W_])(?:{FORMAT})\b", name, re.I))
             return f"{text[:start]} {kept} {text[end:]}"
     return text
@@ -296,17 +296,17 @@ def _take_device(text: str, said: dict[str, Any]) -> str:
 
 def _device_named(text: str) -> tuple[int, int] | None:
     """Return where a device is named, as rows do or by a name of the data, as far as both go."""
-    found = next((m.span() for p in WORDS["devices"] if (m := re.search(p, text))), None)
+    span = next((m.span() for p in WORDS["devices"] if (m := re.search(p, text))), None)
     for start, end in _rows_of_words(text):
         row = text[start:end]
         names = (machines.counted(each)[0] for each in (row, row.removesuffix("s")))
         if (name := next(filter(hardware.key_of, names), None)) is not None:
             start += row.index(name)
             end = start + len(name)
-            if found and found[0] < end <= found[1]:
-                return min(start, found[0]), found[1]
+            if span and span[0] < end <= span[1]:
+                return min(start, span[0]), span[1]
             return start, end
-    return found
+    return span
 
 
 def _take_words(text: str, said: dict[str, Any]) -> str:
@@ -443,9 +443,9 @@ def _without(text: str, match: re.Match[str]) -> str:
 # --- tables ---
 
 
-def _flat(given: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """All values of an object, those of its parts by the names of both."""
-    for key, value in given.items():
+    for key, value in table.items():
         name = f"{before}{key}"
         has_parts = isinstance(value, Mapping)
         if name in ONE_EACH:  # of some tools by parts of it, as time_to_first_token.avg
@@ -456,9 +456,9 @@ def _flat(given: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
             yield from _flat(value, f"{name}.")
 
 
-def _field(given: Mapping[str, Any], name: str, least: float = 1 / MOST) -> float:
+def _field(table: Mapping[str, Any], name: str, least: float = 1 / MOST) -> float:
     """The number of that name, which a table of text has as text; what is none is refused."""
-    value = given[name]
+    value = table[name]
     plain = isinstance(value, int | float | str) and not isinstance(value, bool)
     try:
         number = float(value) if plain and "_" not in str(value) else math.nan
@@ -473,14 +473,14 @@ def _field(given: Mapping[str, Any], name: str, least: float = 1 / MOST) -> floa
 
 
 def _of_table(
-    given: Mapping[str, Any], beside: Mapping[str, Any]
+    table: Mapping[str, Any], beside: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """The conditions and figures of a row by the names of its columns; others are said beside."""
-    said = {name: value for name, value in given.items() if name in SAID}
+    said = {name: value for name, value in table.items() if name in SAID}
     for name, keys in WORDS["columns"].items():
         for key in keys:
-            if key in given and key not in said:  # of a benchmark, which has no words for a number
-                said[name] = _field(given, key, 1.0) if name in NUMBERS else given[key]
+            if key in table and key not in said:  # of a benchmark, which has no words for a number
+                said[name] = _field(table, key, 1.0) if name in NUMBERS else table[key]
     said = {name: value for name, value in said.items() if str(value)[:4] != "not "}
     for name, value in said.items():
         if isinstance(value, str) and name in NUMBERS and re.fullmatch(r"[-+.,\d]+", value):
@@ -492,28 +492,28 @@ def _of_table(
         ends = re.findall(rf"(?<=[-_ .])(?:{FORMAT})(?![a-z])", str(name), re.I)
         said |= {"dtype_weights": _weights_of(ends[-1])} if ends else {}
     said = {**beside, **said}
-    if "num_devices" not in said and {"per_node", "nodes"} <= given.keys():
-        said["num_devices"] = int(_field(given, "per_node", 1.0) * _field(given, "nodes", 1.0))
-    if "completed" in given:  # of a server's benchmark
-        requests = _field(given, "completed", 1.0)
+    if "num_devices" not in said and {"per_node", "nodes"} <= table.keys():
+        said["num_devices"] = int(_field(table, "per_node", 1.0) * _field(table, "nodes", 1.0))
+    if "completed" in table:  # of a server's benchmark
+        requests = _field(table, "completed", 1.0)
         for name in ("input", "output"):
-            if (tokens := f"total_{name}_tokens") in given:
-                said[f"{name}_len"] = _field(given, tokens) / requests
-    if (known := WORDS["benchmarks"].get(str(said.get("model")))) is not None:
-        said["model"], said["task"] = known[0], known[2]
-        said.setdefault("seq_len", known[1])
-    return said, dict(_measured(given, said))
+            if (tokens := f"total_{name}_tokens") in table:
+                said[f"{name}_len"] = _field(table, tokens) / requests
+    if (benchmark := WORDS["benchmarks"].get(str(said.get("model")))) is not None:
+        said["model"], said["task"] = benchmark[0], benchmark[2]
+        said.setdefault("seq_len", benchmark[1])
+    return said, dict(_measured(table, said))
 
 
-def _measured(given: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    parts = given.get("measured", [])
+def _measured(table: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    parts = table.get("measured", [])
     tables = (
         [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
     )
     if not isinstance(parts, list) or len(tables) < len(parts):
         raise InputError(f"measured must be a list of tables; got {abbreviated(parts)}")
     listed = {str(part.get("name")): part.get("value") for part in tables}
-    named = {**given, **listed}
+    named = {**table, **listed}
     trains = "seq_len" in said or "global_batch_seqs" in said
     devices = said.get("num_devices", math.nan)
     for key, (name, scale) in WORDS["results"].items():
@@ -526,21 +526,21 @@ def _measured(given: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[
         if prefill := PREFILL.fullmatch(key):
             said |= {"input_len": float(prefill[2])} if prefill[2] else {}
             yield "input", _field(listed, key)
-    if "avg_latency" in given:  # of whole answers, which a batch writes together
+    if "avg_latency" in table:  # of whole answers, which a batch writes together
         if not {"batch", "output_len"} <= said.keys():
             raise InputError(
                 "avg_latency is of a batch and its answers, which are not said: say them beside it,"
                 ' as in "batch 8, 32 in, 128 out"'
             )
-        yield "output", said["batch"] * said["output_len"] / _field(given, "avg_latency")
-    if "throughput_median" in given and "seq_len" in said:  # of samples
-        yield "tokens", _field(given, "throughput_median") * said["seq_len"]
-    if given.get("units") == "Tokens/s":
-        yield "output", _field(given, "result")
-        if {"tokens_per_s", "samples_per_s"} <= given.keys():
-            said["output_len"] = _field(given, "tokens_per_s") / _field(given, "samples_per_s")
-    if given.get("units") in ("Samples/s", "Queries/s"):
-        yield "requests", _field(given, "result")
+        yield "output", said["batch"] * said["output_len"] / _field(table, "avg_latency")
+    if "throughput_median" in table and "seq_len" in said:  # of samples
+        yield "tokens", _field(table, "throughput_median") * said["seq_len"]
+    if table.get("units") == "Tokens/s":
+        yield "output", _field(table, "result")
+        if {"tokens_per_s", "samples_per_s"} <= table.keys():
+            said["output_len"] = _field(table, "tokens_per_s") / _field(table, "samples_per_s")
+    if table.get("units") in ("Samples/s", "Queries/s"):
+        yield "requests", _field(table, "result")
 
 
 # --- files ---
@@ -560,8 +560,8 @@ def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
         return [(result, "")]
     if Path(path).suffix == ".csv":
         return [(row, "") for row in _rows_of(text, path)]
-    if found := logs.read(text, path):
-        return found
+    if results := logs.read(text, path):
+        return results
     if events := re.findall(r":::MLLOG (\{.*\})", text):
         return [_of_training_log(events)]
     rate = re.search(
@@ -572,8 +572,8 @@ def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
             f"{path}: no result of a known benchmark: a server's .json or .jsonl, a .csv of"
             f" results, what {TOOLS} print, or a log of MLPerf with tokens per second or :::MLLOG"
         )
-    place = " ".join(Path(path).resolve().parts[-7:-3]).replace("_", " ")
-    return [({"units": "Tokens/s", "result": rate[1]}, place)]
+    folders = " ".join(Path(path).resolve().parts[-7:-3]).replace("_", " ")
+    return [({"units": "Tokens/s", "result": rate[1]}, folders)]
 
 
 def results_of(text: str, path: Path | str) -> list[dict[str, Any]]:
@@ -590,15 +590,15 @@ def results_of(text: str, path: Path | str) -> list[dict[str, Any]]:
     documents = [
         parse_json(part, path, line=line) for line, part in (lines if in_lines else [(1, text)])
     ]
-    found: list[Any] = []
+    results: list[Any] = []
     for document in documents:
         several = document.get("benchmarks", [document]) if isinstance(document, dict) else document
-        found += several if isinstance(several, list) else [several]
-    if not found or not all(isinstance(result, dict) for result in found):
+        results += several if isinstance(several, list) else [several]
+    if not results or not all(isinstance(result, dict) for result in results):
         raise InputError(
             f"{path}: a benchmark's result is one JSON object; got {abbreviated(text)}"
         )
-    return [logs.bench(result) if "avg_ts" in result else result for result in found]
+    return [logs.bench(result) if "avg_ts" in result else result for result in results]
 
 
 def _rows_of(text: str, path: Path | str) -> list[dict[str, Any]]:
@@ -608,11 +608,11 @@ def _rows_of(text: str, path: Path | str) -> list[dict[str, Any]]:
         titles, rows = reader.fieldnames or [], list(reader)
     except csv.Error as error:
         raise InputError(f"{path}: is no CSV: {error}") from None
-    if twice := [title for place, title in enumerate(titles) if title and title in titles[:place]]:
+    if twice := [title for line, title in enumerate(titles) if title and title in titles[:line]]:
         raise InputError(f"{path}: the column {abbreviated(twice[0])} is there twice")
-    for place, row in enumerate(rows, 2):
+    for line, row in enumerate(rows, 2):
         if "" in row and "" not in titles:
-            raise InputError(f"{path}, row {place}: has more cells than the table has titles")
+            raise InputError(f"{path}, row {line}: has more cells than the table has titles")
     return rows
 
 

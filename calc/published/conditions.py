@@ -51,8 +51,8 @@ def device_key(text: str) -> str:
     >>> device_key("nvidia h100 80 gb"), device_key("aws trainium2")
     ('h100', 'trainium2')
     """
-    if (own := hardware.key_of(text)) is not None:
-        return own
+    if (device := hardware.key_of(text)) is not None:
+        return device
     for pattern, key in WORDS["devices"].items():
         if match := re.search(pattern, text):
             return match.expand(key).replace(" ", "-")
@@ -99,22 +99,22 @@ def _model(name: str) -> Transformer:
     meant = ids.read(name).model
     try:  # asked for by its key first: names near an unknown one take longer than all else
         is_known = models.key_of(meant) or models.key_of(ids.read(meant).model)
-        known = models.get(meant) if is_known else None
+        model = models.get(meant) if is_known else None
     except InputError:
-        known = None
-    if known is None:
+        model = None
+    if model is None:
         raise UnusableRowError(f"the model {abbreviated(name)} is not known")
-    if not isinstance(known, Transformer):
+    if not isinstance(model, Transformer):
         raise UnusableRowError(f"the model {abbreviated(name)} is no transformer")
-    return known
+    return model
 
 
 def dtype(row: Row) -> str | None:
     """The format that products are computed in; None where the source does not say."""
-    text, known = row["dtype"], format_of(row["dtype"])
-    if known is None and text is not None and not str(text).startswith("not "):
+    text, number_format = row["dtype"], format_of(row["dtype"])
+    if number_format is None and text is not None and not str(text).startswith("not "):
         raise UnusableRowError(f"the format {abbreviated(text)} of its dtype is not known")
-    return known
+    return number_format
 
 
 def format_of(text: object, kinds: tuple[str, ...] = ("formats",)) -> str | None:
@@ -123,8 +123,8 @@ def format_of(text: object, kinds: tuple[str, ...] = ("formats",)) -> str | None
     >>> format_of("float8 (linear) + bf16"), format_of("amp_bf16"), format_of("not stated")
     ('fp8', 'bf16', None)
     """
-    known = (item for kind in kinds for item in WORDS[kind].items())
-    return next((name for words, name in known if re.search(words, str(text).lower())), None)
+    items = (item for kind in kinds for item in WORDS[kind].items())
+    return next((name for words, name in items if re.search(words, str(text).lower())), None)
 
 
 def cache_of(text: object) -> str | None:

@@ -97,8 +97,8 @@ def _measured(claim: Claim) -> list[str]:
         length = claim.row.number("input_len")
         title = title.format(_1024_prompt=f"_{length:.0f}_prompt" if length else "")
         parts = {"name": title, "value": float(f"{value * scale:.6g}"), "unit": unit}
-        told = ", ".join(f"{key} = {_in_toml(part)}" for key, part in parts.items())
-        tables.append(f"{{ {told} }}")
+        parts_text = ", ".join(f"{key} = {_in_toml(part)}" for key, part in parts.items())
+        tables.append(f"{{ {parts_text} }}")
     return tables
 
 

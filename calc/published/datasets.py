@@ -47,7 +47,7 @@ def get(name: str) -> DataSet:
 
 @cache
 def _all() -> dict[str, DataSet]:
-    known = {}
+    by_name = {}
     for name, table in read_toml(FILE).items():
         means = {
             part: read_record(table[part], f"{name}.{part}", FILE).quantity.m_as("token")
@@ -55,5 +55,5 @@ def _all() -> dict[str, DataSet]:
             if part in table
         }
         limits = {scenario: tuple(pair) for scenario, pair in table["limits"].items()}
-        known[name] = DataSet(means.get("prompt"), means["answer"], limits)
-    return known
+        by_name[name] = DataSet(means.get("prompt"), means["answer"], limits)
+    return by_name

@@ -114,7 +114,7 @@ class EngineLog:
 def read(path: Path | str) -> EngineLog:
     """Return what a log says of memory, refused where it says nothing."""
     text = read_text(path)
-    found: dict[str, Line] = {}
+    lines: dict[str, Line] = {}
     engines: list[str] = []
     for number, words in enumerate(text.splitlines(), 1):
         for name, engine, pattern in LINES:
@@ -123,11 +123,11 @@ def read(path: Path | str) -> EngineLog:
             amount = float(match[1].replace(",", ""))
             unit = SIZES.get(match[2], match[2]) if len(match.groups()) > 1 else ""
             value = quantity(amount, unit)
-            if name in found and engine == "llama.cpp":  # a buffer of each device, or of each kind
-                value = found[name].value + value
-            found[name] = Line(name, value.to("GiB") if unit else value, number)
+            if name in lines and engine == "llama.cpp":  # a buffer of each device, or of each kind
+                value = lines[name].value + value
+            lines[name] = Line(name, value.to("GiB") if unit else value, number)
             engines.append(engine)
-    if not found:
+    if not lines:
         raise InputError(
             f"{path}: no line on memory of vLLM, SGLang or llama.cpp was found in"
             f" {len(text.splitlines())} lines: what an engine prints from its start until it serves"
@@ -136,7 +136,7 @@ def read(path: Path | str) -> EngineLog:
     engine = max(dict.fromkeys(engines), key=engines.count)
     version = re.search(VERSIONS.get(engine, "(?!)"), text)
     return EngineLog(
-        engine, version[1] if version else "", tuple(found.values()), dict(_started(text))
+        engine, version[1] if version else "", tuple(lines.values()), dict(_started(text))
     )
 
 
@@ -174,20 +174,20 @@ class LogExplained(Answer):
 
     @property
     def answer(self) -> str:
-        known = [line.name for line in self.log.lines if self.off(line) is not None]
+        names = [line.name for line in self.log.lines if self.off(line) is not None]
         far = [
             line
             for line in self.log.lines
             if (off := self.off(line)) is not None and abs(off) > 0.1
         ]
         on = f"{self.memory.start.job.model.name} on {self.memory.start.job.device.name}"
-        if not known:
+        if not names:
             return f"{on}: {len(self.log.lines)} lines on memory, of which none is expected here"
         if not far:
-            return f"{on}: all {len(known)} lines that can be compared are within 10%"
+            return f"{on}: all {len(names)} lines that can be compared are within 10%"
         worst = max(far, key=lambda line: abs(self.off(line) or 0))
         return (
-            f"{on}: {len(known) - len(far)} of {len(known)} lines that can be compared are within"
+            f"{on}: {len(names) - len(far)} of {len(names)} lines that can be compared are within"
             f" 10%; {worst.name} is {worst.value} where {self.expected(worst.name)} is expected"
         )
 
@@ -198,8 +198,8 @@ class LogExplained(Answer):
 
     @property
     def chosen(self) -> Sequence[str]:
-        told = (f"{name.replace('_', ' ')} {value:g}" for name, value in self.log.started.items())
-        return [f"by the log: {', '.join(told)}"] if self.log.started else ()
+        texts = (f"{name.replace('_', ' ')} {value:g}" for name, value in self.log.started.items())
+        return [f"by the log: {', '.join(texts)}"] if self.log.started else ()
 
     @property
     def caveats(self) -> Sequence[str]:
@@ -216,10 +216,10 @@ class LogExplained(Answer):
         rows: list[tuple[str, ...]] = [("line of the log", "says", "expected", "off", "what it is")]
         for line in self.log.lines:
             value, off = self.expected(line.name), self.off(line)
-            told = "–" if off is None else f"{off:+.1%}".replace("-", "\N{MINUS SIGN}")
+            error = "–" if off is None else f"{off:+.1%}".replace("-", "\N{MINUS SIGN}")
             expected = "–" if value is None else str(value)
             name = f"{line.number}: {line.name}"
-            rows.append((name, str(line.value), expected, told, EXPLAINED[line.name]))
+            rows.append((name, str(line.value), expected, error, EXPLAINED[line.name]))
         return (Table(rows),)
 
     @cached_property
@@ -264,10 +264,10 @@ def explain(
     started = {**log.started, "software": log.software}
     if log.engine == "llama.cpp":
         started = {"software": log.software}
-    given = {name: value for name, value in asked.items() if value is not None}
+    options = {name: value for name, value in asked.items() if value is not None}
     machine = machines.of(device)
     try:
-        memory = device_memory.fit(model, machine, **(started | given))
+        memory = device_memory.fit(model, machine, **(started | options))
     except InputError as error:
         raise InputError(f"{abbreviated(str(path))} was started as {started}: {error}") from None
     return LogExplained(memory, log).settled()

@@ -44,8 +44,8 @@ def read(text: str, path: Path | str) -> list[Found]:
     if len(text) > LARGEST_MB * 1e6:
         raise InputError(f"{path}: is too long; a log may have {LARGEST_MB} MB")
     for tool in TOOLS:
-        if found := list(tool(text, path)):
-            return found
+        if results := list(tool(text, path)):
+            return results
     return []
 
 
@@ -167,9 +167,9 @@ def _llama_bench(text: str, path: Path | str) -> Iterator[Found]:
             rate = re.match(NUMBER, row["t/s"])
             if kind and rate:
                 names = {"pp": "n_prompt", "tg": "n_gen"}
-                given: Result = {"model_type": _with_size(row), "gpu_info": ", ".join(devices)}
-                given |= {"avg_ts": _value(rate[0]), "n_depth": int(kind[3] or 0)}
-                yield bench(given | {names[kind[1]]: int(kind[2])}), ""
+                result: Result = {"model_type": _with_size(row), "gpu_info": ", ".join(devices)}
+                result |= {"avg_ts": _value(rate[0]), "n_depth": int(kind[3] or 0)}
+                yield bench(result | {names[kind[1]]: int(kind[2])}), ""
 
 
 def _with_size(row: Mapping[str, str]) -> str:
@@ -230,9 +230,9 @@ def _training(text: str, path: Path | str) -> Iterator[Found]:
         first = next(iter(patterns.values()))[0]
         steps = [
             {
-                name: _value(found[1]) * scale
+                name: _value(match[1]) * scale
                 for name, (words, scale) in patterns.items()
-                if (found := re.search(rf"{words}\s*({NUMBER})", line[0]))
+                if (match := re.search(rf"{words}\s*({NUMBER})", line[0]))
             }
             for line in re.finditer(rf"(?m)^.*{first}\s*{NUMBER}.*$", text)
         ]

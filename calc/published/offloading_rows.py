@@ -164,17 +164,17 @@ def sweeps() -> dict[str, list[Run]]:
     >>> [len(sweep) for sweep in sweeps().values()]
     [4, 3, 4, 4, 2]
     """
-    found: dict[str, list[Run]] = {}
+    by_sweep: dict[str, list[Run]] = {}
     for run in runs():
         if not run.states_host:
-            found.setdefault(run.source, []).append(run)
-    return found
+            by_sweep.setdefault(run.source, []).append(run)
+    return by_sweep
 
 
-def kept_back(known: list[Run]) -> list[Run]:
+def kept_back(runs_known: list[Run]) -> list[Run]:
     """Every other run by its id: those that nothing was fitted to.
 
     >>> len(kept_back([run for run in runs() if run.states_host]))
     6
     """
-    return sorted(known, key=lambda run: run.id)[1::2]
+    return sorted(runs_known, key=lambda run: run.id)[1::2]

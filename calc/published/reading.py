@@ -98,9 +98,9 @@ def row(name: str) -> Row:
         for published in _rows_of(group):
             if published.id == name:
                 return published
-    known = {row.id: row for row in rows()}
-    keys = {squeezed(name): name for name in known}
-    return known[resolve("row", name, keys, "`rows()` has them all")]
+    by_id = {row.id: row for row in rows()}
+    keys = {squeezed(name): name for name in by_id}
+    return by_id[resolve("row", name, keys, "`rows()` has them all")]
 
 
 @cache
@@ -117,14 +117,14 @@ def load(path: Path | str) -> tuple[Row, ...]:
     all_rows = []
     for group, tables in read_toml(path).items():
         if group not in GROUPS or not isinstance(tables, list):
-            known = ", ".join(f"[[{name}]]" for name in GROUPS)
-            raise InputError(f"{path}: a measurement is a table {known}; got {abbreviated(group)}")
-        for place, table in enumerate(tables, 1):
-            all_rows += _parts(_row(group, table, f"{path}: {group} {place}"))
+            groups = ", ".join(f"[[{name}]]" for name in GROUPS)
+            raise InputError(f"{path}: a measurement is a table {groups}; got {abbreviated(group)}")
+        for number, table in enumerate(tables, 1):
+            all_rows += _parts(_row(group, table, f"{path}: {group} {number}"))
     if not all_rows:
         raise InputError(f"{path}: holds no measurement")
     names = [row.id for row in all_rows]
-    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+    if twice := [name for number, name in enumerate(names) if name in names[:number]]:
         raise InputError(
             f"{path}: two rows have the id {abbreviated(twice[0])}; each needs its own"
         )

@@ -152,11 +152,11 @@ def _options(
     for layout in _layouts(job, load):
         one = replace(job, layout=layout)
         try:
-            own = load if data is None else _load_of(row, one, data)
+            share = load if data is None else _load_of(row, one, data)
         except UnusableRowError:
             continue  # it does not fit
-        if own.writing + own.prompts >= layout.data:
-            options.append((one, own, counted if data is None else float(own.writing)))
+        if share.writing + share.prompts >= layout.data:
+            options.append((one, share, counted if data is None else float(share.writing)))
     if not options:
         raise NotMeasured("no layout that its row leaves open has a place for its weights")
     return options
@@ -245,8 +245,8 @@ def served_of(row: Row) -> Served:
         text = "fp8"
     if LABEL in text and model.released and MXFP4 in model.released.formats.values():
         text = MXFP4
-    found = ((re.search(pattern, text), name) for pattern, name in WORDS["weights"].items())
-    name = next((match.expand(name) for match, name in found if match), None)
+    matches = ((re.search(pattern, text), name) for pattern, name in WORDS["weights"].items())
+    name = next((match.expand(name) for match, name in matches if match), None)
     if row["dtype_weights"] is None:
         raise UnusableRowError("its dtype_weights, the format of its weights, is not stated")
     if name is None:

@@ -18,10 +18,10 @@ INPUTS = (
 
 def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer:
     """The lower bound, and where curves were measured what is expected and they, at every size."""
-    place = machines.get(machine)
+    device = machines.get(machine)
     at = SIZE.of(size)
     sizes = sorted({*geometric(min(at, 1e3), max(at, 1e10), 22), at})
-    times = [communication.time(operation, quantity(x, "byte"), devices, place) for x in sizes]
+    times = [communication.time(operation, quantity(x, "byte"), devices, device) for x in sizes]
     rows = [("lower bound", x, TIME.of(time.lower)) for x, time in zip(sizes, times, strict=True)]
     rows += [
         ("expected", x, TIME.of(time.expected))
@@ -32,11 +32,11 @@ def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer
         time.interval and tuple((x, TIME.of(end)) for end in time.interval)
         for x, time in zip(sizes, times, strict=True)
     ]
-    here = communication.time(operation, size, devices, place)
+    here = communication.time(operation, size, devices, device)
     measured = [
         (f"measured, {curve.software}", x, TIME.of(quantity(seconds, "s")))
         for curve in here.measured
-        if (curve.machine, curve.devices) == (place.key, devices)
+        if (curve.machine, curve.devices) == (device.key, devices)
         for x, seconds in zip(curve.sizes, curve.times, strict=True)
         if sizes[0] <= x <= sizes[-1]
     ]
@@ -53,7 +53,7 @@ def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer
     call = f"{operation!r}, {str(size)!r}, {devices}, {machine!r}"
     python = f"from calc import communication\n\nprint(communication.time({call}))"
     caption = (
-        f"{size} among {devices} devices of {place.name}: the bound, what is expected where it was"
+        f"{size} among {devices} devices of {device.name}: the bound, what is expected where it was"
         f" measured, and at the dot {drawn}."
     )
     dots, bands = [(str(size), at, TIME.of(drawn))], band("expected", ends)

@@ -30,12 +30,12 @@ def answer(
     owned = cost.price_of_ownership(purchase, lifetime, power, electricity, pue).to("USD/hour")
     share = cost.break_even_utilization(owned, rent)
     places = [step / 40 for step in range(2, 41)]
-    rows, dots = [("rented", place, PAID.of(rent)) for place in places], []
+    rows, dots = [("rented", part, PAID.of(rent)) for part in places], []
     year = quantity(1, "year")
     for kept in (lifetime - year, lifetime, lifetime + year):
         if kept > 0 * year:
             price = cost.price_of_ownership(purchase, kept, power, electricity, pue)
-            rows += [(f"kept for {kept}", place, PAID.of(price) / place) for place in places]
+            rows += [(f"kept for {kept}", part, PAID.of(price) / part) for part in places]
             even = cost.break_even_utilization(price, rent).m_as("")
             if places[0] <= even <= 1:
                 dots.append((f"break-even after {kept}", even, PAID.of(rent)))

@@ -22,13 +22,13 @@ INPUTS = (
 
 def answer(model: str, machine: str, devices: int, context: int, weights: str, kv: str) -> Answer:
     """A line for each bound and for what is expected, with the interval around it."""
-    network, place = models.transformer(model), machines.get(machine)
-    dtype = place.device.usual_dtype
-    most = int(inference.largest_batch(network, place, context, devices, weights, kv).magnitude)
+    network, device = models.transformer(model), machines.get(machine)
+    dtype = device.device.usual_dtype
+    most = int(inference.largest_batch(network, device, context, devices, weights, kv).magnitude)
     batches = doubling(most, 4)
     rows, dots, ends = [], [], []
     for batch in batches:
-        step = inference.decode(network, place, context, batch, devices, dtype, weights, kv)
+        step = inference.decode(network, device, context, batch, devices, dtype, weights, kv)
         times = {"perfect overlap": step.lower, "no overlap": step.upper, "expected": step.expected}
         for name, time in times.items():
             if time is not None:
@@ -49,7 +49,7 @@ def answer(model: str, machine: str, devices: int, context: int, weights: str, k
         f"print(inference.decode({call}, {most}, {devices}, {dtype!r}, {weights!r}, {kv!r}))"
     )
     caption = (
-        f"{network.name} on {devices} of {place.name}, {context} tokens of context: up to {most}"
+        f"{network.name} on {devices} of {device.name}, {context} tokens of context: up to {most}"
         f" sequences fit, and a dot is a batch, {listed(batches)}, at its lower bound."
     )
     return Answer(rows, facts, caption, python, dots=dots, bands=band("expected", ends))

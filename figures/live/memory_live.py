@@ -30,9 +30,9 @@ def answer(
     """The parts of what each device holds, for each number of devices that may share it."""
     if recipe != SERVING:
         return _training(model, machine, recipe)
-    place = machines.get(machine)
+    device = machines.get(machine)
     counts: dict[str, QuantityLike] = {"batch": sequences, "prompt": context - 1, "generated": 1}
-    setup = Estimate.read(model, place, counts, Server(weights, kv))
+    setup = Estimate.read(model, device, counts, Server(weights, kv))
     rows = []
     for count in linked_counts(setup):
         memory = with_tensor(setup, count)
@@ -45,7 +45,7 @@ def answer(
         "Fewest devices": fits,
         "Weights": str(setup.model_memory.to("GB")),
         "Keys and values": str(setup.cache_memory.to("GB")),
-        "A device has": str(place.device.memory_capacity.to("GB")),
+        "A device has": str(device.device.memory_capacity.to("GB")),
         "Of it, for a program": f"{setup.room.to('GB')}, {setup.software.title()}",
     }
     python = (
@@ -59,7 +59,7 @@ def answer(
     levels = [("what a program may use", HELD.of(setup.room))]
     caption = (
         f"{models.get(model).name} with {sequences} sequences of {context} tokens, divided among"
-        f" devices of {place.name}: {'it fits on ' + fits if fewest.fits else 'it does not fit'}."
+        f" devices of {device.name}: {'it fits on ' + fits if fewest.fits else 'it does not fit'}."
     )
     return Answer(rows, facts, caption, python, command, levels=levels)
 

@@ -40,17 +40,17 @@ class Amount:
             ...
         calc.core.errors.InputError: Message must be in byte or the like, as "1 MB" is; got 'much'
         """
-        given = _typed(text)
-        if given is not None and self.unit and given.unitless:
-            given = quantity(given.m_as(""), self.unit)
-        if given is None or not given.is_compatible_with(self.unit):
+        value = _typed(text)
+        if value is not None and self.unit and value.unitless:
+            value = quantity(value.m_as(""), self.unit)
+        if value is None or not value.is_compatible_with(self.unit):
             kind = (
                 f'in {self.unit} or the like, as "{self.default}" is' if self.unit else "a number"
             )
             raise InputError(f"{self.label} must be {kind}; got {abbreviated(text)}")
-        if not self.least <= given.m_as(self.unit) <= self.most:
+        if not self.least <= value.m_as(self.unit) <= self.most:
             raise InputError(f"{self.label} must be {self.range}; got {abbreviated(text)}")
-        return given
+        return value
 
     @property
     def range(self) -> str:
@@ -76,8 +76,8 @@ class Count:
         >>> Count("devices", "Devices", "8", 1, 1024).read("16")
         16
         """
-        given = _typed(text)
-        number = given.m_as("") if given is not None and given.unitless else math.nan
+        value = _typed(text)
+        number = value.m_as("") if value is not None and value.unitless else math.nan
         if not (self.least <= number <= self.most and number == math.floor(number)):
             raise InputError(
                 f"{self.label} must be a whole number {self.range}; got {abbreviated(text)}"
@@ -109,8 +109,8 @@ class Choice:
         'fp8'
         """
         if text not in self.words:
-            known = ", ".join(self.words[:6]) + (", …" if len(self.words) > 6 else "")
-            raise InputError(f"{self.label} is one of {known}; got {abbreviated(text)}")
+            choices = ", ".join(self.words[:6]) + (", …" if len(self.words) > 6 else "")
+            raise InputError(f"{self.label} is one of {choices}; got {abbreviated(text)}")
         return text
 
 
@@ -187,9 +187,9 @@ def band(name: str, ends: Iterable[Sequence[Point] | None]) -> list[tuple[str, l
     >>> band("expected", [((1, 2), (1, 4)), ((2, 3), (2, 6))])
     [('expected', [(1, 2), (2, 3), (2, 6), (1, 4)])]
     """
-    known = [both for both in ends if both is not None]
-    lows, highs = [low for low, _ in known], [high for _, high in known]
-    return [(name, [*lows, *reversed(highs)])] if len(known) > 1 else []
+    both_ends = [both for both in ends if both is not None]
+    lows, highs = [low for low, _ in both_ends], [high for _, high in both_ends]
+    return [(name, [*lows, *reversed(highs)])] if len(both_ends) > 1 else []
 
 
 def geometric(low: float, high: float, count: int) -> Iterator[float]:
@@ -199,8 +199,8 @@ def geometric(low: float, high: float, count: int) -> Iterator[float]:
     [1.0, 10.0, 100.0]
     """
     yield float(low)
-    for place in range(1, count - 1):
-        yield low * (high / low) ** (place / (count - 1))
+    for step in range(1, count - 1):
+        yield low * (high / low) ** (step / (count - 1))
     yield float(high)
 
 

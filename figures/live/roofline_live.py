@@ -25,19 +25,19 @@ INPUTS = (
 
 def answer(device: str, dtype: str, m: int, n: int, k: int, intensity: Quantity | None) -> Answer:
     """Both roofs, the ridge where they meet, the work, and under the roofs what was measured."""
-    place = hardware.get(device)
-    peak, bandwidth, ridge = place.peak(dtype), place.memory_bandwidth, place.ridge_point(dtype)
+    chip = hardware.get(device)
+    peak, bandwidth, ridge = chip.peak(dtype), chip.memory_bandwidth, chip.ridge_point(dtype)
     product = roofline.gemm(m, n, k, formats.element_size("dtype", dtype))
-    time = product.on(place, dtype)
+    time = product.on(chip, dtype)
     work = product.intensity if intensity is None else intensity
     reached = roofline.attainable(peak, bandwidth, work)
     at, bend = INTENSITY.of(work), INTENSITY.of(ridge)
     ends = min(at, bend, 0.1), max(at, bend, 1e4)
     rows = [
-        (place.name, x, RATE.of(roofline.attainable(peak, bandwidth, quantity(x, "FLOP/byte"))))
+        (chip.name, x, RATE.of(roofline.attainable(peak, bandwidth, quantity(x, "FLOP/byte"))))
         for x in sorted({*geometric(*ends, 25), bend})
     ]
-    machine, measured = machines.of(place), []
+    machine, measured = machines.of(chip), []
     if machine.has_reached("gemm", dtype) and machine.rates.get("memory"):
         kept = machine.reached("gemm", dtype), machine.memory_reached
         corners = sorted({*ends, INTENSITY.of(roofline.ridge_point(*kept))})
@@ -64,7 +64,7 @@ def answer(device: str, dtype: str, m: int, n: int, k: int, intensity: Quantity 
         python, command = f"{head}print(roofline.attainable({roofs}, {str(work)!r}))", ""
     dots = [("ridge", bend, RATE.of(peak)), ("the work", at, RATE.of(reached))]
     caption = (
-        f"The roof of {place.name} in {dtype.upper()}; the work, at {work}, can reach {reached} and"
+        f"The roof of {chip.name} in {dtype.upper()}; the work, at {work}, can reach {reached} and"
         f" is bound by {facts['Bound']}."
     )
     return Answer(rows, facts, caption, python, command, dots, measured=measured)

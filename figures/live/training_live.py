@@ -41,16 +41,16 @@ def answer(
     recomputation: str,
 ) -> Answer:
     """The time of the run by the copies of the layout, and what a step of those chosen takes."""
-    network, place = models.transformer(model), machines.get(machine)
+    network, cluster = models.transformer(model), machines.get(machine)
     chosen = _layout(devices, sequences, tensor, pipeline, int(sharding), micro)
     memory = layouts.memory_per_device(network, chosen, length, micro, recomputation)
     batch = Batch(length, micro, recomputation)
-    step = step_of(Job(network, place, chosen), batch)
+    step = step_of(Job(network, cluster, chosen), batch)
     rows, ends = [], []
     for copies in _copies(devices // (tensor * pipeline), sequences // micro):
         count = copies * tensor * pipeline
         other = _layout(count, sequences, tensor, pipeline, int(sharding), micro)
-        there = step if copies == chosen.data else step_of(Job(network, place, other), batch)
+        there = step if copies == chosen.data else step_of(Job(network, cluster, other), batch)
         times = {"bound, all overlapped": there.lower, "bound, nothing hidden": there.upper}
         times |= {} if there.expected is None else {"expected": there.expected}
         steps = tokens / there.tokens
@@ -62,14 +62,14 @@ def answer(
     time = step.upper if step.expected is None else step.expected
     mfu = training.mfu_of_operations(step.operations, 1, step.peak, time)
     run = tokens / step.tokens * time
-    fits = "fits" if memory.total <= place.device.memory_capacity else "does not fit"
+    fits = "fits" if memory.total <= cluster.device.memory_capacity else "does not fit"
     facts = {
         "Expected of a step": step.not_expected or str(step.expected),
         "80 % interval": step.around.told() if step.around else "no row is like it",
         "The run at that": str(run),
         "MFU at that": str(mfu.to("%")),
         "Layout": f"DP {chosen.data}, {chosen.microbatches} microbatches",
-        "Memory of a device": f"{memory.total} of {place.device.memory_capacity}: {fits}",
+        "Memory of a device": f"{memory.total} of {cluster.device.memory_capacity}: {fits}",
         "Of it states": str(memory.weights + memory.gradients + memory.optimizer),
         "A step by its bounds": f"{step.lower} to {step.upper}",
         "Parts of it": ", ".join(f"{name} {part}" for name, part in step.parts.items()),
@@ -84,7 +84,7 @@ def answer(
         f"print(step(job, Batch({length}, {micro}, {recomputation!r})))"
     )
     caption = (
-        f"{network.name} on {place.name}, {tokens}: the time of the run by the copies of a layout"
+        f"{network.name} on {cluster.name}, {tokens}: the time of the run by the copies of a layout"
         f" of TP {tensor} and PP {pipeline}; the dot has {chosen.data} of them, {devices} devices."
     )
     dots = [(f"{devices} devices", devices, TIME.of(run))]

@@ -38,8 +38,8 @@ class Table:
         """The rows whose cells begin so, by the first words of their heads."""
         kept = self.rows
         for head, start in cells.items():
-            place = self._at(head)
-            kept = tuple(row for row in kept if row[place].startswith(start))
+            column = self._at(head)
+            kept = tuple(row for row in kept if row[column].startswith(start))
         assert kept, f"no row begins with {cells}"
         return Table(self.heads, kept)
 
@@ -52,12 +52,12 @@ class Table:
 
 
 def number(cell: str) -> float:
-    found = next(numbers(cell.replace("≈ ", "")), None)
-    if found is None:
+    value = next(numbers(cell.replace("≈ ", "")), None)
+    if value is None:
         return nan
-    if found.unit and found.unit != "%":
-        return float(quantity(found.value, found.unit).to_base_units().magnitude)
-    return found.value
+    if value.unit and value.unit != "%":
+        return float(quantity(value.value, value.unit).to_base_units().magnitude)
+    return value.value
 
 
 def table(name: str) -> Table:
@@ -84,8 +84,8 @@ def below(low: Sequence[float], high: Sequence[float]) -> bool:
 
 def rises(values: Iterable[float]) -> bool:
     """Return whether no number is less than the one before it, and the last exceeds the first."""
-    given = known(values)
-    return all(a <= b for a, b in pairwise(given)) and given[0] < given[-1]
+    row = known(values)
+    return all(a <= b for a, b in pairwise(row)) and row[0] < row[-1]
 
 
 def falls(values: Iterable[float]) -> bool:
@@ -98,13 +98,13 @@ def by(key: Sequence[float], values: Sequence[float]) -> list[float]:
 
 
 def every(values: Iterable[float], holds: Callable[[float], bool]) -> bool:
-    given = known(values)
-    return bool(given) and all(map(holds, given))
+    row = known(values)
+    return bool(row) and all(map(holds, row))
 
 
 def middle(values: Iterable[float]) -> float:
-    given = sorted(known(values))
-    return given[len(given) // 2]
+    row = sorted(known(values))
+    return row[len(row) // 2]
 
 
 def close(cell: float, quoted: float) -> bool:
@@ -114,8 +114,8 @@ def close(cell: float, quoted: float) -> bool:
 
 def share(sources: Table, start: str) -> float:
     """Return the share of a table's rows whose source begins so: of what was measured."""
-    told = sources.words("Source")
-    return sum(word.startswith(start) for word in told) / len(told)
+    origins = sources.words("Source")
+    return sum(word.startswith(start) for word in origins) / len(origins)
 
 
 Claim = tuple[str, str, Callable[..., bool]]

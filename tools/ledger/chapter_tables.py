@@ -48,11 +48,11 @@ def known(chapter: Path) -> dict[str, Any]:
 @cache
 def rows() -> dict[str, list[str]]:
     """The rows of each table in Markdown, each number with its unit."""
-    found: dict[str, list[str]] = {}
+    tables: dict[str, list[str]] = {}
     for name, shown in computed().items():
         titles, *lines = shown.printed
-        found[name] = ["|".join(with_units(titles, line)) for line in lines]
-    return found
+        tables[name] = ["|".join(with_units(titles, line)) for line in lines]
+    return tables
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ def computed() -> dict[str, Computed]:
 def table(name: str) -> Computed:
     """Return the table of this name, of which alone the cell is run."""
     chapter, cell = shown_in()[name]
-    told = f"<a cell of {chapter.name}>"  # in the traceback of one that fails
+    file_name = f"<a cell of {chapter.name}>"  # in the traceback of one that fails
     code = without_figures(cell)
-    return Computed(code, eval(compile(code, told, "eval"), known(chapter)))
+    return Computed(code, eval(compile(code, file_name, "eval"), known(chapter)))
 
 
 @cache

@@ -60,24 +60,24 @@ def claimed(statement: Statement) -> Iterator[str]:
         yield from (words for figure, words, _ in FIGURE_CLAIMS if figure == statement.figure)
 
 
-def by_place(told: list[Statement]) -> dict[str, list[Statement]]:
+def by_place(said_there: list[Statement]) -> dict[str, list[Statement]]:
     """Return the statements by what they are of: "takeaway of roofline"."""
-    found: dict[str, list[Statement]] = {}
-    for statement in told:
-        found.setdefault(f"{statement.kind} of {statement.label}", []).append(statement)
-    return found
+    grouped: dict[str, list[Statement]] = {}
+    for statement in said_there:
+        grouped.setdefault(f"{statement.kind} of {statement.label}", []).append(statement)
+    return grouped
 
 
-def uncompared(told: list[Statement]) -> Iterator[str]:
+def uncompared(said_there: list[Statement]) -> Iterator[str]:
     """Yield each statement whose comparisons are neither held by a claim nor listed as they are."""
     listed = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    for name, own in by_place(told).items():
-        read = listed.pop(name, [""] * len(own))
-        words = [unheld(statement) for statement in own]
+    for name, those in by_place(said_there).items():
+        read = listed.pop(name, [""] * len(those))
+        words = [unheld(statement) for statement in those]
         if len(words) != len(read):
-            yield f"{own[0].place}: {name} has {len(words)} texts, {FILE.name} {len(read)}."
+            yield f"{those[0].place}: {name} has {len(words)} texts, {FILE.name} {len(read)}."
             continue
-        for statement, now, then in zip(own, words, read, strict=True):
+        for statement, now, then in zip(those, words, read, strict=True):
             if now != then:
                 yield (
                     f"{statement.place}: its {statement.kind} compares by “{now}”, of which"

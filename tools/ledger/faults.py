@@ -37,8 +37,8 @@ def faults() -> list[str]:
         return found  # without which nothing can be computed
     if found := list(of_names(quotes())):
         return found
-    told = statements()
-    of_words = [*unsaid(told), *untrue(told), *uncompared(told)]
+    all_said = statements()
+    of_words = [*unsaid(all_said), *untrue(all_said), *uncompared(all_said)]
     return [*of_witnesses(numbers()), *of_results(quotes()), *of_words]
 
 
@@ -48,13 +48,13 @@ def of_classes(files: list[Path]) -> Iterator[str]:
     for file in files:
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.decorator_list:
-                place = f"{file.relative_to(file.parents[2])}:{node.lineno}"
+                line = f"{file.relative_to(file.parents[2])}:{node.lineno}"
                 if other := places.get(node.name):
-                    yield f"{place}: {node.name} is the name of claims at {other}: choose another."
-                places[node.name] = place
+                    yield f"{line}: {node.name} is the name of claims at {other}: choose another."
+                places[node.name] = line
 
 
-def of_names(told: list[Quote]) -> Iterator[str]:
+def of_names(quotes: list[Quote]) -> Iterator[str]:
     """Yield each quoted name that is no row, with what is called nearly so, or is not imported."""
     known = {
         f"{name}.{attribute}": owner
@@ -62,7 +62,7 @@ def of_names(told: list[Quote]) -> Iterator[str]:
         for attribute in dir(owner)
         if not attribute.startswith("_")
     }
-    for quote in told:
+    for quote in quotes:
         for name in quote.names:
             if name not in known:
                 near = get_close_matches(name, known, 1)
@@ -79,9 +79,9 @@ def of_witnesses(rows: dict[str, Any]) -> Iterator[str]:
             yield f"{place_of(name)}: {name}: {fault}."
 
 
-def of_results(told: list[Quote]) -> Iterator[str]:
+def of_results(quotes: list[Quote]) -> Iterator[str]:
     """Yield each quoted result without a witness, or under a name that another chapter has not."""
-    first = {name: quote for quote in reversed(told) for name in quote.names}
+    first = {name: quote for quote in reversed(quotes) for name in quote.names}
     for name, quote in first.items():
         value = value_of(name)
         if is_given(value):
@@ -94,49 +94,53 @@ def of_results(told: list[Quote]) -> Iterator[str]:
             yield f"{place_of(name)}: {name} is quoted, and needs a witness: | by_hand(…)."
 
 
-def unsaid(told: list[Statement]) -> Iterator[str]:
+def unsaid(sentences: list[Statement]) -> Iterator[str]:
     """Yield each statement whose words are held to something, and no longer stand there."""
     of_label, of_figure, takeaways = (defaultdict[str, list[Statement]](list) for _ in range(3))
-    for statement in told:
+    for statement in sentences:
         of_label[statement.label].append(statement)
         of_figure[statement.figure].append(statement)
         if statement.kind == "takeaway":
             takeaways[statement.label].append(statement)
     for label, words, _ in CLAIMS:
-        if not said(words, own := of_label[label]):
-            yield _unsaid(own, f"the caption of {label} needs “{words}”", "captions")
+        if not said(words, labelled := of_label[label]):
+            yield _unsaid(labelled, f"the caption of {label} needs “{words}”", "captions")
     for figure, words, _ in FIGURE_CLAIMS:
-        if not said(words, own := of_figure[figure]):
-            yield _unsaid(own, f"the caption or alt text of {figure} needs “{words}”", "captions")
+        if not said(words, labelled := of_figure[figure]):
+            yield _unsaid(
+                labelled, f"the caption or alt text of {figure} needs “{words}”", "captions"
+            )
     for chapter, words, _ in TAKEAWAYS:
-        if not said(words, own := takeaways[chapter]):
-            yield _unsaid(own, f"a takeaway needs “{words}”", "takeaways")
+        if not said(words, labelled := takeaways[chapter]):
+            yield _unsaid(labelled, f"a takeaway needs “{words}”", "takeaways")
 
 
-def said(words: str, told: list[Statement]) -> bool:
-    return any(words in statement.words for statement in told)
+def said(words: str, sentences: list[Statement]) -> bool:
+    return any(words in statement.words for statement in sentences)
 
 
-def _unsaid(own: list[Statement], needed: str, module: str) -> str:
+def _unsaid(labelled: list[Statement], needed: str, module: str) -> str:
     file = f"tools/ledger/{module}.py"
-    place = own[0].place if own else f"{file}:1"
+    place = labelled[0].place if labelled else f"{file}:1"
     return f"{place}: {needed}, or {file} other words."
 
 
-def untrue(told: list[Statement]) -> Iterator[str]:
+def untrue(sentences: list[Statement]) -> Iterator[str]:
     """Yield each statement of which its table, or the values that it quotes, say otherwise."""
     for label, words, holds in CLAIMS:
-        own = [s for s in told if s.label == label]
-        if said(words, own) and not holds(captions.table(label), *quoted(words, own[0].file)):
-            yield f"{_at(words, own)}: the cells of {label} do not hold that “{words}”."
+        labelled = [s for s in sentences if s.label == label]
+        if said(words, labelled) and not holds(
+            captions.table(label), *quoted(words, labelled[0].file)
+        ):
+            yield f"{_at(words, labelled)}: the cells of {label} do not hold that “{words}”."
     for chapter, words, holds in TAKEAWAYS:
-        own = [s for s in told if (s.kind, s.label) == ("takeaway", chapter)]
-        if said(words, own) and not holds(*quoted(words, own[0].file)):
-            yield f"{_at(words, own)}: the values do not hold that “{words}”."
+        labelled = [s for s in sentences if (s.kind, s.label) == ("takeaway", chapter)]
+        if said(words, labelled) and not holds(*quoted(words, labelled[0].file)):
+            yield f"{_at(words, labelled)}: the values do not hold that “{words}”."
 
 
-def _at(words: str, told: list[Statement]) -> str:
-    return next(statement.place for statement in told if words in statement.words)
+def _at(words: str, sentences: list[Statement]) -> str:
+    return next(statement.place for statement in sentences if words in statement.words)
 
 
 def quoted(words: str, chapter: Path) -> list[Any]:
