@@ -37,7 +37,7 @@ from tests.draws import draws
 from tests.rows import each_row
 
 ROOT = Path(__file__).parents[1]
-MANY = {"serving": 240, "training": 60, "messages": 80}
+MANY = {"serving": 240, "training": 60, "messages": 400}
 
 
 def hold(questions: Iterable[Any]) -> Counter[str]:

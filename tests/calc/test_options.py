@@ -386,18 +386,14 @@ def with_and_without(command: str, option: str) -> tuple[str, str]:
     return f"{line} {option} {value}", f"{line} {option} {beside}" if beside else line
 
 
-SLOW = ("--host-cache", "--disk", "--routing")  # whose simulations take seconds
-
-
-def _is_slow(command: str, option: str) -> bool:
-    """Return whether a service is simulated to answer it."""
-    return option in SLOW and command != "plan"
+# What searches or simulates; of these an option costs a quarter of a second each.
+SLOW = ("plan-service", "plan-training", "break-even", "compare", "observe")
 
 
 @pytest.mark.parametrize(
     ("command", "option"),
     [
-        pytest.param(*each, marks=[pytest.mark.slow] if _is_slow(*each) else [])
+        pytest.param(*each, marks=[pytest.mark.slow] if each[0] in SLOW else [])
         for each in options()
     ],
 )
