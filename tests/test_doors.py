@@ -26,8 +26,8 @@ import pytest
 
 import calc
 from calc import InputError, machines, models
+from calc.catalog.models.model_files import model_of
 from calc.commands import mcp as tools
-from calc.commands.options import model_of
 from calc.core.report import Reported, plain
 from calc.steps import device_memory
 from tests import doors

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from calc.catalog import models
-from calc.catalog.models import Transformer, model_files
+from calc.catalog.models.model_files import model_of
 from calc.core.arguments import counted, without_point
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.files import writable, write_text
@@ -127,14 +126,6 @@ def chosen(options: argparse.Namespace, called: Callable[..., object]) -> dict[s
     values = {name: value for name, value in vars(options).items() if name in allowed}
     values |= {"model": model_of(values["model"])} if values.get("model") else {}
     return arguments_of(called, values)
-
-
-def model_of(text: str) -> Transformer | str:
-    """The model of its own files, such as a config.json; a name that is known stays one."""
-    is_file = model_files.are_files(text) or (
-        models.key_of(text) is None and model_files.is_kept(text)
-    )
-    return models.load(text) if is_file else text
 
 
 def split_at_commas(text: str) -> list[str]:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from calc.catalog import apis, engines, machines
+from calc.catalog.models.model_files import model_of
 from calc.commands.command_output import answers
 from calc.commands.options import (
     add_config,
     add_options,
     add_planning,
     chosen,
-    model_of,
     numbers,
     option_of,
     split_at_commas,

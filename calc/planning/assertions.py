@@ -24,8 +24,7 @@ from typing import Any
 
 from pint import DimensionalityError
 
-from calc.catalog import models
-from calc.catalog.models.model_files import are_files, is_kept
+from calc.catalog.models.model_files import model_of
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.files import read_text
 from calc.core.nouns import arguments_of, options_of
@@ -164,10 +163,8 @@ def _held(place: str, name: str, table: dict[str, Any], folder: Path) -> list[He
     if name == "plan" and (several := [key for key, value in options.items() if _is_many(value)]):
         raise InputError(f"{place}: limits are of one plan, and {several[0]} has several values")
     asked = options.get("model")
-    if isinstance(asked, str) and are_files(asked):
-        options["model"] = models.load(folder / asked)
-    elif isinstance(asked, str) and models.key_of(asked) is None and is_kept(asked):
-        options["model"] = models.load(asked)
+    if isinstance(asked, str):
+        options["model"] = model_of(asked, folder)
     try:
         facts = json.loads(planner(**arguments_of(planner, options)).json())
     except InputError as refused:

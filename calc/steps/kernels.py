@@ -144,8 +144,8 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
     """
     Job.check(job)
     Batch.check(batch)
-    length, sequences = number("length", batch.length, 1), numbers("sequences", batch.sequences)
-    number("sequences", smallest(sequences), above=0)
+    length = number("length", batch.length, 1)
+    sequences = numbers("sequences", batch.sequences, above=0)
     weights = Weights.of(job.model, input_size(job.formats.dtype), "dtype")
     part = Slice(job.with_context(length), weights)
     count = length * sequences / job.layout.context

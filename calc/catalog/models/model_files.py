@@ -16,6 +16,7 @@ from pathlib import Path
 
 from calc.catalog.models import families, gguf
 from calc.catalog.models.architecture import Transformer
+from calc.catalog.models.model_table import key_of
 from calc.catalog.models.release import Release
 from calc.catalog.models.weights import Weights
 from calc.core.errors import InputError, abbreviated
@@ -110,6 +111,16 @@ def are_files(text: str) -> bool:
 def is_kept(name: str) -> bool:
     """Return whether this is the id of a repository whose files are on this machine."""
     return bool(REPOSITORY.fullmatch(name)) and _snapshot(name) is not None
+
+
+def model_of(text: str, folder: Path | str = "") -> Transformer | str:
+    """Return the model of its own files, or of a repository that is on this machine; else the text.
+
+    A name of the catalogue stays one, whatever the machine keeps. Paths start at `folder`.
+    """
+    if are_files(text):
+        return load(os.path.join(folder, text))
+    return load(text) if key_of(text) is None and is_kept(text) else text
 
 
 def _kept(name: str) -> Path:
