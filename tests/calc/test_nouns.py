@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -10,11 +11,11 @@ from typing import Any
 import griffe
 import pytest
 
-from calc import InputError, commands, plan_reinforcement, plan_service, plan_training
-from calc.core.docstrings import parameters
+from calc import InputError, commands, compare, plan_reinforcement, plan_service, plan_training
+from calc.core.docstrings import docstring, parameters
 from calc.core.nouns import Noun, arguments_of, flat, nouns_of, options_of
 from calc.planning import plan_nouns
-from calc.planning.plan_nouns import Draft, Limits, Load
+from calc.planning.plan_nouns import Draft, Limits, Load, Server
 
 PLANNERS = {"calc plan-service": plan_service, "calc plan-training": plan_training}
 BESIDE = {"calc plan-training": [plan_reinforcement]}
@@ -110,3 +111,15 @@ def test_two_options_of_one_name_are_none() -> None:
 def test_what_is_no_noun_is_refused_with_an_example() -> None:
     with pytest.raises(InputError, match=r"load must be calc.Load\(.*got '10 request/s'"):
         plan_service("llama-3-8b", "h100", "10 request/s", Limits("1 s", "50 ms"))  # type: ignore[arg-type]
+
+
+SEVERAL = re.compile(r', or several, "[^"]*"')  # programs side by side, which a service has not
+
+
+def test_what_compare_says_of_a_server_is_what_the_noun_says() -> None:
+    server, compared = parameters(docstring(Server)), parameters(docstring(compare))
+    shared = server.keys() & compared.keys()
+    assert {"weights", "kv", "dtype", "context", "software"} <= shared
+    assert {name: SEVERAL.sub("", compared[name]) for name in shared} == {
+        name: server[name] for name in shared
+    }

@@ -96,7 +96,7 @@ def compare(
         what products are computed in; where it is left out and the device has it, what the released
         weights are made for, or bf16
     context
-        the most tokens that a model reads, where that is not the published number
+        the most tokens that the model reads, where that is not the published number
     software
         what serves, "sglang" or "vllm 0.19", or several, "vllm 0.25,vllm 0.26"; where it is left
         out, the newest vLLM that was measured on the device (on a Mac llama.cpp); "none" leaves out
