@@ -52,6 +52,7 @@ def of(
     sequences: int | None = None,
     memory: QuantityLike | None = None,
     shared: bool = False,
+    eager: bool = False,
 ) -> Memory:
     """Return what each device's memory holds of a job that serves sequences of such a length.
 
@@ -72,6 +73,8 @@ def of(
     shared
         whether devices that would hold the same caches share them out, as decode context
         parallelism and copies of attention alone do
+    eager
+        whether kernels are started one by one, without graphs
 
     Examples
     --------
@@ -90,7 +93,9 @@ def of(
     tokens, most = _count("batched_tokens", batched_tokens), _count("sequences", sequences)
     capacity = None if memory is None else arguments.memory("memory", memory)
     whole = arguments.truth("shared", shared)
-    return _found(_Asked.of_job(job), length, share, tokens, most, capacity, whole)
+    one_by_one = arguments.truth("eager", eager)
+    asked = _Asked.of_job(job)
+    return _found(asked, length, share, tokens, most, capacity, whole, one_by_one)
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,7 @@ def fit(
     weights: QuantityLike | None = None,
     kv: QuantityLike = "bf16",
     memory: QuantityLike | None = None,
+    eager: bool = False,
 ) -> Memory:
     """Return what a program does with the memory of each device that it serves a model on.
 
@@ -163,6 +169,8 @@ def fit(
         format of keys and values
     memory
         what programs find of each device's memory, as in "79.19 GiB"; what logs print
+    eager
+        whether kernels are started one by one (enforce_eager), which leaves nothing for CUDA graphs
 
     Examples
     --------
@@ -202,6 +210,7 @@ def fit(
         batched_tokens=batched_tokens,
         sequences=sequences,
         memory=memory,
+        eager=eager,
     )
     return advised(made)
 

@@ -85,6 +85,8 @@ class Start:
     step_sequences: int
     shared: bool = False
     """Whether devices that would hold the same caches share them out instead."""
+    eager: bool = False
+    """Whether kernels are started one by one, so that no memory is left for graphs."""
 
     @classmethod
     def of_job(
@@ -95,6 +97,7 @@ class Start:
         sequences: int | None,
         memory: Quantity | None,
         shared: bool,
+        eager: bool = False,
     ) -> Start:
         """Return how the job's program is started, by its own rules as far as nothing is set."""
         software, device = job.software, job.device
@@ -110,7 +113,7 @@ class Start:
             most = min(most if sequences is None else sequences, tokens)
             share = engine.share(device, int(job.layout.tensor * job.layout.pipeline), tokens)
         share = share if utilization is None else utilization
-        return cls(job, engine, memory, share, tokens, most, shared)
+        return cls(job, engine, memory, share, tokens, most, shared, eager)
 
     @property
     def engine(self) -> Engine:
@@ -180,7 +183,7 @@ class Start:
             yield Part("experts' buffers", memory, reason, self._off("step", memory))
         outside, reason = self._outside()
         yield Part("outside of torch", outside, reason, self._off("outside", outside))
-        if self.engine["graphs_counted"].magnitude:
+        if self.engine["graphs_counted"].magnitude and not self.eager:
             reason = f"left for CUDA graphs, {_source(self.engine, 'graphs')}"
             yield Part("graphs", self.engine["graphs"].to("GiB"), reason)
 
@@ -304,6 +307,19 @@ class Start:
         copies = 1 if self.bare or self.shared else self.job.copies_of_caches
         own = self._stage if self.job.split is None else 1 - self.job.split.layers / model.layers
         return cache * copies * own / (layout.tensor * layout.context)
+
+    def of_a_sequence(self) -> tuple[float, float] | None:
+        """Return the bytes of a sequence on each device whatever its length, and those of a token.
+
+        Layers that keep a state or a window take as much however long it is. None where it is not
+        known how kinds of layers divide caches.
+        """
+        if not self.divided:
+            return None
+        held = {"window": self.model.window or 0, **dict.fromkeys(RECURRENT, 1)}
+        fixed = sum(page.layers * page.each * held.get(page.kind, 0) for page in self.pages)
+        each = sum(page.layers * page.each for page in self.pages if page.kind not in held)
+        return fixed, each
 
     @cached_property
     def pages(self) -> tuple[Pages, ...]:

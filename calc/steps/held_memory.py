@@ -240,6 +240,7 @@ class Memory(Answer):
             *self.part_rows,
             ("keys and values", str(self.caches), _plus_minus(self.error)),
             *([(f"  blocks of {self.block}", str(self.blocks), "")] if self.block else []),
+            *([("  a sequence", self.a_sequence, "")] if self.a_sequence else []),
             ("  tokens", str(self.tokens), off),
             (f"  sequences of {self.context}", f"{self.sequences:.2f}", ""),
         ]
@@ -247,6 +248,17 @@ class Memory(Answer):
             return (Table(rows),)
         ways = [("fits with",), *((way.told,) for way in self.lacks.ways)]
         return Table(rows), Table(ways)
+
+    @property
+    def a_sequence(self) -> str:
+        """The bytes of a sequence on each device as what is fixed and what each token adds.
+
+        It is empty where nothing is fixed, or no rule of the program is known.
+        """
+        fixed, each = self.start.of_a_sequence() or (0.0, 0.0)
+        if not fixed:
+            return ""
+        return f"{quantity(fixed, 'byte')} + {quantity(each, 'byte')} a token"
 
     @property
     def tokens_off(self) -> float:

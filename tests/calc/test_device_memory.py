@@ -443,3 +443,28 @@ def test_a_part_says_its_kind_its_source_and_its_note() -> None:
     assert outside.how.startswith(
         "with buffers of links, estimate [llm-d-planner-logs]: buffers of NCCL and of the engine's"
     )
+
+
+def test_eager_leaves_what_graphs_would_take() -> None:
+    usual, eager = (
+        device_memory.fit("llama-3-8b", "h100", "vllm 0.24", eager=each) for each in (False, True)
+    )
+    graphs = next(part.memory for part in usual.parts if part.name == "graphs")
+    assert "graphs" not in [part.name for part in eager.parts]
+    assert (eager.caches - usual.caches).m_as("GiB") == pytest.approx(graphs.m_as("GiB"))
+    assert eager.tokens > usual.tokens
+
+
+def test_a_sequence_of_a_hybrid_takes_something_fixed_and_something_a_token() -> None:
+    """By hand: 12 layers of 2 heads of 256 in BF16, and 36 states of 32 by 128 by 128."""
+    found = device_memory.fit(
+        "qwen-3-next-80b-a3b", "dgx-h100", "vllm 0.19", tensor=2
+    ).start.of_a_sequence()
+    assert found is not None
+    fixed, each = found
+    assert each == 12 * 2 * 256 * 2 * 2 / 2
+    states, convolutions = 32 * 128 * 128, 3 * (2 * 16 * 128 + 32 * 128)
+    assert fixed == 36 * (states + convolutions) * 2 / 2
+    plain = device_memory.fit("llama-3-8b", "h100", "vllm 0.19")
+    assert plain.start.of_a_sequence() == (0, 32 * 2 * 8 * 128 * 2)
+    assert not plain.a_sequence

@@ -112,6 +112,7 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
         "--weights": "fp8",
         "--kv": "fp8",
         "--memory": "'60 GiB'",
+        "--eager": "",
     },
     "watts": {"--model": "llama-3-1-8b"},
     "observe": {
