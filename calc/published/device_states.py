@@ -120,7 +120,7 @@ def _links(rows: Sequence[Reading], loaded: Sequence[Reading]) -> Iterator[str]:
         (loaded, "speed", "best_speed", "generation"),  # an idle link is slowed on purpose
     ):
         pairs = {(_number(row, now), _number(row, best)) for row in several}
-        for current, most in sorted(pair for pair in pairs if None not in pair):  # type: ignore[type-var]
+        for current, most in sorted(pair for pair in pairs if None not in pair):
             if current and most and current < most:
                 told = f"{current:.0f} of {most:.0f} lanes"
                 if what == "generation":

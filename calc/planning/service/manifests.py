@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from calc.core.arguments import one_of
 from calc.core.citations import citation
@@ -153,8 +154,8 @@ class Manifests(Reported):
         if hosts > 1:
             self._joins(hosts)
         joined, follower = JOINED.get(engine.name, ("", ""))
-        pod = self._pod(command, min(devices, domain))
-        [container] = pod["containers"]  # type: ignore[misc]
+        pod: Any = self._pod(command, min(devices, domain))
+        container = pod["containers"][0]
         [resource] = container["resources"]["limits"]
         return Server(
             does=pool.does,
