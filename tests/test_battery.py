@@ -195,7 +195,7 @@ WORDS = ["h100", "a100", "dgx-h100", "llama-3-8b", "qwen-3-8b", "t4", "own.toml"
          "bound"]  # fmt: skip
 CHEAP = ["list", "show", "search", "roofline", "gemm", "eval", "fit", "plan", "throughput",
          "compare", "training", "validate", "plan-training", "collective", "watts", "break-even",
-         "check", "assert"]  # fmt: skip
+         "check", "assert", "attention"]  # fmt: skip
 START = {
     "roofline": "h100 --flops 1GFLOP --bytes 1GB",
     "gemm": "h100 --m 64 --n 64 --k 64",
