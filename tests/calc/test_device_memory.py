@@ -456,7 +456,7 @@ def test_eager_leaves_what_graphs_would_take() -> None:
 
 
 def test_a_sequence_of_a_hybrid_takes_something_fixed_and_something_a_token() -> None:
-    """By hand: 12 layers of 2 heads of 256 in BF16, and 36 states of 32 by 128 by 128."""
+    """Count by hand 12 layers of 2 heads of 256 in BF16, and 36 states of 32 by 128 by 128."""
     found = device_memory.fit(
         "qwen-3-next-80b-a3b", "dgx-h100", "vllm 0.19", tensor=2
     ).start.of_a_sequence()
