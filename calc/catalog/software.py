@@ -82,6 +82,7 @@ FIELDS = {  # numbers: what each is, its unit, and what it is where the data say
     ),
     "few_rows": ("share of the peak of products of few rows, on NVIDIA's devices", "", 1.0),
     "few_rows_elsewhere": ("share of the peak of products of few rows, on others", "", 1.0),
+    "attends_on_amd": ("share of the peak of its attention over prompts, AMD's devices", "", 1.0),
     "memory_share": ("share of a device's memory that it fills", "", 0.9),
 }
 TITLES |= {name: title for name, (title, _, _) in FIELDS.items()}

@@ -33,6 +33,7 @@ from calc.steps.curves import Curve
 from calc.steps.job import BYTE, NO_BYTES, NO_WORK
 
 LEAST_ROWS = min(rows for rows, _ in TILES)
+AMD = "AMD"  # how the names of its devices begin
 NARROW = 64  # numbers of a head, at most, whose attention is measured apart
 
 
@@ -230,13 +231,24 @@ class Rates:
         if kind != "gemm":
             attends = kind == "attention"
             rate = machine.attention_reached(name, software.attention) if attends else machine.gap
-            return machine.memory_reached, rate
+            return machine.memory_reached, self._attended(rate) if attends else rate
         usual = rate = machine.lasting(name) if lasting else machine.likely("gemm", name)
         # Of smaller weights the factors are integers, if the program can.
         if not narrow and (faster := software.products_faster(machine.device, name)) != 1:
             rate = usual * faster
             rate.provenance = usual.provenance
         return machine.memory_reached, rate
+
+    def _attended(self, rate: Quantity) -> Quantity:
+        """The rate of attention, or that of a program's own kernel on devices it is slower on."""
+        device = self.machine.device
+        if not device.name.startswith(AMD) or device.usual_dtype not in device.dtypes:
+            return rate
+        own = self.software.attends_on_amd * device.peak(device.usual_dtype)
+        if own >= rate:
+            return rate
+        own.provenance = rate.provenance
+        return own
 
     def _peaks(self, dtype: str, sustained: float | None) -> tuple[float, float]:
         """Return the published operations and bytes a second of the device.

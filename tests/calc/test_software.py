@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from benchmarks import software as benchmark
-from calc import Job, device_memory, hardware, machines, plan, software
+from calc import Job, device_memory, hardware, machines, plan, quantity, software
 from calc.catalog import kernel_shares
 from calc.core.errors import InputError
 from calc.published import Comparison
+from calc.steps.expectation import serving_pass
+from calc.steps.job import Formats, Tokens
 from tests.calc.command import Written
 
 pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows too, once
@@ -159,3 +161,21 @@ def test_the_usual_program_by_its_name_is_the_one_that_is_meant_where_nothing_is
     assert fitted.parts == as_usual.parts
     assert unsaid.software.version == said.software.version == job.software.version
     assert job.software.version
+
+
+def test_prompts_behind_many_tokens_are_attended_to_by_the_programs_own_kernel_on_amd() -> None:
+    """Qwen3.5 122B in llama.cpp on a Ryzen AI Max+ 395, ROCm 7.2.3: 2048 tokens behind 32 768
+    took 7.42 s, behind 65 536 took 10.65 s; the share was read off another model.
+    """
+
+    def taken(software: str, machine: str, before: int) -> float:
+        sizes = Formats("bf16", quantity("6.0 bit"))
+        job = Job.of("qwen-3-5-122b-a10b", machine, None, sizes, software)
+        load = Tokens(reading=2048, prompt=2048, before=before)
+        return float(serving_pass(job, load).total.m_as("s"))
+
+    def longer(software: str, machine: str) -> float:
+        return taken(software, machine, 65536) - taken(software, machine, 32768)
+
+    assert longer("llama.cpp", "ryzen-ai-max-395") == pytest.approx(10.65 - 7.42, rel=0.2)
+    assert longer("none", "ryzen-ai-max-395") < 0.5 * longer("llama.cpp", "ryzen-ai-max-395")
