@@ -178,4 +178,4 @@ def test_prompts_behind_many_tokens_are_attended_to_by_the_programs_own_kernel_o
         return taken(software, machine, 65536) - taken(software, machine, 32768)
 
     assert longer("llama.cpp", "ryzen-ai-max-395") == pytest.approx(10.65 - 7.42, rel=0.2)
-    assert longer("none", "ryzen-ai-max-395") < 0.5 * longer("llama.cpp", "ryzen-ai-max-395")
+    assert longer("none", "ryzen-ai-max-395") < 0.4 * longer("llama.cpp", "ryzen-ai-max-395")
