@@ -228,7 +228,10 @@ def _published(file: str, group: str | None) -> Agreement:
     if file:
         measurements = published.load(file)
     else:
-        measurements = closed_loops.rows() if group == closed_loops.GROUP else published.rows(group)
+        loops = group == closed_loops.GROUP
+        measurements = (
+            (*closed_loops.rows(), *closed_loops.elsewhere()) if loops else published.rows(group)
+        )
     chosen = [row for row in measurements if group in (None, row.group)]
     if not chosen:
         raise InputError(f"{file}: holds no [[{group}]], which --group asks for")

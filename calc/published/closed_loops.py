@@ -38,6 +38,8 @@ from calc.steps.job import Formats, Job, Layout, Tokens
 
 FILE = FOLDER / "closed_loops.csv"
 SOURCE = "nvidia-aiconfigurator"
+ELSEWHERE = FOLDER / "loops_elsewhere.csv"
+SOURCE_ELSEWHERE = "inferencex-app"
 OF_INFERENCEX = {(1024, 1024), (1024, 8192), (8192, 1024)}  # its lengths
 DOMAIN = 8
 GROUP = "closed_loop"
@@ -62,13 +64,24 @@ def rows() -> tuple[Row, ...]:
     return tuple(_row(max(listed, key=_says)) for listed in measurements.values())
 
 
+@cache
+def elsewhere() -> tuple[Row, ...]:
+    """Closed loops on AMD's devices, a TPU and a Gaudi: they judge, and make no interval.
+
+    >>> sorted({row["machine"] for row in elsewhere()})
+    ['gaudi3-8', 'mi300x-8', 'mi325x-8', 'mi355x-8', 'tpu-v7-cube']
+    """
+    return tuple(_row(line, SOURCE_ELSEWHERE) for line in read_rows(ELSEWHERE))
+
+
 def _says(line: dict[str, str]) -> tuple[int, int]:
     """Return how many fields a line fills; degrees counted over too many devices come last."""
     return sum(map(bool, line.values())), -int(line["tensor"] or 1) * int(line["data"] or 1)
 
 
-def _row(line: dict[str, str]) -> Row:
-    measured = {name: float(line[f"{name}_ms"]) / 1e3 for name in ("ttft", "tpot")}
+def _row(line: dict[str, str], source: str = SOURCE) -> Row:
+    # Where no first token is stated, none waits for it: the bound is the larger for that.
+    measured = {name: float(line[f"{name}_ms"] or 0) / 1e3 for name in ("ttft", "tpot")}
     software = f"{line['software']} {line['version']}".strip()
     numbers = ("input", "output", "clients", "servers", "tensor", "data", "experts", "readers")
     readers = ("readers_tensor", "readers_data", "readers_experts")
@@ -77,7 +90,7 @@ def _row(line: dict[str, str]) -> Row:
         **{name: int(line[name]) for name in (*numbers, *readers) if line[name]},
         "device": line["machine"],
         "software": software,
-        "source_key": SOURCE,
+        "source_key": source,
         "dtype_weights": line["format"],
     }
     return Row(GROUP, line["id"], conditions, measured)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from calc.core.records import DATA
+from calc.published import closed_loops
 from tests.rows import each_row
 
 PUBLISHED = DATA / "published"
@@ -352,3 +353,28 @@ def test_requests_of_a_trace_come_begin_and_end() -> None:
                     written = float(one["done"]) - float(one["first"])
                     assert 0.005 < written / int(one["generated"]) < 0.3
                     assert int(one["prompt"]) > 0
+
+
+def test_loops_elsewhere_are_what_their_names_say_and_none_beats_its_bound() -> None:
+    """Of each chip so many, with an expectation and an interval; MI355X are within 20 %."""
+    rows = closed_loops.elsewhere()
+    errors: dict[str, list[float]] = {}
+    for row in rows:
+        lengths, clients = f"{row['input']}x{row['output']}", f"_c{row['clients']}"
+        assert lengths in row.id, row.id
+        assert clients in row.id, row.id
+        assert row["machine"].partition("-")[0] in row.id.replace("tpu7", "tpu"), row.id
+        compared = closed_loops.predict(row)
+        assert compared.error is not None, row.id
+        assert compared.prediction is not None
+        assert compared.prediction.lower < compared.measured, row.id
+        errors.setdefault(row["machine"], []).append(abs(compared.error))
+    counts = {machine: len(off) for machine, off in errors.items()}
+    assert counts == {
+        "mi355x-8": 176,
+        "mi300x-8": 64,
+        "mi325x-8": 29,
+        "tpu-v7-cube": 4,
+        "gaudi3-8": 4,
+    }
+    assert median(errors["mi355x-8"]) < 0.2
