@@ -356,7 +356,7 @@ def test_requests_of_a_trace_come_begin_and_end() -> None:
 
 
 def test_loops_elsewhere_are_what_their_names_say_and_none_beats_its_bound() -> None:
-    """Of each chip so many, with an expectation and an interval; MI355X are within 20 %."""
+    """Rows of each chip have an expectation; those of MI355X are within 20 % in the median."""
     rows = closed_loops.elsewhere()
     errors: dict[str, list[float]] = {}
     for row in rows:
