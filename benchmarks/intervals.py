@@ -5,8 +5,10 @@
 
 A class's factors are quantiles of measured over expected at 10 and 90 %, with the correction for
 how many rows there are that makes them hold for one row more (split conformal). Rows of few sources
-are alike, and say little of a source that nobody saw: their interval includes that of the next
-wider class. Nothing is fitted.
+are alike, and say little of a source that nobody saw: rows of the next wider class count beside
+them, for each source that is missing as much as half a source. Closed loops that no server without
+reuse can have run, since the best kernels would not reach it, are in no class, whatever their
+error. Nothing is fitted.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from statistics import mean, median
 
 from calc import published
@@ -43,7 +45,8 @@ from experiments.tables import write_rows
 
 FEWEST, FEWEST_SOURCES = 20, 2
 FEW_OF_SPLITS = 10  # rows of the widest classes of split models, of which few are published
-ENOUGH_SOURCES = 5  # for an interval of their own, which else is as wide as that of a wider class
+ENOUGH_SOURCES = 5  # for rows that count alone, beside which else those of a wider class do
+LENT = 0.5  # sources of the wider class that count in place of one that is missing
 MOST_OF_A_SOURCE = 25
 THIRDS = 5  # random ones that are kept back
 
@@ -60,7 +63,8 @@ class Residual:
 
 def residuals() -> list[Residual]:
     """Return a residual of every row of training and serving that has an expectation."""
-    rows = [*published.rows("training"), *published.rows("serving"), *closed_loops.rows()]
+    loops = filter(closed_loops.is_reachable, closed_loops.rows())
+    rows = [*published.rows("training"), *published.rows("serving"), *loops]
     known = []
     for comparison in published.compare(rows):
         if comparison.error is not None:
@@ -75,7 +79,7 @@ def residuals() -> list[Residual]:
 def residuals_under_load() -> list[Residual]:
     """Return residuals of the first and later tokens of every closed loop that is simulated."""
     known = []
-    for row in closed_loops.rows():
+    for row in filter(closed_loops.is_reachable, closed_loops.rows()):
         met = under_load.closed_loop(row)
         if met.kind != "agg" or met.job is None:
             continue
@@ -135,20 +139,23 @@ def made(known: Iterable[Residual]) -> dict[Class, Interval]:
         )
         if len(rows) < fewest or sources < FEWEST_SOURCES:
             continue
-        own = _interval(names, rows)
-        wider = next((intervals[name] for name in classes(*names)[1:] if name in intervals), own)
-        if sources < ENOUGH_SOURCES:
-            low, high = min(own.low, wider.low), max(own.high, wider.high)
-            own = replace(own, low=low, high=high)
-        intervals[names] = own
+        wider = next((name for name in classes(*names)[1:] if name in intervals), names)
+        missing = max(0, ENOUGH_SOURCES - sources)
+        apart = set(rows)
+        lent = [row for row in members[wider] if row not in apart] if missing else []
+        intervals[names] = _interval(names, rows, lent, LENT * missing)
     return dict(sorted(intervals.items()))
 
 
-def _interval(names: Class, rows: Sequence[Residual]) -> Interval:
-    of_source = Counter(row.source for row in rows)
-    ranked = sorted(
-        (row.factor, min(1.0, MOST_OF_A_SOURCE / of_source[row.source])) for row in rows
-    )
+def _interval(
+    names: Class, rows: Sequence[Residual], lent: Sequence[Residual], sources: float
+) -> Interval:
+    """Return the interval of rows, and of others that count as much as so many sources."""
+    ranked = _weighted(rows)
+    others = _weighted(lent)
+    whole = sum(weight for _, weight in others)
+    ranked += [(factor, weight * MOST_OF_A_SOURCE * sources / whole) for factor, weight in others]
+    ranked.sort()
     total = sum(weight for _, weight in ranked) + 1
 
     def quantile(level: float) -> float:
@@ -161,7 +168,13 @@ def _interval(names: Class, rows: Sequence[Residual]) -> Interval:
 
     low, high = quantile((1 - LEVEL) / 2), quantile((1 + LEVEL) / 2)
     error = median(abs(row.factor - 1) for row in rows)
-    return Interval(*names, len(rows), len(of_source), error, low, high)
+    return Interval(*names, len(rows), len({row.source for row in rows}), error, low, high)
+
+
+def _weighted(rows: Sequence[Residual]) -> list[tuple[float, float]]:
+    """Return factors of rows, of which those of one source count as MOST_OF_A_SOURCE at most."""
+    of_source = Counter(row.source for row in rows)
+    return [(row.factor, min(1.0, MOST_OF_A_SOURCE / of_source[row.source])) for row in rows]
 
 
 def covered(kept: Iterable[Residual], intervals: dict[Class, Interval]) -> list[bool]:
@@ -205,20 +218,23 @@ def main() -> None:
     intervals = made(known)
     thirds, sources = coverage(known)
     lines: list[tuple[str, ...]] = [
-        ("", "rows", "of thirds kept back inside", "of sources kept back", "factors")
+        ("", "rows", "of thirds kept back inside", "of sources kept back", "factors", "width")
     ]
     for names in sorted({row.names for row in known}):
         used = next(intervals[interval] for interval in classes(*names) if interval in intervals)
         inside = (f"{mean(of[names]):.0%}" if of.get(names) else "–" for of in (thirds, sources))
         count = sum(row.names == names for row in known)
         lines.append(
-            (" ".join(filter(None, names)), str(count), *inside, f"{used.low:.2f}–{used.high:.2f}")
+            (
+                *(" ".join(filter(None, names)), str(count), *inside),
+                *(f"{used.low:.2f}–{used.high:.2f}", f"{used.high / used.low:.2f}"),
+            )
         )
     every = (
         f"{mean(holds for of_class in of.values() for holds in of_class):.0%}"
         for of in (thirds, sources)
     )
-    lines.append(("all", str(len(known)), *every, ""))
+    lines.append(("all", str(len(known)), *every, "", ""))
     print("\n".join(columns(lines)))
     if "--write" in sys.argv[1:]:
         written = (

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,6 +74,8 @@ INSIDE = ("units", "clock", "registers", "shared_memory", "tensor_memory", "spec
 # Of a device without links; of one that is not taken apart; of one whose host stands in a machine.
 MAY_BE_LEFT_OUT = ("link_bandwidth", *INSIDE, "host_link")
 ONE_WAY = ("link_bandwidth", "host_link")
+SURPASSED = ("memory_bandwidth", "memory_capacity", "link_bandwidth", "clock")
+"""What a device with more of everything has no less of, beside its peaks."""
 ANNOUNCED = "announced"  # the kind of a device that nobody can have yet
 # FLOP/byte: far to either side of all that has been built, where only a wrong prefix leads.
 RIDGE_POINTS = (0.05, 1e5)
@@ -208,6 +210,38 @@ class Accelerator(Recorded):
             return 1.0
         return round(float((self._rate("half_sum_peak", "fp16") / self.peak("fp16")).m_as("")), 2)
 
+    def outdoes(self, other: Accelerator, dtype: str) -> bool:
+        """Return whether it has no less of anything than an older or equal one of its vendor.
+
+        That is its rates in a format and in 16 bits, the bandwidth and capacity of its memory, its
+        links and its clock, of which what one of both does not publish says nothing.
+
+        >>> get("h200").outdoes(get("h100"), "fp8"), get("h100").outdoes(get("h200"), "fp8")
+        (True, False)
+        """
+        if self is other or self.vendor != other.vendor or self.year < other.year:
+            return False
+        if dtype not in self.dtypes or dtype not in other.dtypes:
+            return False
+        both = (self._amount(name) for name in SURPASSED), (other._amount(n) for n in SURPASSED)
+        pairs = [(self.peak(dtype), other.peak(dtype)), *zip(*both, strict=True)]
+        if other.usual_dtype in self.dtypes:
+            pairs.append((self.peak(other.usual_dtype), other.peak(other.usual_dtype)))
+        return all(mine is None or its is None or mine >= its for mine, its in pairs)
+
+    def _amount(self, name: str) -> Quantity | None:
+        record = self.records.get(name)
+        return record.quantity if record is not None and record.is_published else None
+
+    @property
+    def vendor(self) -> str:
+        """The first word of its name.
+
+        >>> get("mi355x").vendor
+        'AMD'
+        """
+        return self.name.partition(" ")[0]
+
     def ridge_point(self, dtype: str) -> Quantity:
         """Intensity from which the matrix units, not memory, are the bound.
 
@@ -289,6 +323,26 @@ class Accelerator(Recorded):
                 why = f", and no rate of {wanted} is published in its sources"
             raise InputError(f"{self.name} has no {PEAKS[table]} for {wanted}; {has}{why}")
         return rates[key].quantity
+
+
+@lru_cache(maxsize=2**10)
+def outdone(device: Accelerator, dtype: str) -> tuple[Accelerator, ...]:
+    """The devices that one outdoes in a format.
+
+    >>> [other.key for other in outdone(get("a100"), "bf16")]
+    ['a100-40gb']
+    """
+    return tuple(other for other in map(get, names()) if device.outdoes(other, dtype))
+
+
+@lru_cache(maxsize=2**10)
+def outdoing(device: Accelerator, dtype: str) -> tuple[Accelerator, ...]:
+    """The devices that outdo one in a format.
+
+    >>> "h200" in [other.key for other in outdoing(get("h100"), "fp8")]
+    True
+    """
+    return tuple(other for other in map(get, names()) if other.outdoes(device, dtype))
 
 
 def load(path: Path | str) -> dict[str, Accelerator]:

@@ -41,7 +41,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from operator import sub
 from pathlib import Path
@@ -70,6 +70,8 @@ ALIKE = {
 """Of devices, the one whose kernels are held to theirs as though these had not been measured."""
 SHORTEST = 1e-6
 """Seconds: no kernel takes less, and a benchmark that says so did not wait for it."""
+SPREAD = 2.0
+"""The factor by which rows beside a surface may differ from it; all do from one that is wrong."""
 ROUNDING = 0.011
 """Of the logarithm of a time, by hundredths of that of its share."""
 ROOFS = (-4, -2, 0, 2, 4, 6, 9, 14)
@@ -207,6 +209,8 @@ class Surface:
     """Of these rows, by that of the device which ALIKE names."""
     logarithms: tuple[float, ...] = field(repr=False)
     """Of the share, the roofs of the first length first."""
+    instead_of: str = ""
+    """The version for which it stands, since the rows of that contradict all that surround them."""
 
     @cached_property
     def rate(self) -> str:
@@ -217,6 +221,23 @@ class Surface:
     def sustained(self) -> float:
         """The share of the largest of kernels, whatever it is of shorter ones at a higher clock."""
         return math.exp(self.logarithms[-1])
+
+    def contradicts(self, after: Surface | None = None) -> bool:
+        """Return whether its rows contradict those of its device alike and of both versions beside.
+
+        That is by more than a factor of SPREAD each way, all slower or all faster than it, where at
+        least two of these three were measured.
+
+        >>> key = "experts", "h100", "sglang", "bf16"
+        >>> surface_of(*key, "0.5.6").version, surface_of(*key, "0.5.6").instead_of
+        ('0.5.9', '0.5.6.post2')
+        """
+        beside = [error.signed for error in (self.version_before, self.device_alike) if error]
+        logarithms = [math.log1p(signed) for signed in beside]
+        if after is not None and after.version_before is not None:
+            logarithms.append(-math.log1p(after.version_before.signed))
+        least, most = min(logarithms, default=0.0), max(logarithms, default=0.0)
+        return len(logarithms) > 1 and (least > math.log(SPREAD) or most < -math.log(SPREAD))
 
     def __str__(self) -> str:
         return (
@@ -372,12 +393,21 @@ def surface_of(
     """The surface of a kernel by a program; of the newest version at most as new as is asked for.
 
     A version older than all that were measured is not told apart from the newest, which published
-    rows of such versions are nearer to than to the oldest. None where nothing was measured.
+    rows of such versions are nearer to than to the oldest. One that contradicts what was measured
+    beside it gives its place to the next. None where nothing was measured.
 
     >>> surface_of("experts", "b200", "vllm", "nvfp4", "0.19").version
     '0.19.0'
     """
-    return as_asked(_versions(kernel, device, program, format), version)
+    versions = _versions(kernel, device, program, format)
+    found = as_asked(versions, version)
+    if found is None:
+        return None
+    place = versions.index(found)
+    before, after = versions[:place][-1:], versions[place + 1 :][:1]
+    if not found.contradicts(*after):
+        return found
+    return replace((after or before)[0], instead_of=found.version)
 
 
 def as_asked(versions: Sequence[Kernels], version: str) -> Kernels | None:
@@ -393,6 +423,16 @@ def as_asked(versions: Sequence[Kernels], version: str) -> Kernels | None:
     wanted = number_of(version)
     older = [one for one in versions if number_of(one.version)[: len(wanted)] <= wanted]
     return (older or versions)[-1]
+
+
+@cache
+def devices() -> tuple[str, ...]:
+    """The devices whose kernels were measured.
+
+    >>> "h100" in devices(), "h800" in devices()
+    (True, False)
+    """
+    return tuple(dict.fromkeys(device for _, device, _, _ in _stored()))
 
 
 @cache

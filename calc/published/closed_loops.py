@@ -24,12 +24,14 @@ from dataclasses import replace
 from functools import cache
 
 from calc.catalog import machines, models, software as programs
+from calc.core.errors import InputError
 from calc.core.records import read_rows
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import FOLDER, Row
 from calc.published.serving_rows import (
     bound,
     held_at_once,
+    least_parts,
     steady_parts,
     steady_state,
     with_smallest_caches,
@@ -189,6 +191,35 @@ def load_of(row: Row) -> Tokens:
     if row["mode"] == "disagg":
         return Tokens(writing, context)
     return Tokens(writing, context, writing * prompt / answer, prompt)
+
+
+REACHABLE = 0.85
+"""The share of what the best kernels reach beyond which no whole server is taken to work."""
+
+
+def is_reachable(row: Row) -> bool:
+    """Return whether a server need not be faster than the best kernels let it.
+
+    A client's cycle is its first token and all after it, in which the server does the products of
+    its prompt and its answer and reads weights and caches. What would need more than REACHABLE of
+    the measured rates has done less: it found prompts in a cache, or counted its tokens otherwise.
+
+    >>> sum(not is_reachable(row) for row in rows() if row["model"] == "llama-3-1-8b")
+    7
+    """
+    try:
+        job, load = job_of(row), load_of(row)
+    except InputError:
+        return True
+    machine, dtype = job.measured_on, job.formats.dtype
+    cycle = row.measured["tpot"]
+    if row["mode"] != "disagg":
+        cycle += row.measured["ttft"] / mean_lengths(row)[1]
+    parts, device = least_parts(job, load), machine.device
+    products = machine.likely("gemm", dtype) / device.peak(dtype)
+    memory = machine.memory_reached / device.memory_bandwidth
+    least = max(parts["compute"] / products.m_as(""), parts["memory"] / memory.m_as(""))
+    return bool(least <= REACHABLE * cycle)
 
 
 def _running(row: Row, job: Job) -> Tokens:

@@ -32,8 +32,16 @@ def data_set_of(row: Row) -> DataSet | None:
     """
     if row.number("output_len") is not None or "data set" not in str(row["input_len"]):
         return None
-    name = str(row["model"])
-    return next((data for pattern, data in _all().items() if re.search(pattern, name)), None)
+    return named(str(row["model"]))
+
+
+def named(benchmark: str) -> DataSet | None:
+    """The data set of what names its benchmark; None of one that has lengths of its own.
+
+    >>> named("6.0-0002-llama3.1-8b-server").prompt
+    778.0
+    """
+    return next((data for pattern, data in _all().items() if re.search(pattern, benchmark)), None)
 
 
 def get(name: str) -> DataSet:

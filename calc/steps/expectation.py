@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, TypeAlias
 
-from calc.catalog import constants, engines, hardware, intervals, machines
+from calc.catalog import constants, engines, hardware, intervals, kernel_shares, machines
 from calc.catalog.expert_exchanges import WAYS, Exchange
 from calc.catalog.intervals import Around, Interval
 from calc.catalog.kernel_shares import SOURCE, Surface
@@ -142,12 +142,26 @@ class Parts(Fixed[str, Quantity], Reported):  # type: ignore[misc]  # hashed as 
         this_device = self.made.machine.device.key
         others = {rate.device: None for rate in rates if isinstance(rate, Surface)}
         likely = [rate for rate in rates if isinstance(rate, Quantity) and machines.is_likely(rate)]
-        clauses = [f"kernels as on {device}" for device in others if device != this_device]
+        clauses = [self._as_on(device) for device in others if device != this_device]
+        clauses += dict.fromkeys(
+            f"kernels of {rate.program} {rate.version}, since those of {rate.instead_of} contradict"
+            " what was measured beside them"
+            for rate in rates
+            if isinstance(rate, Surface) and rate.instead_of
+        )
         if likely:
             clauses.append(f"{len(likely)} of {len(rates)} rates as usual shares of its peaks")
         if self.made.as_if_dense:
             clauses.append(AS_IF_DENSE)
         return tuple(clauses)
+
+    def _as_on(self, key: str) -> str:
+        """Say whose kernels count: of a device that was measured itself, those of a lesser one."""
+        device, other = self.made.machine.device, hardware.get(key)
+        lesser = device.outdoes(other, other.usual_dtype) and device.measured_as != key
+        if lesser and device.key in kernel_shares.devices():
+            return f"kernels no slower than on {key}, which has less of everything"
+        return f"kernels as on {key}"
 
     @property
     def kin(self) -> str:

@@ -14,15 +14,17 @@ too: its own rows of the nearest number of heads count, and no other's.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from calc.catalog import engine_sums, expert_exchanges, hardware, kernel_shares, machines
 from calc.catalog.expert_exchanges import Exchange
+from calc.catalog.hardware import Accelerator
 from calc.catalog.kernel_shares import Surface
-from calc.catalog.machines import Machine
+from calc.catalog.machines import Machine, NotMeasured
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arrays import Number
 from calc.core.elementwise import kept, largest, maximum, minimum, of_each, smallest
@@ -206,11 +208,14 @@ class Rates:
         self.surface = cache(self._surface)
         self.of_kind = cache(self._of_kind)
         self.peaks = cache(self._peaks)
+        self.lesser, self.better = cache(self._lesser), cache(self._better)
+        self.has_rows = software.key in kernel_shares.programs()
+        """Whether kernels of the program were measured on any device."""
 
     def _surface(self, kernel: str, formats: tuple[str, ...]) -> Surface | None:
         """Return the nearest measured rows; None of a program none of whose kind were measured."""
         device, software, measured = self.machine.device, self.software, kernel_shares.programs()
-        if software.key not in measured:
+        if not self.has_rows:
             return None
         others = [program for program in measured if program != software.key]
         for key in (device.key, device.measured_as):
@@ -223,10 +228,44 @@ class Rates:
                         return rows
         return None
 
+    def _lesser(self, dtype: str, measured: bool = True) -> tuple[Rates, ...]:
+        """Return the rates of devices, measured or not, of which this has no less of anything."""
+        return self._of(hardware.outdone(self.machine.device, dtype), measured)
+
+    def _better(self, dtype: str) -> tuple[Rates, ...]:
+        """Return the rates of measured devices that have no less of anything than this one."""
+        return self._of(hardware.outdoing(self.machine.device, dtype), measured=True)
+
+    def _of(self, devices: Iterable[Accelerator], measured: bool) -> tuple[Rates, ...]:
+        alike = (one for one in devices if (one.key in kernel_shares.devices()) == measured)
+        return tuple(rates_of(machines.of(device), self.software) for device in alike)
+
     def _of_kind(
         self, kind: str, name: str, lasting: bool, narrow: bool
     ) -> tuple[Quantity, Quantity]:
-        """Return the rate of memory, and that of products, of attention, or the gap of launches."""
+        """Return the rate of memory, and that of products, of attention, or the gap of launches.
+
+        No bandwidth that was measured is below that of a device which this one outdoes, and none
+        that is likely alone is above that of one which outdoes this. Nor are gaps of launches that
+        were not measured shorter than there.
+        """
+        device = self.machine.device
+        bandwidth, rate = self._alone(kind, name, lasting, narrow)
+        for which, others in (
+            (_no_less, hardware.outdone(device, device.usual_dtype)),
+            (_no_more, hardware.outdoing(device, device.usual_dtype)),
+        ):
+            for other in map(machines.of, others):
+                with suppress(NotMeasured):
+                    bandwidth = which(bandwidth, other.memory_reached)
+        if kind == "memory" and rate.provenance is None:
+            more = map(machines.of, hardware.outdoing(device, device.usual_dtype))
+            rate = max((rate, *(other.gap for other in more)))
+        return bandwidth, rate
+
+    def _alone(
+        self, kind: str, name: str, lasting: bool, narrow: bool
+    ) -> tuple[Quantity, Quantity]:
         machine, software = self.machine, self.software
         if kind != "gemm":
             attends = kind == "attention"
@@ -264,6 +303,16 @@ class Rates:
 
 
 rates_of = lru_cache(maxsize=2**10)(Rates)
+
+
+def _no_less(own: Quantity, lesser: Quantity) -> Quantity:
+    """Return its bandwidth, or what a device with less of everything was measured to reach."""
+    return own if machines.is_likely(lesser) else max(own, lesser)
+
+
+def _no_more(own: Quantity, more: Quantity) -> Quantity:
+    """Return its bandwidth; one that is likely alone, no larger than what more reaches."""
+    return min(own, more) if machines.is_likely(own) and not machines.is_likely(more) else own
 
 
 @dataclass(frozen=True)
@@ -326,14 +375,44 @@ class Kernel:
         """
         return quantity(self.timed(rates_of(machine, software))[0], "s")
 
-    def timed(self, rates: Rates) -> tuple[Number, tuple[Quantity | Surface, ...]]:
-        """Return its seconds with the measured rates, or the software's rows, it stands on."""
+    def timed(self, rates: Rates) -> Timed:
+        """Return its seconds with the measured rates, or the software's rows, it stands on.
+
+        Rows may say that a device takes longer than one which it outdoes: then it takes what the
+        rows of that one say. Where its own were not measured, it is no faster than one that outdoes
+        it.
+        """
+        if self.measured is None or not rates.has_rows or self.direction != "forward":
+            return self._timed(rates)
+        timed = self._between(rates)
+        if not self._is_own(rates):
+            for lesser in rates.lesser(self.dtype, measured=False):
+                with suppress(NotMeasured):
+                    timed = _chosen(minimum, timed, self._between(lesser))
+        return timed
+
+    def _between(self, rates: Rates) -> Timed:
+        """Return its time, within those of measured devices with more and with less."""
+        timed = self._timed(rates)
+        if not self._is_own(rates):
+            for better in filter(self._is_own, rates.better(self.dtype)):
+                timed = _chosen(maximum, timed, self._between(better))
+        for lesser in filter(self._is_own, rates.lesser(self.dtype)):
+            timed = _chosen(minimum, timed, self._timed(lesser))
+        return timed
+
+    def _is_own(self, rates: Rates) -> bool:
+        """Return whether it was measured on the device itself."""
+        surface = self.surface(rates)
+        return surface is not None and surface.device == rates.machine.device.key
+
+    def _timed(self, rates: Rates) -> Timed:
         if (surface := self.surface(rates)) is not None:
             assert self.measured is not None
             each = of_each(surface.time, self.measured.length, self.roof(rates, surface))
             return each * self.launches, (surface,)
         if self.made_of:
-            seconds: Number = sum(part.timed(rates)[0] for part in self.made_of)
+            seconds: Number = sum(part._timed(rates)[0] for part in self.made_of)
             of_parts = [rate for part in self.made_of for rate in part.rates(rates)]
             return seconds, tuple(of_parts)
         bandwidth, rate = both = self.rates(rates)
@@ -394,6 +473,21 @@ class Kernel:
         moved = self.traffic if self.moved is None else self.moved
         longest: Number = maximum(worked.m_as("FLOP") / peak, moved.m_as("byte") / bandwidth)
         return longest
+
+
+Timed: TypeAlias = tuple[Number, tuple[Quantity | Surface, ...]]
+"""Seconds, and the measured rates or rows that they stand on."""
+
+
+def _chosen(which: Callable[[Number, Number], Number], one: Timed, other: Timed) -> Timed:
+    """Return the shorter or the longer of two times, and what it stands on.
+
+    It stands on the other where they differ by more than its own rows do from one another.
+    """
+    seconds = which(one[0], other[0])
+    scatter = max((rate.own.median for rate in one[1] if isinstance(rate, Surface)), default=0.0)
+    differs = largest(abs(seconds - one[0]) - scatter * one[0]) > 0
+    return seconds, other[1] if differs else one[1]
 
 
 @kept(2**14)

@@ -1,0 +1,117 @@
+"""Physics before tables: more of everything is never slower, and odd versions step back."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import pytest
+
+from calc import hardware
+from calc.catalog import kernel_shares
+from calc.catalog.hardware import Accelerator
+from calc.core.errors import InputError
+from calc.published import closed_loops
+from calc.steps.expectation import serving_pass
+from calc.steps.job import Formats, Job, Tokens
+from tests.calc.odd_values import SEED
+
+MODELS = (
+    *("llama-3-8b", "qwen-3-8b", "qwen-3-30b-a3b", "gpt-oss-120b", "llama-3-1-70b"),
+    *("deepseek-v3", "deepseek-v3-2", "qwen-3-next-80b-a3b"),
+)
+PROGRAMS = (
+    *("vllm", "vllm 0.14", "vllm 0.18", "vllm 0.19", "vllm 0.22", "sglang", "sglang 0.5.6"),
+    *("sglang 0.5.9", "tensorrt-llm", "tensorrt-llm 1.2.0rc5", "tensorrt-llm 1.3.0rc10"),
+)
+LOADS = (
+    *(Tokens(batch, context) for batch in (1, 8, 64, 256) for context in (1000, 8000)),
+    *(Tokens(reading=length, prompt=length) for length in (512, 4096)),
+    Tokens(32, 2000, 2000, 1000),
+)
+FORMATS = Formats(), Formats("fp8", "1 byte", "1 byte")
+HELD = ("h200", "h100"), ("b200", "h200"), ("b300", "b200"), ("gb200", "b200"), ("gb300", "gb200")
+Asked: TypeAlias = tuple[str, str, Tokens, Formats]
+
+
+def seconds(device: Accelerator, asked: Asked) -> float | None:
+    """Time of a pass on one device; None where it has no rate for it."""
+    model, program, load, formats = asked
+    job = Job.of(model, device.key, formats=formats, software=program)
+    try:
+        return float(serving_pass(job, load).total.m_as("s"))
+    except InputError:
+        return None
+
+
+def pairs(dtype: str) -> list[tuple[Accelerator, Accelerator]]:
+    every = [hardware.get(key) for key in hardware.names()]
+    return [(more, less) for more in every for less in hardware.outdone(more, dtype)]
+
+
+def slower(count: int, seed: int) -> Iterator[str]:
+    """Drawn questions that a device with more of everything answers with more time."""
+    draws, asked_of = random.Random(seed), {of.dtype: pairs(of.dtype) for of in FORMATS}
+    named = [tuple(map(hardware.get, keys)) for keys in HELD]
+    while count:
+        formats = draws.choice(FORMATS)
+        more, less = draws.choice(draws.choice((named, asked_of[formats.dtype])))
+        asked = draws.choice(MODELS), draws.choice(PROGRAMS), draws.choice(LOADS), formats
+        times = seconds(more, asked), seconds(less, asked)
+        if times[0] is not None and times[1] is not None:
+            count -= 1
+            if times[0] > times[1] * (1 + 1e-9):
+                yield f"{more.key} {less.key} {times[0] / times[1]:.3f} {asked}"
+
+
+def test_a_device_with_more_of_everything_is_never_slower() -> None:
+    assert not list(slower(12, SEED))
+
+
+@pytest.mark.slow
+def test_no_drawn_device_with_more_of_everything_is_slower() -> None:
+    assert not list(slower(600, SEED + 1))
+
+
+def test_a_device_outdoes_older_ones_of_its_vendor_alone() -> None:
+    h100, h200, mi300x, v100 = map(hardware.get, ("h100", "h200", "mi300x", "v100"))
+    assert h200.outdoes(h100, "bf16")
+    assert not h100.outdoes(h200, "bf16")
+    assert not mi300x.outdoes(h100, "bf16")
+    assert not h200.outdoes(h100, "fp4")
+    assert not h100.outdoes(h100, "bf16")
+    assert not v100.outdoes(h100, "fp16")
+
+
+def test_what_is_taken_instead_of_a_device_s_own_rows_is_said() -> None:
+    """vLLM 0.18 was measured on an H200 alone, slower than 0.14 on an H100."""
+    job = Job.of("gpt-oss-120b", "h200", software="vllm 0.18")
+    said = serving_pass(job, Tokens(8, 1000)).filled
+    assert "kernels no slower than on h100, which has less of everything" in said
+
+
+def test_a_version_that_contradicts_its_neighbours_gives_its_place_to_the_next() -> None:
+    """SGLang 0.5.6 on an H100: nine times slower than on an H200, and than 0.5.9 there."""
+    contradicting = {
+        (one.kernel, one.device, one.program, one.instead_of)
+        for one in (
+            kernel_shares.surface_of(*key, version)
+            for key in {
+                (one.kernel, one.device, one.program, one.format) for one in kernel_shares.load()
+            }
+            for version in ("", "0.5.6.post2", "0.19", "0.14", "1.2.0rc5")
+        )
+        if one is not None and one.instead_of
+    }
+    assert contradicting == {("experts", "h100", "sglang", "0.5.6.post2")}
+    said = serving_pass(Job.of("qwen-3-30b-a3b", "h100", software="sglang 0.5.6"), Tokens(8, 1000))
+    assert any("those of 0.5.6.post2 contradict" in clause for clause in said.filled)
+
+
+def test_what_no_server_reaches_is_in_no_interval() -> None:
+    """A physical rule alone marks loops: what the best kernels would need, whatever the error."""
+    marked = [row for row in closed_loops.rows() if not closed_loops.is_reachable(row)]
+    assert 5 <= len(marked) <= 20
+    errors = [closed_loops.predict(row).error for row in marked[:3]]
+    assert all(error is not None for error in errors)
