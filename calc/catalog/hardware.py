@@ -214,20 +214,20 @@ class Accelerator(Recorded):
         """Return whether it has no less of anything than an older or equal one of its vendor.
 
         That is its rates in a format and in 16 bits, the bandwidth and capacity of its memory, its
-        links and its clock, of which what one of both does not publish says nothing.
+        links and its clock, as far as the other publishes them.
 
         >>> get("h200").outdoes(get("h100"), "fp8"), get("h100").outdoes(get("h200"), "fp8")
         (True, False)
         """
+        formats = {dtype, other.usual_dtype}
         if self is other or self.vendor != other.vendor or self.year < other.year:
             return False
-        if dtype not in self.dtypes or dtype not in other.dtypes:
+        if not formats <= {*self.dtypes} & {*other.dtypes}:
             return False
-        both = (self._amount(name) for name in SURPASSED), (other._amount(n) for n in SURPASSED)
-        pairs = [(self.peak(dtype), other.peak(dtype)), *zip(*both, strict=True)]
-        if other.usual_dtype in self.dtypes:
-            pairs.append((self.peak(other.usual_dtype), other.peak(other.usual_dtype)))
-        return all(mine is None or its is None or mine >= its for mine, its in pairs)
+        amounts = ((self._amount(name), other._amount(name)) for name in SURPASSED)
+        return all(self.peak(one) >= other.peak(one) for one in formats) and all(
+            its is None or (mine is not None and mine >= its) for mine, its in amounts
+        )
 
     def _amount(self, name: str) -> Quantity | None:
         record = self.records.get(name)
