@@ -29,6 +29,7 @@ from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
 from calc.derivations.ledger import Claims
 from calc.derivations.quoting import DASH, Quoted, Row, Rows, show
 from calc.derivations.traces import number, whole
+from calc.planning.estimate import Estimate
 from calc.published import closed_loops, comparing, conditions
 from calc.steps import curves, kernels
 from calc.steps.job import Formats, Job, Layout, Tokens
@@ -202,9 +203,9 @@ class PrecisionByBatch(Claims):
     )
 
     @classmethod
-    def time(cls, machine: str, batch: int, options: dict[str, str]) -> Quantity:
-        """Return the expected time of a token of the dense model under the load of a chat."""
-        expected = calc.plan(
+    def planned(cls, machine: str, batch: int, options: dict[str, str]) -> Estimate:
+        """Return the plan of the dense model under the load of a chat."""
+        return calc.plan(
             cls.model,
             machine,
             batch=batch,
@@ -213,13 +214,23 @@ class PrecisionByBatch(Claims):
             generated=cls.load.generated,
             weights=options.get("weights"),
             dtype=options.get("dtype"),
-        ).expected
-        assert expected is not None
-        assert expected.time_per_token is not None
-        return expected.time_per_token
+        )
 
     @classmethod
-    @row_by_hand("DGX H200 | INT4 weights | 41 | 1.7 | 1.1 | 0.97 | 0.86")
+    def gain(cls, machine: str, batch: int, options: dict[str, str]) -> Quoted:
+        """Return how many times sooner fewer bits write a token; marked where that is undecided."""
+        times, ends = [], []
+        for each in ({}, options):
+            plan = cls.planned(machine, batch, each)
+            assert plan.expected is not None
+            assert plan.expected.time_per_token is not None
+            times.append(plan.expected.time_per_token)
+            ends.append(plan.interval("time_per_token"))
+        told = rounded((times[0] / times[1]).m_as(""))
+        return Quoted(f"{told}{UNDECIDED}") if overlap(*ends) else told
+
+    @classmethod
+    @row_by_hand("DGX H200 | INT4 weights | 41 | 1.7 | 1.1? | 0.97? | 0.86?")
     def rows(cls) -> Rows:
         """Machine, format, rows up to which weights bind, and the gain over BF16 by batch."""
         lines: list[Row] = []
@@ -228,12 +239,24 @@ class PrecisionByBatch(Claims):
             size = calc.formats.element_size("weights", options["weights"])
             rate = machine.likely("gemm", options.get("dtype", "bf16"))
             filled = (rate * size / (2 * machine.device.memory_bandwidth)).m_as("FLOP")
-            gains = (
-                rounded((cls.time(key, batch, {}) / cls.time(key, batch, options)).m_as(""))
-                for batch in cls.batches
-            )
+            gains = (cls.gain(key, batch, options) for batch in cls.batches)
             lines.append((NAMES[key], name, rounded(filled), *gains))
         return lines
+
+
+UNDECIDED = "?"
+"""Behind a gain that is smaller than the intervals of both times."""
+
+
+def overlap(one: tuple[Quantity, Quantity] | None, other: tuple[Quantity, Quantity] | None) -> bool:
+    """Return whether two intervals have a time in common, as far as both are known.
+
+    >>> from calc import quantity
+    >>> short, long = (tuple(quantity(end, "ms") for end in ends) for ends in ((1, 3), (2, 4)))
+    >>> overlap(short, long), overlap(short, None)
+    (True, True)
+    """
+    return one is None or other is None or (one[0] <= other[1] and other[0] <= one[1])
 
 
 TRAINED = (("bf16", "fp8"), ("fp8", "fp4"))

@@ -205,7 +205,7 @@ def is_reachable(row: Row) -> bool:
     the measured rates has done less: it found prompts in a cache, or counted its tokens otherwise.
 
     >>> sum(not is_reachable(row) for row in rows() if row["model"] == "llama-3-1-8b")
-    7
+    6
     """
     try:
         job, load = job_of(row), load_of(row)
