@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from calc.derivations import math, show, within, words
+from calc.derivations.decisions import UNDECIDED, PrecisionByBatch
 from press.document.pandoc import run_pandoc
 from tests.page_texts import page_texts
 from tools.ledger.quotes import Quote, chapters, quotes
@@ -75,3 +76,17 @@ def signs(formulas: str) -> str:
     found = re.findall(r"(?s)<math.*?</math>", formulas)
     bare = re.sub(r"(?s)<annotation.*?</annotation>|<[^>]+>", "", "".join(found))
     return "".join(html.unescape(bare).split())
+
+
+def test_a_gain_is_marked_as_undecided_where_the_intervals_of_both_times_meet() -> None:
+    """By ends that the plans print: H200s in BF16 and FP8, and in 4 bits, at few and many users."""
+    marks = set()
+    for key, _, options in PrecisionByBatch.formats[:2]:
+        for batch in (1, 256):
+            plans = [PrecisionByBatch.planned(key, batch, each) for each in ({}, options)]
+            ends = [plan.points[0]["interval"]["time_per_token"] for plan in plans]
+            first, last = sorted(ends, key=lambda end: end["low"])
+            undecided = str(PrecisionByBatch.gain(key, batch, options)).endswith(UNDECIDED)
+            assert undecided == (last["low"] <= first["high"])
+            marks.add(undecided)
+    assert True in marks
