@@ -457,7 +457,7 @@ class OwnOrApi(Claims):
     from_dearest = _low[0] | no_hand("0.7274909 request/s", "an expectation of a plan")
     from_cheapest = _high[0] | no_hand("5.334933 request/s", "an expectation of a plan")
     from_cheapest_at_most = deferred(max)(load for load in _high if load) | no_hand(
-        "10.66987 request/s", "an interval of a plan"
+        "5.334935 request/s", "an interval of a plan"
     )
     answered = quantity("1000 request")
     full = (found.cheapest[0] * answered).to("USD") | no_hand(
@@ -565,7 +565,7 @@ class FewestDevices(Claims):
         "2 * 2 USD/h * 6.694371 s / ({pair_requests} * 200 token)", ANSWER
     )
     h200_pair_cost = of_two["dgx-h200"]["expected"]["cost_per_token"] | by_hand(
-        "2 * 3 USD/h * 27.061467 s / (175 * 200 token)", ANSWER
+        "2 * 3 USD/h * 25.786242 s / (175 * 200 token)", ANSWER
     )
     pair_requests = whole(of_two["dgx-h100"]["batch"].magnitude) | no_hand(
         "11", "counted in the memory that an engine leaves, of which its own rule is a part"
@@ -580,5 +580,5 @@ class FewestDevices(Claims):
         "{devices} * 2 USD/h * 23.357411 s / ({requests} * 200 token)", ANSWER
     )
     pays = (h200_price * cost / h200["expected"]["cost_per_token"]).to("USD/h") | by_hand(
-        "(3 * 1.021759 / 1.288641) USD/h"
+        "(3 * 1.021759 / 1.227916) USD/h"
     )

@@ -155,8 +155,8 @@ class MixturePlans(Claims):
     servers = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=8,CP=1")
     across = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=32,CP=1")
     soonest, latest = (
-        _ends(rack)[0].to("day") | no_hand("18.010733 day", "an interval of an expectation"),
-        _ends(servers)[1].to("day") | no_hand("32.91066 day", "an interval of an expectation"),
+        _ends(rack)[0].to("day") | no_hand("18.332737 day", "an interval of an expectation"),
+        _ends(servers)[1].to("day") | no_hand("28.1446 day", "an interval of an expectation"),
     )
 
     @staticmethod
@@ -205,8 +205,8 @@ class MixtureOnB200s(Claims):
     )
     days = plan.duration.to("day") | no_hand("5.12068 day", "an expectation of a plan")
     soonest, latest = (
-        _ends(plan)[0].to("day") | no_hand("4.296251 day", "an interval of an expectation"),
-        _ends(plan)[1].to("day") | no_hand("7.460831 day", "an interval of an expectation"),
+        _ends(plan)[0].to("day") | no_hand("4.373061 day", "an interval of an expectation"),
+        _ends(plan)[1].to("day") | no_hand("6.380367 day", "an interval of an expectation"),
     )
     inside = quantity(
         published.row("mbridge-26.02.01-17").measured["tokens_per_s_per_gpu"], "token/s"

@@ -277,8 +277,8 @@ class TrainingRows(Claims):
     found = deferred(tuple)(published.predict(published.row(key)) for key in rows_of)
     _interval = found[0].interval
     low, high = (quantity(round(100 * (end - 1)), "%") for end in (_interval.low, _interval.high))
-    high |= by_hand("(floor(100 * 1.457 - 100 + 0.5)) * 1 %")
-    low |= by_hand("(floor(100 * 0.839 - 100 + 0.5)) * 1 %", "intervals.csv, training of mixtures")
+    high |= by_hand("(floor(100 * 1.246 - 100 + 0.5)) * 1 %")
+    low |= by_hand("(floor(100 * 0.854 - 100 + 0.5)) * 1 %", "intervals.csv, training of mixtures")
 
     @staticmethod
     def row(index: int) -> Row:

@@ -448,7 +448,7 @@ class PublishedRows(Claims):
     _kinds = published.summary(all_rows())
     of_serving = deferred(next)(
         percent(kind.median_error) for kind in _kinds if kind.of == "serving"
-    ) | no_hand("12.615939 %", "median over expectations of published rows")
+    ) | no_hand("12.319978 %", "median over expectations of published rows")
     rows = deferred(tuple)(
         (
             published.GROUPS[kind.of],
@@ -526,7 +526,7 @@ class FittedSoftware(Claims):
         "calc/data/software.toml name",
     )
     others = deferred(sum)(row[5] for row in rows) | no_hand(
-        "533", "counted in rows that the library expects"
+        "536", "counted in rows that the library expects"
     )
     start = gemms.START | by_hand("4 µs")
     of_a_sequence = software.get("vllm").records["sequence"].quantity | by_hand(
@@ -674,7 +674,7 @@ class PeerLoops(Claims):
         "rows of peer_loops.csv with an answer, without drafts, by program and device",
     )
     ours, theirs = (
-        rows[-1][2] | no_hand("11.094654 %", "median over expectations"),
+        rows[-1][2] | no_hand("11.367179 %", "median over expectations"),
         rows[-1][4]
         | by_hand(
             "1 - 18.745 / 1000 / 0.02178",
@@ -735,7 +735,7 @@ class ClosedLoops(Claims):
     )
     expected = all["rows"] | by_hand("2143 - 393 - 99 - 55 - 10")
     faster = RECORDED["faster_than_lower"] | no_hand("0", "counted over bounds of rows")
-    median_error = percent(all["median_error"]) | no_hand("9.499056 %", "median over expectations")
+    median_error = percent(all["median_error"]) | no_hand("9.448111 %", "median over expectations")
     of_dense = percent(
         max(
             kind["median_error"]
@@ -744,7 +744,7 @@ class ClosedLoops(Claims):
             and not kind["mixture"]
             and kind["rows"] >= FEW
         )
-    ) | no_hand("9.807138 %", "median over expectations")
+    ) | no_hand("9.784657 %", "median over expectations")
     rows = (
         *(
             (
@@ -823,12 +823,12 @@ class Coverage(Claims):
     """Four of five published rows lie in intervals that were made without them."""
 
     recorded = RECORDED["intervals"]
-    count = recorded["rows"] | by_hand("{ClosedLoops.expected} + 476 + 639")
+    count = recorded["rows"] | by_hand("{ClosedLoops.expected} + 476 + 642 - 11")
     thirds = percent(recorded["thirds"]) | no_hand(
-        "82.288889 %", "share of intervals that hold, counted"
+        "81.2932 %", "share of intervals that hold, counted"
     )
     sources = percent(recorded["sources"]) | no_hand(
-        "80.821918 %", "share of intervals that hold, counted"
+        "78.314148 %", "share of intervals that hold, counted"
     )
     rows = tuple(
         (
@@ -846,10 +846,10 @@ class Coverage(Claims):
     ) | row_by_hand("training, Megatron up to 26.04 | mixtures | 93 | 0.84 | 1.5 | 86% | 57%")
     least = percent(
         min(kind["sources"] for kind in recorded["of"] if kind["rows"] >= 10 * FEW)
-    ) | no_hand("56.989247 %", "share of intervals that hold, counted")
+    ) | no_hand("46.590909 %", "share of intervals that hold, counted")
     most = percent(
         max(kind["sources"] for kind in recorded["of"] if kind["rows"] >= 10 * FEW)
-    ) | no_hand("94.050992 %", "share of intervals that hold, counted")
+    ) | no_hand("91.84953 %", "share of intervals that hold, counted")
 
 
 class OwnServer(Claims):

@@ -47,10 +47,10 @@ class SplitsMeasured(Claims):
     count = quantity(len(held), "") | by_hand("6")
     errors = tuple(float(run.error.m_as("%")) for run in held)
     median_error = quantity(statistics.median(map(abs, errors)), "%") | by_hand(
-        "(65.02758 / 59.1716 + 219.26439 / 191.57088) / 2 - 1"
+        "(65.203499 / 59.171598 + 219.35024 / 191.57088) / 2 - 1"
     )
     signed = quantity(statistics.median(errors), "%") | by_hand(
-        "(39.467611 / 38.314176 + 51.687917 / 48.076923) / 2 - 1"
+        "(39.711086 / 38.314176 + 51.920133 / 48.076923) / 2 - 1"
     )
     farthest = quantity(min(errors), "%") | by_hand("12.119786 / 29.325513 - 1")
     swept = tuple(
@@ -60,7 +60,7 @@ class SplitsMeasured(Claims):
     )
     sweeps = quantity(len(swept), "") | by_hand("12")
     swept_error = quantity(100 * statistics.median(map(abs, swept)), "%") | by_hand(
-        "(23.271508 / 23.030861 + 31.254601 / 30.883261) / 2 - 1"
+        "(23.314151 / 23.030861 + 31.243665 / 30.883261) / 2 - 1"
     )
 
     @classmethod
