@@ -177,9 +177,8 @@ class Plan(Estimate, Told):
     >>> print(plan("llama-3-8b", "h100", batch=8, **asked))
     Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, a batch of 8 read at once: 6.78 ms a token, 1060 token/s,
       first token 166 ms
-    measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 353 published rows (serving by vLLM, dense
-      models, nothing filled in): half within 8.1%, 80% of times in −57.7 … +18.4%; the bound cuts first
-      token at 115.0 ms (−30.7%), each token at 4.825 ms (−28.8%)
+    measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 319 published rows (serving by vLLM, dense
+      models, nothing filled in): half within 8.1%, 80% of times in −25.2 … +19%
     chosen: weights, keys, values and products in BF16
     <BLANKLINE>
     batch 8, 1000 + 200 tokens  bound           expected        80% of rows           what binds
@@ -188,12 +187,12 @@ class Plan(Estimate, Told):
       vLLM besides              3.173 GiB
       keys and values           1.172 GiB
     batch that fits             373
-    first token                 115.0 ms        166.0 ms        ≥115 to 197 ms        compute
-    each token                  4.825 ms        6.779 ms        ≥4.82 to 8.03 ms      memory bandwidth
-    whole answer                1.075 s         1.515 s         ≥1.08 to 1.79 s
-    throughput                  1488 token/s    1056 token/s    892 to ≤1490 token/s
-    energy of devices           52.92 mJ/token  561.4 mJ/token  365 to 711 mJ/token
-    energy                      52.92 mJ/token  892.8 mJ/token  400 to 1260 mJ/token
+    first token                 115.0 ms        166.0 ms        124 to 198 ms         compute
+    each token                  4.825 ms        6.779 ms        5.07 to 8.07 ms       memory bandwidth
+    whole answer                1.075 s         1.515 s         1.13 to 1.8 s
+    throughput                  1488 token/s    1056 token/s    887 to 1410 token/s
+    energy of devices           52.92 mJ/token  561.4 mJ/token  380 to 714 mJ/token
+    energy                      52.92 mJ/token  892.8 mJ/token  409 to 1260 mJ/token
     """
 
     @property
