@@ -367,9 +367,9 @@ CLAIMS: list[Claim] = [
     ("tbl-hits", "More is found of coding agents' prompts than of a chat service's",
      lambda t: max((x for x, w in zip(t["Found"], t.words("Load"), strict=True) if w.startswith("chat")))
          < min((x for x, w in zip(t["Found"], t.words("Load"), strict=True) if not w.startswith("chat")))),
-    ("tbl-designed-service", "B200s need the fewest GPUs of these four; on A100s and H200s two pools need fewer than replicas that do both, on the others they do not",
+    ("tbl-designed-service", "B200s need the fewest GPUs of these four; on H100s replicas that do both need fewer than two pools, on the others they do not",
      lambda t: t.named("B200")["GPUs"][0] == min(t["GPUs"]) and len(t.rows) == 4 and all((("," in
-         w) == (d in ("A100", "H200")) for d, w in zip(t.words("GPU"), t.words("Replicas"), strict=True)))),
+         w) == (d != "H100") for d, w in zip(t.words("GPU"), t.words("Replicas"), strict=True)))),
     ("tbl-review-service", "B200s in one pool take the fewest GPUs and the lowest rent; on H200s two pools take fewer GPUs than one",
      lambda t: t["GPUs"][2] == min(t["GPUs"]) and t["Rent"][2] == min(t["Rent"]) and t["GPUs"][1]
          < t["GPUs"][0] and t.words("Pools") == ["one", "two", "one", "two"]),

@@ -149,7 +149,7 @@ TAKEAWAYS: list[Takeaway] = [
      lambda token, first: token < first),
     ("predicted-and-measured", "was slower than expected up to {OneModel.slower_to} requests and faster from {OneModel.faster_from} on, by up to {OneModel.largest_error}",
      lambda slower, faster, error: slower < faster and 0 < abs(error) < 1),
-    ("predicted-and-measured", "An {ExpectedInterval.level} interval held {Coverage.sources} of rows whose whole source was kept back; in its large classes, from {Coverage.least} (mixtures under older releases of Megatron) to {Coverage.most} (dense",
+    ("predicted-and-measured", "An {ExpectedInterval.level} interval held {Coverage.sources} of rows whose whole source was kept back; in its large classes, from {Coverage.least} (dense models under SGLang) to {Coverage.most} (dense",
      lambda level, held, least, most: abs(level - held) < 0.1 and least < held < most),
     ("quantization", "Gaussian data keep an SQNR of {Rounding.sqnr} dB at 8 bits with one scale, and there each further bit is worth {Clipping.decibels_per_bit} dB; where bits are few, each is worth more",
      lambda sqnr, per_bit: sqnr > 40 and near(per_bit, 6.02, 0.01)),
