@@ -79,7 +79,7 @@ def signs(formulas: str) -> str:
 
 
 def test_a_gain_is_marked_as_undecided_where_the_intervals_of_both_times_meet() -> None:
-    """By ends that the plans print: H200s in BF16 and FP8, and in 4 bits, at few and many users."""
+    """Printed ends decide: of H200s in BF16 and FP8, and in 4 bits, at few and many users."""
     marks = set()
     for key, _, options in PrecisionByBatch.formats[:2]:
         for batch in (1, 256):
