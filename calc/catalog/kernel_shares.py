@@ -400,14 +400,14 @@ def surface_of(
     '0.19.0'
     """
     versions = _versions(kernel, device, program, format)
-    found = as_asked(versions, version)
-    if found is None:
+    surface = as_asked(versions, version)
+    if surface is None:
         return None
-    place = versions.index(found)
-    before, after = versions[:place][-1:], versions[place + 1 :][:1]
-    if not found.contradicts(*after):
-        return found
-    return replace((after or before)[0], instead_of=found.version)
+    index = versions.index(surface)
+    before, after = versions[:index][-1:], versions[index + 1 :][:1]
+    if not surface.contradicts(*after):
+        return surface
+    return replace((after or before)[0], instead_of=surface.version)
 
 
 def as_asked(versions: Sequence[Kernels], version: str) -> Kernels | None:

@@ -226,8 +226,8 @@ class PrecisionByBatch(Claims):
             assert plan.expected.time_per_token is not None
             times.append(plan.expected.time_per_token)
             ends.append(plan.interval("time_per_token"))
-        told = rounded((times[0] / times[1]).m_as(""))
-        return Quoted(f"{told}{UNDECIDED}") if overlap(*ends) else told
+        ratio = rounded((times[0] / times[1]).m_as(""))
+        return Quoted(f"{ratio}{UNDECIDED}") if overlap(*ends) else ratio
 
     @classmethod
     @row_by_hand("DGX H200 | INT4 weights | 41 | 1.7 | 1.1? | 0.97? | 0.86?")
