@@ -191,7 +191,7 @@ def test_a_triad_in_two_passes_is_no_roof(
     monkeypatch: pytest.MonkeyPatch, with_numba: bool
 ) -> None:
     monkeypatch.setattr(surveying, "find_spec", lambda name: name == "numba" and with_numba)
-    monkeypatch.setattr(surveying.working_set, "sizes", lambda _: [])
+    monkeypatch.setattr(surveying.working_set_curve, "sizes", lambda _: [])
     monkeypatch.setattr(bandwidth, "copy", lambda *_: Measured(quantity("20 GB/s"), 0, 7, "copy"))
     monkeypatch.setattr(bandwidth, "triad", lambda *_: Measured(quantity("10 GB/s"), 0, 7, "triad"))
     monkeypatch.setattr(gemm, "peak", lambda *_: Measured(quantity("50 GFLOP/s"), 0, 7, "peak"))
