@@ -342,7 +342,12 @@ class ByMethod(Claims):
     ppo_over_grpo = (ppo / grpo).to("") | by_hand("(2 * 16 + 3 * 2) / (16 + 2)")
 
     @classmethod
+    @row_by_hand("Supervised | 1 | 0 | 0 | 16 bytes/param | …")
+    @row_by_hand("DPO | 1 | 1 | 0 | 18 bytes/param | …")
+    @row_by_hand("DPO, reference scored beforehand | 1 | 0 | 0 | 16 bytes/param | …")
+    @row_by_hand("GRPO, rewards by a program, no reference | 1 | 0 | 1 | 18 bytes/param | …")
     @row_by_hand("GRPO with a reference | 1 | 1 | 1 | 20 bytes/param | 161 GB")
+    @row_by_hand("PPO: critic, reference and reward model | 2 | 2 | 1 | 38 bytes/param | …")
     def rows(cls) -> Rows:
         """A method: its models, bytes for each parameter, and all of them for the small model."""
         rows: list[Row] = []

@@ -179,12 +179,12 @@ class Drawing:
         alike: dict[tuple[int, str], list[list[float]]] = {}
         read = {mark: [n.value for n in numbers(mark.text)] for mark in self.marks if mark.text}
         for mark, values in read.items():
-            alike.setdefault((mark.panel, template(mark.text)), []).append(values)
+            alike.setdefault((mark.panel, _template(mark.text)), []).append(values)
         for mark in self.marks:
             if mark.kind != "text":
                 yield mark, f"{mark.kind} {mark.colour}"
                 continue
-            words = template(mark.text)
+            words = _template(mark.text)
             others = sorted(alike[mark.panel, words])
             rank = f".{others.index(read[mark]) + 1}" if len(others) > 1 else ""
             yield mark, f"“{words}”{rank}"
@@ -238,7 +238,7 @@ class Drawing:
         return float(numpy.exp(numpy.interp(numpy.log(x), places, heights)))
 
 
-def template(text: str) -> str:
+def _template(text: str) -> str:
     """Words of a label with # for each number."""
     for number in reversed(list(numbers(text))):
         text = f"{text[: number.start]}#{text[number.start + len(number.digits) :]}"
@@ -257,7 +257,7 @@ def _rounded(point: Point) -> Point:
 
 def _of_label(text: str, seen: Counter[str]) -> Iterator[tuple[str, Value]]:
     found = list(numbers(text))
-    words = template(text)
+    words = _template(text)
     seen[words] += 1
     again = f".{seen[words]}" if seen[words] > 1 else ""
     for place, number in enumerate(found, 1):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import math
+import random
 import re
 import subprocess
 import sys
@@ -23,7 +25,7 @@ from calc.derivations.sources import model_records
 from tests.book.rendered import REPOSITORY, copy_tracked
 from tests.rows import each_row
 from tools.ledger.quotes import chapters
-from tools.pages import alt_texts, answers, changes, indexed, listing, reference
+from tools.pages import alt_texts, answers, catalog, changes, indexed, listing, reference, uses
 from tools.pages.equations import tex
 from tools.pages.facts import PEAKS
 
@@ -141,6 +143,76 @@ def test_each_stands_beside_its_neighbours(wanted: dict[str, str]) -> None:
     }.items():
         page = wanted[f"reference/{name}.qmd"]
         assert row in page.partition("## Beside its neighbours")[2].partition("\n## ")[0], name
+
+
+def test_neighbours_are_the_nearest_of_the_table_of_all(wanted: dict[str, str]) -> None:
+    """From the printed tables: ratios of numbers, years of which four are a factor of e, fame."""
+    cells = {
+        (kind, row[2]): [*map(figure_of, row[3].split(" | "))]
+        for kind in catalog.things()
+        for row in LISTED.finditer(wanted[f"reference/{kind}/index.qmd"])
+    }
+
+    def numbers(thing: catalog.Thing) -> list[float]:
+        kind = catalog.kind_of(thing)
+        if kind == "machines":
+            return cells[kind, thing.key] + cells["devices", thing.device.key][1:]
+        return cells[kind, thing.key][1:]
+
+    def year(thing: catalog.Thing) -> float:
+        of = getattr(thing, "device", thing)
+        return cells[catalog.kind_of(of), of.key][0]
+
+    def rank(thing: catalog.Thing) -> float:
+        is_model = catalog.kind_of(thing) == "models"
+        return thing.parameters.m_as("param") if is_model else year(thing)
+
+    def family(thing: catalog.Thing) -> str:
+        end = r"\S*\d.*" if catalog.kind_of(thing) == "devices" else r"[^a-z].*"
+        return re.sub(end, "", thing.name.replace(" ", " ").lower(), flags=re.DOTALL)
+
+    def off(one: catalog.Thing, other: catalog.Thing) -> float:
+        both = [p for p in zip(numbers(one), numbers(other), strict=True) if all(p)]
+        return sum(math.log(max(p) / min(p)) for p in both) / len(both)
+
+    with each_row() as row:
+        for kind, things in catalog.things().items():
+            for thing in random.Random(kind).sample([*things], 12):
+                alike = [
+                    (
+                        (off(thing, other) + abs(year(thing) - year(other)) / 4)
+                        / (1 + 0.3 * math.log(1 + uses.count(other))),
+                        other,
+                    )
+                    for other in things
+                    if isinstance(other, models.Transformer)
+                    == isinstance(thing, models.Transformer)
+                    if other.key != thing.key and 0 < off(thing, other) < 2
+                ]
+                ranked = [other for _, other in sorted(alike, key=lambda pair: pair[0])]
+                own = [other for other in ranked if family(other) == family(thing)]
+                before = [other for other in own if rank(other) < rank(thing)][:1]
+                after = [other for other in own if rank(other) > rank(thing)][:1]
+                others = {
+                    family(other): other
+                    for other in reversed(ranked)
+                    if family(other) != family(thing)
+                }
+                rivals = sorted(others.values(), key=ranked.index)
+                near = (before + after + rivals)[:4]
+                page = wanted[f"{page_of(thing)}.qmd"]
+                beside = page.partition("## Beside its neighbours")[2].partition("\n## ")[0]
+                with row(f"{kind} {thing.key}"):
+                    assert [found[2] for found in LISTED.finditer(beside)] == [
+                        other.key for other in near
+                    ]
+
+
+LISTED = re.compile(r"^\| \[(.*?)\]\(([\w.-]+)\.qmd\) \| (.*) \|$", re.MULTILINE)
+
+
+def figure_of(cell: str) -> float:
+    return float(re.sub(r"[^\d.]", "", cell) or 0)
 
 
 def test_a_page_has_what_is_asked_most_first(wanted: dict[str, str]) -> None:

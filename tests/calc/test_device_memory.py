@@ -271,6 +271,19 @@ def test_several_devices_without_a_switch_have_a_wider_error() -> None:
     assert "Without a switch" not in fitted(tensor=2).explain()
 
 
+def test_what_lies_outside_of_torch_is_by_how_a_model_is_cut() -> None:
+    """Of vLLM 0.19: a device alone, stages that send to one another, and slices that sum."""
+    with each_row() as row:
+        for tensor, stages, gib in (
+            *((1, 1, 0.25), (1, 2, 0.55), (1, 4, 0.55)),
+            *((2, 1, 2.01 + 2 * 0.03), (4, 1, 2.01 + 4 * 0.03), (2, 2, 2.01 + 2 * 0.03)),
+        ):
+            with row(f"TP={tensor},PP={stages}"):
+                answer = fitted(tensor=tensor, stages=stages)
+                (outside,) = (part for part in answer.parts if part.name == "outside of torch")
+                assert outside.memory.m_as("GiB") == pytest.approx(gib)
+
+
 def test_the_size_of_a_step_is_that_of_the_server_for_the_device() -> None:
     small, large = (2048, 256), (8192, 1024)
     for device, memory, size in (

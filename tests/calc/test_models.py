@@ -21,6 +21,7 @@ from calc.core.names import squeezed
 from calc.core.records import Datum
 from tests.calc.command import Written
 from tests.calc.test_second_entries import ENTRIES
+from tests.rows import each_row
 
 TRANSFORMERS = [name for name in models.names() if isinstance(models.get(name), models.Transformer)]
 
@@ -33,6 +34,24 @@ def test_parameters_are_the_published_ones(name: str) -> None:
         f"{name} counts {counted:.0f} parameters, and its total is {published:.0f}: where that is"
         " rounded, say to what under [rounded_to] in tests/second_entries.toml"
     )
+
+
+def test_normalisations_are_counted_one_by_one() -> None:
+    """Totals are rounded too coarsely to hold them; by hand from widths, layers and heads."""
+    with each_row() as row:
+        for name, numbers in {
+            "gpt-2": 2 * (2 * 12 + 1) * 768,
+            "deepseek-v3": (2 * 61 + 1) * 7168 + 61 * (1536 + 512),
+            "qwen-3-0-6b": (2 * 28 + 1) * 1024 + 28 * (128 + 128),
+            "qwen-3-next-80b-a3b": (2 * 48 + 1) * 2048 + 12 * (256 + 256) + 36 * 128,
+            "minimax-m2": (2 * 62 + 1) * 3072 + 62 * (48 + 8) * 128,
+            "gemma-4-26b-a4b": (8 * 30 + 1) * 2816 + 25 * 2 * 256 + 5 * 2 * 512,
+            "granite-4-h-micro": (2 * 40 + 1) * 2048 + 36 * 4096,
+            "jamba-v0-1": (2 * 32 + 1) * 4096 + 28 * (256 + 2 * 16),
+            "kimi-k3": (2 * 93 + 1) * 7168 + 24 * (1536 + 512) + 69 * 128,
+        }.items():
+            with row(name):
+                assert models.get(name).parts["norms"].m_as("param") == numbers
 
 
 @pytest.mark.parametrize("name", ENTRIES["names"])

@@ -743,8 +743,14 @@ def test_a_kill_at_any_moment_tears_nothing(
         if chance.random() < 0.3:
             shutil.rmtree(everything / ".press-cache", ignore_errors=True)
         with rendering(everything, env=marked) as process:
-            time.sleep(whole * chance.random() * 1.1)
-            process.send_signal(chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+            kind = chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+            if turn % 3:
+                time.sleep(whole * chance.random() * 1.1)
+            else:  # while pages are written, which is a small part of the time
+                while process.poll() is None and not (everything / "._book.new").exists():
+                    time.sleep(0.005)
+                kind = signal.SIGKILL
+            process.send_signal(kind)
             process.communicate(timeout=300)
         wait_for(lambda: not processes(marked["TMPDIR"]))
         if (everything / "_book").exists():

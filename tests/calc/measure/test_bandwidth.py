@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from itertools import pairwise
@@ -45,9 +46,12 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable[[], object]]
 @pytest.mark.parametrize("threads", [1, 3])
 def test_copy_and_triad_count_as_stream_does(done: list[Any], threads: int) -> None:
     size = 3 * 2**20
-    copied = bandwidth.copy(size, threads).value
-    assert copied.m_as("byte/s") == pytest.approx(2 * size / 1e-3)
-    assert bandwidth.triad(size, threads).value.m_as("byte/s") == pytest.approx(3 * size / 1e-3)
+    copied, summed = (made(size, threads) for made in (bandwidth.copy, bandwidth.triad))
+    assert copied.value.m_as("byte/s") == pytest.approx(2 * size / 1e-3)
+    assert summed.value.m_as("byte/s") == pytest.approx(3 * size / 1e-3)
+    on = "1 thread" if threads == 1 else "3 threads"
+    assert copied.how == f"copy of 3 MiB, {on}"
+    assert re.fullmatch(rf"triad of 3 MiB by (numba|NumPy in blocks), {on}", summed.how)
 
 
 @pytest.mark.parametrize("with_numba", [False, True])
