@@ -138,12 +138,15 @@ def numbers(name: str, text: str, example: str, separator: str = ",") -> list[fl
     if re.search(r",0\d", text):
         digits = text.replace(",", "")
         raise InputError(
-            f"{marked(name)} has its numbers between commas; got {text}: write {digits}"
+            f"{marked(name)} has its numbers between commas; got {abbreviated(text)[1:-1]}: write"
+            f" {abbreviated(digits)[1:-1]}"
         )
     try:
         return [typed_number(part) for part in text.split(separator)]
     except ValueError:
-        raise InputError(f"{marked(name)} needs numbers, as in {example}; got {text!r}") from None
+        raise InputError(
+            f"{marked(name)} needs numbers, as in {example}; got {abbreviated(text)}"
+        ) from None
 
 
 def add_config(parser: argparse.ArgumentParser, called: Callable[..., object]) -> None:

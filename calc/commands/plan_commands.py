@@ -144,8 +144,10 @@ def _plan_training(options: argparse.Namespace) -> TrainingPlan | ReinforcementP
         raise InputError(f"{which} has no {', '.join(foreign)}: leave it")
     if options.rl:
         arguments = chosen(options, plan_reinforcement) | {"hardware": machines.of(options.device)}
-        [count] = numbers("devices", str(options.devices), "32")
-        return plan_reinforcement(**arguments | {"devices": count})
+        counts = numbers("devices", str(options.devices), "32")
+        if len(counts) > 1:
+            raise InputError(f"{which} takes one number of devices; got {options.devices}")
+        return plan_reinforcement(**arguments | {"devices": counts[0]})
     arguments = chosen(options, plan_training) | {"hardware": machines.of(options.device)}
     with ProgressBar(1, "planning") as bar:
         return plan_training(**arguments, on_progress=bar.update)

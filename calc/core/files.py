@@ -29,7 +29,7 @@ def opened(path: Path | str, most: float = LARGEST_MB) -> BinaryIO:
     What waits for somebody who writes, as a pipe does, and what never ends, as /dev/zero does, is
     refused before it is read. All files that a person names are opened here.
     """
-    name = path if str(path).isprintable() and len(str(path)) < 1000 else abbreviated(path)
+    name = _named(path)
     try:
         file = open(os.fspath(path), "rb", opener=_without_waiting)  # noqa: SIM115
     except TypeError:
@@ -72,6 +72,11 @@ def read_text(path: Path | str) -> str:
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not UTF-8 text") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _named(path: Path | str) -> Path | str:
+    """Return a path as a sentence names it."""
+    return path if str(path).isprintable() and len(str(path)) < 1000 else abbreviated(path)
 
 
 def parse_json(text: str, source: object, finite: bool = True, line: int = 1) -> Any:
@@ -146,15 +151,16 @@ def writable(path: Path | str) -> Path:
     try:
         target = Path(path)
         if target.exists() and not target.is_file():
-            raise InputError(f"cannot write {target}: it is there, and is no file")
+            raise InputError(f"cannot write {_named(target)}: it is there, and is no file")
         if not target.parent.is_dir():
-            raise InputError(f"cannot write {target}: there is no folder {target.parent}")
+            folder = _named(target.parent)
+            raise InputError(f"cannot write {_named(target)}: there is no folder {folder}")
         with tempfile.NamedTemporaryFile(dir=target.parent):
             return target
     except TypeError:
         raise InputError(f"a file needs a path; got {abbreviated(path)}") from None
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+        raise InputError(f"cannot write {_named(path)}: {error.strerror or error}") from None
 
 
 def write_atomically(target: Path, write: Callable[[str], object]) -> None:

@@ -7,6 +7,7 @@ and how many tokens that makes. What a log says of how it was started becomes th
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -168,8 +169,10 @@ class LogExplained(Answer):
         return None if value is None or not value.magnitude else value
 
     def off(self, line: Line) -> float | None:
-        """Return what is expected over what the log says, less one."""
+        """Return what is expected over what the log says, less one: endless if that is nothing."""
         value = self.expected(line.name)
+        if value is not None and not line.value.magnitude:
+            return math.inf
         return None if value is None else float((value / line.value).m_as("")) - 1
 
     @property
@@ -216,7 +219,8 @@ class LogExplained(Answer):
         rows: list[tuple[str, ...]] = [("line of the log", "says", "expected", "off", "what it is")]
         for line in self.log.lines:
             value, off = self.expected(line.name), self.off(line)
-            error = "–" if off is None else f"{off:+.1%}".replace("-", "\N{MINUS SIGN}")
+            no_error = off is None or math.isinf(off)
+            error = "–" if no_error else f"{off:+.1%}".replace("-", "\N{MINUS SIGN}")
             expected = "–" if value is None else str(value)
             name = f"{line.number}: {line.name}"
             rows.append((name, str(line.value), expected, error, EXPLAINED[line.name]))

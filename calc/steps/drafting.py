@@ -49,7 +49,8 @@ class Drafts:
         if models.key_of(draft) is None:
             ways = ", ".join(measured.drafts())
             raise InputError(
-                f"{marked('draft')} is one of {ways}, or a small model of calc.models; got {draft}"
+                f"{marked('draft')} is one of {ways}, or a small model of calc.models; got"
+                f" {abbreviated(draft)}"
             )
         if rate is None:
             raise InputError(

@@ -47,6 +47,20 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
+def test_a_log_that_says_nothing_is_far_off(tmp_path: Path, command: Command) -> None:
+    path = written(tmp_path, VLLM.replace("475,952", "0").replace("14.99", "0.0"))
+    printed = command.prints(f"fit llama-3.1-8b h100 --log {path}")
+    assert "4 of 6 lines" not in printed
+    assert "is 0 GiB where 14.99 GiB is expected" in " ".join(printed.split())
+    assert "inf" not in printed
+    explained = engine_logs.explain("llama-3.1-8b", "h100", path)
+    assert {line.name for line in explained.log.lines if not line.value.magnitude} == {
+        "weights",
+        "tokens",
+    }
+    assert "Infinity" not in explained.json()
+
+
 def test_what_a_log_of_vllm_says(tmp_path: Path) -> None:
     log = engine_logs.read(written(tmp_path, VLLM))
     assert (log.engine, log.version) == ("vLLM", "0.19")

@@ -144,6 +144,26 @@ def test_json_that_is_cut_off_anywhere_says_in_which_line() -> None:
         assert "it: is not valid JSON: " in refusal(lambda wrong=wrong: parse_json(wrong, "it"))
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "plan llama-3-8b h100 --prompt 9 --generated 9 --draft {long}",
+        "plan llama-3-8b h100 --prompt 9 --generated 9 --host {long}",
+        "plan llama-3-8b h100 --prompt 9 --generated 9 --power-cap {long}",
+        "plan llama-3-8b h100 --prompt 9 --generated 9 --batch {long}",
+        "plan-service llama-3-8b h100 --rate 1 --prompt 9 --generated 9 --write {long} --ttft 9s",
+        "plan-training qwen-3-8b dgx-h100 --rl --answers 8 --average 9 --limit 99 --devices {long}",
+        "check 'Llama 3.1 70B on 4 H100: 5000 token/s at 64 users' --contribute {long}",
+        "fit llama-3-8b h100 --log {long}",
+        "assert {long}",
+    ],
+)
+def test_what_is_long_is_not_echoed_whole(line: str, command: Command) -> None:
+    said = command.refuses(line.format(long="a" * 5000))
+    assert "aaaa" in said or "of 5000 characters" in said
+    assert len(said) < 700
+
+
 def test_lines_that_are_cut_off_in_the_last_one_say_so(tmp_path: Path) -> None:
     line = json.dumps(RESULT | {"metadata": {"of": {"it": "{}"}}})
     path = str(tmp_path / "runs.jsonl")

@@ -72,3 +72,8 @@ def test_what_is_missing_or_of_the_other_is_refused(
 def test_answers_longer_than_their_limit_are_refused() -> None:
     with pytest.raises(InputError, match="below the limit"):
         plan_reinforcement("qwen-3-8b", "dgx-h100", answers=8, average=900, limit=800, devices=8)
+
+
+def test_one_number_of_devices_is_planned(command: Command) -> None:
+    said = command.refuses(f"{LINE} --devices 8,16")
+    assert said == "calc: calc plan-training --rl takes one number of devices; got 8,16\n"
