@@ -173,7 +173,7 @@ def test_neighbours_are_the_nearest_of_the_table_of_all(wanted: dict[str, str]) 
 
     def off(one: catalog.Thing, other: catalog.Thing) -> float:
         both = [p for p in zip(numbers(one), numbers(other), strict=True) if all(p)]
-        return sum(math.log(max(p) / min(p)) for p in both) / len(both)
+        return sum(math.log(max(p) / min(p)) for p in both) / len(both) if both else math.inf
 
     with each_row() as row:
         for kind, things in catalog.things().items():
