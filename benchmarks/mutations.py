@@ -67,6 +67,8 @@ CODE = (  # folders of the library
     *("simulation", "codesign", "measure", "commands"),
 )
 BESIDE = {"press": "press", "figures": "book", "tools": "book"}  # folders, and those of their tests
+DRAWINGS = "../book/test_drawings.py"
+OF_FIGURES = ("test_a_figure_draws_what_it_says", "test_a_figure_looks_as_it_was_looked_at")
 NEIGHBOURS = {
     "<": "<=",
     "<=": "<",
@@ -301,6 +303,7 @@ def survivors(mutants: list[Mutant], copy: Path, quick: bool) -> Iterator[Mutant
         stages: dict[str, Callable[[], object]] = {"its own tests": partial(fails, nearest)}
         if is_quoted(mutant):
             stages["published"] = lambda: published() != json.loads(ROWS.read_text("utf-8"))
+        if is_quoted(mutant) or kind_of(mutant) == "figures":
             stages["pages"] = alt_texts_change
         if not quick and kind_of(mutant) not in BESIDE:
             stages["calc"] = partial(fails, [])
@@ -334,7 +337,14 @@ def own_tests(file: str) -> list[str]:
     named = sorted(
         filter(lambda path: word.search(texts[path]), texts), key=lambda at: len(texts[at])
     )
-    return [f"../../{file}", *(f"../{path.relative_to(tests.parent).as_posix()}" for path in named)]
+    nearest = [f"../{path.relative_to(tests.parent).as_posix()}" for path in named]
+    if file.startswith("figures/live/"):
+        nearest = ["../live/test_live.py", *nearest]
+    elif file.startswith("figures/"):
+        drawn = "\n@style.drawn_twice\n" in (REPOSITORY / file).read_text("utf-8")
+        own = [f"{DRAWINGS}::{test}[{name}]" for test in OF_FIGURES] if drawn else [DRAWINGS]
+        nearest = [*own, *nearest]
+    return [f"../../{file}", *nearest]
 
 
 def published() -> dict[str, list[str]]:
@@ -362,7 +372,7 @@ def fails(names: Sequence[str]) -> bool:
         "calc",
     ]
     signal.alarm(SECONDS)  # what hangs is noticed
-    there = [name for name in found if Path(name).exists()]
+    there = [name for name in found if Path(name.partition("::")[0]).exists()]
     return bool(there and pytest.main(["-x", "-q", "-p", "no:cacheprovider", *there]))
 
 
