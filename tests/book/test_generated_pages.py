@@ -18,6 +18,7 @@ import calc
 from calc import hardware, machines, models
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
+from calc.core.law import ARGUMENTS
 from calc.core.records import Record
 from calc.derivations.places import anchor, page_of
 from calc.derivations.quoting import show
@@ -213,6 +214,48 @@ LISTED = re.compile(r"^\| \[(.*?)\]\(([\w.-]+)\.qmd\) \| (.*) \|$", re.MULTILINE
 
 def figure_of(cell: str) -> float:
     return float(re.sub(r"[^\d.]", "", cell) or 0)
+
+
+LIMITS = {  # as pages print them, and what laws then take
+    "> 0": (0, math.inf, False),
+    "≥ 0": (0, math.inf, True),
+    "> 1": (1, math.inf, False),
+    "≥ 1": (1, math.inf, True),
+    "0 to 1": (0, 1, True),
+    "above 0 to 1": (0, 1, False),
+    "2 to 64": (2, 64, True),
+    "1 to 1000": (1, 1000, True),
+}
+
+
+def test_pages_of_laws_say_the_units_and_the_limits_that_laws_keep(wanted: dict[str, str]) -> None:
+    for name in LIBRARY[2:]:
+        getattr(calc, name)  # whose laws are then known
+    pages = {path: page for path, page in wanted.items() if path.startswith("reference/calc/")}
+    laws = {law: of for law, of in ARGUMENTS.items() if not law.startswith("test")}
+    read = 0
+    with each_row() as row:
+        for law, arguments in laws.items():
+            module, _, name = law.partition(".")
+            page = pages[f"reference/calc/{module}.qmd"]
+            entry = page.partition(f"{{#calc-{module}-{name} ")[2].partition("\n## ")[0]
+            for argument in arguments:
+                with row(f"{law} {argument.name}"):
+                    cells = re.search(
+                        rf"^\| `{argument.name}` \| (.*) \| (.*) \| (.*) \| .* \|$",
+                        entry,
+                        re.MULTILINE,
+                    )
+                    assert cells
+                    symbol, unit, limits = cells.groups()
+                    assert symbol == f"${tex(argument.symbol)}$"
+                    assert unit == (f"`{argument.unit}`" if argument.unit else "pure number")
+                    allowed = argument.allowed
+                    if limits in LIMITS:
+                        read += 1
+                        kept = (allowed.low, allowed.high, allowed.low_included)
+                        assert kept == LIMITS[limits]
+    assert read > 300
 
 
 def test_a_page_has_what_is_asked_most_first(wanted: dict[str, str]) -> None:
