@@ -14,7 +14,7 @@ from figures import style
 DEVICES = [
     (device, dtype)
     for device in map(hardware.get, hardware.names())
-    if (dtype := dtype_of_two_bytes(device))
+    if (dtype := dtype_of_two_bytes(device)) and device.publishes("memory_bandwidth")
 ]
 SHOWN = hardware.H100
 INTENSITIES = quantity(numpy.geomspace(0.2, 1e4, 300), "FLOP/byte")

@@ -182,8 +182,7 @@ def _of_axes(axes: Axes, along: _Along) -> Iterator[Any]:
         if isinstance(locator := axis.get_major_locator(), FixedLocator):
             yield along([(place, place) for place in locator.locs])[axis is axes.yaxis]
         else:
-            steps = [getattr(locator, "_base", ""), getattr(locator, "_edge", None)]
-            yield [type(locator).__name__, steps[0], getattr(steps[1], "step", "")]
+            yield type(locator).__name__
     for side in axes.spines.values():
         yield [side.get_visible(), side.get_bounds(), *_shown(side)]
 
