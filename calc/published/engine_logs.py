@@ -219,8 +219,9 @@ class LogExplained(Answer):
         rows: list[tuple[str, ...]] = [("line of the log", "says", "expected", "off", "what it is")]
         for line in self.log.lines:
             value, off = self.expected(line.name), self.off(line)
-            no_error = off is None or math.isinf(off)
-            error = "–" if no_error else f"{off:+.1%}".replace("-", "\N{MINUS SIGN}")
+            error = "–"
+            if off is not None and math.isfinite(off):
+                error = f"{off:+.1%}".replace("-", "\N{MINUS SIGN}")
             expected = "–" if value is None else str(value)
             name = f"{line.number}: {line.name}"
             rows.append((name, str(line.value), expected, error, EXPLAINED[line.name]))
