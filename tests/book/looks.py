@@ -84,7 +84,16 @@ def _described(figure: Figure, given: Given) -> Iterator[tuple[str, list[Any]]]:
         along = _Along(given, axis_scales[panel, "x"], axis_scales[panel, "y"])
         yield "axes", [panel, *_of_axes(axes, along)]
         for line in axes.lines:
-            yield "lines", [panel, *_shown(line), along(numpy.transpose(line.get_data()))]
+            yield (
+                "lines",
+                [
+                    panel,
+                    *_shown(line),
+                    along(
+                        numpy.transpose([numpy.asarray(data, float) for data in line.get_data()])
+                    ),
+                ],
+            )
         for patch in axes.patches:
             yield "areas", [panel, type(patch).__name__, *_shown(patch), *_of_patch(patch, along)]
         for collection in axes.collections:
@@ -95,8 +104,8 @@ def _described(figure: Figure, given: Given) -> Iterator[tuple[str, list[Any]]]:
             else:
                 place = [text.get_position(), text.get_transform() == axes.transData]
             yield "words", [panel, *_of_text(text, place)]
-        if legend := axes.get_legend():
-            yield "words", [panel, "legend", *_of_legend(legend)]
+        if own := axes.get_legend():
+            yield "words", [panel, "legend", *_of_legend(own)]
 
 
 class _Along:
@@ -180,7 +189,7 @@ def _of_axes(axes: Axes, along: _Along) -> Iterator[Any]:
         yield [axis.get_scale(), "" if is_free else limit, axis.labelpad, axis.get_visible()]
         yield [axis.get_tick_params(which=which) for which in ("major", "minor")]
         if isinstance(locator := axis.get_major_locator(), FixedLocator):
-            yield along([(place, place) for place in locator.locs])[axis is axes.yaxis]
+            yield along([(place, place) for place in vars(locator)["locs"]])[axis is axes.yaxis]
         else:
             yield type(locator).__name__
     for side in axes.spines.values():

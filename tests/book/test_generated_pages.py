@@ -20,7 +20,7 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.core.law import ARGUMENTS
 from calc.core.records import Record
-from calc.derivations.places import anchor, page_of
+from calc.derivations.places import Thing, anchor, kind_of, page_of
 from calc.derivations.quoting import show
 from calc.derivations.sources import model_records
 from tests.book.rendered import REPOSITORY, copy_tracked
@@ -154,25 +154,25 @@ def test_neighbours_are_the_nearest_of_the_table_of_all(wanted: dict[str, str]) 
         for row in LISTED.finditer(wanted[f"reference/{kind}/index.qmd"])
     }
 
-    def numbers(thing: catalog.Thing) -> list[float]:
-        kind = catalog.kind_of(thing)
-        if kind == "machines":
-            return cells[kind, thing.key] + cells["devices", thing.device.key][1:]
-        return cells[kind, thing.key][1:]
+    def numbers(thing: Thing) -> list[float]:
+        if isinstance(thing, Machine):
+            return cells["machines", thing.key] + cells["devices", thing.device.key][1:]
+        return cells[kind_of(thing), thing.key][1:]
 
-    def year(thing: catalog.Thing) -> float:
-        of = getattr(thing, "device", thing)
-        return cells[catalog.kind_of(of), of.key][0]
+    def year(thing: Thing) -> float:
+        of = thing.device if isinstance(thing, Machine) else thing
+        return cells[kind_of(of), of.key][0]
 
-    def rank(thing: catalog.Thing) -> float:
-        is_model = catalog.kind_of(thing) == "models"
-        return thing.parameters.m_as("param") if is_model else year(thing)
+    def rank(thing: Thing) -> float:
+        if isinstance(thing, Accelerator | Machine):
+            return year(thing)
+        return float(thing.parameters.m_as("param"))
 
-    def family(thing: catalog.Thing) -> str:
-        end = r"\S*\d.*" if catalog.kind_of(thing) == "devices" else r"[^a-z].*"
+    def family(thing: Thing) -> str:
+        end = r"\S*\d.*" if isinstance(thing, Accelerator) else r"[^a-z].*"
         return re.sub(end, "", thing.name.replace(" ", " ").lower(), flags=re.DOTALL)
 
-    def off(one: catalog.Thing, other: catalog.Thing) -> float:
+    def off(one: Thing, other: Thing) -> float:
         both = [p for p in zip(numbers(one), numbers(other), strict=True) if all(p)]
         return sum(math.log(max(p) / min(p)) for p in both) / len(both) if both else math.inf
 
