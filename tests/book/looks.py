@@ -43,7 +43,7 @@ SETTERS = (
 def looks(name: str) -> dict[str, str]:
     """Return a digest of each kind of thing that is drawn, wide and narrow."""
     module = importlib.import_module(f"figures.{name}")
-    found = {}
+    described_as = {}
     for page, size in (("wide", None), ("narrow", PHONE)):
         with matplotlib.rc_context({} if size is None else {"figure.figsize": size}):
             figure, given = drawn(module)
@@ -51,8 +51,8 @@ def looks(name: str) -> dict[str, str]:
         for kind, words in _described(figure, given):
             described[kind].append(json.dumps(_plain(words), ensure_ascii=False))
         digests = (hashlib.sha256("\n".join(sorted(described[kind])).encode()) for kind in KINDS)
-        found[page] = " ".join(digest.hexdigest()[:8] for digest in digests)
-    return found
+        described_as[page] = " ".join(digest.hexdigest()[:8] for digest in digests)
+    return described_as
 
 
 def differences(name: str, recorded: dict[str, str]) -> list[str]:
@@ -104,8 +104,8 @@ def _described(figure: Figure, given: Given) -> Iterator[tuple[str, list[Any]]]:
             else:
                 place = [text.get_position(), text.get_transform() == axes.transData]
             yield "words", [panel, *_of_text(text, place)]
-        if own := axes.get_legend():
-            yield "words", [panel, "legend", *_of_legend(own)]
+        if panel_legend := axes.get_legend():
+            yield "words", [panel, "legend", *_of_legend(panel_legend)]
 
 
 class _Along:
@@ -117,12 +117,12 @@ class _Along:
     def __call__(self, points: Any) -> list[Any]:
         if not len(points):
             return [[], []]
-        found: list[Any] = []
+        described_as: list[Any] = []
         for scale, values in zip(self.both, numpy.transpose(points), strict=True):
             numbers = [float(value) for value in numpy.ravel(values)]
             by_calc = scale.is_shown and any(numbers) and self.given.hold(numbers, scale)
-            found.append("calc's" if by_calc else numbers)
-        return found
+            described_as.append("calc's" if by_calc else numbers)
+        return described_as
 
 
 def _shown(artist: Artist) -> Iterator[Any]:

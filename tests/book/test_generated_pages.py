@@ -191,9 +191,9 @@ def test_neighbours_are_the_nearest_of_the_table_of_all(wanted: dict[str, str]) 
                     if other.key != thing.key and 0 < off(thing, other) < 2
                 ]
                 ranked = [other for _, other in sorted(alike, key=lambda pair: pair[0])]
-                own = [other for other in ranked if family(other) == family(thing)]
-                before = [other for other in own if rank(other) < rank(thing)][:1]
-                after = [other for other in own if rank(other) > rank(thing)][:1]
+                family_of = [other for other in ranked if family(other) == family(thing)]
+                before = [other for other in family_of if rank(other) < rank(thing)][:1]
+                after = [other for other in family_of if rank(other) > rank(thing)][:1]
                 others = {
                     family(other): other
                     for other in reversed(ranked)
@@ -204,7 +204,7 @@ def test_neighbours_are_the_nearest_of_the_table_of_all(wanted: dict[str, str]) 
                 page = wanted[f"{page_of(thing)}.qmd"]
                 beside = page.partition("## Beside its neighbours")[2].partition("\n## ")[0]
                 with row(f"{kind} {thing.key}"):
-                    assert [found[2] for found in LISTED.finditer(beside)] == [
+                    assert [match[2] for match in LISTED.finditer(beside)] == [
                         other.key for other in near
                     ]
 
