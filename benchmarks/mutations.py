@@ -342,8 +342,8 @@ def own_tests(file: str) -> list[str]:
         nearest = ["../live/test_live.py", *nearest]
     elif file.startswith("figures/"):
         drawn = "\n@style.drawn_twice\n" in (REPOSITORY / file).read_text("utf-8")
-        own = [f"{DRAWINGS}::{test}[{name}]" for test in OF_FIGURES] if drawn else [DRAWINGS]
-        nearest = [*own, *nearest]
+        nodes = [f"{DRAWINGS}::{test}[{name}]" for test in OF_FIGURES] if drawn else [DRAWINGS]
+        nearest = [*nodes, *nearest]
     return [f"../../{file}", *nearest]
 
 
