@@ -227,7 +227,7 @@ CLAIMS: list[Claim] = [
          == 1)),
     ("tbl-same-flop", "The same operations can take several times as long when data move differently",
      lambda t: below(t["First"], t["Second"]) and max(t["Slower"]) > 4),
-    ("tbl-cheat-sheet", "a TPU v5p seems to be worth less than half an H100 SXM; it has {CheatSheet.bandwidth_ratio} of its memory bandwidth",
+    ("tbl-cheat-sheet", "a TPU v5p seems to be worth less than half an H100 SXM; it has {CheatSheet.bandwidth_ratio} of the H100's memory bandwidth, which is what binds decode",
      lambda t, share: t["TPU / H100"][0] < 0.5 and close(t["TPU / H100"][1], share)),
     ("tbl-format-bits", "NVFP4 has an FP32 scale of the whole tensor besides",
      lambda t: "NVFP4" in t.words("Format")),
