@@ -189,7 +189,7 @@ class ConstantSources(Claims):
         | row_by_hand(
             "Training, for each parameter and token]{#work-training} | 6 FLOP/(param·token) | …"
         )
-        | row_by_hand("… | 1.58 | …")
+        | row_by_hand("… | 1.54 | …")
         | row_by_hand("… | 0.0806 USD/kWh | …")
         | row_by_hand("Scaled speedup, surface wave]{#speedup-sandia-wave} | 1020 | …")
     )

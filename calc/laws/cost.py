@@ -77,7 +77,7 @@ def price_of_ownership(
 
     >>> price = price_of_ownership("30000 USD", "4 year", "700 W", "0.1 USD/kWh")
     >>> print(price.to("USD/h"))
-    0.9662 USD/h
+    0.9634 USD/h
     """
     return purchase / lifetime + power * pue * electricity
 

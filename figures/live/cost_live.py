@@ -13,7 +13,7 @@ INPUTS = (
     Amount("lifetime", "Lifetime", "4 year", "year", 0.01, 100),
     Amount("power", "Power", "1.275 kW", "W", 0, 1e7),
     Amount("electricity", "Electricity", "0.0806 USD/kWh", "USD/kWh", 0, 100),
-    Amount("pue", "PUE", "1.58", "", 1, 5),
+    Amount("pue", "PUE", "1.54", "", 1, 5),
     Amount("rent", "Rent of an hour", "2 USD/hour", "USD/hour", 1e-6, 1e6),
 )
 
