@@ -187,7 +187,7 @@ TAKEAWAYS: list[Takeaway] = [
      lambda weights, memory: weights < memory),
     ("serving", "overtake that model's weights at {OneGpu.overtaken_tokens} in flight. Below that, smaller weights help; above it, smaller caches",
      lambda tokens: near(tokens, quantity("114500 token"))),
-    ("serving", "With contexts of {OneGpu.context} tokens, a GPU whose memory is full generates at most {OneGpu.full_rate}, at {OneGpu.share_of_peak} of its peak",
+    ("serving", "With contexts of {OneGpu.context} tokens, an H100 full of requests to that model generates at most {OneGpu.full_rate}, at {OneGpu.share_of_peak} of its peak",
      lambda context, rate, share: context == 2048 and rate > quantity("1000 token/s") and (share <
          0.5)),
     ("serving", "{TensorDegree.most} GPUs gave a token of Llama 3.1 70B {TensorDegree.faster} times the speed of one with the same clients, at {TensorDegree.dearer} times the GPU time",
