@@ -295,11 +295,16 @@ class RackRates(Claims):
             Rate(f"{engine}, GB200 [@nvidia-aiconfigurator]", devices, formats, loop=loop)
             for engine, devices, formats, loop in LOOPS
         ),
-        Rate("MLPerf Offline, GB200 [@mlperf-inference-v5.1]", 72, "NVFP4", 289_712 / 72),
-        Rate("MLPerf Offline, GB300 [@mlperf-inference-v5.1]", 72, "NVFP4", 420_659 / 72),
+        Rate("MLPerf Offline, GB200 [@mlperf-inference-v6.1]", 72, "NVFP4", 542_075 / 72),
+        Rate("MLPerf Offline, GB300 [@mlperf-inference-v6.1]", 288, "NVFP4", 2_705_130 / 288),
+        # A preview, whose Offline rate is below that of its Server run.
+        Rate("MLPerf Offline, VR200, preview [@mlperf-inference-v6.1]", 36, "NVFP4", 558_803 / 36),
     )
     per_generation = quantity(june / (22_282 / 8), "") | by_hand("7583 / (22282 / 8)")
     of_formats = quantity(13_386 / 9087, "") | by_hand("13386 / 9087")
+    of_rubin = quantity(558_803 / 36 / (2_705_130 / 288), "") | by_hand(
+        "(558803 / 36) / (2705130 / 288)"
+    )
 
     prompt = CHAT.prompt | by_hand("1024")
     long_answer = REASONING.generated | by_hand("8192")
@@ -314,6 +319,7 @@ class RackRates(Claims):
 
     @classmethod
     @row_by_hand("… | 48 | FP8 | – | – | – | – | 7600 tokens/s")
+    @row_by_hand("… | 36 | NVFP4 | – | – | – | – | 16 000 tokens/s")
     def rows(cls) -> list[Row]:
         """Each source's row; what it does not state is a dash."""
         return [rate.row for rate in cls.rates]
