@@ -61,6 +61,6 @@ def test_a_run_takes_its_grid() -> None:
     asked = {"tokens": "1B", "sequences": 64, "length": 4096, "devices": 8}
     world, france = (
         flatly(plan_training, "llama-3-8b", "dgx-h100", **asked, **more)
-        for more in ({}, {"grid": "france", "pue": 1.58})
+        for more in ({}, {"grid": "france", "pue": 1.54})
     )
     assert (france.carbon / world.carbon).m_as("") == pytest.approx(56.039 / 458, rel=1e-6)
