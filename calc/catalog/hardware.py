@@ -98,6 +98,15 @@ def peak_from_clock(
 
     >>> print(peak_from_clock("1.83 GHz", 132, "4096 FLOP/cycle"))
     989.4 TFLOP/s
+
+    Parameters
+    ----------
+    clock
+        cycles of the clock in a second
+    units
+        units that do them: cores, multiprocessors, arrays
+    operations
+        operations of a unit in a cycle
     """
     return clock * units * operations
 

@@ -39,6 +39,23 @@ def predict_scaling(
     >>> gpus = predict_scaling("100 ms", 0.05, "14 GB", 8, "450 GB/s", "500 ns")
     >>> print(gpus.amdahl, gpus.speedup, gpus.efficiency)
     5.926 1.402 0.2366
+
+    Parameters
+    ----------
+    one_process
+        time of a step on one process
+    serial_fraction
+        share of a step that is not split
+    gradients
+        bytes of the gradients that are exchanged in a step
+    processes
+        processes that share a batch
+    bandwidth
+        bytes that the memory or the link carries in a second
+    latency
+        time until the first byte arrives
+    overlap
+        share of the exchange that hides behind arithmetic
     """
     bound = amdahl(serial_fraction, processes)
     computing = quantity(one_process) / bound

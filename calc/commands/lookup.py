@@ -21,10 +21,9 @@ from calc.catalog.machines import Machine
 from calc.commands import COMMANDS, command_parser
 from calc.commands.command_output import answers
 from calc.core.citations import citation
-from calc.core.docstrings import docstring
+from calc.core.docstrings import PARAMETERS, docstring, parameters
 from calc.core.errors import InputError, MissingExtraError, abbreviated
 from calc.core.law import ARGUMENTS
-from calc.core.meanings import meaning
 from calc.core.names import spellings, squeezed
 from calc.core.provenance import Provenance
 from calc.core.records import Datum, source
@@ -480,11 +479,13 @@ def _function(name: str) -> Report | None:
     result = units.pop("return")
     text = docstring(function)
     call = ", ".join(f"{name}: {unit}" if unit else name for name, unit in units.items())
+    meanings = parameters(text)
     law = [
-        (f"  {argument.name}", argument.symbol, meaning(name, argument.name))
+        (f"  {argument.name}", argument.symbol, meanings[argument.name])
         for argument in ARGUMENTS.get(name, [])
     ]
+    told = PARAMETERS.sub("", text).rstrip() if law else text  # whose table says them
     return Report(
-        [f"calc.{name}({call})", *Table(law).lines, "", *text.splitlines()],
+        [f"calc.{name}({call})", *Table(law).lines, "", *told.splitlines()],
         facts=entry(kind, name, function) | {"arguments": units, "result": result, "text": text},
     )

@@ -16,7 +16,7 @@ from calc.catalog.models.model_files import model_of
 from calc.core.arguments import counted, without_point
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.files import writable, write_text
-from calc.core.nouns import arguments_of, options_of
+from calc.core.nouns import IN_PYTHON, Option, arguments_of, options_of
 
 
 def whole(text: str) -> int:
@@ -56,6 +56,9 @@ SHORT = {
 }
 """The options that are shorter than the arguments of the library that they become."""
 
+SUBJECTS = {"model", "models", "hardware", "machines"}
+"""Arguments that, where they must be given, commands take in their own way."""
+
 
 def option_of(argument: str) -> str:
     """The option that becomes an argument.
@@ -74,7 +77,7 @@ def add_options(
 ) -> None:
     """An option for each value that docstrings tell of, or for those that are named."""
     allowed, defaults = options_of(called), defaults or {}
-    for name in names or [name for name, meant in allowed.items() if meant.meaning]:
+    for name in names or [name for name, meant in allowed.items() if _is_option(name, meant)]:
         meant, option = allowed[name], option_of(name)
         default = defaults.get(name, meant.default)
         help_ = meant.meaning.replace("%", "%%")
@@ -92,6 +95,11 @@ def add_options(
             type=TYPES.get(meant.annotation, str),
             help=help_ if default is None else f"{help_} (default: %(default)s)",
         )
+
+
+def _is_option(name: str, meant: Option) -> bool:
+    subject = meant.required and name in SUBJECTS
+    return bool(meant.meaning) and not subject and name not in IN_PYTHON
 
 
 def add_planning(

@@ -17,6 +17,9 @@ from typing import Any
 from calc.core.docstrings import docstring, parameters
 from calc.core.errors import InputError, did_you_mean, marked
 
+IN_PYTHON = {"on_progress"}
+"""Arguments that no shell and no file can give."""
+
 
 class Noun:
     """A frozen dataclass of arguments, each of which its docstring explains."""

@@ -26,6 +26,15 @@ def adapter_parameters(
 
     >>> print(adapter_parameters(4096, 14336, 16))
     294.9K param
+
+    Parameters
+    ----------
+    inputs
+        width of what the matrix takes in
+    outputs
+        width of what the matrix gives
+    rank
+        rank of the adapters
     """
     return rank * (inputs + outputs) * _parameter
 
@@ -51,6 +60,19 @@ def frozen_training_flops(
 
     >>> print(frozen_training_flops("8.03B param", "42M param", "1M token"))
     32.37 PFLOP
+
+    Parameters
+    ----------
+    frozen
+        parameters that are not trained
+    adapters
+        parameters of the adapters, which are trained
+    tokens
+        tokens of the batch
+    work_frozen
+        operations for a frozen parameter and a token
+    work
+        operations for each parameter and token
     """
     return (work_frozen * frozen + work * adapters) * tokens
 
@@ -71,6 +93,15 @@ def factored_variance(
 
     >>> print(factored_variance(4096, 14336))
     73.73 kB
+
+    Parameters
+    ----------
+    rows
+        rows of the matrix
+    columns
+        columns of the matrix
+    element_size
+        what an element of the array takes
     """
     return element_size * (rows + columns)
 
@@ -89,5 +120,14 @@ def context_that_fits(
 
     >>> print(context_that_fits("48 GB", "40 GB", "3 MB"))
     2666
+
+    Parameters
+    ----------
+    capacity
+        memory of the device
+    held
+        what is held whatever the batch: weights, states, gradients
+    per_token
+        what the batch keeps of each token
     """
     return maximum(floor((capacity - held) / per_token), 0.0)

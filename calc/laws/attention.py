@@ -34,6 +34,20 @@ def attention_flops(
 
     >>> print(attention_flops(4096, 32, 32, 128, 128))
     2.147 GFLOP/token
+
+    Parameters
+    ----------
+    context
+        positions that a token looks at: those before it, and itself
+    layers
+        layers of the model
+    heads
+        heads of queries, or with a state each
+    key_width
+        width of a query or key in one head, without a rotary part that stands apart; rows of a
+        state
+    value_width
+        width of a value in one head; columns of a state
     """
     return _per_term * context * layers * heads * (key_width + value_width)
 
@@ -50,6 +64,11 @@ def causal_context(
 
     >>> print(causal_context(4095))
     2048
+
+    Parameters
+    ----------
+    length
+        tokens of a sequence
     """
     return (length + 1) / 2
 
@@ -70,6 +89,13 @@ def causal_window(
 
     >>> print(causal_window(4095, 8192), causal_window(8192, 4096))
     2048 3072
+
+    Parameters
+    ----------
+    length
+        tokens of a sequence
+    window
+        positions that a token looks back on, itself included
     """
     seen = minimum(length, window)
     return seen - seen * (seen - 1) / (2 * length)
@@ -92,6 +118,15 @@ def windowed_context(
 
     >>> print(windowed_context(8192, 4096, 0.5))
     6144
+
+    Parameters
+    ----------
+    context
+        positions that a token looks at: those before it, and itself
+    window
+        positions that a token looks back on, itself included
+    share
+        share of the layers that have a window
     """
     return (1 - share) * context + share * minimum(context, window)
 
@@ -115,6 +150,20 @@ def attention_crossover(
 
     >>> print(attention_crossover("13.2 GFLOP/token", 32, 32, 128, 128))
     25177
+
+    Parameters
+    ----------
+    projections
+        operations of a token in matrices of weights
+    layers
+        layers of the model
+    heads
+        heads of queries, or with a state each
+    key_width
+        width of a query or key in one head, without a rotary part that stands apart; rows of a
+        state
+    value_width
+        width of a value in one head; columns of a state
     """
     return projections / (_per_term * layers * heads * (key_width + value_width))
 
@@ -139,6 +188,17 @@ def fused_attention_intensity(
 
     >>> print(fused_attention_intensity(1, 8192, 8), fused_attention_intensity(8192, 8192, 8))
     7.992 FLOP/byte 7282 FLOP/byte
+
+    Parameters
+    ----------
+    queries
+        tokens whose queries are answered at once
+    context
+        positions that a token looks at: those before it, and itself
+    heads_per_group
+        query heads that share keys and values
+    element_size
+        what an element of the array takes
     """
     rows = heads_per_group * queries
     return _per_term * rows * context / ((rows + context) * element_size)
@@ -164,6 +224,18 @@ def attention_fusion_gain(
 
     >>> print(attention_fusion_gain("153 FLOP/byte", 64, crossings=8))
     9.562
+
+    Parameters
+    ----------
+    ridge_point
+        intensity from which the machine is bound by arithmetic
+    key_width
+        width of a query or key in one head, without a rotary part that stands apart; rows of a
+        state
+    crossings
+        times that a score is written to memory or read from it
+    element_size
+        what an element of the array takes
     """
     return crossings * element_size * ridge_point / (_per_term * key_width)
 
@@ -187,6 +259,16 @@ def exponentials_over_products(
 
     >>> print(exponentials_over_products("989 TFLOP/s", "3.9 TFLOP/s", 128))
     0.4953
+
+    Parameters
+    ----------
+    peak
+        operations that the machine does in a second at most
+    exponential_rate
+        exponentials that the machine does in a second at most
+    key_width
+        width of a query or key in one head, without a rotary part that stands apart; rows of a
+        state
     """
     return peak / (_per_term * key_width * exponential_rate)
 
@@ -210,6 +292,20 @@ def state_memory(
 
     >>> print(state_memory(36, 32, 128, 128).to("MiB"))
     72 MiB
+
+    Parameters
+    ----------
+    layers
+        layers of the model
+    heads
+        heads of queries, or with a state each
+    key_width
+        width of a query or key in one head, without a rotary part that stands apart; rows of a
+        state
+    value_width
+        width of a value in one head; columns of a state
+    element_size
+        what an element of the array takes
     """
     return layers * heads * key_width * value_width * element_size
 
@@ -229,6 +325,17 @@ def convolution_memory(
 
     >>> print(convolution_memory(36, 8192, 4).to("MiB"))
     1.688 MiB
+
+    Parameters
+    ----------
+    layers
+        layers of the model
+    channels
+        channels of the convolution
+    kernel
+        inputs that the convolution sees at a time, the present one included
+    element_size
+        what an element of the array takes
     """
     return layers * channels * (kernel - 1) * element_size
 
@@ -254,6 +361,20 @@ def recurrence_flops(
 
     >>> print(recurrence_flops(36, 32, 128, 128, products=3))
     113.2 MFLOP/token
+
+    Parameters
+    ----------
+    layers
+        layers of the model
+    heads
+        heads of queries, or with a state each
+    key_width
+        width of a query or key in one head, without a rotary part that stands apart; rows of a
+        state
+    value_width
+        width of a value in one head; columns of a state
+    products
+        products that pass over a state for each token
     """
     return _per_term * products * layers * heads * key_width * value_width
 
@@ -275,6 +396,13 @@ def recurrence_intensity(
 
     >>> print(recurrence_intensity(products=3))
     0.75 FLOP/byte
+
+    Parameters
+    ----------
+    products
+        products that pass over a state for each token
+    element_size
+        what an element of the array takes
     """
     return _per_term * products / element_size
 
@@ -300,6 +428,21 @@ def chunked_state_flops(
 
     >>> print(chunked_state_flops(256, 36, 128, 1, 128, 64))
     304.3 MFLOP/token
+
+    Parameters
+    ----------
+    chunk
+        tokens that are read at once
+    layers
+        layers of the model
+    heads
+        heads of queries, or with a state each
+    groups
+        groups of heads that share what writes and reads their states
+    state_width
+        numbers of state for each channel of a head
+    head_width
+        width of a head
     """
     within = chunk * (groups * state_width + heads * head_width)
     return _per_term * layers * (within + 2 * heads * state_width * head_width)
@@ -325,6 +468,20 @@ def chunked_delta_flops(
 
     >>> print(chunked_delta_flops(64, 36, 32, 128, 128))
     207.6 MFLOP/token
+
+    Parameters
+    ----------
+    chunk
+        tokens that are read at once
+    layers
+        layers of the model
+    heads
+        heads of queries, or with a state each
+    key_width
+        width of a query or key in one head, without a rotary part that stands apart; rows of a
+        state
+    value_width
+        width of a value in one head; columns of a state
     """
     within = chunk * (3 * key_width + 2 * value_width)
     return _per_term * layers * heads * (within + 3 * key_width * value_width)
@@ -349,6 +506,17 @@ def index_flops(
 
     >>> print(index_flops(100_000, 61, 64, 128))
     99.94 GFLOP/token
+
+    Parameters
+    ----------
+    context
+        positions that a token looks at: those before it, and itself
+    layers
+        layers of the model
+    heads
+        heads of queries, or with a state each
+    width
+        width of a query or key by which positions are selected
     """
     return _per_term * context * layers * heads * width
 
@@ -370,6 +538,15 @@ def index_bytes_per_token(
 
     >>> print(index_bytes_per_token(61, 128))
     8052 byte/token
+
+    Parameters
+    ----------
+    layers
+        layers of the model
+    width
+        width of a query or key by which positions are selected
+    element_size
+        what an element of the array takes
     """
     return _per_token * layers * width * element_size
 
@@ -395,6 +572,21 @@ def latent_intensity(
 
     >>> print(latent_intensity(1, 8192, 128, 512, 64))
     234.8 FLOP/byte
+
+    Parameters
+    ----------
+    queries
+        tokens whose queries are answered at once
+    context
+        positions that a token looks at: those before it, and itself
+    heads
+        heads of queries, or with a state each
+    latent
+        width of the vector that keys and values are made from
+    rotary_width
+        width of the part of a key that carries the position
+    element_size
+        what an element of the array takes
     """
     rows, widths = heads * queries, 2 * latent + rotary_width
     moved = context * (latent + rotary_width) + rows * widths
@@ -426,6 +618,24 @@ def absorbed_flops(
 
     >>> print(absorbed_flops(1, 8192, 128, 512, 64, 128, 128))
     2.315 GFLOP
+
+    Parameters
+    ----------
+    queries
+        tokens whose queries are answered at once
+    context
+        positions that a token looks at: those before it, and itself
+    heads
+        heads of queries, or with a state each
+    latent
+        width of the vector that keys and values are made from
+    rotary_width
+        width of the part of a key that carries the position
+    key_width
+        width of a query or key in one head, without a rotary part that stands apart; rows of a
+        state
+    value_width
+        width of a value in one head; columns of a state
     """
     products = context * (2 * latent + rotary_width) + latent * (key_width + value_width)
     return _per_term * queries * heads * products
@@ -455,6 +665,24 @@ def expanded_flops(
 
     >>> print(expanded_flops(1, 8192, 128, 512, 64, 128, 128))
     275.5 GFLOP
+
+    Parameters
+    ----------
+    queries
+        tokens whose queries are answered at once
+    context
+        positions that a token looks at: those before it, and itself
+    heads
+        heads of queries, or with a state each
+    latent
+        width of the vector that keys and values are made from
+    rotary_width
+        width of the part of a key that carries the position
+    key_width
+        width of a query or key in one head, without a rotary part that stands apart; rows of a
+        state
+    value_width
+        width of a value in one head; columns of a state
     """
     expanded = latent * (key_width + value_width)
     products = queries * (key_width + rotary_width + value_width) + expanded
@@ -479,6 +707,18 @@ def latent_crossover(
 
     >>> print(latent_crossover(100_000, 512, 128, 128))
     170.4
+
+    Parameters
+    ----------
+    context
+        positions that a token looks at: those before it, and itself
+    latent
+        width of the vector that keys and values are made from
+    key_width
+        width of a query or key in one head, without a rotary part that stands apart; rows of a
+        state
+    value_width
+        width of a value in one head; columns of a state
     """
     expanded = latent * (key_width + value_width)
     saved = context * (2 * latent - key_width - value_width) + expanded

@@ -36,6 +36,19 @@ def kv_bytes_per_token(
 
     >>> print(kv_bytes_per_token(32, 8, 128, 128, "2 byte").to("KiB/token"))
     128 KiB/token
+
+    Parameters
+    ----------
+    layers
+        layers of the model
+    heads
+        heads that have keys and values of their own
+    key_width
+        width of a query or key in one head
+    value_width
+        width of a value in one head
+    element_size
+        what an element of the array takes
     """
     return _per_token * layers * heads * (key_width + value_width) * element_size
 
@@ -58,6 +71,17 @@ def latent_bytes_per_token(
 
     >>> print(latent_bytes_per_token(61, 512, 64, "2 byte").to("KiB/token"))
     68.62 KiB/token
+
+    Parameters
+    ----------
+    layers
+        layers of the model
+    latent
+        width of the vector that keys and values are made from
+    rotary_width
+        width of the part of a key that carries the position
+    element_size
+        what an element of the array takes
     """
     return _per_token * layers * (latent + rotary_width) * element_size
 
@@ -78,6 +102,15 @@ def kv_cache_memory(
 
     >>> print(kv_cache_memory(32, 4096, "128 KiB/token").to("GiB"))
     16 GiB
+
+    Parameters
+    ----------
+    sequences
+        sequences of the batch
+    context
+        tokens of each sequence whose keys and values are read
+    kv_per_token
+        what the cache keeps of a token, in all layers
     """
     return sequences * context * kv_per_token
 
@@ -102,6 +135,17 @@ def decode_traffic(
 
     >>> print(decode_traffic("16 GB", 32, 4096, "128 KiB/token"))
     33.18 GB
+
+    Parameters
+    ----------
+    weights
+        memory of the weights
+    sequences
+        sequences of the batch
+    context
+        tokens of each sequence whose keys and values are read
+    kv_per_token
+        what the cache keeps of a token, in all layers
     """
     return weights + sequences * context * kv_per_token
 
@@ -125,6 +169,19 @@ def sequences_that_fit(
 
     >>> print(sequences_that_fit("80 GB", "16 GB", 8192, "128 KiB/token"))
     59
+
+    Parameters
+    ----------
+    memory
+        memory that may be filled
+    weights
+        memory of the weights
+    context
+        tokens of each sequence whose keys and values are read
+    kv_per_token
+        what the cache keeps of a token, in all layers
+    state
+        memory of a sequence that does not grow with it
     """
     left = memory - weights
     return floor(maximum(left, 0 * left) / (context * kv_per_token + state))
@@ -146,6 +203,13 @@ def cache_rate(
 
     >>> print(cache_rate("320 KiB/token", "28000 token/s"))
     9.175 GB/s
+
+    Parameters
+    ----------
+    kv_per_token
+        what the cache keeps of a token, in all layers
+    prefill_rate
+        tokens that a device of the pool for prompts reads in a second
     """
     return kv_per_token * prefill_rate
 

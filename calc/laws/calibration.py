@@ -47,6 +47,11 @@ def error_left_by_compensation(
 
     >>> print(error_left_by_compensation(0.8))
     0.36
+
+    Parameters
+    ----------
+    correlation
+        of the inputs of both weights
     """
     return 1 - correlation**2
 
@@ -68,6 +73,15 @@ def smoothing_scale(
 
     >>> print(smoothing_scale(64, 0.25))
     16
+
+    Parameters
+    ----------
+    largest_input
+        largest magnitude of the channel in the inputs
+    largest_weight
+        largest magnitude of the weights that the channel meets
+    strength
+        how much of an outlier moves to the weights
     """
     return largest_input**strength / largest_weight ** (1 - strength)
 
@@ -89,6 +103,15 @@ def compensate(weights: Weights, inputs: Inputs, scheme: Scheme) -> Codes:
     >>> scheme = symmetric(weights, 3)
     >>> scheme.quantize(weights).tolist(), compensate(weights, inputs, scheme).tolist()
     ([[0, 0, 3]], [[0, 1, 3]])
+
+    Parameters
+    ----------
+    weights
+        the matrix to quantise
+    inputs
+        what the matrix meets
+    scheme
+        that of the weights, from `calc.quantization`
     """
     left, samples = _matrices(weights, inputs)
     if not isinstance(scheme, Scheme):
@@ -134,6 +157,15 @@ def activation_scales(
     >>> scales = activation_scales([[0.4, 2.0], [0.3, 3.0]], [[9.0, 0.1], [8.0, -0.1]], in_3_bits)
     >>> scales.round(2).tolist()
     [3.79, 0.26]
+
+    Parameters
+    ----------
+    weights
+        the matrix to quantise
+    inputs
+        what the matrix meets
+    round_trip
+        what quantisation leaves of a matrix
     """
     matrix, samples = _matrices(weights, inputs)
     if not callable(round_trip):
@@ -165,6 +197,15 @@ def smoothing_scales(weights: Weights, inputs: Inputs, strength: Strength = 0.5)
 
     >>> smoothing_scales([[0.25, 1.0]], [[64.0, 1.0], [-16.0, 0.5]]).tolist()
     [16.0, 1.0]
+
+    Parameters
+    ----------
+    weights
+        the matrix to quantise
+    inputs
+        what the matrix meets
+    strength
+        how much of an outlier moves to the weights
     """
     matrix, samples = _matrices(weights, inputs)
     strength = number("smoothing_scales(): strength", strength, at_least=0.0)

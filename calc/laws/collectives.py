@@ -33,6 +33,13 @@ def all_gather_traffic(
 
     >>> print(all_gather_traffic("14 GB", 8))
     12.25 GB
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
     """
     return (devices - 1) / devices * size
 
@@ -54,6 +61,13 @@ def all_reduce_traffic(
 
     >>> print(all_reduce_traffic("14 GB", 8))
     24.5 GB
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
     """
     return 2 * (devices - 1) / devices * size
 
@@ -75,6 +89,17 @@ def ring_all_gather(
 
     >>> print(ring_all_gather("14 GB", 8, "450 GB/s", "500 ns"))
     27.23 ms
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     return (devices - 1) * (latency + size / (devices * bandwidth))
 
@@ -97,6 +122,17 @@ def ring_reduce_scatter(
 
     >>> print(ring_reduce_scatter("14 GB", 8, "450 GB/s", "500 ns"))
     27.23 ms
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     return (devices - 1) * (latency + size / (devices * bandwidth))
 
@@ -121,6 +157,17 @@ def ring_all_reduce(
 
     >>> print(ring_all_reduce("14 GB", 8, "450 GB/s", "500 ns"))
     54.45 ms
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     return 2 * (devices - 1) * (latency + size / (devices * bandwidth))
 
@@ -145,6 +192,17 @@ def tree_all_reduce(
 
     >>> print(tree_all_reduce("10 kB", 8, "450 GB/s", "500 ns"))
     3.133 µs
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     return 2 * doublings(devices) * (latency + size / bandwidth)
 
@@ -169,6 +227,17 @@ def double_tree_all_reduce(
 
     >>> print(double_tree_all_reduce("14 GB", 1024, "50 GB/s", "5 us"))
     560.1 ms
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     sends = where(devices > 1, 2, 0)
     return 2 * doublings(devices) * latency + sends * size / bandwidth
@@ -191,6 +260,15 @@ def ring_crossover(
 
     >>> print(ring_crossover(8, "50 GB/s", "5 us"))
     8 MB
+
+    Parameters
+    ----------
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     return devices * maximum(devices - 1 - doublings(devices), 0) * latency * bandwidth
 
@@ -217,6 +295,23 @@ def hierarchical_all_reduce(
 
     >>> print(hierarchical_all_reduce("14 GB", 8, 4, "450 GB/s", "50 GB/s", "500 ns", "5 us"))
     107.0 ms
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices_per_node
+        devices of a node
+    nodes
+        nodes that take part
+    inner_bandwidth
+        bandwidth of a device's link in its node, each way
+    outer_bandwidth
+        bandwidth of a device's port to other nodes, each way
+    inner_latency
+        latency of a message in a node
+    outer_latency
+        latency of a message between nodes
     """
     inner = (
         2 * (devices_per_node - 1) * (inner_latency + size / (devices_per_node * inner_bandwidth))
@@ -244,6 +339,17 @@ def all_to_all(
 
     >>> print(all_to_all("64 MB", 8, "450 GB/s", "500 ns"))
     127.9 µs
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     return (devices - 1) * (latency + size / (devices * bandwidth))
 
@@ -267,6 +373,17 @@ def bidirectional_ring_all_gather(
 
     >>> print(bidirectional_ring_all_gather("14 GB", 8, "50 GB/s", "1 us"))
     122.5 ms
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     return floor(devices / 2) * latency + (devices - 1) * size / (2 * devices * bandwidth)
 
@@ -290,6 +407,17 @@ def direct_all_gather(
 
     >>> print(direct_all_gather("64 kB", 8, "450 GB/s", "1 us"))
     1.124 µs
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     return where(devices > 1, 1, 0) * latency + (devices - 1) * size / (devices * bandwidth)
 
@@ -313,6 +441,17 @@ def one_shot_all_reduce(
 
     >>> print(one_shot_all_reduce("64 kB", 8, "450 GB/s", "1 us"))
     1.996 µs
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     return where(devices > 1, 1, 0) * latency + (devices - 1) * size / bandwidth
 
@@ -336,6 +475,17 @@ def in_switch_all_reduce(
 
     >>> print(in_switch_all_reduce("14 GB", 8, "450 GB/s", "1 us"))
     31.11 ms
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     return where(devices > 1, 1, 0) * (2 * latency + size / bandwidth)
 
@@ -361,6 +511,21 @@ def all_ports_all_reduce(
 
     >>> print(all_ports_all_reduce("14 GB", 8, 8, "450 GB/s", "50 GB/s"))
     68.91 ms
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices_per_node
+        devices of a node
+    nodes
+        nodes that take part
+    inner_bandwidth
+        bandwidth of a device's link in its node, each way
+    outer_bandwidth
+        bandwidth of a device's port to other nodes, each way
+    latency
+        latency of a message
     """
     devices = devices_per_node * nodes
     slowest = maximum(1 / inner_bandwidth, 1 / (devices_per_node * outer_bandwidth))
@@ -388,6 +553,23 @@ def chunked_hierarchical_all_reduce(
 
     >>> print(chunked_hierarchical_all_reduce("14 GB", 8, 8, "450 GB/s", "50 GB/s"))
     61.25 ms
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices_per_node
+        devices of a node
+    nodes
+        nodes that take part
+    inner_bandwidth
+        bandwidth of a device's link in its node, each way
+    outer_bandwidth
+        bandwidth of a device's port to other nodes, each way
+    inner_latency
+        latency of a message in a node
+    outer_latency
+        latency of a message between nodes
     """
     members = devices_per_node
     inner = 2 * (members - 1) * (inner_latency + size / (members * inner_bandwidth))
@@ -418,6 +600,21 @@ def torus_all_gather(
 
     >>> print(torus_all_gather("14 GB", 256, 4, "50 GB/s", 16, "1 us"))
     69.74 ms
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    links
+        links of a device that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    hops
+        links on the way to the farthest device
+    latency
+        latency of a message
     """
     return hops * latency + (devices - 1) * size / (devices * links * bandwidth)
 
@@ -442,6 +639,19 @@ def torus_all_to_all(
 
     >>> print(torus_all_to_all("64 MB", 16, "50 GB/s", 16, "1 us"))
     2.576 ms
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    side
+        devices along the longest axis of the torus
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    hops
+        links on the way to the farthest device
+    latency
+        latency of a message
     """
     return hops * latency + floor(side**2 / 4) * size / (2 * side * bandwidth)
 
@@ -463,6 +673,17 @@ def tree_broadcast(
 
     >>> print(tree_broadcast("10 kB", 8, "450 GB/s", "500 ns"))
     1.567 µs
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     return doublings(devices) * (latency + size / bandwidth)
 
@@ -486,6 +707,17 @@ def chain_broadcast(
 
     >>> print(chain_broadcast("14 GB", 8, "450 GB/s", "500 ns"))
     31.11 ms
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    devices
+        devices that take part
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    latency
+        latency of a message
     """
     return (devices - 1) * latency + where(devices > 1, 1, 0) * size / bandwidth
 
@@ -506,6 +738,13 @@ def algorithm_bandwidth(
 
     >>> print(algorithm_bandwidth("14 GB", "54.45 ms"))
     257.1 GB/s
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    time
+        time of the collective
     """
     return size / time
 
@@ -528,6 +767,15 @@ def bus_bandwidth(
 
     >>> print(bus_bandwidth("14 GB", "54.45 ms", 8))
     450.0 GB/s
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    time
+        time of the collective
+    devices
+        devices that take part
     """
     return 2 * (devices - 1) / devices * size / time
 
@@ -548,6 +796,15 @@ def all_gather_bus_bandwidth(
 
     >>> print(all_gather_bus_bandwidth("14 GB", "27.23 ms", 8))
     449.9 GB/s
+
+    Parameters
+    ----------
+    size
+        size of the whole array
+    time
+        time of the collective
+    devices
+        devices that take part
     """
     return (devices - 1) / devices * size / time
 
@@ -571,6 +828,15 @@ def bubble_fraction(
 
     >>> print(bubble_fraction(8, 32).to("%"))
     17.95%
+
+    Parameters
+    ----------
+    stages
+        stages of the pipeline
+    microbatches
+        parts of a batch that follow one another through the pipeline
+    stages_per_device
+        slices of the model that a device holds in turn (interleaving)
     """
     return (stages - 1) / (stages_per_device * microbatches + stages - 1)
 
@@ -592,6 +858,15 @@ def bubble_overhead(
 
     >>> print(bubble_overhead(8, 32).to("%"))
     21.88%
+
+    Parameters
+    ----------
+    stages
+        stages of the pipeline
+    microbatches
+        parts of a batch that follow one another through the pipeline
+    stages_per_device
+        slices of the model that a device holds in turn (interleaving)
     """
     return (stages - 1) / (stages_per_device * microbatches)
 
@@ -616,6 +891,19 @@ def bubble_time(
 
     >>> print(*(bubble_time(8, "1 ms", "1 ms", "1 ms", delayed) for delayed in (0, 2, 3)))
     21 ms 7 ms 0 s
+
+    Parameters
+    ----------
+    stages
+        stages of the pipeline
+    forward_time
+        time of a microbatch's forward pass in one stage
+    input_gradient_time
+        time of its gradients with respect to the stage's input
+    weight_gradient_time
+        time of its gradients with respect to the stage's weights
+    delayed
+        gradients of the weights of a microbatch that move into the bubble, for each stage
     """
     work = forward_time + input_gradient_time + weight_gradient_time
     return (stages - 1) * maximum(0 * work, work - delayed * weight_gradient_time)
@@ -640,6 +928,17 @@ def step_time(
 
     >>> print(step_time("90 ms", "80 ms", overlap=1), step_time("90 ms", "80 ms", 1, behind=2 / 3))
     90 ms 110 ms
+
+    Parameters
+    ----------
+    compute_time
+        time of the arithmetic by itself
+    communication_time
+        time of the messages by themselves
+    overlap
+        share of what can be hidden that is hidden
+    behind
+        share of the computing that the messages may overlap with
     """
     hidden = overlap * minimum(behind * compute_time, communication_time)
     return compute_time + communication_time - hidden
@@ -662,6 +961,17 @@ def scaling_efficiency(
 
     >>> print(scaling_efficiency("100 ms", "40 ms", overlap=0).to("%"))
     71.43%
+
+    Parameters
+    ----------
+    compute_time
+        time of the arithmetic by itself
+    communication_time
+        time of the messages by themselves
+    overlap
+        share of what can be hidden that is hidden
+    behind
+        share of the computing that the messages may overlap with
     """
     hidden = overlap * minimum(behind * compute_time, communication_time)
     return compute_time / (compute_time + communication_time - hidden)

@@ -36,6 +36,17 @@ def ring_block(
 
     >>> print(ring_block("312 TFLOP/s", "300 GB/s"), ring_block("312 TFLOP/s", "12.5 GB/s"))
     1040 24960
+
+    Parameters
+    ----------
+    rate
+        rate at which attention runs
+    bandwidth
+        bytes that the memory or the link carries in a second
+    heads_per_group
+        query heads that share keys and values
+    element_size
+        what an element of the array takes
     """
     return rate * element_size / (_per_term * heads_per_group * bandwidth)
 
@@ -62,6 +73,21 @@ def ring_traffic(
 
     >>> print(ring_traffic(131072, 8, 128, 128, 16))
     503.3 MB
+
+    Parameters
+    ----------
+    tokens
+        tokens of the whole sequence
+    kv_heads
+        heads of keys and values of a layer
+    key_width
+        width of a query or key in one head
+    value_width
+        width of a value in one head
+    devices
+        devices that take part
+    element_size
+        what an element of the array takes
     """
     return (devices - 1) / devices * tokens * kv_heads * (key_width + value_width) * element_size
 
@@ -90,6 +116,23 @@ def ulysses_traffic(
 
     >>> print(ulysses_traffic(131072, 32, 8, 128, 128, 8))
     293.6 MB
+
+    Parameters
+    ----------
+    tokens
+        tokens of the whole sequence
+    heads
+        query heads of a layer
+    kv_heads
+        heads of keys and values of a layer
+    key_width
+        width of a query or key in one head
+    value_width
+        width of a value in one head
+    devices
+        devices that take part
+    element_size
+        what an element of the array takes
     """
     tokens_of_one = tokens / devices
     both = (heads + kv_heads) * (key_width + value_width)
@@ -113,6 +156,15 @@ def ring_time(
 
     >>> print(ring_time("1 ms", "600 us", 8), ring_time("1 ms", "1.5 ms", 8))
     8 ms 11.5 ms
+
+    Parameters
+    ----------
+    compute_time
+        time of a block's attention
+    transfer_time
+        time of sending a block of keys and values to the neighbour
+    devices
+        devices that take part
     """
     return compute_time + (devices - 1) * maximum(compute_time, transfer_time)
 
@@ -135,5 +187,12 @@ def new_share_for_keys(
 
     >>> print(new_share_for_keys(128, 8))
     0.125
+
+    Parameters
+    ----------
+    heads
+        query heads of a layer
+    kv_heads
+        heads of keys and values of a layer
     """
     return 2 * kv_heads / heads

@@ -31,6 +31,15 @@ def run_cost(
 
     >>> print(run_cost(2048, "1361 h", "2 USD/h"))
     5.575e6 USD
+
+    Parameters
+    ----------
+    devices
+        devices that take part
+    time
+        how long they are paid for
+    price
+        price of a device for a time
     """
     return devices * time * price
 
@@ -54,6 +63,17 @@ def cost_per_token(
 
     >>> print(cost_per_token(8, "2 USD/h", "10000 token/s", 0.5).to("USD/Mtoken"))
     0.8889 USD/Mtoken
+
+    Parameters
+    ----------
+    devices
+        devices that take part
+    price
+        price of a device for a time
+    throughput
+        tokens in a second, of all devices together
+    utilization
+        share of the rate that is asked for
     """
     return devices * price / (throughput * utilization)
 
@@ -78,6 +98,19 @@ def price_of_ownership(
     >>> price = price_of_ownership("30000 USD", "4 year", "700 W", "0.1 USD/kWh")
     >>> print(price.to("USD/h"))
     0.9634 USD/h
+
+    Parameters
+    ----------
+    purchase
+        price of the device
+    lifetime
+        time over which the purchase is written off
+    power
+        power that a device draws
+    electricity
+        price of electricity
+    pue
+        energy of the data centre over that of its computers (PUE)
     """
     return purchase / lifetime + power * pue * electricity
 
@@ -98,6 +131,13 @@ def break_even_utilization(
 
     >>> print(break_even_utilization("1.3 USD/h", "2 USD/h").to("%"))
     65%
+
+    Parameters
+    ----------
+    ownership
+        what owning the device costs for a time
+    rent
+        what renting the device costs for a time
     """
     return ownership / rent
 
@@ -119,6 +159,15 @@ def energy_per_token(
 
     >>> print(energy_per_token(8, "700 W", "10000 token/s"))
     560 mJ/token
+
+    Parameters
+    ----------
+    devices
+        devices that take part
+    power
+        power that a device draws
+    throughput
+        tokens in a second, of all devices together
     """
     return devices * power / throughput
 
@@ -136,6 +185,13 @@ def facility_energy(
 
     >>> print(facility_energy("1170 MWh", 1.1).to("MWh"))
     1287 MWh
+
+    Parameters
+    ----------
+    energy
+        energy that the computers took
+    pue
+        energy of the data centre over that of its computers (PUE)
     """
     return energy * pue
 
@@ -158,5 +214,12 @@ def carbon(
 
     >>> print(carbon("1287 MWh", "0.429 kg/kWh").to("kg"))
     552123 kg
+
+    Parameters
+    ----------
+    energy
+        energy that was used, of the facility
+    intensity
+        emissions for each unit of electricity
     """
     return energy * intensity

@@ -22,6 +22,13 @@ def arithmetic_energy(
 
     >>> print(arithmetic_energy("14 GFLOP", "1.1 pJ/FLOP"))
     15.4 mJ
+
+    Parameters
+    ----------
+    operations
+        operations to do
+    energy_per_operation
+        energy of an operation in the format in use
     """
     return operations * energy_per_operation
 
@@ -39,6 +46,13 @@ def movement_energy(
 
     >>> print(movement_energy("14 GB", "3.97 pJ/bit"))
     444.6 mJ
+
+    Parameters
+    ----------
+    traffic
+        bytes to move between memory and the chip
+    energy_per_byte
+        energy of moving a byte between these two levels
     """
     return traffic * energy_per_byte
 
@@ -59,6 +73,13 @@ def energy_of_run(
 
     >>> print(energy_of_run("700 W", "1 h").to("kWh"))
     0.7 kWh
+
+    Parameters
+    ----------
+    power
+        power that the device draws
+    time
+        how long it draws it
     """
     return power * time
 
@@ -84,6 +105,21 @@ def power_at_work(
 
     >>> print(power_at_work("700 W", 0.6, 0.05, 0.59, 0.36, 5.6))
     525.2 W
+
+    Parameters
+    ----------
+    design_power
+        thermal design power, or a lower limit that is set
+    memory_use
+        bytes moved over those at the full bandwidth in the same time
+    compute_use
+        operations done over those at the peak in the same time
+    without_use
+        share of the design power that kernels draw whatever they use
+    by_memory
+        how fast power nears the limit as bandwidth is used
+    by_compute
+        how fast power nears the limit as arithmetic is used
     """
     left = (1 - without_use) * (1 + expm1(-by_memory * memory_use - by_compute * compute_use))
     return design_power * (1 - left)
@@ -104,6 +140,13 @@ def clock_at_cap(
 
     >>> print(clock_at_cap("427.5 W", "227.5 W"))
     0.8104
+
+    Parameters
+    ----------
+    power
+        power that the device draws
+    cap
+        limit that is set on the power, less what no lower clock saves
     """
     return minimum(1.0, (cap / power) ** (1 / 3))
 
@@ -123,6 +166,13 @@ def slowdown_at_clock(
 
     >>> print(slowdown_at_clock(0.5, 0.8))
     1.125
+
+    Parameters
+    ----------
+    memory_use
+        bytes moved over those at the full bandwidth in the same time
+    clock
+        share of its clock that it keeps
     """
     return 1 + (1 - memory_use) * (1 / clock - 1)
 
@@ -139,5 +189,12 @@ def energy_efficiency(
 
     >>> print(energy_efficiency("989 TFLOP/s", "700 W").to("TFLOP/s/W"))
     1.413 TFLOP/(s·W)
+
+    Parameters
+    ----------
+    peak
+        operations that the machine does in a second at most
+    power
+        power that the device draws
     """
     return peak / power

@@ -34,6 +34,15 @@ def experts_used(
 
     >>> print(experts_used(256, 8 / 256, 1), experts_used(256, 8 / 256, 64))
     8 222.4
+
+    Parameters
+    ----------
+    experts
+        experts of a layer that tokens are routed to
+    share
+        share of the experts that a token is sent to
+    tokens
+        tokens of the batch
     """
     return experts * at_least_once(share, tokens)
 
@@ -56,6 +65,17 @@ def tokens_per_expert(
 
     >>> print(tokens_per_expert(128, 8, 256, 8), tokens_per_expert(128, 144, 256, 8))
     32 576
+
+    Parameters
+    ----------
+    tokens
+        tokens of each device
+    devices
+        devices that take part
+    experts
+        experts of a layer that tokens are routed to
+    experts_per_token
+        experts that a token is sent to
     """
     return devices * tokens * experts_per_token / experts
 
@@ -79,6 +99,17 @@ def critical_tokens(
 
     >>> print(critical_tokens("295.2 FLOP/byte", 256, 8))
     9446
+
+    Parameters
+    ----------
+    ridge_point
+        intensity from which the machine is bound by arithmetic
+    experts
+        experts of a layer that tokens are routed to
+    experts_per_token
+        experts that a token is sent to
+    element_size
+        what an element of the array takes
     """
     return ridge_point * element_size / _per_term * experts / experts_per_token
 
@@ -101,6 +132,13 @@ def devices_reached(
 
     >>> print(devices_reached(8, 8), devices_reached(8, 32))
     5.251 7.178
+
+    Parameters
+    ----------
+    experts_per_token
+        experts that a token is sent to
+    devices
+        devices that take part
     """
     return devices * at_least_once(1 / devices, experts_per_token)
 
@@ -120,6 +158,13 @@ def fullest_load(
 
     >>> print(fullest_load(32, 256), fullest_load(576, 144))
     50.84 651.7
+
+    Parameters
+    ----------
+    mean
+        tokens that an expert or a device has, on average
+    devices
+        devices that take part
     """
     return mean + (2 * mean * log(devices)) ** 0.5
 
@@ -144,6 +189,15 @@ def fullest_experts(
 
     >>> print(fullest_experts(3.81, 32, 8), fullest_experts(32, 32, 8))
     6.439 32
+
+    Parameters
+    ----------
+    mean
+        experts of a device that a batch wakes, on average
+    held
+        experts that each device has
+    devices
+        devices that take part
     """
     rank = (8 * devices - 3) / (8 * devices + 2)
     beyond = 4.91 * (rank**0.14 - (1 - rank) ** 0.14)
@@ -169,6 +223,17 @@ def expert_capacity(
 
     >>> print(expert_capacity(4096, 64, 1, 1.25))
     80
+
+    Parameters
+    ----------
+    tokens
+        tokens of all devices together
+    experts
+        experts of a layer that tokens are routed to
+    experts_per_token
+        experts that a token is sent to
+    capacity_factor
+        room that experts have over their mean load
     """
     return capacity_factor * tokens * experts_per_token / experts
 
@@ -189,6 +254,13 @@ def dropped_share(
 
     >>> print(dropped_share(64, 1).to("%"), dropped_share(64, 1.25).to("%"))
     4.987% 0.1061%
+
+    Parameters
+    ----------
+    mean
+        tokens that an expert or a device has, on average
+    capacity_factor
+        room that experts have over their mean load
     """
     beyond = (capacity_factor - 1) * mean**0.5
     density: Number = math.e ** (-(beyond**2) / 2) / (2 * math.pi) ** 0.5

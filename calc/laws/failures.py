@@ -38,6 +38,17 @@ def time_between_interruptions(
 
     >>> print(time_between_interruptions("6 year", 16384, "30 year", 64).to("h"))
     3.200 h
+
+    Parameters
+    ----------
+    device_time_between_failures
+        mean time between the failures of a device
+    devices
+        devices that take part
+    group_time_between_failures
+        mean time between the failures of what a group shares
+    group
+        devices that share what fails: a rack, a switch, a supply of power
     """
     of_devices = devices / device_time_between_failures
     return 1 / (of_devices + devices / (group * group_time_between_failures))
@@ -59,6 +70,15 @@ def silent_corruptions(
 
     >>> print(silent_corruptions(16384, "54 day", "404 year"))
     5.996
+
+    Parameters
+    ----------
+    devices
+        devices that take part
+    time
+        time of the run
+    device_time_between
+        mean time between the silent corruptions of a device
     """
     return devices * time / device_time_between
 
@@ -80,6 +100,15 @@ def lost_to_corruption(
 
     >>> print(lost_to_corruption("9 day", "6 h", "10 min").to("%"))
     2.776%
+
+    Parameters
+    ----------
+    time_between
+        mean time from a restart to the next corruption of the machine
+    detection_time
+        time until a corruption is noticed
+    restart_time
+        time until work goes on
     """
     lost = detection_time + restart_time
     return lost / (time_between + lost)
@@ -99,6 +128,15 @@ def goodput_of_spares(
 
     >>> print(goodput_of_spares(16384, 256, 0.95).to("%"))
     93.54%
+
+    Parameters
+    ----------
+    devices
+        devices that take part
+    spares
+        devices that wait to take over
+    goodput
+        share of the time that lasts on the devices that work
     """
     return goodput * devices / (devices + spares)
 
@@ -119,6 +157,15 @@ def checkpoint_bandwidth(
 
     >>> print(checkpoint_bandwidth("4.86 TB", "10 min", 0.02).to("GB/s"))
     405 GB/s
+
+    Parameters
+    ----------
+    size
+        bytes of a checkpoint, of a sample or of a token
+    interval
+        time between checkpoints
+    share
+        share of the interval that saving takes
     """
     return size / (share * interval)
 
@@ -137,6 +184,15 @@ def storage_kept(
 
     >>> print(storage_kept("4.86 TB", "1 day", "1 h").to("TB"))
     121.5 TB
+
+    Parameters
+    ----------
+    size
+        bytes of a checkpoint, of a sample or of a token
+    reach
+        time that the oldest checkpoint reaches back
+    interval
+        time between checkpoints
     """
     return size * (reach / interval + 1)
 
@@ -156,6 +212,13 @@ def loading_bandwidth(
 
     >>> print(loading_bandwidth("2900 Hz", "115 kB").to("MB/s"))
     333.5 MB/s
+
+    Parameters
+    ----------
+    rate
+        samples or tokens that a device takes in a second
+    size
+        bytes of a checkpoint, of a sample or of a token
     """
     return rate * size
 
@@ -172,6 +235,15 @@ def slowest(mean: QuantityLike, deviation: QuantityLike, devices: int) -> Annota
 
     >>> print(slowest("1 s", "20 ms", 16384))
     1.079 s
+
+    Parameters
+    ----------
+    mean
+        mean step time of a device
+    deviation
+        standard deviation of a device's step time
+    devices
+        devices that take part
     """
     count = whole_number("slowest(): devices", devices)
     center, spread = quantity(mean).to("s"), quantity(deviation).to("s")

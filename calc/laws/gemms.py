@@ -47,6 +47,17 @@ def tiles(
 
     >>> print(tiles(4096, 4096), tiles(4097, 4096))
     512 544
+
+    Parameters
+    ----------
+    m
+        rows of the result: tokens
+    n
+        columns of the result
+    tile_rows
+        rows of the result that a processor computes at once
+    tile_columns
+        columns of the result that a processor computes at once
     """
     return ceiling(m / tile_rows) * ceiling(n / tile_columns)
 
@@ -66,6 +77,17 @@ def tile_efficiency(
 
     >>> print(tile_efficiency(64, 4096).to("%"), tile_efficiency(257, 4096).to("%"))
     25% 50.20%
+
+    Parameters
+    ----------
+    m
+        rows of the result: tokens
+    n
+        columns of the result
+    tile_rows
+        rows of the result that a processor computes at once
+    tile_columns
+        columns of the result that a processor computes at once
     """
     return m * n / (ceiling(m / tile_rows) * ceiling(n / tile_columns) * tile_rows * tile_columns)
 
@@ -88,6 +110,13 @@ def wave_efficiency(
 
     >>> print(wave_efficiency(132, 132), wave_efficiency(133, 132).to("%"))
     1 50.38%
+
+    Parameters
+    ----------
+    tiles
+        tiles, or the steps of all tiles where these are shared out
+    units
+        processors of the chip, which compute a tile each: SMs of a GPU
     """
     return tiles / (ceiling(tiles / units) * units)
 
@@ -105,6 +134,13 @@ def padded(
 
     >>> print(padded(50257, 64))
     50304
+
+    Parameters
+    ----------
+    size
+        a dimension of a matrix
+    multiple
+        what it should be a multiple of
     """
     return ceiling(size / multiple) * multiple
 
@@ -124,6 +160,13 @@ def aligned_elements(
 
     >>> print(aligned_elements("2 byte"), aligned_elements("2 byte", "128 byte"))
     8 64
+
+    Parameters
+    ----------
+    element_size
+        what an element of the inputs takes
+    alignment
+        address that each row should begin at a multiple of
     """
     return alignment / element_size
 
@@ -150,6 +193,23 @@ def resident_blocks(
 
     >>> print(resident_blocks(384, 168, "198 KiB"), resident_blocks(128, 32, "16 KiB"))
     1 14
+
+    Parameters
+    ----------
+    threads
+        threads of a block, 32 of which are a warp
+    registers
+        32-bit registers of a thread
+    shared_memory
+        shared memory of a block
+    register_file
+        registers of a processor
+    shared_capacity
+        shared memory of a processor
+    most_threads
+        threads that a processor holds at most
+    most_blocks
+        blocks that a processor holds at most
     """
     by_registers = register_file / (_register * registers * threads)
     by_count = minimum(most_threads / threads, most_blocks)
@@ -170,6 +230,15 @@ def occupancy(
 
     >>> print(occupancy(1, 384).to("%"))
     18.75%
+
+    Parameters
+    ----------
+    blocks
+        blocks that a processor holds at a time
+    threads
+        threads of a block, 32 of which are a warp
+    most_threads
+        threads that a processor holds at most
     """
     return blocks * threads / most_threads
 
@@ -188,6 +257,15 @@ def accumulator_size(
 
     >>> print(accumulator_size().to("KiB"))
     128 KiB
+
+    Parameters
+    ----------
+    tile_rows
+        rows of the result that a processor computes at once
+    tile_columns
+        columns of the result that a processor computes at once
+    sum_size
+        what a sum takes: FP32
     """
     return tile_rows * tile_columns * sum_size
 
@@ -208,6 +286,19 @@ def staged_memory(
 
     >>> print(staged_memory(4, 64, "2 byte").to("KiB"))
     192 KiB
+
+    Parameters
+    ----------
+    stages
+        slices of the inputs that are on their way or in use at a time
+    step
+        elements along k of a slice
+    element_size
+        what an element of the inputs takes
+    tile_rows
+        rows of the result that a processor computes at once
+    tile_columns
+        columns of the result that a processor computes at once
     """
     return stages * step * (tile_rows + tile_columns) * element_size
 
@@ -230,6 +321,15 @@ def pipeline_efficiency(
 
     >>> print(pipeline_efficiency(512, 64, 4).to("%"), pipeline_efficiency(8192, 64, 4).to("%"))
     72.73% 97.71%
+
+    Parameters
+    ----------
+    k
+        length of the sums
+    step
+        elements along k of a slice
+    stages
+        slices of the inputs that are on their way or in use at a time
     """
     steps = ceiling(k / step)
     return steps / (steps + stages - 1)
@@ -256,6 +356,21 @@ def tile_traffic(
 
     >>> print(tile_traffic(4096, 4096, 4096, "2 byte").to("GB"))
     1.611 GB
+
+    Parameters
+    ----------
+    m
+        rows of the result: tokens
+    n
+        columns of the result
+    k
+        length of the sums
+    element_size
+        what an element of the inputs takes
+    tile_rows
+        rows of the result that a processor computes at once
+    tile_columns
+        columns of the result that a processor computes at once
     """
     count = ceiling(m / tile_rows) * ceiling(n / tile_columns)
     return count * k * (tile_rows + tile_columns) * element_size
@@ -278,6 +393,17 @@ def split_k_traffic(
 
     >>> print(split_k_traffic(64, 4096, 4).to("MB"), split_k_traffic(64, 4096, 1))
     8.389 MB 0 byte
+
+    Parameters
+    ----------
+    m
+        rows of the result: tokens
+    n
+        columns of the result
+    splits
+        parts into which k is cut, each with tiles of its own
+    sum_size
+        what a sum takes: FP32
     """
     return where(splits > 1, 2 * splits, 0 * splits) * m * n * sum_size
 
@@ -316,6 +442,35 @@ def time_in_tiles(
     178.4 µs
     >>> print(time_in_tiles(4097, 4096, 4096, rate, bandwidth, 132))
     223.0 µs
+
+    Parameters
+    ----------
+    m
+        rows of the result: tokens
+    n
+        columns of the result
+    k
+        length of the sums
+    rate
+        rate of the whole chip in the format, with all processors at work
+    bandwidth
+        bandwidth of the device's memory
+    units
+        processors of the chip, which compute a tile each: SMs of a GPU
+    tile_rows
+        rows of the result that a processor computes at once
+    tile_columns
+        columns of the result that a processor computes at once
+    splits
+        parts into which k is cut, each with tiles of its own
+    element_size
+        what an element of the inputs takes
+    output_size
+        what an element of the result takes
+    products
+        products of this shape that one kernel computes: a mixture's experts
+    start
+        time of the smallest product: until tiles run, and until the last result is out
     """
     tile = tile_rows, tile_columns, splits
     work, sums = _per_term * k / rate, products * m * n * _sum / bandwidth
@@ -353,6 +508,29 @@ def fastest_time(
 
     >>> print(fastest_time(64, 1024, 16384, "794.5 TFLOP/s", "3.18 TB/s", 132))
     11.58 µs
+
+    Parameters
+    ----------
+    m
+        rows of the result: tokens
+    n
+        columns of the result
+    k
+        length of the sums
+    rate
+        rate of the whole chip in the format, with all processors at work
+    bandwidth
+        bandwidth of the device's memory
+    units
+        processors of the chip, which compute a tile each: SMs of a GPU
+    element_size
+        what an element of the inputs takes
+    output_size
+        what an element of the result takes
+    products
+        products of this shape that one kernel computes: a mixture's experts
+    start
+        time of the smallest product: until tiles run, and until the last result is out
     """
     work, sums = _per_term * k / rate, products * m * n * _sum / bandwidth
     moved = products * (k * (m + n) * element_size + m * n * output_size) / bandwidth
@@ -415,6 +593,31 @@ def gemm_time(
 
     >>> print(gemm_time(4096, 4096, 7168, "1402.6 TFLOP/s", "3 TB/s", 132, "1 byte", "1 byte"))
     192.0 µs
+
+    Parameters
+    ----------
+    m
+        rows of the result: tokens
+    n
+        columns of the result
+    k
+        length of the sums
+    rate
+        best measured rate of large products in the format
+    bandwidth
+        bandwidth of the device's memory
+    units
+        processors of the chip, which compute a tile each: SMs of a GPU
+    input_size
+        what an element of the first matrix takes
+    weight_size
+        what an element of the second matrix takes
+    output_size
+        what an element of the result takes
+    products
+        products of this shape that one kernel computes: a mixture's experts
+    start
+        time of the smallest product: until tiles run, and until the last result is out
     """
     share = 0.0 * (m * n)
     rows, columns = ({side: ceiling(size / side) for side in SIDES} for size in (m, n))

@@ -27,6 +27,13 @@ def projection_flops(
 
     >>> print(projection_flops("7B param"))
     14 GFLOP/token
+
+    Parameters
+    ----------
+    parameters
+        parameters of the model, or of the part of it in question
+    work
+        operations for each parameter and token
     """
     return work * parameters
 
@@ -46,6 +53,13 @@ def batch_tokens(
 
     >>> print(batch_tokens(2048, 8))
     16384
+
+    Parameters
+    ----------
+    length
+        tokens of a sequence
+    sequences
+        sequences of the batch
     """
     return sequences * length
 
@@ -73,6 +87,21 @@ def layer_activations(
 
     >>> print(layer_activations(1024, 4 * 1024, 8 * 1024, mask_size="1 byte") / 1024)
     34 byte
+
+    Parameters
+    ----------
+    width
+        width of the model: the length of a token's vector
+    attention_width
+        elements kept around the attention: queries, keys, values and its output's input
+    feed_forward_width
+        elements kept inside the feed-forward network
+    element_size
+        what an element of the array takes
+    mask_size
+        what an element of a mask takes
+    norms
+        norms of a layer whose input is kept
     """
     return element_size * ((2 + norms) * width + attention_width + feed_forward_width) + (
         2 * mask_size * width
@@ -98,6 +127,17 @@ def score_activations(
 
     >>> print(score_activations(2048, 96, mask_size="1 byte"))
     983.0 kB
+
+    Parameters
+    ----------
+    context
+        positions that a token looks at: those before it, and itself
+    heads
+        heads of queries
+    element_size
+        what an element of the array takes
+    mask_size
+        what an element of a mask takes
     """
     dropped = where(mask_size > 0, element_size + mask_size, 0)
     return context * heads * (element_size + dropped)
@@ -120,6 +160,15 @@ def logits_memory(
 
     >>> print(logits_memory(8192, 128256).to("GiB"))
     3.914 GiB
+
+    Parameters
+    ----------
+    tokens
+        tokens of the batch
+    vocabulary
+        tokens that the model can tell apart
+    element_size
+        what an element of the array takes
     """
     return tokens * vocabulary * element_size
 
@@ -143,5 +192,16 @@ def loss_memory(
 
     >>> print(loss_memory(8192, 128256), loss_memory(8192, 128256, parts=8))
     10.51 GB 3.152 GB
+
+    Parameters
+    ----------
+    tokens
+        tokens of the batch
+    vocabulary
+        tokens that the model can tell apart
+    parts
+        parts in which a loss is computed
+    element_size
+        what an element of the array takes
     """
     return tokens * vocabulary * (element_size + _single / parts)

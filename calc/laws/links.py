@@ -26,6 +26,15 @@ def transfer_time(
 
     >>> print(transfer_time("1 GB", "10 Gbit/s", "10 ms"))
     810 ms
+
+    Parameters
+    ----------
+    size
+        size of the message, or of the whole array
+    bandwidth
+        bytes that the memory or the link carries in a second
+    latency
+        time until the first byte arrives
     """
     return latency + size / bandwidth
 
@@ -44,6 +53,15 @@ def effective_bandwidth(
 
     >>> print(effective_bandwidth("12.5 MB", "10 Gbit/s", "10 ms").to("Gbit/s"))
     5 Gbit/s
+
+    Parameters
+    ----------
+    size
+        size of the message, or of the whole array
+    bandwidth
+        bytes that the memory or the link carries in a second
+    latency
+        time until the first byte arrives
     """
     return size / (latency + size / bandwidth)
 
@@ -63,6 +81,13 @@ def half_performance_size(
 
     >>> print(half_performance_size("10 Gbit/s", "10 ms"))
     12.5 MB
+
+    Parameters
+    ----------
+    bandwidth
+        bytes that the memory or the link carries in a second
+    latency
+        time until the first byte arrives
     """
     return latency * bandwidth
 
@@ -82,6 +107,13 @@ def bandwidth_delay_product(
 
     >>> print(bandwidth_delay_product("10 Gbit/s", "20 ms"))
     25 MB
+
+    Parameters
+    ----------
+    bandwidth
+        bytes that the memory or the link carries in a second
+    round_trip
+        time to the partner and back
     """
     return bandwidth * round_trip
 
@@ -102,6 +134,15 @@ def windowed_bandwidth(
 
     >>> print(windowed_bandwidth("65535 byte", "20 ms", "10 Gbit/s"))
     3.277 MB/s
+
+    Parameters
+    ----------
+    window
+        bytes that may be on their way unacknowledged
+    round_trip
+        time to the partner and back
+    bandwidth
+        bytes that the memory or the link carries in a second
     """
     return minimum(bandwidth, window / round_trip)
 
@@ -121,6 +162,13 @@ def round_trip_time(
 
     >>> print(round_trip_time("6000 km"))
     60 ms
+
+    Parameters
+    ----------
+    distance
+        length of the path
+    speed
+        speed of the signal on its way
     """
     return 2 * distance / speed
 
@@ -138,5 +186,12 @@ def reach(
 
     >>> print(reach("1 ms"))
     100 km
+
+    Parameters
+    ----------
+    round_trip
+        time to the partner and back
+    speed
+        speed of the signal on its way
     """
     return speed * round_trip / 2

@@ -23,6 +23,13 @@ def clock_cycles(
 
     >>> print(clock_cycles("100 ns", "3e9 Hz"))
     300
+
+    Parameters
+    ----------
+    latency
+        time that is waited
+    clock
+        clock rate of the processor
     """
     return latency * clock
 
@@ -41,6 +48,15 @@ def human_time(
 
     >>> print(human_time("100 us", yardstick="0.3 ns"))
     3.858 day
+
+    Parameters
+    ----------
+    latency
+        time that is waited
+    yardstick
+        latency that one step stands for
+    one_step
+        what the yardstick becomes
     """
     return latency / yardstick * one_step
 
@@ -62,6 +78,15 @@ def average_access_time(
 
     >>> print(average_access_time("1 ns", 0.01, "100 ns"))
     2 ns
+
+    Parameters
+    ----------
+    hit_time
+        time of an access that the cache answers
+    miss_rate
+        share of the accesses that the cache does not answer
+    miss_penalty
+        time that an access to the next level adds
     """
     return hit_time + miss_rate * miss_penalty
 
@@ -80,6 +105,15 @@ def working_set(
 
     >>> print(working_set(128, "2 byte").to("KiB"))
     96 KiB
+
+    Parameters
+    ----------
+    side
+        rows and columns of a tile
+    element_size
+        what an element of the array takes
+    tiles
+        tiles that are held at a time
     """
     return tiles * side**2 * element_size
 
@@ -98,6 +132,15 @@ def largest_tile(
 
     >>> print(largest_tile("228 KiB", "2 byte"))
     197
+
+    Parameters
+    ----------
+    capacity
+        memory that the tiles share
+    element_size
+        what an element of the array takes
+    tiles
+        tiles that are held at a time
     """
     return floor((capacity / (tiles * element_size)) ** 0.5)
 
@@ -120,6 +163,13 @@ def tile_intensity(
 
     >>> print(tile_intensity(197, "2 byte"))
     98.5 FLOP/byte
+
+    Parameters
+    ----------
+    side
+        rows and columns of a tile
+    element_size
+        what an element of the array takes
     """
     return _per_term * side / (2 * element_size)
 
@@ -144,6 +194,15 @@ def result_tile_intensity(
 
     >>> print(result_tile_intensity(128, 256, "2 byte"))
     85.33 FLOP/byte
+
+    Parameters
+    ----------
+    rows
+        rows of the tile
+    columns
+        columns of the tile
+    element_size
+        what an element of the array takes
     """
     return _per_term * rows * columns / ((rows + columns) * element_size)
 
@@ -164,5 +223,12 @@ def tile_for_intensity(
 
     >>> print(tile_for_intensity("295.2 FLOP/byte", "2 byte"))
     590.4
+
+    Parameters
+    ----------
+    intensity
+        operations done for each byte moved
+    element_size
+        what an element of the array takes
     """
     return 2 * element_size * intensity / _per_term

@@ -27,6 +27,15 @@ def channel_bandwidth(
 
     >>> print(channel_bandwidth("5.6e9 / s"), channel_bandwidth("3.2e9 / s", 4))
     89.6 GB/s 102.4 GB/s
+
+    Parameters
+    ----------
+    transfers
+        transfers of a channel in a second
+    channels
+        channels of memory, each of 64 bits
+    width
+        bytes of a transfer of one channel, which is 64 bits wide
     """
     return width * transfers * channels
 
@@ -49,6 +58,15 @@ def split_step_time(
 
     >>> print(split_step_time("6 ms", "1.6 GB", "40 GB/s"))
     46 ms
+
+    Parameters
+    ----------
+    device_time
+        time of what the device computes of a token
+    host_bytes
+        what a token reads in the host's memory
+    host_bandwidth
+        what the host's processor reaches of its memory's bandwidth
     """
     return device_time + host_bytes / host_bandwidth
 
@@ -70,5 +88,12 @@ def found_experts(
 
     >>> print(found_experts(0.25), found_experts(0.25, 0.5))
     0.25 0.5
+
+    Parameters
+    ----------
+    share
+        of all experts, those in memory
+    power
+        below 1 where tokens of a text choose alike; 1 of routing that favours no expert
     """
     return share**power

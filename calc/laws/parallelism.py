@@ -36,6 +36,23 @@ def state_memory(
 
     >>> print(state_memory("7.5B param", "2 byte/param", "2 byte/param", "12 byte/param", 1, 1, 64))
     31.41 GB
+
+    Parameters
+    ----------
+    parameters
+        parameters of the model, or of the part of it in question
+    weight_size
+        what the weight of a parameter takes
+    gradient_size
+        what the gradient of a parameter takes
+    optimizer_size
+        what the optimizer keeps of a parameter
+    weight_shards
+        devices that share the weights
+    gradient_shards
+        devices that share the gradients
+    optimizer_shards
+        devices that share the optimizer's state
     """
     return parameters * (
         weight_size / weight_shards
@@ -67,6 +84,19 @@ def activations_in_flight(
     4.562 GB
     >>> print(activations_in_flight("36.5 GB", 8, 4, 16, stages_per_device=2))
     6.273 GB
+
+    Parameters
+    ----------
+    activations
+        activations of a microbatch in all layers of the model
+    tensor
+        devices that split each matrix among them (tensor parallelism)
+    stages
+        stages of the pipeline
+    microbatches
+        parts of a batch that follow one another through the pipeline
+    stages_per_device
+        thin slices of the model that a device holds (interleaving)
     """
     ahead = where(stages_per_device > 1, (stages - 1) / stages_per_device, 0)
     return activations / tensor * minimum(microbatches, stages + ahead) / stages
@@ -91,6 +121,19 @@ def stage_activations(
 
     >>> print(stage_activations("36.5 GB", 4, 4, 16, tensor=8))
     1.141 GB
+
+    Parameters
+    ----------
+    activations
+        activations of a microbatch in all layers of the model
+    stage
+        number of the stage, the first is 1
+    stages
+        stages of the pipeline
+    microbatches
+        parts of a batch that follow one another through the pipeline
+    tensor
+        devices that split each matrix among them (tensor parallelism)
     """
     under_way = minimum(microbatches, maximum(stages - stage + 1, 0))
     return activations / (tensor * stages) * under_way
@@ -116,6 +159,19 @@ def data_parallel_tokens(
 
     >>> print(data_parallel_tokens(1024, "989 TFLOP/s", "50 GB/s"))
     19.76K token
+
+    Parameters
+    ----------
+    devices
+        devices that take part
+    peak
+        operations that the machine does in a second at most
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    gradient_size
+        what the gradient of a parameter takes
+    work
+        operations of the backward pass for each parameter and token
     """
     return 2 * (devices - 1) / devices * gradient_size / bandwidth * peak / work
 
@@ -142,6 +198,21 @@ def tensor_parallel_limit(
 
     >>> print(tensor_parallel_limit(3 * 8192 * 28672, 8192, "989 TFLOP/s", "450 GB/s"))
     20.57
+
+    Parameters
+    ----------
+    parameters
+        parameters of the model, or of the part of it in question
+    width
+        width of the model: the length of a token's vector
+    peak
+        operations that the machine does in a second at most
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    element_size
+        what an element of the array takes
+    work
+        operations of the forward pass for each parameter and token
     """
     hidden_bytes = work * parameters / peak * bandwidth
     return 1 + hidden_bytes / (2 * width * element_size * _per_token)
@@ -169,6 +240,17 @@ def sharded_traffic(
 
     >>> print(sharded_traffic("14 GB", 8), sharded_traffic("14 GB", 8, 4, reductions=4))
     36.75 GB 147 GB
+
+    Parameters
+    ----------
+    size
+        size of the message, or of the whole array
+    devices
+        devices that take part
+    microbatches
+        parts of a batch that follow one another through the pipeline
+    reductions
+        times that the gradients are reduced in a step
     """
     return (2 * microbatches + reductions) * (devices - 1) / devices * size
 
@@ -191,6 +273,15 @@ def hybrid_traffic(
 
     >>> print(hybrid_traffic("14 GB", 8, 8), sharded_traffic("14 GB", 64))
     3.062 GB 41.34 GB
+
+    Parameters
+    ----------
+    size
+        size of the message, or of the whole array
+    devices
+        devices of a group, which share its state
+    groups
+        groups of devices, each of which holds a copy
     """
     return 2 * (groups - 1) / groups * size / devices
 
@@ -217,6 +308,19 @@ def fsdp_and_tensor_split(
 
     >>> print(fsdp_and_tensor_split(1e6, 28672, 2048))
     267.3
+
+    Parameters
+    ----------
+    tokens
+        tokens of a microbatch
+    feed_forward_width
+        inner width of the feed-forward network
+    devices
+        devices that take part
+    sharding_links
+        links of a device that carry gathered weights
+    tensor_links
+        links of a device that carry sums of activations
     """
     return (tokens * devices * sharding_links / (feed_forward_width * tensor_links)) ** 0.5
 
@@ -246,6 +350,21 @@ def fsdp_and_tensor_tokens(
 
     >>> print(fsdp_and_tensor_tokens("459 TFLOP/s", "90 GB/s", 28672, 2, 1))
     453.6 token
+
+    Parameters
+    ----------
+    peak
+        operations that the machine does in a second at most
+    bandwidth
+        bytes that a device's link carries in a second, each way
+    feed_forward_width
+        inner width of the feed-forward network
+    sharding_links
+        links of a device that carry gathered weights
+    tensor_links
+        links of a device that carry sums of activations
+    element_size
+        what an element of the array takes
     """
     ridge = peak * element_size / (_per_term * bandwidth)
     return _per_token * ridge**2 / (feed_forward_width * sharding_links * tensor_links)
@@ -270,6 +389,15 @@ def weight_stationary_traffic(
 
     >>> print(weight_stationary_traffic(512, 8192))
     16.78 MB
+
+    Parameters
+    ----------
+    tokens
+        tokens of a microbatch
+    width
+        width of the model: the length of a token's vector
+    element_size
+        what an element of the array takes
     """
     return 2 * tokens * width * element_size
 
@@ -294,6 +422,19 @@ def weight_stationary_2d_traffic(
 
     >>> print(weight_stationary_2d_traffic(512, 8192, 32768, 64))
     8.389 MB
+
+    Parameters
+    ----------
+    tokens
+        tokens of a microbatch
+    width
+        width of the model: the length of a token's vector
+    feed_forward_width
+        inner width of the feed-forward network
+    devices
+        devices that take part
+    element_size
+        what an element of the array takes
     """
     return 4 * tokens * element_size * (width * feed_forward_width / devices) ** 0.5
 
@@ -319,6 +460,21 @@ def expert_traffic(
 
     >>> print(expert_traffic(1, 7168, 8, 64, "1 byte", "2 byte"))
     169.3 kB
+
+    Parameters
+    ----------
+    tokens
+        tokens of a microbatch
+    width
+        width of the model: the length of a token's vector
+    experts_per_token
+        experts that a token is sent to
+    devices
+        devices that take part
+    dispatch_size
+        what an element takes on the way to the experts
+    combine_size
+        what an element takes on the way back from the experts
     """
     away = (devices - 1) / devices
     return tokens * experts_per_token * width * away * (dispatch_size + combine_size)
@@ -341,6 +497,17 @@ def stage_traffic(
 
     >>> print(stage_traffic(8192, 16384, 16))
     4.295 GB
+
+    Parameters
+    ----------
+    tokens
+        tokens of a microbatch
+    width
+        width of the model: the length of a token's vector
+    microbatches
+        parts of a batch that follow one another through the pipeline
+    element_size
+        what an element of the array takes
     """
     return microbatches * tokens * width * element_size
 
@@ -360,5 +527,12 @@ def hfu(
 
     >>> print(hfu("45%", 1).to("%"))
     60%
+
+    Parameters
+    ----------
+    mfu
+        share of the peak that the model's own operations account for (MFU)
+    recomputed
+        share of the forward pass that is computed again
     """
     return mfu * (3 + recomputed) / 3

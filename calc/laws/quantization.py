@@ -55,6 +55,13 @@ def symmetric_step(
 
     >>> print(symmetric_step(1.27, 8))
     0.01
+
+    Parameters
+    ----------
+    largest
+        largest magnitude of the values
+    bits
+        bits of a code
     """
     return largest / (2 ** (bits - 1) - 1)
 
@@ -76,6 +83,13 @@ def asymmetric_step(
 
     >>> print(asymmetric_step(2.55, 8))
     0.01
+
+    Parameters
+    ----------
+    span
+        largest value less the smallest
+    bits
+        bits of a code
     """
     return span / (2**bits - 1)
 
@@ -94,6 +108,11 @@ def rounding_error_bound(
 
     >>> print(rounding_error_bound(symmetric_step(1.27, 8)))
     0.005
+
+    Parameters
+    ----------
+    step
+        distance of neighbouring codes
     """
     return step / 2
 
@@ -114,6 +133,13 @@ def expected_sqnr(
 
     >>> print(expected_sqnr(8, 2**0.5))
     49.93
+
+    Parameters
+    ----------
+    bits
+        bits of a code
+    crest_factor
+        largest magnitude over the root of the mean square
     """
     return 10 * log10(3 * 4**bits / crest_factor**2)
 
@@ -133,6 +159,17 @@ def bytes_per_parameter(
 
     >>> print(bytes_per_parameter("4 bit/param", 128))
     0.5156 byte/param
+
+    Parameters
+    ----------
+    code
+        what the code itself takes
+    group
+        weights that share a scale
+    scale
+        what the scale takes
+    zero_point
+        what the zero point takes
     """
     return code + (scale + zero_point) / group
 
@@ -151,6 +188,15 @@ def products_without_overflow(
 
     >>> print(products_without_overflow(127, 127))
     133144
+
+    Parameters
+    ----------
+    largest
+        largest magnitude of the first factor's codes
+    other_largest
+        largest magnitude of the second factor's codes
+    accumulator_bits
+        bits of the signed integer that sums the products
     """
     return floor((2 ** (accumulator_bits - 1) - 1) / (largest * other_largest))
 
@@ -270,6 +316,19 @@ def symmetric(
     >>> scheme = symmetric([-1.0, 0.5, 1.27])
     >>> scheme.quantize([-1.0, 0.5, 1.27]).tolist()
     [-100, 50, 127]
+
+    Parameters
+    ----------
+    data
+        values to quantise
+    bits
+        bits of a code
+    axis
+        dimension with a scale for each index, where there is one
+    group_size
+        neighbours of the last dimension that share a scale
+    percentile
+        share of the values that the range holds
     """
     _check_bits(bits)
     largest = channels.percentile(abs(channels.floats(data)), _upper(percentile), axis, group_size)
@@ -301,6 +360,19 @@ def asymmetric(
     >>> scheme = asymmetric([2.0, 3.0, 4.55])
     >>> scheme.quantize([2.0, 3.0, 4.55]).tolist()
     [0, 100, 255]
+
+    Parameters
+    ----------
+    data
+        values to quantise
+    bits
+        bits of a code
+    axis
+        dimension with a scale for each index, where there is one
+    group_size
+        neighbours of the last dimension that share a scale
+    percentile
+        share of the values that the range holds
     """
     _check_bits(bits)
     low, high = _limits(data, percentile, axis, group_size)
@@ -329,6 +401,19 @@ def affine(
     >>> scheme = affine([-1.0, 0.0, 1.55])
     >>> scheme.quantize([-1.0, 0.0, 1.55]).tolist(), int(scheme.zero_point)
     ([0, 100, 255], 100)
+
+    Parameters
+    ----------
+    data
+        values to quantise
+    bits
+        bits of a code
+    axis
+        dimension with a scale for each index, where there is one
+    group_size
+        neighbours of the last dimension that share a scale
+    percentile
+        share of the values that the range holds
     """
     _check_bits(bits)
     low, high = _limits(data, percentile, axis, group_size)
@@ -354,6 +439,17 @@ def integer_matmul(
 
     >>> integer_matmul([[0, 5]], [[1], [3]], left_zero_point=2).tolist()
     [[7]]
+
+    Parameters
+    ----------
+    left
+        codes of the first factor
+    right
+        codes of the second factor
+    left_zero_point
+        code that stands for zero in the first factor
+    right_zero_point
+        code that stands for zero in the second factor
     """
     rows, columns = _whole(left, "left"), _whole(right, "right")
     if rows.ndim != 2 or columns.ndim != 2 or rows.shape[1] != columns.shape[0]:
@@ -383,6 +479,13 @@ def sqnr(data: Data, restored: Data) -> Annotated[float, "dB"]:
 
     >>> round(sqnr([3.0, 4.0], [3.0, 3.5]), 2)
     20.0
+
+    Parameters
+    ----------
+    data
+        values to quantise
+    restored
+        what is left of the values
     """
     values, again = channels.floats(data), channels.floats(restored)
     channels.check_shape(again.shape, values.shape)

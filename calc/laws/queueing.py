@@ -42,6 +42,13 @@ def requests_in_flight(
 
     >>> print(requests_in_flight("1000 request/s", "50 ms"))
     50 request
+
+    Parameters
+    ----------
+    arrival_rate
+        requests that arrive in a second
+    time_in_system
+        mean time from a request's arrival to its answer
     """
     return arrival_rate * time_in_system
 
@@ -59,6 +66,13 @@ def arrival_rate(
 
     >>> print(arrival_rate(50, "50 ms"))
     1000 request/s
+
+    Parameters
+    ----------
+    requests_in_flight
+        requests in the system at a time, on average
+    time_in_system
+        mean time from a request's arrival to its answer
     """
     return requests_in_flight / time_in_system
 
@@ -76,6 +90,13 @@ def time_in_system(
 
     >>> print(time_in_system(50, "1000 request/s"))
     50 ms
+
+    Parameters
+    ----------
+    requests_in_flight
+        requests in the system at a time, on average
+    arrival_rate
+        requests that arrive in a second
     """
     return requests_in_flight / arrival_rate
 
@@ -93,6 +114,13 @@ def memory_in_flight(
 
     >>> print(memory_in_flight(50, "1 GB/request"))
     50 GB
+
+    Parameters
+    ----------
+    requests_in_flight
+        requests in the system at a time, on average
+    memory_per_request
+        memory that a request holds while it is in the system
     """
     return requests_in_flight * memory_per_request
 
@@ -110,6 +138,13 @@ def max_requests_in_flight(
 
     >>> print(max_requests_in_flight("24 GB", "1 GB/request"))
     24 request
+
+    Parameters
+    ----------
+    memory
+        memory that may be filled
+    memory_per_request
+        memory that a request holds while it is in the system
     """
     return floor(memory / memory_per_request)
 
@@ -128,6 +163,15 @@ def max_throughput(
 
     >>> print(max_throughput("24 GB", "1 GB/request", "50 ms"))
     480 request/s
+
+    Parameters
+    ----------
+    memory
+        memory that may be filled
+    memory_per_request
+        memory that a request holds while it is in the system
+    time_in_system
+        mean time from a request's arrival to its answer
     """
     return floor(memory / memory_per_request) / time_in_system
 
@@ -149,6 +193,13 @@ def bytes_in_flight(
 
     >>> print(bytes_in_flight("3.35 TB/s", "272.8 ns"))
     913.9 kB
+
+    Parameters
+    ----------
+    bandwidth
+        bytes that the memory or the link carries in a second
+    latency
+        time from asking for a byte to having it, under this load
     """
     return bandwidth * latency
 
@@ -171,6 +222,15 @@ def server_utilization(
 
     >>> print(server_utilization("8 request/s", "100 ms"))
     0.8
+
+    Parameters
+    ----------
+    arrival_rate
+        requests that arrive in a second
+    service_time
+        mean time in which a server answers a request
+    servers
+        servers that each serve a request at a time
     """
     return arrival_rate * service_time / servers
 
@@ -192,6 +252,13 @@ def single_server_time(
 
     >>> print(single_server_time("100 ms", 0.8))
     500 ms
+
+    Parameters
+    ----------
+    service_time
+        mean time in which a server answers a request
+    utilization
+        share of the time in which a server is busy
     """
     return divide_or_infinity(service_time, 1 - utilization)
 
@@ -212,6 +279,15 @@ def single_server_tail(
 
     >>> print(single_server_tail("100 ms", 0.8, "1%"))
     2.303 s
+
+    Parameters
+    ----------
+    service_time
+        mean time in which a server answers a request
+    utilization
+        share of the time in which a server is busy
+    beyond
+        share of the requests that takes longer: 1% for the 99th percentile
     """
     return divide_or_infinity(service_time, 1 - utilization) * log(1 / beyond)
 
@@ -234,6 +310,15 @@ def utilization_within(
 
     >>> print(utilization_within("100 ms", "2 s", "1%"))
     0.7697
+
+    Parameters
+    ----------
+    service_time
+        mean time in which a server answers a request
+    limit
+        time that all but a share of the requests shall keep
+    beyond
+        share of the requests that takes longer: 1% for the 99th percentile
     """
     room = 1 - service_time * log(1 / beyond) / limit
     return maximum(room, 0 * room)
@@ -258,6 +343,15 @@ def single_server_wait(
 
     >>> print(single_server_wait("100 ms", 0.8, 0))
     200 ms
+
+    Parameters
+    ----------
+    service_time
+        mean time in which a server answers a request
+    utilization
+        share of the time in which a server is busy
+    variation
+        standard deviation of the service time over its mean
     """
     return divide_or_infinity(
         utilization * service_time * (1 + variation**2), 2 * (1 - utilization)
@@ -284,6 +378,18 @@ def bursty_wait(
 
     >>> print(bursty_wait("100 ms", 0.8, 3))
     2 s
+
+    Parameters
+    ----------
+    service_time
+        mean time in which a server answers a request
+    utilization
+        share of the time in which a server is busy
+    burstiness
+        standard deviation of the time between arrivals over its mean: 1 for Poisson arrivals, more
+        in bursts
+    variation
+        standard deviation of the service time over its mean
     """
     return divide_or_infinity(
         utilization * service_time * (burstiness**2 + variation**2), 2 * (1 - utilization)
@@ -307,6 +413,13 @@ def waiting_probability(
 
     >>> print(waiting_probability(0.8, 10))
     0.4092
+
+    Parameters
+    ----------
+    utilization
+        share of the time in which a server is busy
+    servers
+        servers that each serve a request at a time
     """
     return _all_busy(utilization, servers)
 
@@ -329,6 +442,15 @@ def waiting_time(
 
     >>> print(waiting_time("100 ms", 0.8, 10))
     20.46 ms
+
+    Parameters
+    ----------
+    service_time
+        mean time in which a server answers a request
+    utilization
+        share of the time in which a server is busy
+    servers
+        servers that each serve a request at a time
     """
     busy = _all_busy(utilization, servers) * service_time
     return divide_or_infinity(busy, floor(servers) * (1 - utilization))
@@ -352,6 +474,17 @@ def waiting_tail(
 
     >>> print(waiting_tail("100 ms", 0.8, 10, "1%"))
     185.6 ms
+
+    Parameters
+    ----------
+    service_time
+        mean time in which a server answers a request
+    utilization
+        share of the time in which a server is busy
+    servers
+        servers that each serve a request at a time
+    beyond
+        share of the requests that takes longer: 1% for the 99th percentile
     """
     excess = maximum(_all_busy(utilization, servers) / beyond, 1.0)
     return divide_or_infinity(service_time, floor(servers) * (1 - utilization)) * log(excess)
@@ -380,6 +513,19 @@ def batch_waiting_probability(
 
     >>> print(batch_waiting_probability(0.95, 64, "2.7 s", "40 ms"))
     0.4836
+
+    Parameters
+    ----------
+    utilization
+        share of the time in which a server is busy
+    slots
+        requests that the batch holds
+    shared_time
+        time of a request's steps that the batch takes together, however many they are: reading
+        weights
+    own_time
+        time that a request adds to all in the batch: its prompt, and its part of all steps of its
+        answer
     """
     return _all_busy(utilization, slots, shared_time, own_time)
 
@@ -404,6 +550,19 @@ def batch_time(
 
     >>> print(batch_time(0.8, 64, "2.7 s", "40 ms"))
     4.486 s
+
+    Parameters
+    ----------
+    utilization
+        share of the time in which a server is busy
+    slots
+        requests that the batch holds
+    shared_time
+        time of a request's steps that the batch takes together, however many they are: reading
+        weights
+    own_time
+        time that a request adds to all in the batch: its prompt, and its part of all steps of its
+        answer
     """
     own_of_all = floor(slots) * own_time
     mean = shared_time + (1 - _all_busy(utilization, slots, shared_time, own_time)) * own_time
@@ -427,6 +586,19 @@ def batch_waiting_time(
 
     >>> print(batch_waiting_time(0.95, 64, "2.7 s", "40 ms"))
     795.0 ms
+
+    Parameters
+    ----------
+    utilization
+        share of the time in which a server is busy
+    slots
+        requests that the batch holds
+    shared_time
+        time of a request's steps that the batch takes together, however many they are: reading
+        weights
+    own_time
+        time that a request adds to all in the batch: its prompt, and its part of all steps of its
+        answer
     """
     full = shared_time + floor(slots) * own_time
     busy = _all_busy(utilization, slots, shared_time, own_time) * full

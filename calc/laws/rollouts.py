@@ -34,6 +34,13 @@ def informative_share(
 
     >>> print(informative_share(0.05, 16).to("%"))
     55.99%
+
+    Parameters
+    ----------
+    success
+        probability that an answer is right
+    group
+        answers to one prompt
     """
     rarer = minimum(success, 1 - success)
     return at_least_once(rarer, group) - rarer**group
@@ -59,6 +66,15 @@ def weight_update_time(
     20.6 s
     >>> print(weight_update_time("1.03 TB", "50 GB/s", 16))
     1.288 s
+
+    Parameters
+    ----------
+    weights
+        bytes of all weights
+    bandwidth
+        bytes that each device takes in a second
+    slices
+        devices that share an engine's weights, where each takes its own alone
     """
     return weights / (slices * bandwidth)
 
@@ -79,6 +95,13 @@ def staleness(
 
     >>> print(staleness(4096, 512))
     8
+
+    Parameters
+    ----------
+    in_flight
+        answers that are being written, or wait for their step
+    batch
+        answers that a step trains on
     """
     return in_flight / batch
 
@@ -98,6 +121,13 @@ def generating_share(
 
     >>> print(generating_share("120 s", "40 s").to("%"))
     75%
+
+    Parameters
+    ----------
+    generation
+        time that generating takes on all devices
+    training
+        time that training takes on all devices
     """
     return generation / (generation + training)
 

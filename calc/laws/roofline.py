@@ -35,6 +35,13 @@ def arithmetic_intensity(
 
     >>> print(arithmetic_intensity("2 GFLOP", "500 MB"))
     4 FLOP/byte
+
+    Parameters
+    ----------
+    operations
+        operations to do
+    traffic
+        bytes to move between memory and the chip
     """
     return operations / traffic
 
@@ -52,6 +59,13 @@ def ridge_point(
 
     >>> print(ridge_point("312 TFLOP/s", "2.039 TB/s"))
     153.0 FLOP/byte
+
+    Parameters
+    ----------
+    peak
+        operations that the machine does in a second at most
+    bandwidth
+        bytes that the memory or the link carries in a second
     """
     return peak / bandwidth
 
@@ -72,6 +86,15 @@ def attainable(
 
     >>> print(attainable("989 TFLOP/s", "3.35 TB/s", "1 FLOP/byte"))
     3.35 TFLOP/s
+
+    Parameters
+    ----------
+    peak
+        operations that the machine does in a second at most
+    bandwidth
+        bytes that the memory or the link carries in a second
+    intensity
+        operations done for each byte moved
     """
     return minimum(peak, bandwidth * intensity)
 
@@ -90,6 +113,15 @@ def bound(
 
     >>> bound("312 TFLOP/s", "2.039 TB/s", "0.25 FLOP/byte")
     'memory'
+
+    Parameters
+    ----------
+    peak
+        operations that the machine does in a second at most
+    bandwidth
+        bytes that the memory or the link carries in a second
+    intensity
+        operations done for each byte moved
     """
     return where(intensity * bandwidth < peak, "memory", "compute")
 
@@ -110,6 +142,15 @@ def utilization(
 
     >>> print(utilization("312 TFLOP/s", "2.039 TB/s", "0.25 FLOP/byte").to("%"))
     0.1634%
+
+    Parameters
+    ----------
+    peak
+        operations that the machine does in a second at most
+    bandwidth
+        bytes that the memory or the link carries in a second
+    intensity
+        operations done for each byte moved
     """
     return minimum(intensity * bandwidth / peak, 1.0)
 
@@ -130,6 +171,15 @@ def compute_time(
 
     >>> print(compute_time("137.4 GFLOP", "989 TFLOP/s"))
     138.9 µs
+
+    Parameters
+    ----------
+    operations
+        operations to do
+    peak
+        operations that the machine does in a second at most
+    efficiency
+        share of the peak that the arithmetic reaches
     """
     return operations / (peak * efficiency)
 
@@ -153,6 +203,15 @@ def efficiency(
 
     >>> print(efficiency("137.4 GFLOP", "200 us", "989 TFLOP/s").to("%"))
     69.46%
+
+    Parameters
+    ----------
+    operations
+        operations to do
+    time
+        time that was measured
+    peak
+        operations that the machine does in a second at most
     """
     return operations / (time * peak)
 
@@ -176,6 +235,21 @@ def execution_time(
 
     >>> print(execution_time("14 GB", "3.35 TB/s", "14 GFLOP", "989 TFLOP/s"))
     4.193 ms
+
+    Parameters
+    ----------
+    traffic
+        bytes to move between memory and the chip
+    bandwidth
+        bytes that the memory or the link carries in a second
+    operations
+        operations to do
+    peak
+        operations that the machine does in a second at most
+    efficiency
+        share of the peak that the arithmetic reaches
+    latency
+        time that neither term explains: launches, waiting
     """
     return traffic / bandwidth + operations / (peak * efficiency) + latency
 
@@ -200,6 +274,21 @@ def execution_time_overlapped(
 
     >>> print(execution_time_overlapped("14 GB", "3.35 TB/s", "14 GFLOP", "989 TFLOP/s"))
     4.179 ms
+
+    Parameters
+    ----------
+    traffic
+        bytes to move between memory and the chip
+    bandwidth
+        bytes that the memory or the link carries in a second
+    operations
+        operations to do
+    peak
+        operations that the machine does in a second at most
+    efficiency
+        share of the peak that the arithmetic reaches
+    latency
+        time that neither term explains: launches, waiting
     """
     return maximum(traffic / bandwidth, operations / (peak * efficiency)) + latency
 
@@ -223,6 +312,17 @@ def launched_time(
 
     >>> print(launched_time(100, "1 us", "5 us"), launched_time(100, "20 us", "5 us", "1 us"))
     500 µs 2.1 ms
+
+    Parameters
+    ----------
+    kernels
+        kernels that are launched
+    kernel_time
+        time that a kernel runs on the device
+    launch_time
+        time that a launch keeps the host busy
+    gap
+        time from the end of a kernel to the begin of the next
     """
     return kernels * maximum(launch_time, kernel_time + gap)
 
@@ -247,6 +347,17 @@ def chain_rate(
 
     >>> print(chain_rate("13 FLOP", 35, "3.2 GHz"))
     1.189 GFLOP/s
+
+    Parameters
+    ----------
+    work
+        operations of a step
+    cycles
+        cycles from the result of a step to that of the next
+    clock
+        clock rate of the processor
+    chains
+        recursions that are under way side by side
     """
     return chains * work * clock / cycles
 
@@ -266,6 +377,15 @@ def gemm_operations(
 
     >>> print(gemm_operations(4096, 4096, 4096))
     137.4 GFLOP
+
+    Parameters
+    ----------
+    m
+        rows of the first matrix and of the result
+    n
+        columns of the second matrix and of the result
+    k
+        length of the sums: columns of the first matrix, rows of the second
     """
     return _per_term * m * n * k
 
@@ -289,6 +409,17 @@ def gemm_traffic(
 
     >>> print(gemm_traffic(4096, 4096, 4096, "2 byte"))
     100.7 MB
+
+    Parameters
+    ----------
+    m
+        rows of the first matrix and of the result
+    n
+        columns of the second matrix and of the result
+    k
+        length of the sums: columns of the first matrix, rows of the second
+    element_size
+        what an element of the array takes
     """
     return (m * k + k * n + m * n) * element_size
 
@@ -310,6 +441,13 @@ def weights_only_intensity(
 
     >>> print(weights_only_intensity(64, "2 byte"))
     64 FLOP/byte
+
+    Parameters
+    ----------
+    batch
+        inputs that the layer is applied to at once
+    element_size
+        what an element of the array takes
     """
     return _per_term * batch / element_size
 
@@ -330,6 +468,13 @@ def critical_batch_by_weights(
 
     >>> print(critical_batch_by_weights("153 FLOP/byte", "2 byte"))
     153
+
+    Parameters
+    ----------
+    ridge_point
+        intensity from which the machine is bound by arithmetic
+    element_size
+        what an element of the array takes
     """
     return ridge_point * element_size / _per_term
 
@@ -355,6 +500,17 @@ def critical_batch(
 
     >>> print(critical_batch("153 FLOP/byte", 4096, 4096, "2 byte"))
     165.4
+
+    Parameters
+    ----------
+    ridge_point
+        intensity from which the machine is bound by arithmetic
+    inputs
+        width of the layer's input
+    outputs
+        width of the layer's output
+    element_size
+        what an element of the array takes
     """
     reach = ridge_point * element_size
     margin = _per_term * inputs * outputs - reach * (inputs + outputs)
@@ -374,6 +530,13 @@ def elementwise_operations(
 
     >>> print(elementwise_operations(4096**2))
     16.78 MFLOP
+
+    Parameters
+    ----------
+    elements
+        elements of an array
+    operations_per_element
+        operations that an element takes
     """
     return elements * operations_per_element
 
@@ -395,6 +558,15 @@ def elementwise_traffic(
 
     >>> print(elementwise_traffic(4096**2, 2, "2 byte"))
     67.11 MB
+
+    Parameters
+    ----------
+    elements
+        elements of an array
+    arrays
+        arrays that are read or written, each in full
+    element_size
+        what an element of the array takes
     """
     return elements * arrays * element_size
 
@@ -527,6 +699,17 @@ def gemm(
 
     >>> print(gemm(4096, 4096, 4096).intensity)
     1365 FLOP/byte
+
+    Parameters
+    ----------
+    m
+        rows of the first matrix and of the result
+    n
+        columns of the second matrix and of the result
+    k
+        length of the sums: columns of the first matrix, rows of the second
+    element_size
+        what an element of the array takes
     """
     return Workload(gemm_operations(m, n, k), gemm_traffic(m, n, k, element_size))
 
@@ -541,6 +724,17 @@ def elementwise(
 
     >>> print(elementwise(1e6).intensity)
     0.25 FLOP/byte
+
+    Parameters
+    ----------
+    elements
+        elements of an array
+    operations_per_element
+        operations that an element takes
+    arrays
+        arrays that are read or written, each in full
+    element_size
+        what an element of the array takes
     """
     return Workload(
         elementwise_operations(elements, operations_per_element),

@@ -45,6 +45,13 @@ def amdahl(
 
     >>> print(amdahl(0.05, 8))
     5.926
+
+    Parameters
+    ----------
+    serial_fraction
+        share of the time in which one processor alone works
+    processors
+        processors that share the work
     """
     return 1 / (serial_fraction + (1 - serial_fraction) / processors)
 
@@ -61,6 +68,11 @@ def amdahl_limit(
 
     >>> print(amdahl_limit(0.05))
     20
+
+    Parameters
+    ----------
+    serial_fraction
+        share of the time in which one processor alone works
     """
     return divide_or_infinity(1, serial_fraction)
 
@@ -78,6 +90,13 @@ def amdahl_slope(
 
     >>> print(amdahl_slope(0.05, 8))
     0.5213
+
+    Parameters
+    ----------
+    serial_fraction
+        share of the time in which one processor alone works
+    processors
+        processors that share the work
     """
     return (1 - serial_fraction) / (1 + serial_fraction * (processors - 1)) ** 2
 
@@ -99,6 +118,13 @@ def gustafson(
 
     >>> print(gustafson(0.05, 1000))
     950.0
+
+    Parameters
+    ----------
+    serial_fraction
+        share of the time in which one processor alone works
+    processors
+        processors that share the work
     """
     return processors - serial_fraction * (processors - 1)
 
@@ -118,6 +144,13 @@ def serial_fraction_of_serial_run(
 
     >>> print(serial_fraction_of_serial_run(0.05, 8))
     0.006536
+
+    Parameters
+    ----------
+    parallel_run_fraction
+        share of the run on n processors that is serial (Gustafson's)
+    processors
+        processors that share the work
     """
     parallel_work = (1 - parallel_run_fraction) * processors
     return parallel_run_fraction / (parallel_run_fraction + parallel_work)
@@ -138,6 +171,13 @@ def serial_fraction_of_parallel_run(
 
     >>> print(serial_fraction_of_parallel_run(0.05, 8))
     0.2963
+
+    Parameters
+    ----------
+    serial_run_fraction
+        share of the run on one processor that is serial (Amdahl's)
+    processors
+        processors that share the work
     """
     parallel_time = (1 - serial_run_fraction) / processors
     return serial_run_fraction / (serial_run_fraction + parallel_time)
@@ -161,6 +201,13 @@ def serial_fraction(
 
     >>> print(serial_fraction(5.926, 8).to("%"))
     5.000%
+
+    Parameters
+    ----------
+    speedup
+        how many times as fast the whole becomes
+    processors
+        processors that share the work
     """
     return (processors / speedup - 1) / (processors - 1)
 
@@ -182,6 +229,13 @@ def scaled_serial_fraction(
 
     >>> print(scaled_serial_fraction(950, 1000).to("%"))
     5.005%
+
+    Parameters
+    ----------
+    speedup
+        how many times as fast the whole becomes
+    processors
+        processors that share the work
     """
     return (processors - speedup) / (processors - 1)
 
@@ -203,6 +257,15 @@ def universal_scalability(
 
     >>> print(universal_scalability(96, 0.0277, 0.000104))
     20.96
+
+    Parameters
+    ----------
+    processors
+        processors that share the work
+    contention
+        share of the time in which the others wait: the serial fraction
+    coherency
+        time that each pair of processors takes to agree, for each unit of work
     """
     others = processors - 1
     return processors / (1 + contention * others + coherency * processors * others)
@@ -223,6 +286,13 @@ def most_useful_processors(
 
     >>> print(most_useful_processors(0.0277, 0.000104))
     96.69
+
+    Parameters
+    ----------
+    contention
+        share of the time in which the others wait: the serial fraction
+    coherency
+        time that each pair of processors takes to agree, for each unit of work
     """
     return divide_or_infinity(1 - contention, coherency) ** 0.5
 
@@ -244,6 +314,13 @@ def part_speedup(
 
     >>> print(part_speedup(0.6, 5 / 3))
     3
+
+    Parameters
+    ----------
+    fraction
+        share of the whole time that the part takes before
+    speedup
+        how many times as fast the whole becomes
     """
     margin = 1 / speedup - (1 - fraction)
     return divide_or_infinity(fraction, maximum(margin, 0 * margin))
@@ -265,6 +342,13 @@ def time_saved(
 
     >>> print(time_saved(0.6, 3))
     0.4
+
+    Parameters
+    ----------
+    fraction
+        share of the whole time that the part takes before
+    speedup
+        how many times as fast the part becomes
     """
     return fraction * (1 - 1 / speedup)
 
@@ -284,6 +368,11 @@ def combined_speedup(
 
     >>> print(combined_speedup([(0.6, 3), (0.2, 2), (0.1, 2), (0.05, 1.5)]))
     2.308
+
+    Parameters
+    ----------
+    levers
+        pairs of a fraction of the time and its speedup
     """
     pairs = [as_list("combined_speedup(): a lever", lever) for lever in as_list("levers", levers)]
     if wrong := [pair for pair in pairs if len(pair) != 2]:

@@ -23,6 +23,15 @@ def tokens_per_second(
 
     >>> print(tokens_per_second(32, "10 ms"))
     3200 token/s
+
+    Parameters
+    ----------
+    sequences
+        sequences of the batch
+    step_time
+        time of a decode step
+    tokens_each
+        tokens that a step adds to each sequence
     """
     return sequences * tokens_each / step_time
 
@@ -43,6 +52,15 @@ def answer_time(
 
     >>> print(answer_time("300 ms", 500, "20 ms"))
     10.28 s
+
+    Parameters
+    ----------
+    time_to_first_token
+        time from a request's arrival to the first token
+    tokens
+        tokens of the answer
+    time_per_token
+        time between two tokens of an answer
     """
     return time_to_first_token + (tokens - 1) * time_per_token
 
@@ -62,6 +80,13 @@ def static_batch_share(
 
     >>> print(static_batch_share("200 token", "1500 token").to("%"))
     13.33%
+
+    Parameters
+    ----------
+    mean
+        tokens of an answer, on average over the batch
+    longest
+        tokens of the longest answer of a batch
     """
     return mean / longest
 
@@ -84,6 +109,17 @@ def chunk_within(
 
     >>> print(chunk_within("50 ms", "7.9 PFLOP/s", "141 GFLOP/token", "128 token"))
     2673 token
+
+    Parameters
+    ----------
+    limit
+        longest time of a step
+    peak
+        operations that the machine does in a second at most
+    operations
+        operations of a token of the prompt
+    writing
+        tokens that the step writes
     """
     left = floor(limit * peak / operations) - writing
     return maximum(left, 0 * left)
@@ -105,6 +141,13 @@ def chunk_rereads(
 
     >>> print(chunk_rereads("8192 token", "512 token"))
     61.44K token
+
+    Parameters
+    ----------
+    length
+        tokens of the prompt
+    chunk
+        tokens of a prompt that a step reads
     """
     again = length * (length / chunk - 1) / 2
     return maximum(again, 0 * again)
@@ -126,6 +169,13 @@ def computed_rate(
 
     >>> print(computed_rate("73700 token/s", "56.3%"))
     32.21K token/s
+
+    Parameters
+    ----------
+    rate
+        tokens of prompts in a second, hits included
+    hit_rate
+        share of the tokens of prompts that are found in the cache
     """
     return rate * (1 - hit_rate)
 
@@ -149,5 +199,16 @@ def pool_ratio(
 
     >>> print(pool_ratio(608, 168, "73700 token/s", "14800 token/s"))
     0.7268
+
+    Parameters
+    ----------
+    prompt
+        tokens of a prompt, on average
+    answer
+        tokens of an answer, on average
+    prefill_rate
+        tokens that a device of the pool for prompts reads in a second
+    decode_rate
+        tokens that a device of the pool for answers writes in a second
     """
     return (prompt / prefill_rate) / (answer / decode_rate)

@@ -22,6 +22,13 @@ def dense_storage(
 
     >>> print(dense_storage(1000 * 1000, "4 byte"))
     4 MB
+
+    Parameters
+    ----------
+    elements
+        elements of the matrix, zeros included
+    element_size
+        what an element of the array takes
     """
     return elements * element_size
 
@@ -42,6 +49,19 @@ def csr_storage(
 
     >>> print(csr_storage(100_000, 1000, "4 byte"))
     604.0 kB
+
+    Parameters
+    ----------
+    nonzeros
+        elements that are not zero
+    rows
+        rows of the matrix
+    element_size
+        what an element of the array takes
+    index_size
+        what the column of a nonzero takes
+    pointer_size
+        what the beginning of a row takes
     """
     return nonzeros * (element_size + index_size) + (rows + 1) * pointer_size
 
@@ -61,6 +81,17 @@ def bitmask_storage(
 
     >>> print(bitmask_storage(100_000, 1000 * 1000, "4 byte"))
     525 kB
+
+    Parameters
+    ----------
+    nonzeros
+        elements that are not zero
+    elements
+        elements of the matrix, zeros included
+    element_size
+        what an element of the array takes
+    mask_size
+        what an element of a mask takes
     """
     return nonzeros * element_size + elements * mask_size
 
@@ -82,6 +113,13 @@ def csr_crossover(
 
     >>> print(csr_crossover("4 byte").to("%"))
     33.33%
+
+    Parameters
+    ----------
+    element_size
+        what an element of the array takes
+    index_size
+        what the column of a nonzero takes
     """
     return index_size / (element_size + index_size)
 
@@ -101,5 +139,12 @@ def bitmask_crossover(
 
     >>> print(bitmask_crossover("2 byte").to("%"))
     6.25%
+
+    Parameters
+    ----------
+    element_size
+        what an element of the array takes
+    mask_size
+        what an element of a mask takes
     """
     return mask_size / element_size

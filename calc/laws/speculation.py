@@ -27,6 +27,13 @@ def speculative_tokens(
 
     >>> print(speculative_tokens(0.8, 5))
     3.689
+
+    Parameters
+    ----------
+    acceptance
+        probability that a drafted token is accepted
+    drafted
+        tokens that are drafted, and checked, for each sequence
     """
     return sum_of_powers(acceptance, drafted)
 
@@ -49,6 +56,15 @@ def speculative_speedup(
 
     >>> print(speculative_speedup(0.8, 5, 0.05))
     2.951
+
+    Parameters
+    ----------
+    acceptance
+        probability that a drafted token is accepted
+    drafted
+        tokens that are drafted, and checked, for each sequence
+    draft_cost
+        time of a draft model's pass over one of the large model
     """
     return sum_of_powers(acceptance, drafted) / (drafted * draft_cost + 1)
 
@@ -70,6 +86,15 @@ def speculative_operations(
 
     >>> print(speculative_operations(0.8, 5))
     1.626
+
+    Parameters
+    ----------
+    acceptance
+        probability that a drafted token is accepted
+    drafted
+        tokens that are drafted, and checked, for each sequence
+    draft_operations
+        operations of a draft model's token over those of the large model
     """
     return (drafted * draft_operations + drafted + 1) / sum_of_powers(acceptance, drafted)
 
@@ -91,6 +116,15 @@ def tree_tokens(
 
     >>> print(tree_tokens(0.7, 1, 4), tree_tokens(0.7, 2, 4))
     2.773 4.177
+
+    Parameters
+    ----------
+    acceptance
+        probability that a drafted token is accepted
+    branches
+        drafted tokens that follow each one
+    depth
+        drafted tokens that follow one another
     """
     return sum_of_powers(at_least_once(acceptance, branches), depth)
 
@@ -111,6 +145,13 @@ def last_batch_for_drafts(
 
     >>> print(last_batch_for_drafts(295, 1), last_batch_for_drafts(295, 4))
     147.5 59
+
+    Parameters
+    ----------
+    critical_batch
+        batch from which plain decoding is bound by arithmetic
+    drafted
+        tokens that are drafted, and checked, for each sequence
     """
     return critical_batch / (drafted + 1)
 
@@ -136,5 +177,18 @@ def drafting_gain(
 
     >>> print(drafting_gain(2.79, "6.98 ms", "8.52 ms", 3, "0.301 ms"))
     2.067
+
+    Parameters
+    ----------
+    tokens
+        tokens that a pass yields for each sequence, on average
+    step_time
+        time of a step of the batch without drafts
+    check_time
+        time of the pass that checks what was drafted for all sequences
+    drafted
+        tokens that are drafted, and checked, for each sequence
+    draft_time
+        time of a pass of the draft for all sequences
     """
     return tokens * step_time / (check_time + drafted * draft_time)

@@ -33,6 +33,15 @@ def training_flops(
 
     >>> print(training_flops("7B param", "1T token"))
     4.2e22 FLOP
+
+    Parameters
+    ----------
+    parameters
+        parameters of the model, or of the part of it in question
+    tokens
+        tokens of the whole training
+    work
+        operations for each parameter and token
     """
     return work * parameters * tokens
 
@@ -55,6 +64,15 @@ def inference_flops(
 
     >>> print(inference_flops("7B param"))
     14 GFLOP
+
+    Parameters
+    ----------
+    parameters
+        parameters of the model, or of the part of it in question
+    tokens
+        tokens that are read or written
+    work
+        operations for each parameter and token
     """
     return work * parameters * tokens
 
@@ -81,6 +99,21 @@ def training_time(
 
     >>> print(training_time("1B param", "20B token", 1, "312 TFLOP/s", 0.4))
     11.13 day
+
+    Parameters
+    ----------
+    parameters
+        parameters of the model, or of the part of it in question
+    tokens
+        tokens of the whole training
+    devices
+        devices that take part
+    peak
+        operations that the machine does in a second at most
+    mfu
+        share of the peak that the model's own operations account for (MFU)
+    work
+        operations for each parameter and token
     """
     return work * parameters * tokens / (devices * peak * mfu)
 
@@ -107,6 +140,21 @@ def mfu(
 
     >>> print(mfu("1B param", "20B token", 1, "312 TFLOP/s", "11.13 day").to("%"))
     40.00%
+
+    Parameters
+    ----------
+    parameters
+        parameters of the model, or of the part of it in question
+    tokens
+        tokens of the whole training
+    devices
+        devices that take part
+    peak
+        operations that the machine does in a second at most
+    time
+        time of the whole training
+    work
+        operations for each parameter and token
     """
     return work * parameters * tokens / (devices * peak * time)
 
@@ -128,6 +176,17 @@ def mfu_of_operations(
 
     >>> print(mfu_of_operations("3.8e25 FLOP", 16384, "989 TFLOP/s", "70 day").to("%"))
     38.78%
+
+    Parameters
+    ----------
+    operations
+        operations of the whole training
+    devices
+        devices that take part
+    peak
+        operations that the machine does in a second at most
+    time
+        time of the whole training
     """
     return operations / (devices * peak * time)
 
@@ -151,6 +210,21 @@ def devices_needed(
 
     >>> print(devices_needed("70B param", "15T token", "30 day", "989 TFLOP/s", 0.4))
     6144
+
+    Parameters
+    ----------
+    parameters
+        parameters of the model, or of the part of it in question
+    tokens
+        tokens of the whole training
+    time
+        time of the whole training
+    peak
+        operations that the machine does in a second at most
+    mfu
+        share of the peak that the model's own operations account for (MFU)
+    work
+        operations for each parameter and token
     """
     return -floor(-work * parameters * tokens / (time * peak * mfu))
 
@@ -170,6 +244,13 @@ def time_at_throughput(
 
     >>> print(time_at_throughput("1T token", "400K token/s").to("day"))
     28.94 day
+
+    Parameters
+    ----------
+    tokens
+        tokens of the whole training
+    throughput
+        tokens in a second, of all devices together
     """
     return tokens / throughput
 
@@ -198,6 +279,19 @@ def offloading_time(
     >>> dgx = machines.get("dgx-h100")  # one device, the others leave the host alone
     >>> print(offloading_time("10B param", dgx.host_link, dgx.host_memory_bandwidth))
     1.132 s
+
+    Parameters
+    ----------
+    parameters
+        parameters of the model, or of the part of it in question
+    link_bandwidth
+        bytes that the link to the host carries in a second, each way
+    host_bandwidth
+        bytes that the host's memory carries in a second
+    sent
+        bytes of each parameter that cross the link in a step
+    updated
+        bytes of each parameter that the host reads and writes in a step
     """
     return parameters * (sent / link_bandwidth + updated / host_bandwidth)
 
@@ -217,6 +311,13 @@ def attention_overhead(
 
     >>> print(attention_overhead(8192, 16384).to("%"))
     4.167%
+
+    Parameters
+    ----------
+    context
+        tokens of a sequence
+    width
+        width of the model: the length of a token's vector
     """
     return context / (12 * width)
 
@@ -240,6 +341,13 @@ def compute_optimal_tokens(
 
     >>> print(compute_optimal_tokens("1B param"))
     20B token
+
+    Parameters
+    ----------
+    parameters
+        parameters of the model, or of the part of it in question
+    tokens_per_parameter
+        tokens for each parameter at the optimum
     """
     return tokens_per_parameter * parameters
 
@@ -262,6 +370,15 @@ def compute_optimal_parameters(
 
     >>> print(compute_optimal_parameters("1.2e20 FLOP"))
     1B param
+
+    Parameters
+    ----------
+    operations
+        operations of the whole training
+    tokens_per_parameter
+        tokens for each parameter at the optimum
+    work
+        operations for each parameter and token
     """
     return (operations / (work * tokens_per_parameter)) ** 0.5
 
@@ -294,6 +411,23 @@ def pretraining_loss(
 
     >>> print(pretraining_loss("70B param", "1.4T token"))
     1.937
+
+    Parameters
+    ----------
+    parameters
+        parameters of the model, or of the part of it in question
+    tokens
+        tokens of the whole training
+    irreducible
+        loss that no model and no data go below
+    parameters_coefficient
+        how much a small model loses
+    parameters_exponent
+        how fast that falls with parameters
+    tokens_coefficient
+        how much few tokens lose
+    tokens_exponent
+        how fast that falls with tokens
     """
     by_size = parameters_coefficient * (_parameter / parameters) ** parameters_exponent
     return irreducible + by_size + tokens_coefficient * (_token / tokens) ** tokens_exponent
@@ -324,6 +458,17 @@ def least_work_parameters(
 
     >>> print(least_work_parameters(0.25))
     28.81B param
+
+    Parameters
+    ----------
+    loss
+        loss above the irreducible one
+    parameters_coefficient
+        how much a small model loses
+    parameters_exponent
+        how fast that falls with parameters
+    tokens_exponent
+        how fast that falls with tokens
     """
     exponents = parameters_exponent + tokens_exponent
     by_size = loss * tokens_exponent / exponents
@@ -350,6 +495,17 @@ def least_work_tokens(
 
     >>> print(least_work_tokens(0.25))
     2.607T token
+
+    Parameters
+    ----------
+    loss
+        loss above the irreducible one
+    tokens_coefficient
+        how much few tokens lose
+    tokens_exponent
+        how fast that falls with tokens
+    parameters_exponent
+        how fast that falls with parameters
     """
     exponents = parameters_exponent + tokens_exponent
     by_tokens = loss * parameters_exponent / exponents
@@ -374,6 +530,13 @@ def checkpoint_interval_first_order(
 
     >>> print(checkpoint_interval_first_order("5 min", "24 h").to("min"))
     120 min
+
+    Parameters
+    ----------
+    checkpoint_time
+        time that writing a checkpoint takes
+    time_between_failures
+        mean time between failures of the whole machine
     """
     return (2 * checkpoint_time * time_between_failures) ** 0.5
 
@@ -396,6 +559,13 @@ def checkpoint_interval(
 
     >>> print(checkpoint_interval("5 min", "24 h").to("min"))
     116.7 min
+
+    Parameters
+    ----------
+    checkpoint_time
+        time that writing a checkpoint takes
+    time_between_failures
+        mean time between failures of the whole machine
     """
     share = checkpoint_time / (2 * time_between_failures)
     between = (2 * checkpoint_time * time_between_failures) ** 0.5
@@ -420,6 +590,13 @@ def time_between_failures(
 
     >>> print(time_between_failures("5 year", 16384))
     2.675 h
+
+    Parameters
+    ----------
+    device_time_between_failures
+        mean of one device
+    devices
+        devices that take part
     """
     return device_time_between_failures / devices
 
@@ -443,6 +620,17 @@ def goodput(
 
     >>> print(goodput("20 min", "10 s", "5 min", "3 h").to("%"))
     91.15%
+
+    Parameters
+    ----------
+    interval
+        work between two checkpoints
+    checkpoint_time
+        time that writing a checkpoint takes
+    restart_time
+        time from a failure to the next step
+    time_between_failures
+        mean time between failures of the whole machine
     """
     segment = (interval + checkpoint_time) / time_between_failures
     rate = interval / time_between_failures
@@ -466,6 +654,13 @@ def model_memory(
 
     >>> print(model_memory("7B param", "16 byte/param"))
     112 GB
+
+    Parameters
+    ----------
+    parameters
+        parameters of the model, or of the part of it in question
+    bytes_per_parameter
+        what is stored for each parameter: see `training.recipe`
     """
     return parameters * bytes_per_parameter
 

@@ -34,6 +34,21 @@ def convolution_flops(
 
     >>> print(convolution_flops(112, 112, 3, 64, 7))
     236.0 MFLOP
+
+    Parameters
+    ----------
+    height
+        rows of the result
+    width
+        columns of the result
+    inputs
+        channels of the input
+    outputs
+        channels of the result
+    kernel
+        rows and columns that a place of the result sees
+    groups
+        parts of the channels that do not see each other: all of them where it is depthwise
     """
     return _per_term * height * width * (inputs / groups) * outputs * kernel**2
 
@@ -57,6 +72,19 @@ def layer_traffic(
 
     >>> print(layer_traffic(9 * 144, 56 * 56 * 144, 56 * 56 * 144, 256))
     462.4 MB
+
+    Parameters
+    ----------
+    weights
+        weights of the layer
+    read
+        elements of an input of the layer
+    written
+        elements of its result
+    batch
+        inputs that are computed together
+    element_size
+        what an element of weights and activations takes
     """
     return element_size * (weights + batch * (read + written))
 
@@ -79,6 +107,17 @@ def live_memory(
 
     >>> print(live_memory(48 * 48 * 8, 48 * 48 * 16))
     55.30 kB
+
+    Parameters
+    ----------
+    read
+        elements of an input of the layer
+    written
+        elements of its result
+    held
+        elements that a later layer still needs, as a shortcut does
+    element_size
+        what an element of weights and activations takes
     """
     return element_size * (read + written + held)
 
@@ -100,6 +139,15 @@ def pointwise_intensity(
 
     >>> print(pointwise_intensity(144, 24))
     20.57 FLOP/byte
+
+    Parameters
+    ----------
+    inputs
+        channels of the input
+    outputs
+        channels of the result
+    element_size
+        what an element of weights and activations takes
     """
     return _per_term * inputs * outputs / (element_size * (inputs + outputs))
 
@@ -121,6 +169,13 @@ def depthwise_intensity(
 
     >>> print(depthwise_intensity(3))
     4.5 FLOP/byte
+
+    Parameters
+    ----------
+    kernel
+        rows and columns that a place of the result sees
+    element_size
+        what an element of weights and activations takes
     """
     return _per_term * kernel**2 / (2 * element_size)
 
@@ -136,6 +191,15 @@ def workload(
     >>> stem, *_, classifier = models.get("resnet-50").convolutions
     >>> print(workload(stem, 64).intensity, workload(classifier, 64).intensity)
     123.8 FLOP/byte 58.43 FLOP/byte
+
+    Parameters
+    ----------
+    layer
+        a `Convolution` of a network's `convolutions`
+    batch
+        inputs that are computed together
+    element_size
+        what an element of weights and activations takes
     """
     if not isinstance(layer, Convolution):
         raise InputError(
@@ -156,6 +220,11 @@ def forward_flops(model: Convolutional | str) -> Annotated[Quantity, "FLOP"]:
     >>> from calc import models
     >>> print(forward_flops(models.get("resnet-50")))
     8.178 GFLOP
+
+    Parameters
+    ----------
+    model
+        a convolutional network of `calc.models`, or its name
     """
     layers = network(model, Convolutional).convolutions
     return sum((workload(layer).operations for layer in layers), quantity("0 FLOP"))
@@ -197,6 +266,15 @@ def peak_memory(
 
     >>> print(peak_memory("mobilenet-v2"), peak_memory("mobilenet-v2", in_place=True))
     1.505 MB 1.405 MB
+
+    Parameters
+    ----------
+    model
+        a convolutional network of `calc.models`, or its name
+    element_size
+        what an element of weights and activations takes
+    in_place
+        whether a depthwise convolution writes over its input
     """
     most = max(memory for _, memory in memory_schedule(model, "1 byte", in_place))
     return most * (size_of("element_size", element_size) / quantity("1 byte"))

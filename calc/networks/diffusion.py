@@ -25,6 +25,13 @@ def passes_of_an_image(
 
     >>> print(passes_of_an_image(28, 2))
     56
+
+    Parameters
+    ----------
+    steps
+        steps from noise to the image
+    passes
+        passes of the network: of a step, or of an image
     """
     return steps * passes
 
@@ -43,6 +50,15 @@ def image_tokens(
 
     >>> print(image_tokens(1024, 1024, 16))
     4096
+
+    Parameters
+    ----------
+    height
+        rows of pixels of the image
+    width
+        columns of pixels, or the width of all heads together
+    patch
+        pixels along a side of what becomes a token
     """
     return height * width / patch**2
 
@@ -64,6 +80,15 @@ def joint_attention_flops(
 
     >>> print(joint_attention_flops(4608, 57, 3072))
     14.87 TFLOP
+
+    Parameters
+    ----------
+    tokens
+        tokens of a pass, text and image together
+    blocks
+        blocks with an attention each
+    width
+        columns of pixels, or the width of all heads together
     """
     return 2 * _per_term * blocks * tokens**2 * width
 
@@ -84,6 +109,15 @@ def image_time(
 
     >>> print(image_time("74.4 TFLOP", 28, "989.4 TFLOP/s"))
     2.106 s
+
+    Parameters
+    ----------
+    work
+        operations of one pass
+    passes
+        passes of the network: of a step, or of an image
+    rate
+        operations in a second
     """
     return passes * work / rate
 
@@ -95,12 +129,19 @@ def kept_frames(
 ) -> Annotated[Quantity, ""]:
     """Frames that a causal autoencoder keeps: the first, and one of each group after it.
 
-    Equation: k = (f - 1) / g + 1
+    Equation: k = (f − 1) / g + 1
 
     Source: wan2025
 
     >>> print(kept_frames(81, 4))
     21
+
+    Parameters
+    ----------
+    frames
+        frames of the video
+    joined
+        frames that become one, after the first
     """
     return (frames - 1) / joined + 1
 
@@ -115,6 +156,17 @@ def tokens(
 
     >>> print(tokens("flux-1-dev"), tokens("wan-2-2-t2v-a14b"))
     4608 75600
+
+    Parameters
+    ----------
+    model
+        a diffusion transformer of `calc.models`, or its name
+    height
+        rows of pixels of the image
+    width
+        columns of pixels, or the width of all heads together
+    frames
+        frames of the video
     """
     model = network(model, Diffusion)
     rows, columns = model.pixels
@@ -139,6 +191,17 @@ def pass_flops(
 
     >>> print(pass_flops("flux-1-dev"), pass_flops("wan-2-2-t2v-a14b"))
     74.36 TFLOP 6.523 PFLOP
+
+    Parameters
+    ----------
+    model
+        a diffusion transformer of `calc.models`, or its name
+    height
+        rows of pixels of the image
+    width
+        columns of pixels, or the width of all heads together
+    frames
+        frames of the video
     """
     model = network(model, Diffusion)
     count = tokens(model, height, width, frames)

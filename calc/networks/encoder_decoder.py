@@ -30,6 +30,17 @@ def cross_attention_flops(
 
     >>> print(cross_attention_flops(1500, 32, 20, 64))
     245.8 MFLOP/token
+
+    Parameters
+    ----------
+    source
+        what the encoder has read: tokens, or places of a spectrogram
+    layers
+        layers of the encoder or of the decoder
+    heads
+        heads of each attention
+    head_width
+        width of a head's query, key and value
     """
     return 2 * _per_term * source * layers * heads * head_width
 
@@ -52,6 +63,19 @@ def cross_cache(
 
     >>> print(cross_cache(1500, 32, 20, 64))
     245.8 MB
+
+    Parameters
+    ----------
+    source
+        what the encoder has read: tokens, or places of a spectrogram
+    layers
+        layers of the encoder or of the decoder
+    heads
+        heads of each attention
+    head_width
+        width of a head's query, key and value
+    element_size
+        what an element of keys and values takes
     """
     return 2 * source * layers * heads * head_width * element_size
 
@@ -74,6 +98,19 @@ def self_cache(
 
     >>> print(self_cache(448, 32, 20, 64))
     73.40 MB
+
+    Parameters
+    ----------
+    written
+        tokens that the decoder has written
+    layers
+        layers of the encoder or of the decoder
+    heads
+        heads of each attention
+    head_width
+        width of a head's query, key and value
+    element_size
+        what an element of keys and values takes
     """
     return 2 * written * layers * heads * head_width * element_size
 
@@ -87,6 +124,13 @@ def encoder_flops(
 
     >>> print(encoder_flops("whisper-large-v3", 1500))
     2.256 TFLOP
+
+    Parameters
+    ----------
+    model
+        an encoder–decoder transformer of `calc.models`, or its name
+    source
+        what the encoder has read: tokens, or places of a spectrogram
     """
     model = network(model, EncoderDecoder)
     length = _length(model, source)
@@ -106,6 +150,13 @@ def cross_projection_flops(
 
     >>> print(cross_projection_flops("whisper-large-v3", 1500))
     314.6 GFLOP
+
+    Parameters
+    ----------
+    model
+        an encoder–decoder transformer of `calc.models`, or its name
+    source
+        what the encoder has read: tokens, or places of a spectrogram
     """
     model = network(model, EncoderDecoder)
     length = _length(model, source)
@@ -125,6 +176,15 @@ def decoder_flops(
 
     >>> print(decoder_flops("whisper-large-v3", 1500, 100))
     1.863 GFLOP/token
+
+    Parameters
+    ----------
+    model
+        an encoder–decoder transformer of `calc.models`, or its name
+    source
+        what the encoder has read: tokens, or places of a spectrogram
+    written
+        tokens that the decoder has written
     """
     model = network(model, EncoderDecoder)
     source, layers = _length(model, source), model.decoder_layers
@@ -146,6 +206,17 @@ def caches(
 
     >>> print(caches("whisper-large-v3", 1500, 448))
     319.2 MB
+
+    Parameters
+    ----------
+    model
+        an encoder–decoder transformer of `calc.models`, or its name
+    source
+        what the encoder has read: tokens, or places of a spectrogram
+    written
+        tokens that the decoder has written
+    element_size
+        what an element of keys and values takes
     """
     model = network(model, EncoderDecoder)
     shape = (model.decoder_layers, model.heads, model.head_width, element_size)

@@ -29,6 +29,15 @@ def row_traffic(
 
     >>> print(row_traffic(128), row_traffic(4, "2 byte", "64 byte"))
     256 byte 64 byte
+
+    Parameters
+    ----------
+    width
+        elements of a row
+    element_size
+        what an element of a row takes
+    granularity
+        the least that the memory moves at once
     """
     return granularity * ceiling(width * element_size / granularity)
 
@@ -46,6 +55,13 @@ def lookup_traffic(
 
     >>> print(lookup_traffic(214, "256 byte"))
     54.78 kB
+
+    Parameters
+    ----------
+    lookups
+        rows that a sample reads
+    row
+        bytes that memory moves for a row
     """
     return lookups * row
 
@@ -66,6 +82,15 @@ def rows_in_flight(
 
     >>> print(rows_in_flight("3.35 TB/s", "600 ns", "256 byte"))
     7852
+
+    Parameters
+    ----------
+    bandwidth
+        bandwidth of the memory that holds the tables
+    latency
+        time until a row that is asked for arrives
+    row
+        bytes that memory moves for a row
     """
     return bandwidth * latency / row
 
@@ -87,6 +112,17 @@ def devices_for_tables(
 
     >>> print(devices_for_tables(204184588, 128, "80 GB", "4 byte"))
     2
+
+    Parameters
+    ----------
+    rows
+        rows of all tables
+    width
+        elements of a row
+    capacity
+        memory of one device that tables may take
+    element_size
+        what an element of a row takes
     """
     return ceiling(rows * width * element_size / capacity)
 
@@ -109,6 +145,17 @@ def pooled_traffic(
 
     >>> print(pooled_traffic(26, 128, 8))
     5824 byte
+
+    Parameters
+    ----------
+    tables
+        tables, of each of which a sample needs one sum of rows
+    width
+        elements of a row
+    devices
+        devices that share out the tables, and the samples
+    element_size
+        what an element of a row takes
     """
     return tables * width * element_size * (devices - 1) / devices
 
@@ -120,6 +167,13 @@ def table_memory(
 
     >>> print(table_memory("dlrm-dcnv2", "4 byte"))
     104.5 GB
+
+    Parameters
+    ----------
+    model
+        a recommender of `calc.models`, or its name
+    element_size
+        what an element of a row takes
     """
     model = network(model, Recommender)
     size = size_of("element_size", element_size)
@@ -135,6 +189,15 @@ def sample_traffic(
 
     >>> print(sample_traffic("dlrm-dcnv2"))
     54.78 kB
+
+    Parameters
+    ----------
+    model
+        a recommender of `calc.models`, or its name
+    element_size
+        what an element of a row takes
+    granularity
+        the least that the memory moves at once
     """
     model = network(model, Recommender)
     row = row_traffic(model.embedding_width, size_of("element_size", element_size), granularity)
@@ -146,6 +209,11 @@ def sample_flops(model: Recommender | str) -> Annotated[Quantity, "FLOP"]:
 
     >>> print(sample_flops("dlrm-dcnv2"))
     32.06 MFLOP
+
+    Parameters
+    ----------
+    model
+        a recommender of `calc.models`, or its name
     """
     layers = network(model, Recommender).layers
     return quantity(2.0 * sum(inputs * outputs for _, inputs, outputs in layers), "FLOP")

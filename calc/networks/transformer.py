@@ -89,6 +89,15 @@ def prefill_matmuls(
     value            1000  1024  4096   1
     scores           4000  1000   128   8
     weighted values  4000   128  1000   8
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    length
+        tokens of a sequence
+    sequences
+        sequences of the batch
     """
     model = _check(model, length, "length")
     tokens = batch_tokens(length, sequences).magnitude
@@ -124,6 +133,15 @@ def decode_matmuls(
     >>> absorbed = sum(each.operations for each in decode_matmuls(latents, 100_000))
     >>> print(forward_flops(latents, 100_000), absorbed.to("GFLOP"))
     185.1 GFLOP/token 209.7 GFLOP
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    context
+        positions that a token looks at: those before it, and itself
+    sequences
+        sequences of the batch
     """
     model = _check(model, context)
     if model.output not in ("own", "tied"):
@@ -169,6 +187,13 @@ def forward_flops(
     >>> model = models.get("llama-3-8b")
     >>> print(forward_flops(model), forward_flops(model, causal_context(8192)))
     15.01 GFLOP/token 17.16 GFLOP/token
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    context
+        positions that a token looks at: those before it, and itself
     """
     model = _check(model, context)
     return _with_attention(
@@ -195,6 +220,13 @@ def causal_flops(
     17.16 GFLOP/token
     >>> print(causal_flops(models.get("gemma-2-27b"), 8192))
     57.15 GFLOP/token
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    length
+        tokens of a sequence
     """
     model = _check(model, length, "length")
     return _with_attention(
@@ -220,6 +252,13 @@ def state_flops(
 
     >>> print(state_flops("qwen-3-next-80b-a3b", 8192))
     207.6 MFLOP/token
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    length
+        tokens of a sequence
     """
     model = _check(model, length, "length")
     total = quantity("0 FLOP/token")
@@ -245,6 +284,15 @@ def recomputed_flops(
     >>> from calc import models
     >>> print(recomputed_flops(models.get("llama-3-8b"), 8192))
     2.148 GFLOP/token
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    length
+        tokens of a sequence
+    recomputation
+        what is computed again on the way back: none, selective, alternate or full
     """
     one_of("recomputed_flops(): recomputation", recomputation, RECOMPUTATIONS)
     forward = causal_flops(model, length)
@@ -288,6 +336,13 @@ def backward_flops(
     >>> from calc import models
     >>> print(backward_flops(models.get("llama-3-8b")))
     30.02 GFLOP/token
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    context
+        positions that a token looks at: those before it, and itself
     """
     return 2 * forward_flops(model, context)
 
@@ -307,6 +362,11 @@ def crossover_context(model: Transformer | str) -> Annotated[Quantity, ""]:
     >>> from calc import models
     >>> print(crossover_context(models.get("llama-3-8b")))
     28628
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
     """
     model = _check(model)
     fixed = forward_flops(model)
@@ -345,6 +405,13 @@ def kv_cache_per_token(
     128 KiB/token
     >>> print(kv_cache_per_token(models.get("llama-3-8b"), "4.25 bit").to("KiB/token"))
     34 KiB/token
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    element_size
+        what an element of the array takes
     """
     model = _check(model)
     total = _latents(model, element_size)
@@ -375,6 +442,13 @@ def attended_per_token(
     32.77 kB/token
     >>> print(attended_per_token(models.get("deepseek-v3")))
     278.5 kB/token
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    element_size
+        what an element of the array takes
     """
     model = _check(model)
     if model.kv_latent is not None:
@@ -399,6 +473,13 @@ def kept_context(
     >>> from calc import models
     >>> print(kept_context(models.get("gemma-2-27b"), 8192))
     6144
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    context
+        positions that a token looks at: those before it, and itself
     """
     model = _check(model, context)
     if model.window is None:
@@ -421,6 +502,13 @@ def attended_context(
     >>> from calc import models
     >>> print(attended_context(models.get("gpt-oss-120b"), 131072))
     65600
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    context
+        positions that a token looks at: those before it, and itself
     """
     model = _check(model, context)
     seen, numbers = quantity(0), 0
@@ -448,6 +536,15 @@ def kv_cache(
     >>> from calc import models
     >>> print(kv_cache(models.get("gemma-2-27b"), 8192).to("GiB"))
     2.156 GiB
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    context
+        positions that a token looks at: those before it, and itself
+    element_size
+        what an element of the array takes
     """
     per_token = kv_cache_per_token(model, element_size)
     memory: Quantity = per_token * kept_context(model, context) * quantity("1 token")
@@ -469,6 +566,11 @@ def state_memory(model: Transformer | str) -> Annotated[Quantity, "byte"]:
     >>> from calc import models
     >>> print(state_memory(models.get("llama-3-8b")))
     0 byte
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
     """
     model = _check(model)
     memory = quantity("0 byte")
@@ -496,6 +598,15 @@ def cache_read(
     >>> from calc import models
     >>> print(cache_read(models.get("llama-3-8b"), 8192))
     1.074 GB
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    context
+        positions that a token looks at: those before it, and itself
+    element_size
+        what an element of the array takes
     """
     model = _check(model, context)
     whole: Quantity = (
@@ -529,6 +640,15 @@ def decode_bytes(
     >>> from calc import models
     >>> print(decode_bytes(models.get("llama-3-8b"), 8192))
     1.074 GB
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    context
+        positions that a token looks at: those before it, and itself
+    element_size
+        what an element of the array takes
     """
     return cache_read(model, context, element_size) + 2 * state_memory(model)
 
@@ -567,6 +687,24 @@ def activation_memory(
     selective 36.51 GB
     alternate 16.64 GB
     full 2.147 GB
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    context
+        positions that a token looks at: those before it, and itself
+    sequences
+        sequences of the batch
+    recomputation
+        what is computed again on the way back: none, selective, alternate or full
+    element_size
+        what an element of the array takes
+    mask_size
+        what an element of a mask takes
+    input_size
+        what an element of the inputs of matrix products is kept in, where it is narrower than the
+        rest
     """
     model = _check(model, context)
     one_of("activation_memory(): recomputation", recomputation, RECOMPUTATIONS)

@@ -21,7 +21,7 @@ from calc.catalog.software import NO_SOFTWARE, Software
 from calc.core.arguments import without_point
 from calc.core.errors import InputError, abbreviated, did_you_mean, extra
 from calc.core.files import read_text
-from calc.core.nouns import arguments_of, options_of
+from calc.core.nouns import IN_PYTHON, arguments_of, options_of
 from calc.core.records import parse_toml
 from calc.core.units import Quantity
 
@@ -34,7 +34,11 @@ def option_names(called: Callable[..., object]) -> tuple[str, ...]:
     ('model', 'hardware', 'prompt', 'generated')
     """
     options = options_of(called).items()
-    return tuple(name for name, option in options if option.required or option.meaning)
+    return tuple(
+        name
+        for name, option in options
+        if option.required or (option.meaning and name not in IN_PYTHON)
+    )
 
 
 def read_options(path: Path | str, called: Callable[..., object]) -> dict[str, Any]:

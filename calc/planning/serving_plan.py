@@ -300,6 +300,10 @@ def plan(
 
     Parameters
     ----------
+    model
+        model of `calc.models`
+    hardware
+        machine or device, or the name of one
     prompt
         tokens that each sequence reads
     generated
@@ -350,8 +354,8 @@ def plan(
         whose electricity it takes, "france", or what that emits, "57 g/kWh"
     host
         memory of the host for what one device does not hold, "96 GB DDR5-5600", with "x8" for eight
-        channels, or "96 GB at 60 GB/s"; experts go there first, and llama.cpp serves; with ", 7 GB/s
-        SSD" what the memory has no place for is read from the file
+        channels, or "96 GB at 60 GB/s"; experts go there first, and llama.cpp serves; with ", 7
+        GB/s SSD" what the memory has no place for is read from the file
     draft
         what drafts tokens that the model checks: mtp, eagle3, dspark, or a small model with
         `acceptance`; whether that pays is told, with the number of tokens that is best

@@ -76,6 +76,15 @@ def adapters(
 
     >>> print(adapters("llama-3-8b", 16), adapters("llama-3-8b", 16, ["query", "value"]))
     41.94M param 6.816M param
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    rank
+        rank of the adapters
+    targets
+        matrices that get an adapter: linear, attention, or their names
     """
     whole_number("adapters(): rank", rank)
     total = quantity(0, "param")
@@ -280,6 +289,19 @@ def longest_context(
 
     >>> print(longest_context("llama-3-70b", "l40s", Adapters("qlora"), loss="fused"))
     4863
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    device
+        device of `calc.hardware`
+    trained
+        what is trained: `Adapters`, or all of the model, `ALL`
+    reserve
+        memory left to the driver, to fragments and to kernels
+    options
+        arguments of `finetuning.memory`
     """
     model = models.transformer(model)
     reserved = number("longest_context(): reserve, in bytes,", quantity(reserve).m_as("byte"))
@@ -317,6 +339,17 @@ def step(
     >>> tuned = step(job, Batch(4096, recomputation="full"))
     >>> print(tuned.lower, tuned.throughput)
     205.3 ms 19.95K token/s
+
+    Parameters
+    ----------
+    job
+        the model on its device, and what is trained of it: a `calc.Job`
+    batch
+        what a step does: a `calc.Batch`
+    efficiency
+        share of the peak that the arithmetic reaches
+    host
+        what waits in the memory of the host: weights, optimizer, activations
     """
     if not (away := _on_the_host(host)):
         return layouts.training_step(job, batch, efficiency)

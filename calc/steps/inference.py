@@ -53,6 +53,13 @@ def weight_memory(
     37.48 GB
     >>> print(weight_memory("gpt-oss-120b", "released").to("GiB"))
     60.77 GiB
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    element_size
+        what an element of the array takes
     """
     return Weights.of(models.transformer(model), element_size, "weight_size").memory
 
@@ -72,6 +79,15 @@ def weights_read(
     25.50 GB 93.13 GB
     >>> print(weights_read("gpt-oss-120b", 1, "released"))
     4.999 GB
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    tokens
+        tokens of the answer
+    element_size
+        what an element of the array takes
     """
     model = models.transformer(model)
     weights = Weights.of(model, element_size, "weight_size")
@@ -109,6 +125,25 @@ def decode(
     >>> step = decode(models.get("llama-3-70b"), machines.get("dgx-h100"), 4096, 32, devices=8)
     >>> print(step.lower, step.expected, step.upper)
     6.789 ms 14.47 ms 7.581 ms
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    device
+        device of `calc.hardware`
+    context
+        tokens that each of the sequences has in its cache
+    sequences
+        sequences of the batch
+    devices
+        devices that take part
+    dtype
+        data type that matrix products are computed in
+    weight_size
+        what a weight takes, or its format, or those of groups of matrices: "released"
+    kv_size
+        what an element of the cache takes, or its format
     """
     counts = _counts(devices, context=context, sequences=sequences)
     load = Tokens(writing=counts["sequences"], context=counts["context"])
@@ -141,6 +176,25 @@ def prefill(
     >>> read = prefill(models.get("llama-3-8b"), hardware.H100, 4096)
     >>> print(read.lower, read.bound)
     62.26 ms compute
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    device
+        device of `calc.hardware`
+    length
+        tokens of a sequence
+    sequences
+        sequences of the batch
+    devices
+        devices that take part
+    dtype
+        data type that matrix products are computed in
+    weight_size
+        what a weight takes, or its format, or those of groups of matrices: "released"
+    kv_size
+        what an element of the cache takes, or its format
     """
     counts = _counts(devices, length=length, sequences=sequences)
     load = Tokens(reading=counts["length"] * counts["sequences"], prompt=counts["length"])
@@ -177,6 +231,21 @@ def mixed_step(
     2048 37.30 ms compute 97.94 ms
     >>> print(mixed_step(job, 64, 2048, 0, drafted=3).expected)
     20.88 ms
+
+    Parameters
+    ----------
+    job
+        the model on its machine, and how it is cut: a `calc.Job`
+    sequences
+        sequences of the batch
+    context
+        tokens that each of the sequences has in its cache
+    chunk
+        tokens of a prompt that a step reads
+    done
+        tokens of the prompt that were read in earlier steps
+    drafted
+        tokens that are drafted, and checked, for each sequence
     """
     return timing.step(*_mixed(job, sequences, context, chunk, done, drafted))
 
@@ -220,6 +289,19 @@ def largest_chunk(
     >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=8))
     >>> print(largest_chunk(job, "50 ms", 64, 2048))
     (2749, 832)
+
+    Parameters
+    ----------
+    job
+        the model on its machine, and how it is cut: a `calc.Job`
+    limit
+        longest time of a step
+    sequences
+        sequences of the batch
+    context
+        tokens that each of the sequences has in its cache
+    done
+        tokens of the prompt that were read in earlier steps
     """
     most = quantity(limit).to("s")
 
@@ -261,6 +343,21 @@ def expert_decode(
     >>> step = expert_decode("deepseek-v3", machines.get("dgx-h100"), 2000, 256, 72)
     >>> print(step.lower, step.bound, step.expected)
     31.18 ms links 87.01 ms
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    machine
+        machine of `calc.machines`
+    context
+        tokens that each of the sequences has in its cache
+    sequences
+        sequences of each device
+    devices
+        devices that take part
+    sizes
+        in what products, weights, caches and messages are: `calc.Formats`
     """
     check_is(Machine, "machine", machine, OF_MACHINES)
     mixture = models.transformer(model)
@@ -302,6 +399,25 @@ def ring_prefill(
     >>> found = ring_prefill(model, dgx, 131072, 16, 8)
     >>> print(found.lower, found.bound, found.expected)
     1.392 s compute 2.304 s
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    machine
+        machine of `calc.machines`
+    length
+        tokens of a sequence
+    contexts
+        devices, or groups of them, that a sequence is cut for (CP)
+    tensor
+        devices that split each matrix among them (tensor parallelism)
+    dtype
+        data type that matrix products are computed in
+    weight_size
+        what a weight takes, or its format, or those of groups of matrices: "released"
+    kv_size
+        what an element of the cache takes, or its format
     """
     model = models.transformer(model)
     check_is(Machine, "machine", machine, OF_MACHINES)
@@ -362,6 +478,21 @@ def largest_batch(
     >>> from calc import hardware, models
     >>> print(largest_batch(models.get("llama-3-8b"), hardware.H100, 8192))
     65
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    device
+        device of `calc.hardware`
+    context
+        tokens that each of the sequences has in its cache
+    devices
+        devices that take part
+    weight_size
+        what a weight takes, or its format, or those of groups of matrices: "released"
+    kv_size
+        what an element of the cache takes, or its format
     """
     model, kind = models.transformer(model), device_of(device)
     transformer.kept_context(model, context)  # refuses one that is too long
@@ -410,6 +541,23 @@ def frontier(
     32 14.74 ms 2171 token/s
     64 24.99 ms 2561 token/s
     65 25.31 ms 2568 token/s
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    device
+        device of `calc.hardware`
+    context
+        tokens that each of the sequences has in its cache
+    devices
+        devices that take part
+    dtype
+        data type that matrix products are computed in
+    weight_size
+        what a weight takes, or its format, or those of groups of matrices: "released"
+    kv_size
+        what an element of the cache takes, or its format
     """
     fits = largest_batch(model, device, context, devices, weight_size, kv_size)
     if fits.ndim:

@@ -162,6 +162,27 @@ def memory_per_device(
     activations  5.620 GB
     loss         525.3 MB
     peak         16.93 GB
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    layout
+        how the model is spread: a `Layout`
+    length
+        tokens of a sequence
+    sequences
+        sequences of a microbatch
+    recomputation
+        what is computed again on the way back: none, selective, alternate or full
+    recipe
+        what is kept of each parameter: see `training.recipe`
+    loss
+        how the loss is computed: in place, whole, chunked or fused
+    lifetime
+        how long gradients live: accumulated, anew or fused
+    dtype
+        data type that matrix products are computed in
     """
     model = models.transformer(model)
     check_is(Layout, "layout", layout, "calc.Layout(…)")
@@ -284,6 +305,19 @@ def training_step(
     >>> step = training_step(alone, Batch(8192), 0.7, *pair)
     >>> print(step.lower, step.upper, step.bound)
     5.953 s 7.543 s compute
+
+    Parameters
+    ----------
+    job
+        the model on its machine, and how it is cut: a `calc.Job`
+    batch
+        what a step does: a `calc.Batch`
+    efficiency
+        share of the peak that the arithmetic reaches
+    inner
+        link between the devices that split matrices, unless a machine is given
+    outer
+        link between all other devices, unless a machine is given
     """
     bounds = training_bounds(job, batch, efficiency, inner, outer)
     if not isinstance(job.machine, Machine):
@@ -310,6 +344,19 @@ def training_bounds(
     >>> job = Job.of("llama-3-8b", "dgx-h100", Layout(data=8))
     >>> print(training_bounds(job, Batch(length=8192)).lower)
     444.1 ms
+
+    Parameters
+    ----------
+    job
+        the model on its machine, and how it is cut: a `calc.Job`
+    batch
+        what a step does: a `calc.Batch`
+    efficiency
+        share of the peak that the arithmetic reaches
+    inner
+        link between the devices that split matrices, unless a machine is given
+    outer
+        link between all other devices, unless a machine is given
     """
     Job.check(job)
     Batch.check(batch)

@@ -132,6 +132,25 @@ def step(
     >>> found = step(job, Lengths(3203, 4096), 2048)
     >>> print(found.total, found.generating, found.tail)
     100.3 s 71.82% 19.48%
+
+    Parameters
+    ----------
+    job
+        the model on its machine, with an engine for each copy: a `calc.Job`
+    lengths
+        how long answers are: `Lengths`
+    answers
+        answers that are written at once
+    mfu
+        share of the peak that the model's own operations account for (MFU)
+    scored
+        forward passes over the answers before they are trained on
+    recomputed
+        whether layers are computed again on the way back
+    update_bandwidth
+        bytes of new weights that a device sees in a second
+    measured
+        whether rates are measured ones; else published peaks
     """
     Job.check(job)
     _check_lengths(lengths)

@@ -86,8 +86,9 @@ def test_options_are_those_of_the_library() -> None:
         for name, each in inspect.signature(calc.plan).parameters.items()
         if each.kind is each.KEYWORD_ONLY and each.default is not each.empty
     }
-    assert documented.keys() == set(defaults) | {"prompt", "generated"}
-    for name, meaning in documented.items():
+    assert documented.keys() == set(inspect.signature(calc.plan).parameters)
+    for name in set(defaults) | {"prompt", "generated"}:
+        meaning = documented[name]
         action = parser._option_string_actions[option_of(name)]
         assert action.dest == name
         assert action.help.startswith(meaning)

@@ -23,12 +23,13 @@ from hypothesis import strategies as st
 import calc
 from calc import InputError, Quantity, quantity
 from calc.core.citations import bibliography
+from calc.core.docstrings import docstring, parameters
 from calc.core.elementwise import TOO_LARGE
 from calc.core.law import ARGUMENTS, FRACTION, MAY_BE_INFINITE, Range, law
-from calc.core.meanings import SHARED, meaning, tables
 from calc.core.units import QuantityLike
 from tests.calc.equations import UnreadableError, paragraphs, printed, symbols_in
 from tests.calc.references import REFERENCES, agrees, expected
+from tests.calc.test_nouns import meanings_by_griffe
 from tests.rows import each_row
 
 LAWS = calc.all_laws()
@@ -652,31 +653,30 @@ def test_the_symbols_of_an_equation_that_is_not_read_are_explained(name: str) ->
 # --- what each argument is ---
 
 
+SEVERAL_MEANINGS = {
+    *("cost.energy", "experts.mean", "experts.tokens", "gemms.rate", "parallelism.devices"),
+    *("parallelism.work", "quantization.largest", "scaling.speedup", "training.tokens"),
+}
+"""Arguments that are another thing in another law of their module."""
+
+
 @every_law
 def test_each_argument_is_told(name: str) -> None:
-    for argument in ARGUMENTS[name]:
-        assert meaning(name, argument.name), (
-            f"{name}: say what {argument.name} is in calc/data/arguments.toml, under"
-            f" [{name.split('.')[0]}], or under [shared] if it is so in every law"
-        )
+    """A reader of numpydoc that is not ours finds each, and nothing else; so does our own."""
+    meanings = meanings_by_griffe(LAWS[name])
+    assert [*meanings] == [argument.name for argument in ARGUMENTS[name]], (
+        f"{name}: say what each argument is at the end of the docstring, under Parameters"
+    )
+    assert all(meanings.values())
+    assert meanings == parameters(docstring(LAWS[name]))
 
 
-def test_every_word_in_the_list_of_arguments_is_of_one() -> None:
-    told = {(place, each) for place, words in tables().items() for each in words}
-    taken = set()
-    for module in {*calc.SUBMODULES} - {"codesign", "derivations"}:
-        for name in dir(home := getattr(calc, module)):
-            function = getattr(home, name)
-            if inspect.isfunction(function) and function.__module__.startswith(home.__name__):
-                own = f"{function.__module__}.{name}".removeprefix("calc.")
-                places = (f"{module}.{name}", own, module, SHARED)
-                taken |= {(place, each) for place in places for each in signature(function)}
-    here = {(place, each) for place, each in told if place != "codesign"}  # which needs torch
-    assert here <= taken, "calc/data/arguments.toml tells of arguments that nothing has"
-
-
-def signature(function: Callable[..., Any]) -> list[str]:
-    return list(inspect.signature(function).parameters)
+def test_an_argument_is_told_in_the_same_words_by_all_laws_of_a_module() -> None:
+    said: dict[str, set[str]] = {}
+    for name, checked in LAWS.items():
+        for argument, words in parameters(docstring(checked)).items():
+            said.setdefault(f"{name.partition('.')[0]}.{argument}", set()).add(words)
+    assert {argument for argument, words in said.items() if len(words) > 1} == SEVERAL_MEANINGS
 
 
 # --- what a declaration refuses ---

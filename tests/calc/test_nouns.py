@@ -13,7 +13,7 @@ import pytest
 
 from calc import InputError, commands, compare, plan_reinforcement, plan_service, plan_training
 from calc.core.docstrings import docstring, parameters
-from calc.core.nouns import Noun, arguments_of, flat, nouns_of, options_of
+from calc.core.nouns import IN_PYTHON, Noun, arguments_of, flat, nouns_of, options_of
 from calc.planning import plan_nouns
 from calc.planning.plan_nouns import Draft, Limits, Load, Server
 
@@ -34,7 +34,6 @@ OF_COMMANDS = {
     )
 }
 """Options of commands that say where answers go, and where options come from."""
-IN_PYTHON = {"on_progress"}  # what no shell can give
 POSITIONAL = {"device": "hardware"}
 
 

@@ -18,7 +18,6 @@ import calc
 from calc.core import law
 from calc.core.docstrings import parameters
 from calc.core.law import ARGUMENTS, POSITIVE, Range
-from calc.core.meanings import meaning
 from tools.pages import ROOT, generated
 from tools.pages.equations import tex
 
@@ -203,16 +202,17 @@ def _heading(page: str, owner: str, name: str) -> str:
 
 
 def _function(called: str, function: griffe.Function) -> Iterator[str]:
-    parameters = _parameters(function)
+    listed = _parameters(function)
     first, *rest = _blocks(function)
     equations = [block for block in rest if block.startswith("Equation: ")]
     yield _block(first, function)
-    annotations = [*(parameter.annotation for parameter in parameters), function.returns]
+    annotations = [*(parameter.annotation for parameter in listed), function.returns]
     has_units = any(_annotated(annotation, function) for annotation in annotations)
-    yield f"```\n{_call(called, parameters, None if has_units else function.returns)}\n```"
+    yield f"```\n{_call(called, listed, None if has_units else function.returns)}\n```"
     yield from (_block(block, function) for block in equations)
     if has_units:
         yield _units_table(function)
+        rest = [block for block in rest if not parameters(block)]  # which the table says
     yield from (_block(block, function) for block in rest if block not in equations)
 
 
@@ -255,14 +255,15 @@ def _units_table(function: griffe.Function) -> str:
     """Return a table of the arguments, with units and ranges, and with symbols if it is a law."""
     called = _public_name(function.path)
     symbols = {argument.name: f"${tex(argument.symbol)}$" for argument in ARGUMENTS.get(called, [])}
+    meanings = parameters(_docstring(function))
     rows = [TITLES, WIDTHS]
     for parameter in _parameters(function):
         unit, range_ = _annotated(parameter.annotation, function) or (
             _type(parameter.annotation),
             "",
         )
-        if not (words := meaning(called, parameter.name)):
-            raise SystemExit(f"{called}: say what {parameter.name} is in calc/data/arguments.toml")
+        if not (words := meanings.get(parameter.name)):
+            raise SystemExit(f"{called}: say what {parameter.name} is in its docstring, Parameters")
         rows.append((f"`{parameter.name}`", symbols.get(parameter.name, ""), unit, range_, words))
     unit, _ = _annotated(function.returns, function) or (_type(function.returns), "")
     rows.append(("returns", "", unit, "", ""))

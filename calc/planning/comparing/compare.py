@@ -60,6 +60,10 @@ def compare(
 
     Parameters
     ----------
+    models
+        models that are served, or their names; one or a list of them
+    machines
+        machines or devices, or their names; one or a list of them
     prompt
         tokens that each sequence reads
     generated

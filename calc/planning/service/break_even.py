@@ -180,6 +180,10 @@ def break_even(
 
     Parameters
     ----------
+    model
+        model of `calc.models`
+    hardware
+        machine or device, or the name of one
     price
         of a device, "3 USD/hour"
     prompt

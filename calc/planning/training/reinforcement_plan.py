@@ -169,6 +169,10 @@ def plan_reinforcement(
 
     Parameters
     ----------
+    model
+        model of `calc.models`
+    hardware
+        machine or device, or the name of one
     answers
         that are generated, scored and trained on in a step
     average

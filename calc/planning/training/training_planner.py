@@ -68,6 +68,12 @@ def plan_training(
 
     Parameters
     ----------
+    model
+        model of `calc.models`
+    hardware
+        machine or device, or the name of one
+    run
+        tokens and steps of the run, and what it trains, a `Training`
     devices
         how many train; or else a deadline or a budget, and the fewest or the most are taken that
         keep it
@@ -78,6 +84,14 @@ def plan_training(
     software
         whose own time the expectation counts: "megatron", "megatron-26-04", "torchtitan",
         "maxtext", "llm-foundry" or "other-training"; none where it is left out
+    search
+        which layouts are looked at, a `Search`
+    failures
+        what stops the run, and how it goes on, a `Failures`
+    prices
+        of devices, with their building and their electricity, a `Prices`
+    on_progress
+        called with what is done, and of how much
 
     Examples
     --------
