@@ -264,7 +264,8 @@ def _units_table(function: griffe.Function) -> str:
         )
         if not (words := meanings.get(parameter.name)):
             raise SystemExit(f"{called}: say what {parameter.name} is in its docstring, Parameters")
-        rows.append((f"`{parameter.name}`", symbols.get(parameter.name, ""), unit, range_, words))
+        symbol = symbols.get(parameter.name, "")
+        rows.append((f"`{parameter.name}`", symbol, unit, range_, SPAN.sub(_span, words)))
     unit, _ = _annotated(function.returns, function) or (_type(function.returns), "")
     rows.append(("returns", "", unit, "", ""))
     if not symbols:
