@@ -57,7 +57,7 @@ def options_of(called: Callable[..., object]) -> dict[str, Option]:
 
     >>> from calc import plan_service
     >>> options_of(plan_service)["rate"].meaning
-    'requests a second; that of the trace where it is left out'
+    'requests a second; that of the trace where it is left out, or of so many `agents`'
     """
     nouns, meanings = nouns_of(called), parameters(docstring(called))
     options: dict[str, Option] = {}
