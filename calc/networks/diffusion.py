@@ -56,7 +56,7 @@ def image_tokens(
     height
         rows of pixels of the image
     width
-        columns of pixels, or the width of all heads together
+        columns of pixels of the image
     patch
         pixels along a side of what becomes a token
     """
@@ -88,7 +88,7 @@ def joint_attention_flops(
     blocks
         blocks with an attention each
     width
-        columns of pixels, or the width of all heads together
+        width of all heads together
     """
     return 2 * _per_term * blocks * tokens**2 * width
 
@@ -164,7 +164,7 @@ def tokens(
     height
         rows of pixels of the image
     width
-        columns of pixels, or the width of all heads together
+        columns of pixels
     frames
         frames of the video
     """
@@ -199,7 +199,7 @@ def pass_flops(
     height
         rows of pixels of the image
     width
-        columns of pixels, or the width of all heads together
+        columns of pixels
     frames
         frames of the video
     """

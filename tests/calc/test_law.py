@@ -654,8 +654,9 @@ def test_the_symbols_of_an_equation_that_is_not_read_are_explained(name: str) ->
 
 
 SEVERAL_MEANINGS = {
-    *("cost.energy", "experts.mean", "experts.tokens", "gemms.rate", "parallelism.devices"),
-    *("parallelism.work", "quantization.largest", "scaling.speedup", "training.tokens"),
+    *("cost.energy", "diffusion.width", "experts.mean", "experts.tokens", "gemms.rate"),
+    *("parallelism.devices", "parallelism.work", "quantization.largest", "scaling.speedup"),
+    "training.tokens",
 }
 """Arguments that are another thing in another law of their module."""
 
