@@ -186,7 +186,11 @@ def _rounded(kernel: Kernel, side: str, frozen: bool) -> Kernel:
 
 
 def backward_of(kernel: Kernel, frozen: bool = False) -> Iterator[Kernel]:
-    """Yield the kernels of a kernel's backward pass: a product's are two, of both gradients."""
+    """Yield the kernels of a kernel's backward pass: a product's are two, of both gradients.
+
+    >>> [each.shape for each in backward_of(Kernel("up", "gemm", 1, shape=(512, 2048, 1024)))]
+    [(512, 1024, 2048), (2048, 1024, 512)]
+    """
     name = f"{kernel.name}, backward"
     if kernel.shape is None:
         factor = 2.5 if kernel.kind == "attention" else 2.0

@@ -205,7 +205,7 @@ def test_faults_of_quoted_rows_name_the_file_the_line_and_what_is_wanted(tmp_pat
     )
     (told,) = of_results([quoted("A100Roofline.relu_time")])
     assert re.fullmatch(f"{place}: A100Roofline.relu_time is quoted, and needs a witness: .*", told)
-    for name in ("roofline", "serving"):
+    for name in ("roofline_chapter", "serving_chapter"):
         (tmp_path / "calc" / "derivations").mkdir(parents=True, exist_ok=True)
         file = tmp_path / "calc" / "derivations" / f"{name}.py"
         file.write_text("\nclass Ridge(Claims):\n    batch = 8\n", encoding="utf-8")

@@ -444,7 +444,9 @@ def test_the_command(command: Command) -> None:
         "outside of torch",
         "graphs",
     ]
-    told = command.facts("fit", "llama-3-70b", "h100", "--software", "vllm 0.19")
+    told = json.loads(
+        command.prints("fit llama-3-70b h100 --software 'vllm 0.19' --json", status=1)
+    )
     assert told["fits"] is False
     assert len(told["parts"]) == 3
     assert told["ways"][-1]["settings"] == {"tensor": 2}

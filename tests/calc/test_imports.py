@@ -36,7 +36,7 @@ PARTS = {
     "calc": set(),
     "figures": {"calc", "figures.live"},
     "figures.live": {"calc"},
-    "tools.pages": {"calc", "figures"},
+    "tools.pages": {"calc", "figures", "figures.live"},
     "tools.ledger": {"calc", "press", "tools.pages"},
     "press": set(),
 }

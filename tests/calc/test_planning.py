@@ -260,8 +260,8 @@ def test_a_window_that_fills_during_the_answer() -> None:
 
 def test_an_array_of_one_point_is_printed_as_a_line_of_a_table() -> None:
     question: dict[str, Any] = {"prompt": 100, "generated": 20, "devices": 1}
-    one = plan("llama-3-8b", H100, batch=np.array([8]), **question)
-    two = plan("llama-3-8b", H100, batch=np.array([8, 16]), **question)
+    one = plan("llama-3-8b", "rtx-4090", batch=np.array([8]), **question)
+    two = plan("llama-3-8b", "rtx-4090", batch=np.array([8, 16]), **question)
     head, row, *_ = one.tables[0].rows
     assert (
         dict(zip(head, row, strict=True)).items()
@@ -277,7 +277,7 @@ def test_what_would_change_of_shared_experts_is_what_they_allow() -> None:
 
 
 def test_after_an_answer_of_one_token_another_would_take_the_step_of_all_users() -> None:
-    made = plan("llama-3-8b", "dgx-h100", users=16, prompt=1000, generated=0)
+    made = plan("llama-3-8b", "rtx-4090", users=8, prompt=1000, generated=0)
     assert made.expected is not None
     assert made.expected.writing is not None
     assert made.expected.time_per_token == made.expected.writing.total

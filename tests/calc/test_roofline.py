@@ -116,7 +116,7 @@ def test_a_step_and_a_workload_print_as_people_read_them() -> None:
     told = dict(re.split("  +", line) for line in str(step).splitlines())
     assert [*told] == [*step.parts, "perfect overlap", "no overlap", "expected", "80 % interval"]
     assert told["perfect overlap"] == f"{step.lower}, bound by memory"
-    assert told["expected"] == str(step.expected)
+    assert told["expected"] == f"{step.expected}, with no software's own time"
     assert all(
         f"<th>{name}</th><td>{time}</td>" in step._repr_html_() for name, time in told.items()
     )
