@@ -6,9 +6,10 @@
 A class's factors are quantiles of measured over expected at 10 and 90 %, with the correction for
 how many rows there are that makes them hold for one row more (split conformal). Rows of few sources
 are alike, and say little of a source that nobody saw: rows of the next wider class count beside
-them, for each source that is missing as much as half a source. Closed loops that no server without
-reuse can have run, since the best kernels would not reach it, are in no class, whatever their
-error. Nothing is fitted.
+them, for each source that is missing as much as half a source. What was filled in is known no
+better than what was measured: its interval includes that of the same rows measured. Closed loops
+that no server without reuse can have run, since the best kernels would not reach it, are in no
+class, whatever their error. Nothing is fitted.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from statistics import mean, median
 
 from calc import published
@@ -144,6 +145,11 @@ def made(known: Iterable[Residual]) -> dict[Class, Interval]:
         apart = set(rows)
         lent = [row for row in members[wider] if row not in apart] if missing else []
         intervals[names] = _interval(names, rows, lent, LENT * missing)
+    for names, own in intervals.items():
+        measured = intervals.get((*names[:3], FILLED[False]))
+        if names[3] == FILLED[True] and measured is not None:
+            low, high = min(own.low, measured.low), max(own.high, measured.high)
+            intervals[names] = replace(own, low=low, high=high)
     return dict(sorted(intervals.items()))
 
 

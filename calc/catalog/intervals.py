@@ -1,16 +1,17 @@
 """Intervals of 80 % around expectations, from published rows like what is asked.
 
-`data/intervals.csv` has, by class of rows, between which factors of what is expected the middle
-80 % of what was measured lie. Classes are training, serving, and the first tokens and those after
-them that the clients of a closed loop meet, tokens and prompts of models
-that a host holds a part of, by software, by whether the model
-is a mixture, and by what they stand on: measured rates and stated conditions, or some that were
-filled in, of kin, of usual shares, of the fastest layout. Where a class has fewer than twenty rows
-or one source alone, the next wider one counts, and beside a class of fewer than five sources the
-rows of the next wider one have half a source's weight for each that is missing. A source counts as
-25 rows at most, since rows of one source are alike, and a reader's own server is no row of it. A
-loop that the best kernels could not run is in no class. `python -m benchmarks.intervals` writes the
-file, and prints how many rows lie inside that were kept back, by thirds and by whole sources.
+`data/intervals.csv` has, by class of rows, between which factors of what is expected the middle 80
+% of what was measured lie. Classes are training, serving, and the first tokens and those after them
+that the clients of a closed loop meet, tokens and prompts of models that a host holds a part of, by
+software, by whether the model is a mixture, and by what they stand on: measured rates and stated
+conditions, or some that were filled in, of kin, of usual shares, of the fastest layout. Where a
+class has fewer than twenty rows or one source alone, the next wider one counts, and beside a class
+of fewer than five sources the rows of the next wider one have half a source's weight for each that
+is missing; an interval of what was filled in includes that of the same class measured. A source
+counts as 25 rows at most, since rows of one source are alike, and a reader's own server is no row
+of it. A loop that the best kernels could not run is in no class. `python -m benchmarks.intervals`
+writes the file, and prints how many rows lie inside that were kept back, by thirds and by whole
+sources.
 """
 
 from __future__ import annotations

@@ -151,7 +151,8 @@ def test_json_that_is_cut_off_anywhere_says_in_which_line() -> None:
         "plan llama-3-8b h100 --prompt 9 --generated 9 --host {long}",
         "plan llama-3-8b h100 --prompt 9 --generated 9 --power-cap {long}",
         "plan llama-3-8b h100 --prompt 9 --generated 9 --batch {long}",
-        "plan-service llama-3-8b h100 --rate 1 --prompt 9 --generated 9 --write {long} --ttft 9 --tpot 9",
+        "plan-service llama-3-8b h100 --rate 1 --prompt 9 --generated 9 --ttft 9 --tpot 9"
+        " --write {long}",
         "plan-training qwen-3-8b dgx-h100 --rl --answers 8 --average 9 --limit 99 --devices {long}",
         "check 'Llama 3.1 70B on 4 H100: 5000 token/s at 64 users' --contribute {long}",
         "fit llama-3-8b h100 --log {long}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import numpy as np
@@ -118,7 +119,8 @@ def test_a_step_and_a_workload_print_as_people_read_them() -> None:
     assert told["perfect overlap"] == f"{step.lower}, bound by memory"
     assert told["expected"] == f"{step.expected}, with no software's own time"
     assert all(
-        f"<th>{name}</th><td>{time}</td>" in step._repr_html_() for name, time in told.items()
+        f"<th>{name}</th><td>{html.escape(time)}</td>" in step._repr_html_()
+        for name, time in told.items()
     )
     unmeasured = inference.prefill(asked[0], machines.get("dgx-spark"), 4096, devices=8)
     assert (
