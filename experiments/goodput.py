@@ -59,7 +59,7 @@ def _plan(machine: str, dtype: str, spread: float) -> ServicePlan:
     return plan_service(
         "llama-2-70b",
         machine,
-        Load(1, TOKENS, TOKENS, spread, spread, requests=1000),
+        Load(1, TOKENS, TOKENS, prompt_spread=spread, generated_spread=spread, requests=1000),
         Limits("100 s", "10 s"),
         server=Server(FORMATS[dtype], "fp8", dtype, "tensorrt-llm"),
         pools="mixed",

@@ -82,7 +82,8 @@ def loop_of(machine: str) -> Paced:
 def written(machine: str) -> Quantity:
     """Tokens a second that a device of that loop writes."""
     loop = loop_of(machine)
-    return loop.rate / loop.row["tensor"]
+    rate: Quantity = loop.rate / loop.row["tensor"]
+    return rate
 
 
 class ReviewedService(Claims):

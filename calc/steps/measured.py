@@ -486,7 +486,8 @@ def _chosen(which: Callable[[Number, Number], Number], one: Timed, other: Timed)
     """
     seconds = which(one[0], other[0])
     scatter = max((rate.own.median for rate in one[1] if isinstance(rate, Surface)), default=0.0)
-    differs = largest(abs(seconds - one[0]) - scatter * one[0]) > 0
+    apart = maximum(seconds, one[0]) - minimum(seconds, one[0])
+    differs = largest(apart - scatter * one[0]) > 0
     return seconds, other[1] if differs else one[1]
 
 

@@ -274,7 +274,7 @@ class _Typst(Dresser):
     def on_definitionlist(self, node: Node) -> list[Node]:
         """A term that leads to a place in the book ends with its page, as paper leads nowhere."""
         opening = self.records()
-        items = [[self.dress(term), self.dress(of)] for term, of in node["c"]]
+        items: list[Any] = [[self.dress(term), self.dress(of)] for term, of in node["c"]]
         for (term, _), (_, descriptions) in zip(node["c"], items, strict=True):
             for link in (each for each in term if each["t"] == "Link"):
                 if label := self.label_of(link):

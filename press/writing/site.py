@@ -211,7 +211,7 @@ def _live(book: Book, page: Page, body: str) -> bool:
     """Return whether a page has live figures, each of a model that there is."""
     models = re.findall(r'<div class="live" data-model="([^"]*)">', body)
     for model in models:
-        if not (book.live_folder / f"{model.replace('-', '_')}.py").is_file():
+        if not (book.live_folder / f"{model.replace('-', '_')}_live.py").is_file():
             line = page.woven.line_of(rf'model="{re.escape(model)}"')
             stop(f"`{book.live}` has no model {model}.", page.chapter.file, line)
     return bool(models) or WORKBENCH in body
