@@ -176,7 +176,7 @@ class MixturePlans(Claims):
 
     @classmethod
     @row_by_hand(
-        "GB200 NVL72, MXFP8 | DP512 PP4 EP64 ZeRO1 | 110 GB | 7.6 s | 20% | 21 days | 18–31 days"
+        "GB200 NVL72, MXFP8 | DP512 PP4 EP64 ZeRO1 | 110 GB | 7.6 s | 20% | 21 days | 18–27 days"
     )
     def rows(cls) -> Rows:
         """The rack first."""
