@@ -456,7 +456,7 @@ class OwnOrApi(Claims):
     )
     from_dearest = _low[0] | no_hand("0.7274909 request/s", "an expectation of a plan")
     from_cheapest_at_most = deferred(max)(load for load in _high if load) | no_hand(
-        "5.334935 request/s", "an interval of a plan"
+        "10.669870 request/s", "an interval of a plan"
     )
     answered = quantity("1000 request")
     full = (found.cheapest[0] * answered).to("USD") | no_hand(

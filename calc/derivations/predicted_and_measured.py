@@ -823,12 +823,12 @@ class Coverage(Claims):
     """Four of five published rows lie in intervals that were made without them."""
 
     recorded = RECORDED["intervals"]
-    count = recorded["rows"] | by_hand("{ClosedLoops.expected} + 476 + 642 - 11")
+    count = recorded["rows"] | by_hand("{ClosedLoops.expected} + 476 + 639 - 11")
     thirds = percent(recorded["thirds"]) | no_hand(
-        "81.2932 %", "share of intervals that hold, counted"
+        "82.098214 %", "share of intervals that hold, counted"
     )
     sources = percent(recorded["sources"]) | no_hand(
-        "78.314148 %", "share of intervals that hold, counted"
+        "78.624535 %", "share of intervals that hold, counted"
     )
     rows = tuple(
         (
