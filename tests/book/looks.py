@@ -179,14 +179,15 @@ def _of_axes(axes: Axes, along: _Along) -> Iterator[Any]:
         grid = spec.get_gridspec()
         yield [spec.get_geometry(), grid.get_width_ratios(), grid.get_height_ratios()]
     yield [axes.axison, axes.get_aspect(), axes.get_title(), axes.get_axisbelow()]
-    limits = along(numpy.transpose([axes.get_xlim(), axes.get_ylim()]))
+    limits = [[*map(float, ends)] for ends in (axes.get_xlim(), axes.get_ylim())]
     for axis, limit, is_free in zip(
         (axes.xaxis, axes.yaxis),
-        limits,
+        limits,  # which an author chose where they are of two digits, whatever calc gives too
         (axes.get_autoscalex_on(), axes.get_autoscaley_on()),
         strict=True,
     ):
-        yield [axis.get_scale(), "" if is_free else limit, axis.labelpad, axis.get_visible()]
+        chosen = limit if all(float(f"{end:.2g}") == end for end in limit) else "calc's"
+        yield [axis.get_scale(), "" if is_free else chosen, axis.labelpad, axis.get_visible()]
         yield [axis.get_tick_params(which=which) for which in ("major", "minor")]
         if isinstance(locator := axis.get_major_locator(), FixedLocator):
             yield along([(place, place) for place in vars(locator)["locs"]])[axis is axes.yaxis]
