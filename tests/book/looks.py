@@ -1,8 +1,8 @@
 """Figures look as they were looked at: each word, box and arrow, on a page and on a phone.
 
 What calc gives along an axis, and numbers in words, are left out, since `tests/figures.toml` and
-alt texts hold these: a look is what the author of a figure chose. `python -m tests.book.looks`
-writes `tests/looks.toml` anew, once the figures that changed have been looked at.
+alt texts hold these: a look is what the author of a figure chose. `python -m tests.book.looks NAME`
+writes it into `tests/looks.toml`, once the figure has been looked at.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import hashlib
 import importlib
 import json
 import re
+import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,16 +215,18 @@ def _plain(value: Any) -> Any:
             return type(value).__name__
 
 
-def write() -> None:
+def write(names: Sequence[str]) -> None:
+    """Write how these figures look now, and the others as they stand in the file."""
     from tests.book.test_drawings import READINGS
 
+    recorded = tomllib.loads(FILE.read_text(encoding="utf-8"))
     lines = []
     for name in READINGS:
-        wide, narrow = looks(name).values()
-        lines.append(f'{name} = {{ wide = "{wide}", narrow = "{narrow}" }}')
+        look = recorded[name] if name in recorded and name not in names else looks(name)
+        lines.append(f'{name} = {{ wide = "{look["wide"]}", narrow = "{look["narrow"]}" }}')
     title = f"# What tests/book/looks.py says of each figure: its {', '.join(KINDS)}."
     FILE.write_text("\n".join([title, *lines]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write()
+    write(sys.argv[1:])
