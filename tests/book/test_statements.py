@@ -32,12 +32,12 @@ def test_what_compares_is_held_or_listed() -> None:
 
 def test_a_comparison_that_is_neither_held_nor_listed_is_named() -> None:
     (own,) = (s for s in statements() if (s.kind, s.label) == ("caption", "tbl-nvls"))
-    assert unheld(own) == "left each"  # the rest is a claim
+    assert unheld(own) == "each"  # the rest is a claim
     others = [other for other in statements() if other != own]
     (told,) = uncompared([*others, replace(own, source=f"{own.source} No ring is faster.")])
     assert told == (
-        f"{own.place}: its caption compares by “left each no faster”, of which comparisons.toml has"
-        " “left each”: write a claim, or list it once it is read."
+        f"{own.place}: its caption compares by “each no faster”, of which comparisons.toml has"
+        " “each”: write a claim, or list it once it is read."
     )
     (told,) = uncompared(others)
     assert told == "tools/ledger/comparisons.toml:1: caption of tbl-nvls is no text of the book."

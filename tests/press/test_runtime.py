@@ -14,7 +14,7 @@ from tests.press.tiny_book import SETTINGS, Write, refusal
 
 LIVE_SETTINGS = SETTINGS.replace("format:", "live: models\nformat:")
 PAGE = '# A page\n\n::: {.live model="double"}\n\nA figure.\n\n:::\n'
-MODELS = {"models/__init__.py": "", "models/double.py": ""}
+MODELS = {"models/__init__.py": "", "models/double_live.py": ""}
 
 
 @pytest.fixture
@@ -124,11 +124,15 @@ def test_a_package_within_another_is_packed_without_its_siblings(
 ) -> None:
     files = {"shown/__init__.py": "", "shown/drawn.py": "", "shown/models/__init__.py": ""}
     settings = LIVE_SETTINGS.replace("live: models", "live: shown.models")
-    book = read_book(write_book(PAGE, {**files, "shown/models/double.py": ""}, settings))
+    book = read_book(write_book(PAGE, {**files, "shown/models/double_live.py": ""}, settings))
     site = tmp_path / "site"
     runtime._add_models(book, site)
     packed = {path.relative_to(site).as_posix() for path in site.rglob("*.py")}
-    assert packed == {"shown/__init__.py", "shown/models/__init__.py", "shown/models/double.py"}
+    assert packed == {
+        "shown/__init__.py",
+        "shown/models/__init__.py",
+        "shown/models/double_live.py",
+    }
 
 
 def test_a_live_figure_needs_its_model(write_book: Write) -> None:
