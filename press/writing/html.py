@@ -99,6 +99,9 @@ def _body(root: Path, page: Page) -> str:
     body = re.sub(r'<span id="cb[\d-]+"><a [^>]*aria-hidden[^>]*></a>(.*)</span>', r"\1", body)
     body = re.sub(r'(<div class="sourceCode") id="cb\d+"', r"\1", body)
     body = re.sub(r'<code\s+class="sourceCode[^"]*">', "<code>", body)
+    body = body.replace(' hanging-indent" role="list">', ' hanging-indent">')
+    entry = r'(?s)(<div id="ref-[^"]+" class="csl-entry") role="listitem">\s*(.*?)\s*</div>'
+    body = re.sub(entry, r"\1>\2</div>", body)
     body = body.replace(' style="text-align: left;"', "")
     body = body.replace(' style="text-align: right;"', ' class="right"')
     figure = r"<!--press-figure:([^\t]+)\t([^\t]*)\t(.*?)-->"
