@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-PARAMETERS = re.compile(r"^Parameters\n-{10}\n((?:\w+\n(?: {4}.+(?:\n|\Z))+)+)", re.MULTILINE)
+# A line may stand free between two, as numpydoc has it.
+PARAMETERS = re.compile(r"^Parameters\n-{10}\n((?:\w+\n(?: {4}.+(?:\n|\Z))+\n?)+)", re.MULTILINE)
 PARAMETER = re.compile(r"^(\w+)\n((?: {4}.+(?:\n|\Z))+)", re.MULTILINE)
 
 
@@ -28,6 +29,8 @@ def parameters(text: str) -> dict[str, str]:
 
     >>> parameters("A rate.\\n\\nParameters\\n----------\\nrate\\n    requests\\n    a second")
     {'rate': 'requests a second'}
+    >>> parameters("Parameters\\n----------\\na\\n    one\\n\\nb\\n    two\\n\\nExamples")
+    {'a': 'one', 'b': 'two'}
     """
     found = (PARAMETER.findall(section) for section in PARAMETERS.findall(text))
     return {name: " ".join(words.split()) for items in found for name, words in items}

@@ -349,7 +349,8 @@ def of(
     """Images or samples a second of a network on devices, and what bounds them.
 
     Each device computes a batch of its own, with all weights; a recommender's tables are cut for as
-    few devices as hold them. Of an encoder and a decoder it is the encoder's pass.
+    few devices as hold them. Of an encoder and a decoder it is the encoder's pass and, where tokens
+    are written, the decoder's.
 
     Parameters
     ----------
@@ -372,7 +373,6 @@ def of(
     software
         program that makes images: diffusers where it is left out, or diffusers-compiled, whose
         passes over vectors are fused, or tensorrt-llm, whose attention is the best measured too
-
     training
         a step of training in place of inference: the forward pass and the backward one
     written

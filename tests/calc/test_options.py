@@ -301,6 +301,13 @@ def options() -> list[tuple[str, str]]:
     return found
 
 
+def test_each_option_that_is_told_of_here_is_one_of_its_command() -> None:
+    """An option whose meaning is not read has no line in a parser, and is not tried below."""
+    told = {(command, option) for command, of_it in OTHER.items() for option in of_it}
+    for command, option in sorted(told - {*options()}):
+        assert option in PLANNED, f"calc {command} has no {option}"
+
+
 Prints = Callable[[str], str]
 
 
