@@ -263,7 +263,7 @@ class Machine(Recorded):
             return self.reached("attention", known)
         best = next(filter(self._has_attention, (direction, "forward")), direction)
         rate = self.likely("attention", best)
-        each = _of_a_unit(self.device.name.partition(" ")[0], names)
+        each = _of_a_unit(self.device.vendor, names)
         if each is None or not self.device.publishes("units") or rate <= each * self.device.units:
             return rate
         slower = each * self.device.units
@@ -350,8 +350,8 @@ def _likely(machine: Machine, kind: str, name: str) -> Quantity:
     shares = _shares(kind, (name,)) or _shares(kind, tuple(DTYPES))
     if peak is None or not shares:
         return machine.reached(kind, name)  # which says that it was not measured
-    vendor = machine.device.name.partition(" ")[0]
-    same = {key: share for key, share in shares.items() if _vendor(key) == vendor}
+    vendor = machine.device.vendor
+    same = {key: share for key, share in shares.items() if _get(key).device.vendor == vendor}
     taken = same if len(same) >= FEWEST else shares
     share = median(taken.values())
     said = next(iter(machine.device.records.values())).provenance
@@ -376,7 +376,7 @@ def _most_of_a_unit(vendor: str, name: str) -> Quantity | None:
         machine.rates["attention"][name].quantity / machine.device.units
         for machine in map(_get, names())
         if name in machine.rates.get("attention", {})
-        and _vendor(machine.key) == vendor
+        and machine.device.vendor == vendor
         and machine.device.publishes("units")
     ]
     return max(measured, default=None)
@@ -409,10 +409,6 @@ def _shares(kind: str, formats: tuple[str, ...]) -> dict[str, float]:
             if best is not None and peak is not None:
                 shares[key] = max(shares.get(key, 0.0), (best / peak).m_as(""))
     return shares
-
-
-def _vendor(key: str) -> str:
-    return str(_get(key).device.name.partition(" ")[0])
 
 
 def _best(machine: Machine, kind: str, name: str) -> Quantity | None:

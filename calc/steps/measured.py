@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, TypeAlias
 
 from calc.catalog import engine_sums, expert_exchanges, hardware, kernel_shares, machines
@@ -35,7 +35,7 @@ from calc.steps.curves import Curve
 from calc.steps.job import BYTE, NO_BYTES, NO_WORK
 
 LEAST_ROWS = min(rows for rows, _ in TILES)
-AMD = "AMD"  # how the names of its devices begin
+AMD = "AMD"  # a vendor
 NARROW = 64  # numbers of a head, at most, whose attention is measured apart
 
 
@@ -245,45 +245,73 @@ class Rates:
     ) -> tuple[Quantity, Quantity]:
         """Return the rate of memory, and that of products, of attention, or the gap of launches.
 
-        No bandwidth that was measured is below that of a device which this one outdoes, and none
-        that is likely alone is above that of one which outdoes this. Nor are gaps of launches that
-        were not measured shorter than there.
+        None that is likely alone is above what a device which outdoes this was measured to reach.
         """
-        device = self.machine.device
-        bandwidth, rate = self._alone(kind, name, lasting, narrow)
-        for which, others in (
-            (_no_less, hardware.outdone(device, device.usual_dtype)),
-            (_no_more, hardware.outdoing(device, device.usual_dtype)),
-        ):
-            for other in map(machines.of, others):
-                with suppress(NotMeasured):
-                    bandwidth = which(bandwidth, other.memory_reached)
-        if kind == "memory" and rate.provenance is None:
-            more = map(machines.of, hardware.outdoing(device, device.usual_dtype))
-            rate = max((rate, *(other.gap for other in more)))
-        return bandwidth, rate
-
-    def _alone(
-        self, kind: str, name: str, lasting: bool, narrow: bool
-    ) -> tuple[Quantity, Quantity]:
-        machine, software = self.machine, self.software
+        if kind == "attention":
+            return self.bandwidth, self._attended(name)
         if kind != "gemm":
-            attends = kind == "attention"
-            rate = machine.attention_reached(name, software.attention) if attends else machine.gap
-            return machine.memory_reached, self._attended(rate) if attends else rate
-        usual = rate = machine.lasting(name) if lasting else machine.likely("gemm", name)
+            return self.bandwidth, self.gap if kind == "memory" else self.machine.gap
+        usual = rate = self._products(name, lasting)
         # Of smaller weights the factors are integers, if the program can.
-        if not narrow and (faster := software.products_faster(machine.device, name)) != 1:
+        faster = 1.0 if narrow else self.software.products_faster(self.machine.device, name)
+        if faster != 1:
             rate = usual * faster
             rate.provenance = usual.provenance
-        return machine.memory_reached, rate
+        return self.bandwidth, rate
 
-    def _attended(self, rate: Quantity) -> Quantity:
-        """The rate of attention, or that of a program's own kernel on devices it is slower on."""
+    @cached_property
+    def bandwidth(self) -> Quantity:
+        """That of the device's memory, as measured.
+
+        None that was measured is below that of a device which this one outdoes, and none that is
+        likely alone is above that of one which outdoes this.
+        """
+        reached = self.machine.memory_reached
+        for lesser in self._outdone:
+            with suppress(NotMeasured):
+                reached = _no_less(reached, lesser.memory_reached)
+        return self._within(reached, lambda more: more.memory_reached)
+
+    @cached_property
+    def gap(self) -> Quantity:
+        """Time between launches; one that was not measured is no shorter than on better devices."""
+        gap = self.machine.gap
+        return max((gap, *(more.gap for more in self._outdoing))) if gap.provenance is None else gap
+
+    def _products(self, dtype: str, lasting: bool) -> Quantity:
+        def reached(machine: Machine) -> Quantity:
+            return machine.lasting(dtype) if lasting else machine.likely("gemm", dtype)
+
+        return self._within(reached(self.machine), reached)
+
+    def _within(self, rate: Quantity, of: Callable[[Machine], Quantity]) -> Quantity:
+        """Return a rate; one that is likely alone, no larger than what better devices reach."""
+        for more in self._outdoing if machines.is_likely(rate) else ():
+            with suppress(NotMeasured):
+                rate = _no_more(rate, of(more))
+        return rate
+
+    @cached_property
+    def _outdone(self) -> tuple[Machine, ...]:
         device = self.machine.device
-        if not device.name.startswith(AMD) or device.usual_dtype not in device.dtypes:
+        return tuple(map(machines.of, hardware.outdone(device, device.usual_dtype)))
+
+    @cached_property
+    def _outdoing(self) -> tuple[Machine, ...]:
+        device = self.machine.device
+        return tuple(map(machines.of, hardware.outdoing(device, device.usual_dtype)))
+
+    def _attended(self, direction: str) -> Quantity:
+        """The rate of attention, or that of a program's own kernel on devices it is slower on."""
+        device, software = self.machine.device, self.software
+
+        def reached(machine: Machine) -> Quantity:
+            return machine.attention_reached(direction, software.attention)
+
+        rate = self._within(reached(self.machine), reached)
+        if device.vendor != AMD or device.usual_dtype not in device.dtypes:
             return rate
-        own = self.software.attends_on_amd * device.peak(device.usual_dtype)
+        own = software.attends_on_amd * device.peak(device.usual_dtype)
         if own >= rate:
             return rate
         own.provenance = rate.provenance
@@ -311,8 +339,8 @@ def _no_less(own: Quantity, lesser: Quantity) -> Quantity:
 
 
 def _no_more(own: Quantity, more: Quantity) -> Quantity:
-    """Return its bandwidth; one that is likely alone, no larger than what more reaches."""
-    return min(own, more) if machines.is_likely(own) and not machines.is_likely(more) else own
+    """Return a rate that is likely alone, or what a device with more was measured to reach."""
+    return own if machines.is_likely(more) else min(own, more)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from typing import TypeAlias
 
 import pytest
 
-from calc import hardware
+from calc import hardware, machines, software
 from calc.catalog import kernel_shares
 from calc.catalog.hardware import Accelerator
 from calc.core.errors import InputError
 from calc.published import closed_loops
 from calc.steps.expectation import serving_pass
 from calc.steps.job import Formats, Job, Tokens
+from calc.steps.measured import rates_of
 from tests.calc.odd_values import SEED
 
 MODELS = (
@@ -82,6 +83,20 @@ def test_a_device_outdoes_older_ones_of_its_vendor_alone() -> None:
     assert not h200.outdoes(h100, "fp4")
     assert not h100.outdoes(h100, "bf16")
     assert not v100.outdoes(h100, "fp16")
+
+
+def test_what_was_measured_stands_before_what_is_likely_of_a_lesser_device() -> None:
+    """An MI300A, of which nothing was measured, reaches no more of products than an MI300X did."""
+    vllm = software.get("vllm")
+    less, more = (rates_of(machines.of(hardware.get(key)), vllm) for key in ("mi300a", "mi300x"))
+    for ours, theirs in zip(
+        less.of_kind("gemm", "fp8", True, False),
+        more.of_kind("gemm", "fp8", True, False),
+        strict=True,
+    ):
+        assert machines.is_likely(less.machine.likely("gemm", "fp8"))
+        assert not machines.is_likely(theirs)
+        assert ours <= theirs
 
 
 def test_what_is_taken_instead_of_a_device_s_own_rows_is_said() -> None:

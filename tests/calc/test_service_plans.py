@@ -404,11 +404,11 @@ def test_plans_travel_between_processes() -> None:
 
 @pytest.mark.slow
 def test_goodput_that_mlperf_published() -> None:
-    """A fifth off in the median, and within two fifths of each row but three.
+    """A fifth off in the median, and within two fifths of each row but two.
 
     What the limits of the scenario Server leave of the rate Offline is the queue's, and is within a
-    twentieth. Of the scenario Interactive are an MI325X under vLLM 0.6, two years older than the
-    kernels that stand for it, and B200s by 42 %; of Server are MI300Xs under vLLM 0.4.
+    twentieth. Both are of the scenario Interactive: an MI325X under vLLM 0.6, two years older than
+    the kernels that stand for it, and B200s by 42 %.
     """
     from experiments.goodput import compare
 
@@ -416,7 +416,6 @@ def test_goodput_that_mlperf_published() -> None:
     assert len(rows) >= 20
     errors = {row.row["id"]: max(row.errors, key=abs) for row in rows}
     assert {key for key, error in errors.items() if abs(error) > 0.4} == {
-        "mlperf-v4.1-2",
         "mlperf-v5.1-10",
         "mlperf-v5.1-29",
     }

@@ -192,7 +192,7 @@ class Manifests(Reported):
     def _pod(self, command: str, devices: int, serves: bool = True) -> dict[str, object]:
         """Return a pod that runs a command on so many devices of a host."""
         setup = self.deployment.service.setup
-        vendor = setup.device.name.split(" ")[0]
+        vendor = setup.device.vendor
         if vendor not in RESOURCES:
             raise InputError(
                 f"what Kubernetes calls {setup.device.name} as a resource is not in the data: those"
