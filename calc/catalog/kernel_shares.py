@@ -30,7 +30,7 @@ a host that launches are left out (below 1.4 ms in vLLM, 0.6 to 2 in SGLang), an
 and TensorRT-LLM attend to all; SGLang then leaves out the scores too, whose products calc counts.
 No row of modules in FP8 and NVFP4 is used: engines fuse their products with what rounds for them.
 
-There is no surface of DeepSeek-V4's compressed attention, since no model here has it, and none of
+There is no surface of DeepSeek-V4's compressed attention, which was not read, and none of
 Mamba-2: but for one version, which has no written tokens, its convolutions alone were timed.
 """
 

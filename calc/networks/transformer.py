@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from calc import formats
 from calc.catalog import models
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import INDEXED, LATENTS, Heads, Matrix
+from calc.catalog.models.architecture import COMPRESSED, INDEXED, LATENTS, Heads, Matrix
 from calc.core.arguments import one_of
 from calc.core.arrays import Number
 from calc.core.elementwise import largest, maximum, minimum
@@ -31,7 +31,13 @@ from calc.laws.caches import kv_bytes_per_token, latent_bytes_per_token
 from calc.laws.experts import experts_used
 from calc.laws.layers import batch_tokens, layer_activations, projection_flops, score_activations
 
-SELECTING = ("sparse", "following", "blocks")  # kinds that attend to positions of their choice
+SELECTING = (
+    "sparse",
+    "following",
+    "blocks",
+    "compressed-sparse",
+)  # kinds that attend to positions of their choice
+BESIDE = "local "  # scores of a window in layers that look at more besides
 RECOMPUTATIONS = ("none", "selective", "alternate", "full")
 LONGEST = 10**9  # positions, more than any model reads
 
@@ -45,7 +51,7 @@ class Matmul:
     n: Number
     k: Number
     count: Number
-    layers: int
+    layers: Number
 
     @property
     def operations(self) -> Quantity:
@@ -371,19 +377,20 @@ def crossover_context(model: Transformer | str) -> Annotated[Quantity, ""]:
     model = _check(model)
     fixed = forward_flops(model)
     longest = model.with_context(LONGEST)
-    if model.reach is None:
-        return (fixed / (forward_flops(longest, 1) - fixed)).to("")
-    bend = forward_flops(longest, model.reach) - fixed
-    if bend >= fixed:
-        return (model.reach * fixed / bend).to("")
-    beyond = forward_flops(longest, model.reach + 1) - fixed - bend
-    if beyond.magnitude <= 1e-9 * bend.magnitude:
+    start, taken = 0, 0 * fixed
+    for reach in model.reaches:
+        bend = forward_flops(longest, reach) - fixed
+        if bend >= fixed:
+            return (start + (reach - start) * (fixed - taken) / (bend - taken)).to("")
+        start, taken = reach, bend
+    beyond = forward_flops(longest, start + 1) - fixed - taken
+    if beyond.magnitude <= 1e-9 * taken.magnitude:
         raise InputError(
-            f"{model.name} looks back on {model.reach} tokens in every layer, and its attention"
+            f"{model.name} looks back on {start} tokens in every layer, and its attention"
             f" would take as many operations as its projections at"
-            f" {(model.reach * fixed / bend).to('')}: there is no such context"
+            f" {(start * fixed / taken).to('')}: there is no such context"
         )
-    return (model.reach + (fixed - bend) / beyond).to("")
+    return (start + (fixed - taken) / beyond).to("")
 
 
 def kv_cache_per_token(
@@ -415,6 +422,9 @@ def kv_cache_per_token(
     """
     model = _check(model)
     total = _latents(model, element_size)
+    if model.compresses:
+        of_window, of_all = _vectors_kept(model, element_size)
+        return of_window + of_all
     for kinds, heads in model.kinds_of_heads.items():
         _, groups, keys, values = heads
         layers = model.layers_with(*kinds)
@@ -454,7 +464,11 @@ def attended_per_token(
     if model.kv_latent is not None:
         numbers = 1.0 * model.heads * (2 * (model.kv_latent or 0) + (model.rotary_width or 0))
     else:
-        sent = sum(heads.attended * layers for _, _, layers, heads in _limits(model))
+        sent = sum(
+            heads.attended * layers
+            for name, _, _, layers, heads in _limits(model)
+            if name != BESIDE
+        )
         numbers = sent / model.caching_layers
     size = size_of("element_size", element_size)
     return (numbers * size / quantity("1 token")).to("byte/token")
@@ -484,8 +498,12 @@ def kept_context(
     model = _check(model, context)
     if model.window is None:
         return quantity(context)
-    numbers = {name: layers * heads.kept for name, _, layers, heads in _limits(model)}
-    share = numbers["windowed "] / sum(numbers.values())
+    if model.compresses:
+        of_window, of_all = _vectors_kept(model, "2 byte")
+        share = (of_window / (of_window + of_all)).magnitude
+    else:
+        numbers = {name: layers * heads.kept for name, _, _, layers, heads in _limits(model)}
+        share = numbers["windowed "] / sum(numbers.values())
     return windowed_context(context, model.window, share)
 
 
@@ -512,10 +530,10 @@ def attended_context(
     """
     model = _check(model, context)
     seen, numbers = quantity(0), 0
-    for _, limit, layers, heads in _limits(model):
+    for name, limit, joined, layers, heads in _limits(model):
         attended = windowed_context(context, limit, 1) if limit else quantity(context)
-        seen = seen + attended * (layers * heads.attended)
-        numbers += layers * heads.attended
+        seen = seen + attended / joined * (layers * heads.attended)
+        numbers += layers * heads.attended * (name != BESIDE)
     return seen / numbers
 
 
@@ -523,13 +541,14 @@ def kv_cache(
     model: Transformer | str,
     context: Annotated[QuantityLike, "", NON_NEGATIVE],
     element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+    index_size: Annotated[QuantityLike | None, "byte"] = None,
 ) -> Annotated[Quantity, "byte"]:
     """Memory of a sequence with that context: keys and values, and states.
 
     Equation: M = n · m + M_state
 
     n positions are kept, by `kept_context`, and each takes m bytes, by `kv_cache_per_token`;
-    M_state is `state_memory`, whatever the context.
+    M_state is `state_memory`, or `compressor_memory`, whatever the context.
 
     Source: gemma2024gemma2
 
@@ -545,10 +564,63 @@ def kv_cache(
         positions that a token looks at: those before it, and itself
     element_size
         what an element of the array takes
+    index_size
+        what one of the joined keys of an index takes, where these are not in FP8 with scales
     """
+    model = _check(model, context)
+    if model.compresses:
+        of_window, of_all = _vectors_kept(model, element_size, index_size)
+        window = windowed_context(context, (model.window or 0), 1)
+        kept = (of_window * window + of_all * quantity(context)) * quantity("1 token")
+        return kept.to("byte") + compressor_memory(model)
     per_token = kv_cache_per_token(model, element_size)
     memory: Quantity = per_token * kept_context(model, context) * quantity("1 token")
     return memory.to("byte") + state_memory(model)
+
+
+def compressor_memory(model: Transformer | str) -> Annotated[Quantity, "byte"]:
+    """Memory of what a sequence has not yet joined, in FP32: values and weights of its last tokens.
+
+    Equation: M = 2 · (l_4 · 2 · m · 2 · (d + d_i) + l_128 · m' · d) · s
+
+    Layers that join m tokens do so from two windows of them that meet, for vectors of the width d
+    and for keys of an index of d_i; those that join m' tokens, from one. Zero in other models.
+
+    Source: transformers-models
+
+    >>> print(compressor_memory("deepseek-v4-flash"))
+    12.21 MB
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    """
+    model = _check(model)
+    few, many = (model.layers_with(kind) for kind in COMPRESSED)
+    both = model.head_width + (model.index_head_width or 0)
+    numbers = few * 4 * (model.compression or 0) * both
+    numbers += many * (model.heavy_compression or 0) * model.head_width
+    return quantity(2 * 4 * numbers, "byte")
+
+
+def _vectors_kept(
+    model: Transformer, element_size: QuantityLike, index_size: QuantityLike | None = None
+) -> tuple[Quantity, Quantity]:
+    """Bytes of a token that a window keeps, and its share of what is kept of the whole context."""
+    width, size = model.head_width, size_of("element_size", element_size) / quantity("1 token")
+    few, many = (model.layers_with(kind) for kind in COMPRESSED)
+    joined = few / (model.compression or 1) + many / (model.heavy_compression or 1)
+    return model.caching_layers * width * size, joined * width * size + _index_keys(
+        model, index_size
+    )
+
+
+def _index_keys(model: Transformer, index_size: QuantityLike | None = None) -> Quantity:
+    """Bytes of a token's keys by which it is chosen, or of its share of one of several tokens."""
+    layers = model.layers_with(*INDEXED) / (model.compression or 1)
+    given = () if index_size is None else (index_size,)
+    return attention.index_bytes_per_token(layers, (model.index_head_width or 0), *given)
 
 
 def state_memory(model: Transformer | str) -> Annotated[Quantity, "byte"]:
@@ -609,6 +681,8 @@ def cache_read(
         what an element of the array takes
     """
     model = _check(model, context)
+    if model.compresses:
+        return _vectors_read(model, context, element_size)
     whole: Quantity = (
         kv_cache_per_token(model, element_size) * kept_context(model, context) * quantity("1 token")
     )
@@ -622,6 +696,18 @@ def cache_read(
         latent, rotary = (model.kv_latent or 0), (model.rotary_width or 0)
         index_bytes = latent_bytes_per_token(layers, latent, rotary, element_size)
     return (whole - index_bytes * skipped * quantity("1 token")).to("byte")
+
+
+def _vectors_read(
+    model: Transformer, context: QuantityLike, element_size: QuantityLike
+) -> Quantity:
+    """Bytes that a token reads of a cache of joined tokens: keys of an index, and what it sees."""
+    vector = model.head_width * size_of("element_size", element_size)
+    read = _index_keys(model) * quantity(context) * quantity("1 token")
+    for _, limit, joined, layers, _ in _limits(model):
+        seen = windowed_context(context, limit, 1) if limit else quantity(context)
+        read = read + layers * vector * seen / joined
+    return read.to("byte")
 
 
 def decode_bytes(
@@ -673,7 +759,8 @@ def activation_memory(
     Recomputation is "none"; "selective", where the attention scores are computed again, as fused
     kernels do, and m_score is zero; "alternate", where each layer keeps its input, the output of
     attention and those of every other product, as torchtitan does where it is told to be selective;
-    or "full", where each layer keeps its input alone, d · s. A
+    or "full", where each layer keeps its input alone, d · s. Where several streams go from block to
+    block, an input is all of them. A
     model that is trained with dropout has masks of a byte. Where products are computed in fewer
     bits, their inputs are kept in these too, of the `input_size`: both blocks' and that of the
     feed-forward network's last; the attention's output is kept as attention itself needs it.
@@ -709,12 +796,11 @@ def activation_memory(
     model = _check(model, context)
     one_of("activation_memory(): recomputation", recomputation, RECOMPUTATIONS)
     tokens = batch_tokens(context, sequences)
+    stream = model.width * (model.streams or 1)
     if recomputation == "full":
-        return (
-            tokens * model.layers * model.width * formats.element_size("element_size", element_size)
-        )
+        return tokens * model.layers * stream * formats.element_size("element_size", element_size)
     if recomputation == "alternate":
-        elements = model.layers * model.width + _alternate_outputs(model)
+        elements = model.layers * stream + _alternate_outputs(model)
         return tokens * elements * formats.element_size("element_size", element_size)
     blocks = model.blocks / model.layers  # two, where a layer is not one of them alone
     norms = blocks if model.norms is None else model.norms
@@ -732,6 +818,9 @@ def activation_memory(
         layer = layer - maximum(kept - element, 0.0 * kept) * (
             2 * model.width + hidden / model.layers
         )
+    if model.streams is not None:  # which each block mixes, and keeps for that
+        mixed = model.blocks * model.width * (model.streams or 0) / model.layers
+        layer = layer + mixed * formats.element_size("element_size", element_size)
     total: Quantity = tokens * model.layers * layer
     if recomputation == "none":
         for _, seen, layers, heads in _attentions(model, batch_tokens(context).magnitude):
@@ -793,27 +882,57 @@ def _with_attention(
     total: Quantity = projection_flops(model.multiplied_parameters)
     for product in states:
         total = total + product.operations / quantity("1 token")
-    for _, limit, layers, (queries, _, keys, values) in _limits(model):
+    for _, limit, joined, layers, (queries, _, keys, values) in _limits(model):
         seen = limited(limit) if limit else quantity(context)
-        total = total + attention_flops(seen, layers, queries, keys, values)
-    if layers := model.layers_with(*INDEXED):
-        heads, width = (model.index_heads or 0), (model.index_head_width or 0)
-        total = total + attention.index_flops(context, layers, heads, width)
-    return total
+        total = total + attention_flops(seen / joined, layers, queries, keys, values)
+    return total + index_flops(model, context)
 
 
-def _limits(model: Transformer) -> Iterator[tuple[str, int, int, Heads]]:
-    """Yield each kind of scores: prefix of its name, most positions looked at, layers and heads.
+def index_flops(
+    model: Transformer | str, context: Annotated[QuantityLike, "", NON_NEGATIVE]
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token that scores all positions, in layers that choose what they attend to.
 
-    The most is 0 where it is the context itself.
+    Equation: F = 2 · (c / m) · l · h_i · d_i
+
+    By `calc.attention.index_flops`; m tokens have one key together, or each its own.
+
+    Source: deepseek2025v32
+
+    >>> print(index_flops("deepseek-v3-2", 131072))
+    131.0 GFLOP/token
+    >>> print(index_flops("llama-3-8b", 8192))
+    0 FLOP/token
+
+    Parameters
+    ----------
+    model
+        model of `calc.models`
+    context
+        positions that a token looks at: those before it, and itself
     """
-    for name, limit, kinds in (
-        ("", None, ("full", "latent")),
-        ("windowed ", model.window, ("window",)),
-        ("selected ", model.index_topk, SELECTING),
+    model = models.transformer(model)
+    if not (layers := model.layers_with(*INDEXED)):
+        return quantity("0 FLOP/token")
+    heads, width = (model.index_heads or 0), (model.index_head_width or 0)
+    keys = quantity(context) / (model.compression or 1)
+    return attention.index_flops(keys, layers, heads, width)
+
+
+def _limits(model: Transformer) -> Iterator[tuple[str, int, int, int, Heads]]:
+    """Yield each kind of scores: its prefix, most positions seen, how many are one, layers, heads.
+
+    The most is 0 where it is the context itself. Layers that join tokens look at a window besides.
+    """
+    for name, limit, joined, kinds in (
+        ("", None, 1, ("full", "latent")),
+        ("windowed ", model.window, 1, ("window",)),
+        (BESIDE, model.window, 1, COMPRESSED),
+        ("selected ", model.selected, (model.compression or 1), SELECTING),
+        ("compressed ", None, (model.heavy_compression or 1), COMPRESSED[1:]),
     ):
         if layers := model.layers_with(*kinds):
-            yield name, (limit or 0), layers, model.heads_of(kinds[0])
+            yield name, (limit or 0), joined, layers, model.heads_of(kinds[0])
 
 
 def _recurrences(model: Transformer) -> Iterator[tuple[str, int, int, int, int]]:
@@ -871,10 +990,18 @@ def _latents(model: Transformer, element_size: QuantityLike) -> Quantity:
     return size
 
 
-def _attentions(model: Transformer, context: Number) -> Iterator[tuple[str, Number, int, Heads]]:
-    """Yield each kind of scores: prefix of its name, positions looked at, layers and heads."""
-    for name, limit, layers, heads in _limits(model):
-        yield name, minimum(context, float(limit)) if limit else context, layers, heads
+def _attentions(model: Transformer, context: Number) -> Iterator[tuple[str, Number, Number, Heads]]:
+    """Yield each kind of scores: prefix of its name, positions looked at, layers and heads.
+
+    Of tokens that are joined there is one at least, in fewer layers where there are less.
+    """
+    for name, limit, joined, layers, heads in _limits(model):
+        seen = minimum(context, float(limit)) if limit else context
+        if joined == 1:
+            yield name, seen, layers, heads
+        else:
+            share = minimum(seen / joined, 1.0)
+            yield name, maximum(seen / joined, 1.0), layers * share, heads
 
 
 def _index_scores(
@@ -884,7 +1011,11 @@ def _index_scores(
     if layers := model.layers_with(*INDEXED):
         width = model.index_head_width or 0
         queries = rows * (model.index_heads or 0)
-        yield Matmul("index scores", queries, context, width, sequences, layers)
+        keys: Number = context
+        of: Number = layers
+        if (joined := model.compression or 1) > 1:
+            keys, of = maximum(context / joined, 1.0), layers * minimum(context / joined, 1.0)
+        yield Matmul("index scores", queries, keys, width, sequences, of)
 
 
 def _in_order(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from calc import formats
 from calc.catalog.hardware import Accelerator, dtype_of
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import INDEXED, RECURRENT
+from calc.catalog.models.architecture import COMPRESSED, INDEXED, RECURRENT
 from calc.core.elementwise import largest
 from calc.networks import transformer
 from calc.planning.choice import CANDIDATES
@@ -249,7 +249,15 @@ def _not_full(model: Transformer) -> Iterator[str]:
         )
     if count := model.layers_with("window"):
         yield f"{count} {layers} look back on {model.window} tokens and keep no more"
-    if count := model.layers_with(*INDEXED):
+    few, many = (model.layers_with(kind) for kind in COMPRESSED)
+    if model.compresses:
+        yield (
+            f"{few} {layers} join {model.compression} tokens to one vector for all heads and attend"
+            f" to the best {model.index_topk} of these, {many} join {model.heavy_compression} and"
+            f" attend to all, and each to {model.window} tokens besides; no kernel of theirs is in"
+            " the data"
+        )
+    if count := model.layers_with(*INDEXED) - few:
         yield (
             f"{count} {layers} score all tokens and attend to the best {model.index_topk}, which is"
             " counted in the format of all products"

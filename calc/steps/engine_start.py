@@ -242,7 +242,7 @@ class Start:
     @cached_property
     def divided(self) -> bool:
         """Return whether it is known how all kinds of layers divide caches into blocks."""
-        if self.rules is None:
+        if self.rules is None or self.model.compresses:
             return False
         return self.engine.rule == "profiled" or not self.model.layers_with("window", *RECURRENT)
 
@@ -314,6 +314,10 @@ class Start:
         Layers that keep a state or a window take as much however long it is. None where it is not
         known how kinds of layers divide caches.
         """
+        if self.model.compresses:
+            near = float(self.model.window or 0)
+            each = self.taken(near + 1) - self.taken(near)
+            return self.taken(near) - near * each, each
         if not self.divided:
             return None
         held = {"window": self.model.window or 0, **dict.fromkeys(RECURRENT, 1)}

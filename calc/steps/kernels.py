@@ -297,7 +297,7 @@ class Slice:
         by_rows = first.name.endswith((" output", "down"))
         k = first.inputs / slices if by_rows else first.inputs
         n = columns if by_rows else maximum(columns / slices, 1.0)  # a column is never cut
-        wide = first.part in ("output", "router")  # kept in two bytes by all recipes
+        wide = first.part in ("output", "router", "residual")  # kept in two bytes by all recipes
         weight = WIDE if wide else self.weights.size(first).m_as("byte")
         if weight >= WIDE:
             operand, dtype = WIDE, "bf16"
@@ -337,7 +337,9 @@ class Slice:
         width = model.width
         attending = model.caching_layers
         rotated = _rotated(model) / attending / self.slices
-        yield Kernel("residuals and norms", "memory", model.blocks, traffic=4 * width * vectors)
+        # A block's result goes into each stream, of which the next block's input is then made.
+        beside = 2 * ((model.streams or 1) + 1) * width
+        yield Kernel("residuals and norms", "memory", model.blocks, traffic=beside * vectors)
         yield Kernel("rotation", "memory", attending, traffic=vectors * (2 * rotated))
         for up in (matrix for matrix in model.matrices if matrix.name.endswith("up")):
             if up.part == "feed-forward":
@@ -387,9 +389,7 @@ class Slice:
         read = sequences * cached / model.caching_layers / parts
         work = 2 * sequences * seen * attended / self.slices
         if sparse := model.layers_with(*INDEXED):
-            scored = attention.index_flops(
-                tokens, sparse, model.index_heads or 1, model.index_head_width or 1
-            )
+            scored = transformer.index_flops(model, tokens)
             work += sequences * scored.m_as("FLOP/token") / model.caching_layers
         measured, moved = Measured("caches", self.attention_formats, seen), None
         if sparse and sparse == model.caching_layers and model.kv_latent is not None:
@@ -456,9 +456,7 @@ class Slice:
         scored: Number = 0.0
         if sparse := model.layers_with(*INDEXED):  # which every device does whole
             context = load.before + attention.causal_context(load.prompt).magnitude
-            each = attention.index_flops(
-                context, sparse, model.index_heads or 1, model.index_head_width or 1
-            )
+            each = transformer.index_flops(model, context)
             scored = load.reading * each.m_as("FLOP/token")
         measured = Measured("prompts", self.attention_formats, load.prompt)
         worked = moved = None

@@ -261,7 +261,7 @@ class Rates:
 
     @cached_property
     def bandwidth(self) -> Quantity:
-        """That of the device's memory, as measured.
+        """Return that of the device's memory, as measured.
 
         None that was measured is below that of a device which this one outdoes, and none that is
         likely alone is above that of one which outdoes this.

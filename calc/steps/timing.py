@@ -243,7 +243,7 @@ def _stretches(
     One is where a window or a selection is full.
     """
     end = prompt + generated
-    full = [] if job.model.reach is None else [minimum(maximum(job.model.reach, prompt), end)]
+    full = [minimum(maximum(reach, prompt), end) for reach in job.model.reaches]
     bends = sorted([*full, *others]) if others else full
     low = prompt
     for high in (*bends, end):

@@ -400,9 +400,9 @@ def test_an_empty_list_of_positions_is_the_default(
 def test_a_family_that_is_known_and_not_counted_says_why(
     read: Callable[[Any], models.Transformer],
 ) -> None:
-    with pytest.raises(InputError, match="got 'deepseek_v4', and it compresses keys of 4") as no:
-        read(config("deepseek_v4", "43 4096 64 1 2048 129280 1048576"))
-    assert (no.value.argument, no.value.given) == ("model_type", "deepseek_v4")
+    with pytest.raises(InputError, match="got 'deepseek_ref', and it is DeepSeek-V4's own") as no:
+        read(config("deepseek_ref", "43 4096 64 1 2048 129280 1048576"))
+    assert (no.value.argument, no.value.given) == ("model_type", "deepseek_ref")
 
 
 def test_a_config_of_each_family_is_held() -> None:

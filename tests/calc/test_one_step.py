@@ -82,7 +82,7 @@ def decodes(name: str, machine: str) -> Iterator[tuple[str, Answer]]:
     planned = plan(
         model, place, **lengths, devices=devices, weights="bf16", dtype="bf16", software="none"
     )
-    if planned.fits and model.reach is None:  # windows that fill on the way bend the mean
+    if planned.fits and not model.reaches:  # windows that fill on the way bend the mean
         yield "plan", (planned.writing.lower.m_as("s"), of_step[1])
     if planned.fits:
         mean = answer(mean_step(planned.job, SEQUENCES, PROMPT, GENERATED))

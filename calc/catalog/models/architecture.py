@@ -17,10 +17,11 @@ from calc.core.fixed import Fixed
 from calc.core.records import Entry
 from calc.core.units import Quantity, QuantityLike, quantity
 
-PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
+PARTS = ("embedding", "attention", "feed-forward", "router", "residual", "norms", "output")
 WHOLE = (  # matrices beside routers that are cut into no slices
     *("query down", "key and value down", "latent input", "latent output"),
     *("index query", "index key", "index weights"),
+    *("shared key", "compression", "index compression", "heavy compression"),
 )
 BIASES = ("qkv", "attention output", "feed-forward", "router", "output", "sinks")
 NONE = "none"
@@ -33,6 +34,13 @@ ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer 
     "sparse": (*SELECTED, "index_heads", "index_head_width", "index_topk"),
     "following": (*SELECTED, "index_topk"),
     "blocks": ("index_heads", "index_head_width", "index_topk"),
+    "compressed-sparse": (
+        *("query_latent", "output_latent", "output_groups", "window", "compression"),
+        *("index_heads", "index_head_width", "index_topk"),
+    ),
+    "heavily-compressed": (
+        *("query_latent", "output_latent", "output_groups", "window", "heavy_compression"),
+    ),
     "linear": (
         *("linear_key_heads", "linear_value_heads", "linear_key_width", "linear_value_width"),
         "convolution",
@@ -41,8 +49,13 @@ ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer 
     NONE: (),
 }
 LATENTS = ("latent", "sparse", "following")  # kinds that keep latents of tokens
-INDEXED = ("sparse", "blocks")  # kinds that keep keys by which they select what they attend to
-CACHING = ("full", "window", "blocks", *LATENTS)  # kinds that keep something of each token
+COMPRESSED = ("compressed-sparse", "heavily-compressed")
+"""Kinds that keep one vector of several tokens, which is key and value of all heads, and beside it
+those of a window; layers with a window alone are then made as they are."""
+INDEXED = ("sparse", "blocks", "compressed-sparse")
+"""Kinds that keep keys by which they select what they attend to."""
+CACHING = ("full", "window", "blocks", *LATENTS, *COMPRESSED)
+"""Kinds that keep something of each token."""
 RECURRENT = ("linear", "state")  # kinds that keep a state in place of the tokens
 FEED_FORWARDS = {
     "dense": ("feed_forward_width",),
@@ -53,7 +66,8 @@ OPTIONAL = {  # numbers that only some layers of a kind have
     "shared_experts": ("experts",),
     "shared_expert_width": ("experts",),
     "expert_latent": ("experts",),
-    "query_latent": LATENTS,
+    "query_latent": (*LATENTS, *COMPRESSED),
+    "hash_layers": ("experts",),
     "value_width": ("full", "blocks", "window", *LATENTS),
     "window_heads": ("window",),
     "window_kv_heads": ("window",),
@@ -94,16 +108,18 @@ class Matrix(NamedTuple):
     @property
     def group(self) -> str:
         """Group of `GROUPS` to which the matrix belongs."""
+        if self.part == "residual" or self.name.endswith("compression"):
+            return "others"  # which no release keeps in few bits
         return "experts" if self.name.startswith("expert ") else self.part
 
     @property
     def whole(self) -> bool:
         """Return whether each slice has all of it: what makes vectors that all slices need.
 
-        These are latents of keys and values, of queries and of experts, and what chooses experts
-        or tokens.
+        These are latents of keys and values, of queries and of experts, what chooses experts
+        or tokens, and what mixes streams.
         """
-        return self.part == "router" or self.name in WHOLE
+        return self.part in ("router", "residual") or self.name in WHOLE
 
 
 class Heads(NamedTuple):
@@ -180,6 +196,12 @@ class Transformer(Entry):
     index_heads: int | None = None
     index_head_width: int | None = None
     index_topk: int | None = None
+    compression: int | None = None
+    heavy_compression: int | None = None
+    output_latent: int | None = None
+    output_groups: int | None = None
+    hash_layers: int | None = None
+    streams: int | None = None
     linear_key_heads: int | None = None
     linear_value_heads: int | None = None
     linear_key_width: int | None = None
@@ -323,10 +345,20 @@ class Transformer(Entry):
         """Blocks that add to the stream: attentions and feed-forward networks of all layers."""
         return 2 * self.layers - self.layers_with(NONE)
 
+    @cached_property
+    def compresses(self) -> bool:
+        """Return whether its layers keep one vector of several tokens for all heads."""
+        return self.layers_with(*COMPRESSED) > 0
+
     @property
-    def reach(self) -> int | None:
+    def selected(self) -> int:
+        """Positions of which those that a layer selects are made."""
+        return (self.index_topk or 0) * (self.compression or 1)
+
+    @property
+    def reaches(self) -> tuple[int, ...]:
         """Positions beyond which some layer looks at no more: its window, or those it selects."""
-        return self.window if self.window is not None else self.index_topk
+        return tuple(sorted(each for each in (self.window, self.selected) if each))
 
     def _has(self, name: str) -> bool:
         return getattr(self, name) is not None
@@ -377,6 +409,8 @@ class Transformer(Entry):
     def kinds_of_heads(self) -> dict[tuple[str, ...], Heads]:
         """The kinds with keys and values of heads, those together whose heads are alike."""
         full, window = self.heads_of("full"), self.heads_of("window")
+        if self.compresses:
+            return {}
         alike = {HEADED: full} if full == window and not self.tied_values else {}
         apart = {("full", "blocks"): full, ("window",): window}
         return {
@@ -394,7 +428,7 @@ class Transformer(Entry):
 
         Of latents the whole alone.
         """
-        if self.kv_latent is not None:
+        if self.kv_latent is not None or self.compresses:
             return 1
         return min((heads.keys for heads in self.kinds_of_heads.values()), default=1)
 
@@ -406,7 +440,7 @@ class Transformer(Entry):
     @cached_property
     def matrices(self) -> tuple[Matrix, ...]:
         """The matrices that a token is multiplied by on its way, the tied output included."""
-        matrices = [*self._attention(), *self._feed_forward()]
+        matrices = [*self._attention(), *self._feed_forward(), *self._residual()]
         width = self.width
         if self.patch_inputs is not None:
             patch = Matrix("embedding", "patches", (self.patch_inputs or 0), width, 1, bias=True)
@@ -447,8 +481,11 @@ class Transformer(Entry):
         counts["embedding"] += width * sum(count or 0 for count in vectors)
         norms = (self.norms or 0) * self.layers or self.blocks
         counts["norms"] = NORMS[self.norm] * ((norms + 1) * width + self._inner_norms())
-        counts["norms"] += 2 * (self.index_head_width or 0) * self.layers_with(*INDEXED)
+        counts["norms"] += 2 * (self.index_head_width or 0) * self.layers_with("sparse", "blocks")
         counts["attention"] += self._vectors()
+        counts["router"] += self._hashed()
+        if (streams := self.streams or 0) > 0:  # a summand of each weight, and scales of the kinds
+            counts["residual"] += self.blocks * (streams * (streams + 2) + 3) + streams + 1
         return counts
 
     @property
@@ -509,9 +546,13 @@ class Transformer(Entry):
         latents = (self.query_latent or 0) + (self.kv_latent or 0)
         inner, rank = self.state_inner, (self.time_step_rank or 0)
         state = rank + 2 * (self.state_width or 0) if rank else inner
+        shared = (self.query_latent or 0) + self.head_width
+        compressed = self.layers_with(*COMPRESSED) * self.head_width
+        compressed += self.layers_with("compressed-sparse") * (self.index_head_width or 0)
         return (
             self._head_norms()
             + self.layers_with(*LATENTS) * latents
+            + (self.caching_layers * shared + compressed if self.compresses else 0)
             + self.layers_with("linear") * (self.linear_value_width or 0)
             + self.layers_with("state") * state
         )
@@ -525,7 +566,7 @@ class Transformer(Entry):
         return total
 
     def _vectors(self) -> int:
-        """Numbers of the attentions that stand in no matrix: sinks, convolutions, decays."""
+        """Numbers of the attentions in no matrix: sinks, convolutions, decays, places of tokens."""
         sinks = self.heads if "sinks" in self.biases else 0
         kernel, heads = (self.convolution or 0), (self.state_heads or 0)
         inner, rank = self.state_inner, (self.time_step_rank or 0)
@@ -533,8 +574,13 @@ class Transformer(Entry):
         rates = self.linear_value_heads or 0  # a decay, or one for each row of a state
         rates += self._decayed if self.decay_rank is not None else rates
         linear = self.convolved("linear") * kernel + rates
+        index = self.index_head_width or 0
+        places = 2 * (self.compression or 0) * (self.head_width + index)  # of two windows that meet
+        few, many = (self.layers_with(kind) for kind in COMPRESSED)
         return (
-            self.layers_with(*HEADED) * sinks
+            self.layers_with(*HEADED, *COMPRESSED) * sinks
+            + few * places
+            + many * (self.heavy_compression or 0) * self.head_width
             + self.layers_with("linear") * linear
             + self.layers_with("state") * (self.convolved("state") * (kernel + 1) + decays)
         )
@@ -559,7 +605,13 @@ class Transformer(Entry):
         return self.state_inner + 2 * (self.state_groups or 0) * (self.state_width or 0)
 
     def _attention(self) -> list[Matrix]:
-        return [*self._of_heads(), *self._of_latents(), *self._linear(), *self._state()]
+        return [
+            *self._of_heads(),
+            *self._of_latents(),
+            *self._of_vectors(),
+            *self._linear(),
+            *self._state(),
+        ]
 
     def _of_heads(self) -> list[Matrix]:
         width, bias = self.width, "qkv" in self.biases
@@ -619,6 +671,51 @@ class Transformer(Entry):
             *gate,
             Matrix("attention", "attention output", heads * value, width, layers, bias=last),
         ]
+
+    def _of_vectors(self) -> list[Matrix]:
+        """Layers that keep one vector for all heads, and of tokens that are left one of several."""
+        if not self.compresses:
+            return []
+        layers, width, head = self.caching_layers, self.width, self.head_width
+        query, results = (self.query_latent or 0), self.heads * head
+        index, index_heads = (self.index_head_width or 0), (self.index_heads or 0)
+        groups = self.output_groups or 1
+        joined = groups * (self.output_latent or 0)
+        few, many = (self.layers_with(kind) for kind in COMPRESSED)
+        # A token has a value and a weight in each sum that it is part of: of two windows, or one.
+        matrices = [
+            ("query down", width, query, layers),
+            ("query up", query, results, layers),
+            ("shared key", width, head, layers),
+            ("compression", width, 4 * head, few),
+            ("index compression", width, 4 * index, few),
+            ("index query", query, index_heads * index, few),
+            ("index weights", width, index_heads, few),
+            ("heavy compression", width, 2 * head, many),
+            ("groups of results", results // groups, joined, layers),
+            ("attention output", joined, width, layers),
+        ]
+        return [
+            Matrix("attention", name, inputs, outputs, of)
+            for name, inputs, outputs, of in matrices
+            if of
+        ]
+
+    def _residual(self) -> list[Matrix]:
+        """Return what tells how streams are read, written and mixed, of blocks and at the end."""
+        if (streams := self.streams or 0) == 0:
+            return []
+        inputs, weights = streams * self.width, streams * (streams + 2)
+        return [
+            Matrix("residual", "mixing of streams", inputs, weights, self.blocks),
+            Matrix("residual", "sum of streams", inputs, streams, 1),
+        ]
+
+    def _hashed(self) -> int:
+        """Entries of the tables that name a token's experts, less the biases that are not there."""
+        tables = (self.vocabulary or 0) * (self.active_experts or 0)
+        biases = (self.experts or 0) * ("router" in self.biases)
+        return (self.hash_layers or 0) * (tables - biases)
 
     def _linear(self) -> list[Matrix]:
         layers, width = self.layers_with("linear"), self.width

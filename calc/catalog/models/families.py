@@ -11,12 +11,20 @@ from typing import Any
 from calc.catalog.models import quantized, vision
 from calc.catalog.models.architecture import RECURRENT, Transformer, from_shape
 from calc.catalog.models.config import Config, known
+from calc.catalog.models.release import Release
 from calc.core.errors import abbreviated
 
 Fields = dict[str, Any]
 WINDOWED = {"full_attention": "full", "sliding_attention": "window"}
 STATES, FP32 = ("mamba_ssm_dtype", "mamba_ssm_cache_dtype"), "float32"
 NEMOTRON = {"M": "state", "*": "full", "-": "dense", "E": "experts"}
+JOINING = {0: "window", 4: "compressed-sparse", 128: "heavily-compressed"}
+JOINING_TYPES = {
+    0: "sliding_attention",
+    4: "compressed_sparse_attention",
+    128: "heavily_compressed_attention",
+}
+JOINING_NAMES = {name: JOINING[joined] for joined, name in JOINING_TYPES.items()}
 OF_BLOCKS = ("n_heads_in_group", "no_op", "ffn_mult")  # what is read of blocks that differ
 NEMOTRON_BLOCKS = {"mamba": "state", "attention": "full", "mlp": "dense", "moe": "experts"}
 
@@ -49,7 +57,18 @@ def model_of(config: Config, key: str) -> Transformer:
     model = from_shape(key=key, name=str(config.path), **numbers)
     if model.layers_with(*RECURRENT) and any(config.get(name) == FP32 for name in STATES):
         model = replace(model, state_bytes=4)
-    return quantized.read(config, model)
+    return _expert_dtype(config, quantized.read(config, model))
+
+
+def _expert_dtype(config: Config, model: Transformer) -> Transformer:
+    """The model with experts in MXFP4, where its configuration says so beside a wider format."""
+    if config.get("expert_dtype") != "fp4":
+        return model
+    released = model.released or Release({"others": "bf16"})
+    if not released.formats.get("experts", "fp8").lower().startswith("fp8"):
+        return model  # by a conversion, whose own rules say in what they are
+    held = replace(released, formats={**released.formats, "experts": "mxfp4"})
+    return model.with_release(held, model.notes)
 
 
 def _numbers(config: Config, family: Fields, shape: Callable[[Config, Fields], Fields]) -> Fields:
@@ -302,6 +321,31 @@ def _step3(config: Config, family: Fields) -> Fields:
     return shape | ({} if biased else {"biases": shape["biases"][:-1]})
 
 
+def _deepseek_v4(config: Config, family: Fields) -> Fields:
+    """Layers that join 4 tokens or 128, told by how many each joins or by what it is called."""
+    shape = _counts(config, family)
+    layers, listed = shape["layers"], config.get("compress_ratios")
+    kinds = config.kinds("layer_types", JOINING_NAMES) if listed is None else None
+    if kinds is None:
+        is_readable = isinstance(listed, list) and len(listed) >= layers
+        if not is_readable or not {*map(str, listed)} <= {*map(str, JOINING)}:
+            raise config.error(
+                f"compress_ratios must list {', '.join(map(str, JOINING))} for each of its"
+                f" {layers} layers; got {abbreviated(listed)}"
+            )
+        kinds = [JOINING[joined] for joined in listed[:layers]]  # beyond are those of drafts
+    config.must_be("compress_rates", {JOINING_TYPES[4]: 4, JOINING_TYPES[128]: 128})
+    config.must_be("mlp_layer_types", None)
+    hashed = config.count("num_hash_layers", 3, least=0)
+    expert = config.get("expert_dtype", "fp4")
+    if expert not in ("fp4", "fp8"):
+        raise config.error(f"expert_dtype must be fp4 or fp8; got {abbreviated(expert)}")
+    shape |= {"compression": 4} if JOINING[4] in kinds else {}
+    shape |= {"heavy_compression": 128} if JOINING[128] in kinds else {}
+    shape |= {"hash_layers": hashed} if hashed else {}
+    return shape | {"attention": tuple(kinds), "biases": ("sinks", "router")}
+
+
 def _glm_moe_dsa(config: Config, family: Fields) -> Fields:
     config.kinds("layer_types", {"deepseek_sparse_attention": "sparse"})
     shape = _deepseek(config, family)
@@ -453,6 +497,7 @@ SHAPES: dict[str, Callable[[Config, Fields], Fields]] = {  # of families that ar
     "deepseek_v2": _deepseek_v2,
     "deepseek_v3": _deepseek,
     "deepseek_v32": _deepseek,
+    "deepseek_v4": _deepseek_v4,
     "ernie4_5_moe": _ernie,
     "gemma3": _gemma3,
     "gemma4_text": _gemma4,

@@ -16,6 +16,7 @@ from typing import Any
 from calc import formats
 from calc.catalog.models.architecture import (
     ATTENTIONS,
+    COMPRESSED,
     FEED_FORWARDS,
     INDEXED,
     LATENTS,
@@ -33,12 +34,14 @@ MODULES: Mapping[str, tuple[str, ...]] = {  # what transformers calls a matrix i
     "query": ("q_proj", "qkv_proj"),
     "key": ("k_proj", "qkv_proj"),
     "value": ("v_proj", "qkv_proj"),
-    "attention output": ("o_proj",),
-    "query down": ("q_a_proj",),
-    "query up": ("q_b_proj",),
+    "attention output": ("o_proj", "o_b_proj", "wo_b"),
+    "query down": ("q_a_proj", "wq_a"),
+    "query up": ("q_b_proj", "wq_b"),
     "key and value down": ("kv_a_proj_with_mqa",),
     "key up": ("kv_b_proj",),
     "value up": ("kv_b_proj",),
+    "shared key": ("kv_proj", "wkv"),
+    "groups of results": ("o_a_proj", "wo_a"),
     "index query": ("indexer.wq_b", "index_q_proj"),
     "index key": ("indexer.wk", "index_k_proj"),
     "index weights": ("indexer.weights_proj",),
@@ -558,7 +561,7 @@ def _layers(model: Transformer, matrix: Matrix) -> list[int]:
         wanted, kinds = {"window"}, attention
     else:
         with_window = not any(each.name.startswith("windowed") for each in model.matrices)
-        wanted = {"full", "blocks", *LATENTS, *(["window"] if with_window else [])}
+        wanted = {"full", "blocks", *LATENTS, *COMPRESSED, *(["window"] if with_window else [])}
         kinds = attention
     of_kind = [layer for layer, kind in enumerate(kinds) if kind in wanted]
     return of_kind[: matrix.layers]
