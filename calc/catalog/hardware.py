@@ -335,23 +335,33 @@ class Accelerator(Recorded):
 
 
 @lru_cache(maxsize=2**10)
-def outdone(device: Accelerator, dtype: str) -> tuple[Accelerator, ...]:
-    """The devices that one outdoes in a format.
+def outdone(device: Accelerator, dtype: str, among: frozenset[str]) -> tuple[Accelerator, ...]:
+    """The devices of these keys that one outdoes in a format; others are not read.
 
-    >>> [other.key for other in outdone(get("a100"), "bf16")]
+    >>> [other.key for other in outdone(get("a100"), "bf16", frozenset(names()))]
     ['a100-40gb']
     """
-    return tuple(other for other in map(get, names()) if device.outdoes(other, dtype))
+    older = (
+        get(key)
+        for key, (vendor, year) in _vendors_and_years().items()
+        if key in among and vendor == device.vendor and year <= device.year
+    )
+    return tuple(other for other in older if device.outdoes(other, dtype))
 
 
 @lru_cache(maxsize=2**10)
-def outdoing(device: Accelerator, dtype: str) -> tuple[Accelerator, ...]:
-    """The devices that outdo one in a format.
+def outdoing(device: Accelerator, dtype: str, among: frozenset[str]) -> tuple[Accelerator, ...]:
+    """The devices of these keys that outdo one in a format; others are not read.
 
-    >>> "h200" in [other.key for other in outdoing(get("h100"), "fp8")]
-    True
+    >>> [other.key for other in outdoing(get("h100"), "fp8", frozenset({"a100", "h200"}))]
+    ['h200']
     """
-    return tuple(other for other in map(get, names()) if other.outdoes(device, dtype))
+    newer = (
+        get(key)
+        for key, (vendor, year) in _vendors_and_years().items()
+        if key in among and vendor == device.vendor and year >= device.year
+    )
+    return tuple(other for other in newer if other.outdoes(device, dtype))
 
 
 def load(path: Path | str) -> dict[str, Accelerator]:
@@ -507,6 +517,9 @@ def dtype_of(name: str) -> str:
 
 _ANNOUNCED = re.compile(rf'^kind = "{ANNOUNCED}"$', re.MULTILINE)  # of the table, not of a field
 
+_NAMED = re.compile(r'^name = "(\S+)', re.MULTILINE)
+_SINCE = re.compile(r"^year = (\d+)$", re.MULTILINE)
+
 
 @cache
 def _tables() -> dict[str, Any]:
@@ -518,6 +531,17 @@ def _texts() -> dict[str, str]:
     """The text of each device's tables: to read one takes a fortieth of the time of all."""
     parts = re.split(r"^(?=\[([^].]+)\]$)", read_text(DATA_FILE), flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@cache
+def _vendors_and_years() -> dict[str, tuple[str, int]]:
+    """Return whose each device that can be had is, and since when, before its table is read."""
+    heads = ((key, _NAMED.search(text), _SINCE.search(text)) for key, text in _texts().items())
+    return {
+        key: (named[1], int(since[1]))
+        for key, named, since in heads
+        if named and since and key in names()
+    }
 
 
 def names() -> tuple[str, ...]:

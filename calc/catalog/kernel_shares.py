@@ -271,7 +271,7 @@ class Surface:
 
 def _place(value: float, nodes: Sequence[float]) -> tuple[int, float]:
     """The node below a value, and how far it is from there to the next; at most at the ends."""
-    below = min(max(bisect_right(nodes, value) - 1, 0), len(nodes) - 2)
+    below = bisect_right(nodes, value, 1, len(nodes) - 1) - 1
     return below, min(max((value - nodes[below]) / (nodes[below + 1] - nodes[below]), 0.0), 1.0)
 
 
@@ -451,6 +451,7 @@ def newest(device: str, program: str) -> str:
     return max(versions, key=number_of, default="")
 
 
+@cache
 def programs() -> tuple[str, ...]:
     """The programs whose kernels were measured.
 

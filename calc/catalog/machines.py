@@ -520,6 +520,23 @@ def with_several(device: str) -> tuple[str, ...]:
     )
 
 
+@cache
+def measured(kind: str = "") -> frozenset[str]:
+    """The devices in whose usual machine a rate of this kind was measured, or of any.
+
+    >>> "h100" in measured(), "rtx-a6000" in measured(), "gaudi2" in measured("memory")
+    (True, False, False)
+    """
+    usual = (table for table in _tables().values() if table.get("usual"))
+    return frozenset(table["device"] for table in usual if _is_measured(table, kind))
+
+
+def _is_measured(table: dict[str, Any], kind: str) -> bool:
+    reached, other = table.get("reached", {}), table.get("rates_of")
+    own = kind in reached if kind else bool(reached)
+    return own or (other is not None and _is_measured(_tables()[other], kind))
+
+
 def load(path: Path | str) -> dict[str, Machine]:
     """Every machine of a file, checked; devices of one's own may stand in it too.
 

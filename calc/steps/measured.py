@@ -209,6 +209,7 @@ class Rates:
         self.of_kind = cache(self._of_kind)
         self.peaks = cache(self._peaks)
         self.lesser, self.better = cache(self._lesser), cache(self._better)
+        self.unmeasured, self.has_own = cache(self._unmeasured), cache(self._has_own)
         self.has_rows = software.key in kernel_shares.programs()
         """Whether kernels of the program were measured on any device."""
 
@@ -228,17 +229,31 @@ class Rates:
                         return rows
         return None
 
-    def _lesser(self, dtype: str, measured: bool = True) -> tuple[Rates, ...]:
-        """Return the rates of devices, measured or not, of which this has no less of anything."""
-        return self._of(hardware.outdone(self.machine.device, dtype), measured)
+    def _has_own(self, kernel: str, formats: tuple[str, ...]) -> bool:
+        """Return whether the kernel was measured on the device itself."""
+        surface = self.surface(kernel, formats)
+        return surface is not None and surface.device == self.machine.device.key
 
-    def _better(self, dtype: str) -> tuple[Rates, ...]:
-        """Return the rates of measured devices that have no less of anything than this one."""
-        return self._of(hardware.outdoing(self.machine.device, dtype), measured=True)
+    def _lesser(self, dtype: str, kernel: str, formats: tuple[str, ...]) -> tuple[Rates, ...]:
+        """Return those of devices with rows of the kernel, of which this has no less of anything.
 
-    def _of(self, devices: Iterable[Accelerator], measured: bool) -> tuple[Rates, ...]:
-        alike = (one for one in devices if (one.key in kernel_shares.devices()) == measured)
-        return tuple(rates_of(machines.of(device), self.software) for device in alike)
+        What is asked for each kernel of a pass is found once of all alike.
+        """
+        devices = hardware.outdone(self.machine.device, dtype, _with_rows())
+        return tuple(one for one in self._on(devices) if one.has_own(kernel, formats))
+
+    def _better(self, dtype: str, kernel: str, formats: tuple[str, ...]) -> tuple[Rates, ...]:
+        """Return those of devices with rows of the kernel that have no less than this one."""
+        devices = hardware.outdoing(self.machine.device, dtype, _with_rows())
+        return tuple(one for one in self._on(devices) if one.has_own(kernel, formats))
+
+    def _unmeasured(self, dtype: str) -> tuple[Rates, ...]:
+        """Return those of devices without rows, of which this has no less of anything."""
+        others = frozenset(hardware.names()) - _with_rows()
+        return self._on(hardware.outdone(self.machine.device, dtype, others))
+
+    def _on(self, devices: Iterable[Accelerator]) -> tuple[Rates, ...]:
+        return tuple(rates_of(machines.of(device), self.software) for device in devices)
 
     def _of_kind(
         self, kind: str, name: str, lasting: bool, narrow: bool
@@ -294,12 +309,14 @@ class Rates:
     @cached_property
     def _outdone(self) -> tuple[Machine, ...]:
         device = self.machine.device
-        return tuple(map(machines.of, hardware.outdone(device, device.usual_dtype)))
+        lesser = hardware.outdone(device, device.usual_dtype, machines.measured("memory"))
+        return tuple(map(machines.of, lesser))
 
     @cached_property
     def _outdoing(self) -> tuple[Machine, ...]:
         device = self.machine.device
-        return tuple(map(machines.of, hardware.outdoing(device, device.usual_dtype)))
+        better = hardware.outdoing(device, device.usual_dtype, machines.measured())
+        return tuple(map(machines.of, better))
 
     def _attended(self, direction: str) -> Quantity:
         """The rate of attention, or that of a program's own kernel on devices it is slower on."""
@@ -331,6 +348,11 @@ class Rates:
 
 
 rates_of = lru_cache(maxsize=2**10)(Rates)
+
+
+@cache
+def _with_rows() -> frozenset[str]:
+    return frozenset(kernel_shares.devices())
 
 
 def _no_less(own: Quantity, lesser: Quantity) -> Quantity:
@@ -412,27 +434,22 @@ class Kernel:
         """
         if self.measured is None or not rates.has_rows or self.direction != "forward":
             return self._timed(rates)
-        timed = self._between(rates)
-        if not self._is_own(rates):
-            for lesser in rates.lesser(self.dtype, measured=False):
+        timed = self._between(rates, self.measured)
+        if not rates.has_own(self.measured.kernel, self.measured.formats):
+            for lesser in rates.unmeasured(self.dtype):
                 with suppress(NotMeasured):
-                    timed = _chosen(minimum, timed, self._between(lesser))
+                    timed = _chosen(minimum, timed, self._between(lesser, self.measured))
         return timed
 
-    def _between(self, rates: Rates) -> Timed:
+    def _between(self, rates: Rates, measured: Measured) -> Timed:
         """Return its time, within those of measured devices with more and with less."""
-        timed = self._timed(rates)
-        if not self._is_own(rates):
-            for better in filter(self._is_own, rates.better(self.dtype)):
-                timed = _chosen(maximum, timed, self._between(better))
-        for lesser in filter(self._is_own, rates.lesser(self.dtype)):
+        timed, rows = self._timed(rates), (measured.kernel, measured.formats)
+        if not rates.has_own(*rows):
+            for better in rates.better(self.dtype, *rows):
+                timed = _chosen(maximum, timed, self._between(better, measured))
+        for lesser in rates.lesser(self.dtype, *rows):
             timed = _chosen(minimum, timed, self._timed(lesser))
         return timed
-
-    def _is_own(self, rates: Rates) -> bool:
-        """Return whether it was measured on the device itself."""
-        surface = self.surface(rates)
-        return surface is not None and surface.device == rates.machine.device.key
 
     def _timed(self, rates: Rates) -> Timed:
         if (surface := self.surface(rates)) is not None:
@@ -497,10 +514,16 @@ class Kernel:
         dtype = rate if (rate := surface.rate) in device.dtypes else self.dtype
         is_borrowed = surface.device != device.key and self.shape is not None
         peak, bandwidth = rates.peaks(dtype, surface.sustained if is_borrowed else None)
+        operations, moved = self._as_rows_count
+        longest: Number = maximum(operations / peak, moved / bandwidth)
+        return longest
+
+    @cached_property
+    def _as_rows_count(self) -> tuple[Number, Number]:
+        """Operations and bytes of a launch as measured rows count them, of whatever device."""
         worked = self.operations if self.worked is None else self.worked
         moved = self.traffic if self.moved is None else self.moved
-        longest: Number = maximum(worked.m_as("FLOP") / peak, moved.m_as("byte") / bandwidth)
-        return longest
+        return worked.m_as("FLOP"), moved.m_as("byte")
 
 
 Timed: TypeAlias = tuple[Number, tuple[Quantity | Surface, ...]]
@@ -513,9 +536,10 @@ def _chosen(which: Callable[[Number, Number], Number], one: Timed, other: Timed)
     It stands on the other where they differ by more than its own rows do from one another.
     """
     seconds = which(one[0], other[0])
+    if seconds is one[0]:
+        return one
     scatter = max((rate.own.median for rate in one[1] if isinstance(rate, Surface)), default=0.0)
-    apart = maximum(seconds, one[0]) - minimum(seconds, one[0])
-    differs = largest(apart - scatter * one[0]) > 0
+    differs = largest(abs(seconds - one[0]) - scatter * one[0]) > 0
     return seconds, other[1] if differs else one[1]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -32,6 +34,7 @@ LOADS = (
     Tokens(32, 2000, 2000, 1000),
 )
 FORMATS = Formats(), Formats("fp8", "1 byte", "1 byte")
+EVERY = frozenset(hardware.names())
 HELD = ("h200", "h100"), ("b200", "h200"), ("b300", "b200"), ("gb200", "b200"), ("gb300", "gb200")
 Asked: TypeAlias = tuple[str, str, Tokens, Formats]
 
@@ -47,8 +50,8 @@ def seconds(device: Accelerator, asked: Asked) -> float | None:
 
 
 def pairs(dtype: str) -> list[tuple[Accelerator, Accelerator]]:
-    every = [hardware.get(key) for key in hardware.names()]
-    return [(more, less) for more in every for less in hardware.outdone(more, dtype)]
+    every = map(hardware.get, hardware.names())
+    return [(more, less) for more in every for less in hardware.outdone(more, dtype, EVERY)]
 
 
 def slower(count: int, seed: int) -> Iterator[str]:
@@ -73,6 +76,29 @@ def test_a_device_with_more_of_everything_is_never_slower() -> None:
 @pytest.mark.slow
 def test_no_drawn_device_with_more_of_everything_is_slower() -> None:
     assert not list(slower(600, SEED + 1))
+
+
+def test_devices_are_told_apart_before_they_are_read() -> None:
+    devices = list(map(hardware.get, hardware.names()))
+    for device in devices:
+        outdone = [other for other in devices if device.outdoes(other, "bf16")]
+        outdoing = [other for other in devices if other.outdoes(device, "bf16")]
+        assert hardware.outdone(device, "bf16", EVERY) == tuple(outdone)
+        assert hardware.outdoing(device, "bf16", EVERY) == tuple(outdoing)
+    rates = {device.key: machines.of(device).rates for device in devices}
+    assert machines.measured() == {key for key, kinds in rates.items() if kinds}
+    assert machines.measured("memory") == {key for key, kinds in rates.items() if "memory" in kinds}
+
+
+def test_a_plan_reads_devices_that_were_measured_and_no_others() -> None:
+    code = """
+import calc
+from calc.catalog import hardware
+calc.plan("llama-3-8b", "h200", batch=8, prompt=1000, generated=200, software="vllm")
+print(hardware._get.cache_info().currsize)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(run.stdout) <= 20
 
 
 def test_a_device_outdoes_older_ones_of_its_vendor_alone() -> None:
