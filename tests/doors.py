@@ -455,15 +455,12 @@ def service(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
     chosen = replace(asked, devices=pool.size, **shared)
     batch = min(asked.batch, pool.replica.slots, pool.replica.steps.most_sequences)
     middle = asked.prompt + asked.generated / 2
-    # A table of steps has points, powers of two among them, and is a line between two: up to 6 %
-    # from a step there, where a kernel of larger tiles takes over.
-    point = 2 ** (batch.bit_length() - 1)
-    time = float(pool.replica.steps.time(point, point * middle))
+    time = float(pool.replica.steps.time(batch, batch * middle))
     if pool.answers.parts is not None and (job := pool.answers.asked):
-        step = calc.step(job, Tokens(writing=float(point * group.data), context=middle))
+        step = calc.step(job, Tokens(writing=float(batch * group.data), context=middle))
         expected = expected_of(step)
         assert expected is not None
-        assert Value(time, 0.03).agrees(number(expected, "s")), (time, str(expected), point)
+        assert Value(time, 0.03).agrees(number(expected, "s")), (time, str(expected), batch)
     held = Value(pool.replica.memory, 1e-3)  # of sequences of the mean length
     yield replace(chosen, batch=batch * group.data), {"tokens of whole sequences": held}
 

@@ -26,7 +26,7 @@ def steps(shared: float = 0.0, own: float = 0.0, read: float = 0.0, cached: floa
     """Steps that take a time for all, a time for each sequence, and one for each token read."""
     count = np.arange(SLOTS + 1)
     apart = np.where(count, shared + own * count - read * count, 0.0)
-    return Steps(read * np.arange(4096), apart, cached, 0.0)
+    return Steps(read * np.arange(4096), apart, np.full(SLOTS + 1, cached), 0.0)
 
 
 def replica(made: Steps, slots: int = SLOTS, memory: int = 10**9, chunk: int = 4000) -> Replica:

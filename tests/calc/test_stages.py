@@ -105,7 +105,7 @@ def test_stages_are_candidates_over_pcie_and_beyond_a_domain() -> None:
 
 def test_batches_of_several_stages_read_at_the_same_time() -> None:
     """A prompt of two chunks takes one step of two batches, which looks at what one of them has."""
-    steps = Steps(np.arange(200.0), np.zeros(9), 0.0, 1e-3)
+    steps = Steps(np.arange(200.0), np.zeros(9), np.zeros(9), 1e-3)
     lengths = (np.array([count]) for count in (100, 1, 0))
     prompt = Trace(np.zeros(1), *lengths)
     one, two = (simulate(Replica(steps, 10**4, 50, 8, batches=n), prompt).done for n in (1, 2))

@@ -29,7 +29,7 @@ def steps(read: float = 0.0, launched: float = 0.0) -> Steps:
     count = np.arange(65)
     apart: Any = np.where(count, STEP - read * count, 0.0)
     together: Any = read * np.arange(4096)
-    return Steps(together, apart, 0.0, 0.0, launched=launched)
+    return Steps(together, apart, 0.0 * apart, 0.0, launched=launched)
 
 
 def loop(clients: int, rounds: int = 10, prompt: int = 1, answer: int = 50) -> Trace:

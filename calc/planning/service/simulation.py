@@ -105,8 +105,10 @@ def simulate(
     # All that write do so at each step, so that one count of passes dates all of them. The loop is
     # here, and no function, since Python reads a function's own variables fastest.
     steps, total = replica.steps, len(trace)
-    together, apart = steps.together.tolist(), steps.apart.tolist()
-    checked, written, cached_position = steps.checked, steps.written, steps.cached
+    together, apart, cached_position = (
+        times.tolist() for times in (steps.together, steps.apart, steps.cached)
+    )
+    checked, written = steps.checked, steps.written
     attended, launched = steps.attended, steps.launched
     chunk, memory, mixes, waits = replica.at_most, replica.memory, replica.mixes, replica.waits
     of_a_batch = replica.chunk
@@ -199,7 +201,7 @@ def simulate(
             if mixes:
                 ahead = 1
                 tokens = checked * count + taken
-                time += together[tokens] + apart[count] + cached_position * written_for
+                time += together[tokens] + apart[count] + cached_position[count] * written_for
             else:
                 ahead = 0
                 time += together[taken]
@@ -213,8 +215,8 @@ def simulate(
             if 0 < wait < ahead:
                 ahead = wait
             step = together[checked * count] + apart[count]
-            step += cached_position * written_for
-            more = cached_position * growth
+            step += cached_position[count] * written_for
+            more = cached_position[count] * growth
             if coming < asked and not waiting:
                 ahead = min(ahead, _until(announced[coming] - clock, step, more))
             time = ahead * step + more * ahead * (ahead - 1) / 2

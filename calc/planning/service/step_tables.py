@@ -15,12 +15,15 @@ from typing import Any, TypeAlias
 
 from calc.catalog.machines import NotMeasured
 from calc.core.arrays import Counts, Floats, Number, numpy
+from calc.laws.gemms import SIDES
 from calc.steps.expectation import Missing, Parts, serving_pass
 from calc.steps.job import Job, Layout, Tokens
 from calc.steps.timing import bounds
 
 Times: TypeAlias = dict[str, Any]  # seconds of the parts of steps, an array each
-PER_DOUBLING = 2  # points of a table for each doubling of the tokens, between which a line is drawn
+PER_DOUBLING = 4  # points of a table for each doubling of the tokens, between which a line is drawn
+EACH = 64  # tokens up to which each number has a point
+OF_SMALL_TILES = 1024  # tokens below which it has a point where each tile of the smallest is full
 KEPT = 32  # answers of groups, whose tables have 100 kB each
 PROMPT = 1024.0  # tokens of the prompts by which attention to prompts is told from the rest
 
@@ -30,16 +33,16 @@ class Steps:
     """Times of steps, in seconds; sequences, tokens and positions may be numpy arrays.
 
     A time is that of all tokens of the step, `together`, and, for each number of sequences that
-    write, what these take `apart`; of each position of a cache that a written token looks at, and
-    of each that a token of a prompt does.
+    write, what these take `apart` and for each position of their caches, at which written tokens
+    look; and of each position that a token of a prompt looks at.
     """
 
     together: Floats
     """For each number of tokens from 0 on."""
     apart: Floats
     """For each number of sequences from 0 on."""
-    cached: float
-    """For each position of the caches of written tokens."""
+    cached: Floats
+    """For each number of sequences from 0 on: of each position of their caches."""
     attended: float
     """For each position that a token of a prompt looks at, of those of its own prompt."""
     checked: int = 1
@@ -51,8 +54,8 @@ class Steps:
 
     def scaled(self, factor: float) -> Steps:
         """Return the steps, each so many times as long."""
-        times = {name: factor * getattr(self, name) for name in ("together", "apart")}
-        return replace(self, **times, cached=factor * self.cached, attended=factor * self.attended)
+        names = "together", "apart", "cached", "attended"
+        return replace(self, **{name: factor * getattr(self, name) for name in names})
 
     @property
     def most_tokens(self) -> int:
@@ -73,7 +76,7 @@ class Steps:
         """
         tokens = sequences * self.checked + read
         both = self.together[tokens] + self.apart[sequences]
-        time = both + self.cached * held + self.attended * looked_at
+        time = both + self.cached[sequences] * held + self.attended * looked_at
         return numpy.maximum(time, numpy.where(numpy.greater(read, 0), self.launched, 0.0))
 
 
@@ -154,7 +157,7 @@ class Answers:
         return Steps(
             numpy.sum([part.together for part in parts], axis=0),
             numpy.sum([part.apart for part in parts], axis=0),
-            sum(part.cached for part in parts),
+            numpy.sum([part.cached for part in parts], axis=0),
             sum(part.attended for part in parts),
         )
 
@@ -180,17 +183,19 @@ class Answers:
         short, long = read(read_of, PROMPT), read(read_of[-1:], longer)
         writing = self.job.layout.data * written_of
         begun = times(Tokens(writing=writing, context=context))
-        ended = times(Tokens(writing=writing[-1:], context=full))
+        ended = times(Tokens(writing=writing, context=full))
         tables = {}
         for part in short:
             more = tokens[-1] * (longer - PROMPT) / 2  # positions that the longer prompts look at
             attended = max(0.0, float((long[part][-1] - short[part][-1]) / more))
-            cached = float((ended[part][-1] - begun[part][-1]) / (sequences[-1] * (full - context)))
+            longer_by_one = (ended[part] - begun[part]) / (full - context)  # all caches
             if not begun[part].any():
                 continue  # one device sends nothing
             together = short[part] - attended * tokens * PROMPT / 2
             table = _filled(tokens, together)
-            apart = begun[part] - cached * sequences * context - table[sequences]
+            apart = begun[part] - longer_by_one * context - table[sequences]
+            of_all = _filled(sequences, longer_by_one)
+            cached = of_all / numpy.maximum(1, numpy.arange(len(of_all)))
             tables[part] = Steps(table, _filled(sequences, apart), cached, attended)
         return tables
 
@@ -212,7 +217,7 @@ def with_draft(model: Steps, draft: Steps, drafted: int, written: float) -> Step
     return Steps(
         together,
         checking + drafted * drafting - together[count * sequences],
-        model.cached + drafted * draft.cached,
+        model.cached[count * sequences] + drafted * draft.cached[sequences],
         model.attended + draft.attended,
         count,
         written,
@@ -221,9 +226,17 @@ def with_draft(model: Steps, draft: Steps, drafted: int, written: float) -> Step
 
 
 def _points(most: int, per_doubling: int) -> Counts:
-    """Whole numbers from 1 to this one, the powers of two among them, so many for each doubling."""
-    powers = numpy.arange(0, numpy.log2(most), 1 / per_doubling)
-    return numpy.unique([*numpy.round(2.0**powers).astype(numpy.int64), most])
+    """Return whole numbers from 1 to this one: powers of two, some between them, edges of tiles.
+
+    A product takes longer at once where its next row begins a tile: of the smallest tiles while one
+    more is much of it, of the largest beyond. There are points on both sides of that.
+    """
+    powers = numpy.round(2.0 ** numpy.arange(0, numpy.log2(most), 1 / per_doubling))
+    small, large = SIDES[0], SIDES[-1]
+    full = [*range(small, OF_SMALL_TILES, small), *range(OF_SMALL_TILES, most, large)]
+    edges = [rows for side in full for rows in (side, side + 1)]
+    points = numpy.unique([*range(1, EACH), *powers, *edges, most]).astype(numpy.int64)
+    return points[points <= most]
 
 
 def _filled(points: Counts, values: Floats) -> Floats:
