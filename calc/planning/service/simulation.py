@@ -214,9 +214,9 @@ def simulate(
                 ahead = min(ahead, max(1, int((memory - used) / (count * grows))))
             if 0 < wait < ahead:
                 ahead = wait
-            step = together[checked * count] + apart[count]
-            step += cached_position[count] * written_for
-            more = cached_position[count] * growth
+            position = cached_position[count]
+            step = together[checked * count] + apart[count] + position * written_for
+            more = position * growth
             if coming < asked and not waiting:
                 ahead = min(ahead, _until(announced[coming] - clock, step, more))
             time = ahead * step + more * ahead * (ahead - 1) / 2
