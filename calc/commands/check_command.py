@@ -30,11 +30,19 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     answers(parser, _check, table=True)
 
 
+def checked(claim: str, about: str, states: str | None) -> checking.Check | checking.Checks:
+    """Return the verdict on a claim in words, or on each of a file."""
+    check = checking.check_file if _is_file(claim) else checking.check
+    return check(claim, about, states)
+
+
 def _check(options: argparse.Namespace) -> checking.Check | checking.Checks:
     claim, about = options.claim, options.about
-    is_file = Path(claim).suffix in FILES or isfile(claim)
     if options.contribute is not None:
-        claims = load(claim) if is_file else [(claim, "")]
+        claims = load(claim) if _is_file(claim) else [(claim, "")]
         contributing.contribute(claims, options.contribute, about)
-    check = checking.check_file if is_file else checking.check
-    return check(claim, about, options.states)
+    return checked(claim, about, options.states)
+
+
+def _is_file(claim: str) -> bool:
+    return Path(claim).suffix in FILES or isfile(claim)

@@ -151,6 +151,21 @@ def test_commands_are_tools_that_take_engines_words_and_numbers_of_devices() -> 
     assert (planned["devices"], planned["copies"]) == (4, 2)
 
 
+def test_a_file_is_checked_beside_what_its_devices_did(tmp_path: Path) -> None:
+    """A claim, a benchmark's file and readings of nvidia-smi, told by their paths."""
+    smi = tmp_path / "smi.csv"
+    smi.write_text("index, utilization.gpu [%]\n0, 98 %\n0, 20 %\n0, 5 %\n", encoding="utf-8")
+    claim = "Llama 3.1 8B on 1 H100: 20 ms a token at 1 user"
+    waiting = "devices are busy 41 % of the time: the host or the load keeps them waiting"
+    assert waiting in str(tools.check(claim, states=str(smi)))
+    assert waiting not in str(tools.check(claim))
+    bench = tmp_path / "bench.json"
+    rows = [{"avg_ts": 140.0, "n_prompt": 0, "n_gen": 128, "model_filename": "Llama-3.1-8B-Instruct-Q4_K_M.gguf"}]
+    bench.write_text(json.dumps(rows), encoding="utf-8")
+    told = tools.check(str(bench), about="Llama 3.1 8B on 1 RTX 4090", states=str(smi))
+    assert waiting in str(told)
+
+
 def test_a_plan_has_its_interval_its_equation_and_its_sources() -> None:
     asked = {"batch": 8, "prompt": 1000, "generated": 200, "software": "vllm"}
     answer = tools.plan("llama-3-70b", "dgx-h100", asked)
