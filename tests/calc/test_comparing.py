@@ -342,3 +342,10 @@ def test_versions_of_a_program_are_compared_by_their_names() -> None:
         assert found.plans[entry].likely("time_per_token") == (
             alone.plans[other].likely("time_per_token")
         )
+
+
+def test_a_comparison_of_which_nothing_is_planned_fails(command: Command) -> None:
+    asked = "--prompt 1000 --generated 100"
+    told = command.prints(f"compare deepseek-v3 --machines rtx-4090-1 {asked}", status=1)
+    assert "none of them is planned" in told
+    assert compare("llama-3-8b", ["h100"], **ASKED).status == 0

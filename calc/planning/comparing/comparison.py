@@ -150,6 +150,11 @@ class Comparison(Answer):
         )
 
     @property
+    def status(self) -> int:
+        """Exit status of the command: 1 where none is planned."""
+        return int(not self.planned)
+
+    @property
     def answer(self) -> str:
         asked = [f"{name} at most {limit}" for name, limit in self.limits.items()]
         if not self.planned:
