@@ -30,6 +30,7 @@ NUMBERS = (
     *("weights_error", "step_error", "outside_error", "states_error"),
     *("padded_error", "named_error", "recipe_error", "counted_error"),
     *("tokens", "tokens_large", "sequences", "sequences_large"),
+    *("fewest_sequences", "most_sequences", "per_longest"),
     *("reserved", "reserved_token", "reserved_slice", "reserved_sequence", "reserved_large"),
 )
 TABLES = "versions", "serve", "classes"

@@ -35,7 +35,7 @@ def title(plan: Estimate) -> tuple[str, str]:
     alike = not is_array(plan.copies) and plan.copies == 1 == plan.experts == plan.stages
     cut = "" if alike else f" ({layout_text(plan.layout)})"
     return (
-        f"{plan.model.name} on {plan.devices} {plan.device.name}{cut}",
+        f"{plan.called or plan.model.name} on {plan.devices} {plan.device.name}{cut}",
         f"{asked}, {plan.prompt} + {plan.generated} tokens",
     )
 

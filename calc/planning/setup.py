@@ -77,6 +77,8 @@ class Setup:
     users: Clients | None = None
     """Who asks again as soon as an answer is whole, as many as the batch; None where it is read
     at once."""
+    called: str = ""
+    """What the model that was asked for is called, where its shape is another's."""
     power_cap: Quantity | None = None
     """The limit that is set on the power of each device; None where none is."""
     split: Split | None = None
@@ -103,7 +105,8 @@ class Setup:
             )
         check_is(Server, "server", server, 'calc.Server(weights="fp8", software="vllm")')
         check_is(Prices, "prices", prices, 'calc.Prices("3 USD/hour")')
-        model = models.transformer(model)
+        named, model = model, models.transformer(model)
+        called = models.called(named, model)
         model = model if server.context is None else model.with_context(server.context)
         machine = machines.of(device)
         one = machine.device
@@ -129,6 +132,7 @@ class Setup:
             pue=WITHIN if prices.pue is None else power_usage(prices.pue),
             grid=prices.grid,
             left_out=frozenset(name for name, value in asked.items() if value is None),
+            called="" if called == model.name else called,
         )
         transformer.forward_flops(model, largest(setup.context))  # refuses one that is too long
         if setup.grid is not None:

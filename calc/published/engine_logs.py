@@ -46,6 +46,8 @@ LINES = (  # what a line says, whose it is, and how it is written
     ("blocks", "vLLM", rf"# (?:GPU|cuda) blocks: {NUMBER}"),
     ("tokens", "vLLM", rf"GPU KV cache size: {NUMBER} tokens"),
     ("sequences", "vLLM", rf"Maximum concurrency for [\d,]+ tokens per request: {NUMBER}x"),
+    ("most at once", "vLLM", rf"exceeds available Mamba cache blocks \({NUMBER}\)"),
+    ("most at once", "SGLang", rf"max_total_num_tokens=\d+.*? max_running_requests={NUMBER}"),
     ("weights", "SGLang", rf"Load weight end\..*?mem usage={SIZE}"),
     ("tokens", "SGLang", rf"(?:#tokens: |max_total_num_tokens=){NUMBER}"),
     ("graphs", "SGLang", rf"Capture cuda graph end\..*?mem usage={SIZE}"),
@@ -82,6 +84,7 @@ EXPLAINED = {
     "blocks": "the caches over the bytes of a block",
     "tokens": "the blocks times their tokens; of hybrids it depends on the longest sequence",
     "sequences": "the tokens over the longest sequence (maximum concurrency)",
+    "most at once": "the most sequences that the engine starts with, or takes at once",
 }
 
 
@@ -163,6 +166,7 @@ class LogExplained(Answer):
             "blocks": quantity(memory.blocks, ""),
             "tokens": quantity(memory.tokens, ""),
             "sequences": quantity(memory.sequences, ""),
+            "most at once": quantity(memory.most_sequences or 0, ""),
             **{part.name: part.memory for part in memory.parts},
         }
         value = named.get(name)
@@ -183,7 +187,8 @@ class LogExplained(Answer):
             for line in self.log.lines
             if (off := self.off(line)) is not None and abs(off) > 0.1
         ]
-        on = f"{self.memory.start.job.model.name} on {self.memory.start.job.device.name}"
+        job = self.memory.start.job
+        on = f"{self.memory.called or job.model.name} on {job.device.name}"
         if not names:
             return f"{on}: {len(self.log.lines)} lines on memory, of which none is expected here"
         if not far:

@@ -212,7 +212,8 @@ def fit(
         memory=memory,
         eager=eager,
     )
-    return advised(made)
+    called = models.called(model, checked)
+    return replace(advised(made), called="" if called == checked.name else called)
 
 
 def advised(memory: Memory) -> Memory:

@@ -87,6 +87,8 @@ class Memory(Answer):
     sequences: float
     lacks: Lacks | None
     """What each device lacks for one sequence of this length; None where one fits."""
+    called: str = ""
+    """What the model that was asked for is called, where its shape is another's."""
 
     @classmethod
     def from_start(cls, start: Start, context: int) -> Memory:
@@ -155,6 +157,25 @@ class Memory(Answer):
         """Return whether a sequence is held, as far as is known."""
         return "does not fit" if not self.fits else MAY_NOT_FIT if self.doubt else "fits"
 
+    @property
+    def most_sequences(self) -> int | None:
+        """Sequences that a server starts with at most, where a rule of its is known.
+
+        vLLM gives each a block for its state, and does not start with more than there are. SGLang
+        takes some for each that fits at its longest, between bounds, and of two tokens at least.
+        """
+        start, has_states = self.start, self.start.model.layers_with(*RECURRENT) > 0
+        if start.rules is None or not self.fits:
+            return None
+        if "per_longest" in start.rules:
+            if has_states:
+                return None
+            names = ("fewest_sequences", "most_sequences", "per_longest")
+            fewest, most, each = (int(start.engine[name].m_as("")) for name in names)
+            usual = max(fewest, min(most, self.tokens * each // self.context))
+            return min(usual, self.tokens // 2)
+        return self.blocks if has_states and "state_blocks" in start.rules else None
+
     def sequences_of(self, context: Number) -> Number:
         """Return how many sequences of another length, or of each of several, a copy holds."""
         left = max(0.0, float(self.caches.m_as("byte")))
@@ -187,7 +208,17 @@ class Memory(Answer):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        return (*filter(None, [self.doubt]), *caveats(self.start))
+        return (*filter(None, [self.doubt, self._too_many()]), *caveats(self.start))
+
+    def _too_many(self) -> str:
+        """The sentence on a step of more sequences than a server starts with."""
+        most, asked = self.most_sequences, self.start.step_sequences
+        if most is None or "per_longest" in self.start.engine or most >= asked:
+            return ""
+        return (
+            f"{self.program} does not start with steps of {asked} sequences, each of which needs a"
+            f" block for its state: --max-num-seqs {most} or fewer."
+        )
 
     @property
     def program(self) -> str:
@@ -204,7 +235,7 @@ class Memory(Answer):
         elif self.doubt:
             result = f"{self.verdict}, {result}"
         count = f"{job.layout.devices} {job.device.name}"
-        return f"{job.model.name} on {count} by {self.program}: {result}"
+        return f"{self.called or job.model.name} on {count} by {self.program}: {result}"
 
     @property
     def stands_on(self) -> str:
@@ -243,6 +274,11 @@ class Memory(Answer):
             *([("  a sequence", self.a_sequence, "")] if self.a_sequence else []),
             ("  tokens", str(self.tokens), off),
             (f"  sequences of {self.context}", f"{self.sequences:.2f}", ""),
+            *(
+                []
+                if self.most_sequences is None
+                else [("  most at once", str(self.most_sequences), "")]
+            ),
         ]
         if self.lacks is None or not self.lacks.ways:
             return (Table(rows),)
@@ -279,7 +315,7 @@ class Memory(Answer):
             **values(self.start, "utilization step_tokens step_sequences"),
             **values(self, "context fits visible room"),
             "parts": [values(part, "name memory off how") for part in self.parts],
-            **values(self, "caches error block blocks tokens sequences"),
+            **values(self, "caches error block blocks tokens sequences most_sequences"),
             "missing": self.lacks and self.lacks.missing,
             "ways": [values(way, "settings told") for way in self.lacks.ways] if self.lacks else [],
             "assumptions": self.assumptions,

@@ -33,6 +33,12 @@ Load weight end. type=Qwen3ForCausalLM, dtype=torch.bfloat16, avail mem=70.1 GB,
 KV Cache is allocated. #tokens: 812345, K size: 27.9 GB, V size: 27.9 GB
 Capture cuda graph end. Time elapsed: 9.1 s. mem usage=0.9 GB. avail mem=9.8 GB.
 """
+HYBRID = """\
+INFO [api_server.py:100] vLLM API server version 0.24.0
+INFO non-default args: {'gpu_memory_utilization': 0.95}
+ValueError: max_num_seqs (1024) exceeds available Mamba cache blocks (856). Each decode sequence \
+requires one Mamba cache block, so CUDA graph capture cannot proceed.
+"""
 LLAMA = """\
 load_tensors:        CUDA0 model buffer size =  4403.49 MiB
 load_tensors:          CPU_Mapped model buffer size =   281.81 MiB
@@ -120,3 +126,40 @@ def test_a_log_that_is_cut_or_of_another_program_is_told(tmp_path: Path, command
     with pytest.raises(InputError, match="no line on memory"):
         engine_logs.read(written(tmp_path, "all is well\n"))
     assert "llama-9" in command.refuses(f"fit llama-9 h100 --log {written(tmp_path, VLLM)}")
+
+
+def test_the_most_sequences_of_a_model_with_states_are_its_blocks(
+    command: Command, tmp_path: Path
+) -> None:
+    """A published start of Qwen3.6-27B-FP8 on an H100: 856, beside an encoder of images."""
+    asked = "fit Qwen/Qwen3.5-27B-FP8 h100 --utilization 0.95"
+    path = written(tmp_path, HYBRID)
+    [line] = command.facts(f"{asked} --log {path} --json")["lines"]
+    assert (line["name"], line["log"]) == ("most at once", 856)
+    assert line["expected"] == pytest.approx(856, rel=0.03)
+    facts = command.facts(f"{asked} --json")
+    assert facts["most_sequences"] == facts["blocks"] == line["expected"]
+    told = " ".join(command.prints(f"{asked} --explain").split())
+    assert "does not start with steps of 1024 sequences, each of which needs a block for" in told
+    assert f"--max-num-seqs {facts['blocks']} or fewer" in told
+    few = " ".join(command.prints(f"{asked} --sequences 64 --explain").split())
+    assert "does not start" not in few
+    assert device_memory.fit("qwen-3-8b", "h100", "vllm").most_sequences is None
+
+
+@pytest.mark.parametrize(
+    ("context", "utilization", "most"), [(131_072, 0.85, 2048), (256, 0.85, 4096)]
+)
+def test_sglang_takes_as_many_at_once_as_its_rule_says(
+    context: int, utilization: float, most: int, tmp_path: Path
+) -> None:
+    """512 for each of the longest that fits, from 2048 to 4096, as its log prints them."""
+    text = f"max_total_num_tokens=433000, max_prefill_tokens=16384, max_running_requests={most}, "
+    said = {line.name: line.value for line in engine_logs.read(written(tmp_path, text)).lines}
+    assert said["most at once"] == quantity(most, "")
+    memory = device_memory.fit(
+        "llama-3.1-8b", "h100", "sglang", context=context, utilization=utilization
+    )
+    assert memory.most_sequences == most
+    small = device_memory.fit("llama-3.1-8b", "rtx-4090", "sglang", context=64, utilization=0.72)
+    assert small.most_sequences == min(4096, small.tokens // 2)

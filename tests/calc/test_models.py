@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from calc import InputError, models, plan, quantity, source, transformer
-from calc.catalog.models import model_table
+from calc.catalog.models import ids, model_table
 from calc.catalog.models.config import known
 from calc.catalog.models.weights import Weights
 from calc.core.citations import bibliography
@@ -161,8 +161,40 @@ def test_the_suffix_of_an_id_is_the_format_of_its_weights() -> None:
     assert models.get("meta-llama/Meta-Llama-3.1-8B-Instruct") is models.get("llama-3-1-8b")
     eight = models.get("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8").released
     assert (eight.formats["attention"], eight.products, eight.by_name) == ("int8", "int8", True)
+    listed = models.get("Qwen/Qwen3-32B-FP8")  # among the other names of its model too
+    assert (listed.key, listed.released.formats["attention"]) == ("qwen-3-32b", "fp8")
     with pytest.raises(InputError, match="has files of several formats: take qwen-3-8b"):
         models.get("unsloth/Qwen3-8B-GGUF")
+
+
+def test_every_listed_id_of_a_format_is_in_that_format() -> None:
+    with each_row() as row:
+        for key in models.names():
+            for name in models.also(key):
+                if (form := ids.read(name).form) in ("fp8", "nvfp4", "awq", "gptq"):
+                    with row(name):
+                        model = models.get(name)
+                        held = model.released.formats
+                        assert model.key == key
+                        assert form in held.values() or key == "llama-3-405b"  # rows of scales
+
+
+def test_a_name_of_another_model_says_whose_shape_it_takes() -> None:
+    with each_row() as row:
+        for name, called in (
+            ("DeepSeek-R1", "DeepSeek-R1, in the shape of DeepSeek-V3"),
+            ("deepseek-ai/DeepSeek-V3.1", "DeepSeek-V3.1, in the shape of DeepSeek-V3"),
+            ("llama-3.3-70b", "Llama 3.3 70B, in the shape of Llama 3.1 70B"),
+            ("GLM-5.3", "GLM-5.3, in the shape of GLM-5.2"),
+            ("qwen3.8-27b", "Qwen3.8-27B, in the shape of Qwen3.5 27B"),
+            ("deepseek-v3", "DeepSeek-V3"),
+            ("deepseek-ai/DeepSeek-V3", "DeepSeek-V3"),
+            ("meta-llama/Meta-Llama-3.1-8B-Instruct", "Llama 3.1 8B"),
+        ):
+            with row(name):
+                assert models.called(name, models.get(name)) == called
+    told = str(plan("DeepSeek-R1", "dgx-h200", devices=8, prompt=100, generated=10))
+    assert told.startswith("DeepSeek-R1, in the shape of DeepSeek-V3 on 8 ")
 
 
 def test_no_name_stands_for_two_models() -> None:

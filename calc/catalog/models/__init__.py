@@ -19,6 +19,7 @@ from calc.catalog.models.encoder_decoder_model import EncoderDecoder
 from calc.catalog.models.model_files import load
 from calc.catalog.models.model_table import (
     also as also,
+    called as called,
     get,
     key_of as key_of,
     names,

@@ -25,6 +25,7 @@ from calc.core.records import DATA, INHERITED, check_fields, read_record, read_t
 FILE = DATA / "models.toml"
 LISTING = "`calc list models` prints them all"
 ACTIVE = re.compile(r"-a[\d-]+b$")  # parameters that a token meets, which names often leave out
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 FAMILIES: dict[str, type[Transformer | Network]] = {
     "transformer": Transformer,
     "convolutional": Convolutional,
@@ -60,7 +61,8 @@ def get(key: str) -> Any:
     >>> print(get("Qwen/Qwen3-14B-AWQ").released)
     AWQ (feed-forward, attention) and BF16 (others)
     """
-    if isinstance(key, str) and key_of(key) is None and (by_id := _of_id(key)) is not None:
+    is_of_id = isinstance(key, str) and (key_of(key) is None or bool(ids.read(key).form))
+    if is_of_id and (by_id := _of_id(key)) is not None:
         return by_id
     return _get(resolve("model", key, _spellings(), LISTING))
 
@@ -69,7 +71,7 @@ def get(key: str) -> Any:
 def _of_id(name: str) -> Transformer | Network | None:
     """The model of a checkpoint's id, in the format that this says; None where it is of none."""
     meant = ids.read(name)
-    key = key_of(meant.model)
+    key = key_of(meant.model) or key_of(name)
     if key is None:
         return None
     model = _get(key)
@@ -135,6 +137,29 @@ def also(key: str) -> tuple[str, ...]:
     """
     resolved = resolve("model", key, _spellings(), LISTING)
     return tuple(_tables()[resolved].get("also", ()))
+
+
+def called(asked: object, model: Transformer | Network) -> str:
+    """Return what a model that was asked for is called, and whose shape it takes if another's.
+
+    Another model has a number in its name that is not in that of the table, or lacks one of it.
+
+    >>> called("DeepSeek-R1", get("DeepSeek-R1"))
+    'DeepSeek-R1, in the shape of DeepSeek-V3'
+    >>> called("deepseek-ai/DeepSeek-V3", get("deepseek-v3"))
+    'DeepSeek-V3'
+    """
+    if not isinstance(asked, str) or model.key not in _tables():
+        return model.name
+    names = (
+        also for also in _tables()[model.key].get("also", ()) if squeezed(also) == squeezed(asked)
+    )
+    if (name := next(names, None)) is None:
+        return model.name
+    name = ids.read(name).model
+    if {*NUMBER.findall(_tables()[model.key]["name"])} <= {*NUMBER.findall(name)}:
+        return model.name
+    return f"{name}, in the shape of {model.name}"
 
 
 @cache

@@ -279,9 +279,8 @@ class ServicePlan(Answer):
         ends = self.around.get("devices")
         around = f" ({ends.told(str(self.devices))} at 80%)" if ends else " at least"
         paid = "" if self.cost_per_token is None else f", {self.cost_per_token:.3g}"
-        return (
-            f"{setup.model.name}: {self.devices}{around} {setup.device.name}, {self.design}{paid}"
-        )
+        name = setup.called or setup.model.name
+        return f"{name}: {self.devices}{around} {setup.device.name}, {self.design}{paid}"
 
     @property
     def stands_on(self) -> str:
