@@ -160,7 +160,8 @@ def test_a_file_is_checked_beside_what_its_devices_did(tmp_path: Path) -> None:
     assert waiting in str(tools.check(claim, states=str(smi)))
     assert waiting not in str(tools.check(claim))
     bench = tmp_path / "bench.json"
-    rows = [{"avg_ts": 140.0, "n_prompt": 0, "n_gen": 128, "model_filename": "Llama-3.1-8B-Instruct-Q4_K_M.gguf"}]
+    name = "Llama-3.1-8B-Instruct-Q4_K_M.gguf"
+    rows = [{"avg_ts": 140.0, "n_prompt": 0, "n_gen": 128, "model_filename": name}]
     bench.write_text(json.dumps(rows), encoding="utf-8")
     told = tools.check(str(bench), about="Llama 3.1 8B on 1 RTX 4090", states=str(smi))
     assert waiting in str(told)
