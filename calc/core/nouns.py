@@ -17,6 +17,7 @@ from typing import Any
 from calc.core.docstrings import docstring, parameters
 from calc.core.errors import InputError, did_you_mean, marked
 
+OF_NOUN = re.compile(r"as in `calc\.(\w+)`")  # what another function's noun says of a field
 IN_PYTHON = {"on_progress"}
 """Arguments that no shell and no file can give."""
 
@@ -59,7 +60,7 @@ def options_of(called: Callable[..., object]) -> dict[str, Option]:
     >>> options_of(plan_service)["rate"].meaning
     'requests a second; that of the trace where it is left out, or of so many `agents`'
     """
-    nouns, meanings = nouns_of(called), parameters(docstring(called))
+    nouns, meanings = nouns_of(called), meanings_of(called)
     options: dict[str, Option] = {}
     for name, parameter in inspect.signature(called).parameters.items():
         needed = parameter.default is parameter.empty
@@ -74,6 +75,23 @@ def options_of(called: Callable[..., object]) -> dict[str, Option]:
             raise TypeError(f"{called.__name__}() has two options {', '.join(sorted(twice))}")
         options |= added
     return options
+
+
+def meanings_of(called: Callable[..., object]) -> dict[str, str]:
+    """Return what a function says of each argument, with a noun's words where it names this.
+
+    >>> from calc import Server, compare
+    >>> meanings_of(compare)["kv"] == meanings_of(Server)["kv"]
+    True
+    """
+
+    def in_words(name: str, meaning: str) -> str:
+        if (named := OF_NOUN.match(meaning)) is None:
+            return meaning
+        noun = getattr(sys.modules[__name__.partition(".")[0]], named[1])
+        return meanings_of(noun)[name] + meaning[named.end() :]
+
+    return {name: in_words(name, text) for name, text in parameters(docstring(called)).items()}
 
 
 def arguments_of(called: Callable[..., object], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,7 +142,7 @@ def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields(noun: type[Noun], needed: bool) -> dict[str, Option]:
-    meanings = parameters(docstring(noun))
+    meanings = meanings_of(noun)
     return {
         part.name: Option(
             str(part.type),

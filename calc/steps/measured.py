@@ -370,7 +370,9 @@ class Kernel:
     """Kernels alike of one pass: what a launch of one does, and how many launches there are.
 
     `kind` says at which measured rate it runs: "gemm" by its shape, "attention" by its operations
-    or its bytes, "memory" by its bytes.
+    or its bytes, "memory" by its bytes after the gap between launches, and "cache", what reads the
+    caches of written tokens and stays on the device where weights come from its host, by its bytes
+    after that gap as it was measured of the device itself.
     """
 
     name: str

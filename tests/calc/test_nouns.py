@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 
 from calc import InputError, commands, compare, plan_reinforcement, plan_service, plan_training
 from calc.core.docstrings import docstring, parameters
-from calc.core.nouns import IN_PYTHON, Noun, arguments_of, flat, nouns_of, options_of
+from calc.core.nouns import IN_PYTHON, Noun, arguments_of, flat, meanings_of, nouns_of, options_of
 from calc.planning import plan_nouns
 from calc.planning.plan_nouns import Draft, Limits, Load, Server
 
@@ -112,13 +111,16 @@ def test_what_is_no_noun_is_refused_with_an_example() -> None:
         plan_service("llama-3-8b", "h100", "10 request/s", Limits("1 s", "50 ms"))  # type: ignore[arg-type]
 
 
-SEVERAL = re.compile(r', or several, "[^"]*"')  # programs side by side, which a service has not
-
-
-def test_what_compare_says_of_a_server_is_what_the_noun_says() -> None:
-    server, compared = parameters(docstring(Server)), parameters(docstring(compare))
-    shared = server.keys() & compared.keys()
-    assert {"weights", "kv", "dtype", "context", "software"} <= shared
-    assert {name: SEVERAL.sub("", compared[name]) for name in shared} == {
-        name: server[name] for name in shared
-    }
+def test_an_argument_that_a_noun_explains_has_the_words_of_this() -> None:
+    written, meant, server = (
+        parameters(docstring(compare)),
+        meanings_of(compare),
+        meanings_of(Server),
+    )
+    for name in ("weights", "kv", "dtype", "context"):
+        assert written[name] == "as in `calc.Server`"
+        assert meant[name] == server[name]
+    assert (
+        meant["software"] == server["software"] + '; or several side by side, "vllm 0.25,vllm 0.26"'
+    )
+    assert not any("calc.Server" in option.meaning for option in options_of(compare).values())

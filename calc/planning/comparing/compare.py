@@ -87,24 +87,20 @@ def compare(
     tpot
         the longest time per token, "20 ms" or "50 token/s"; no limit where it is left out
     price
-        of a device, "3 USD/hour", or of that of each machine by its key; without it, no cost
+        as in `calc.Prices`
     by
         what ranks, and by what the layout and the batch of each are chosen: cost, energy, tpot,
         ttft or throughput; cost where it is left out and a price is given, or else energy
     weights
-        what checkpoints of a name hold, "fp8", "awq" or "q4_k_m", or the size of every parameter,
-        "4.5 bit"; "released" where it is left out and the data say in what, or else bf16
+        as in `calc.Server`
     kv
-        format of keys and values, or the size of one
+        as in `calc.Server`
     dtype
-        what products are computed in; where it is left out and the device has it, what the released
-        weights are made for, or bf16
+        as in `calc.Server`
     context
-        the most tokens that the model reads, where that is not the published number
+        as in `calc.Server`
     software
-        what serves, "sglang" or "vllm 0.19", or several, "vllm 0.25,vllm 0.26"; where it is left
-        out, the newest vLLM that was measured on the device (on a Mac llama.cpp); "none" leaves out
-        a program's own time
+        as in `calc.Server`; or several side by side, "vllm 0.25,vllm 0.26"
     pue
         energy of the building over that of its machines, 1.2; that of the machines alone where it
         is left out
