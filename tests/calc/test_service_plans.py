@@ -69,6 +69,16 @@ def test_one_copy_less_breaks_a_limit(large: ServicePlan) -> None:
             assert not simulated(replace(pool, count=pool.count - 1)).keeps
 
 
+@pytest.mark.parametrize("device", ["rtx-pro-4500-server", "m5-max"])
+def test_where_nothing_was_measured_nothing_takes_less_than_its_bound(device: str) -> None:
+    """No peak of them is published: memory alone bounds a step, and draws power, of one of them."""
+    plan = plan_service("llama-3-1-8b", device, Load(0.1, 100, 100), Limits("10 s", "100 ms"))
+    assert plan.design.simulated is not None
+    assert (plan.power is None) == (device == "m5-max")
+    for least, simulated in zip(plan.least_times.values(), plan.design.simulated, strict=True):
+        assert least <= simulated * (1 + 1e-9)
+
+
 def test_more_requests_and_tighter_limits_take_no_fewer_devices() -> None:
     counts = [small(rate=rate).devices for rate in (5, 40, 160)]
     assert counts == sorted(counts)

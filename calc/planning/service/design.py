@@ -132,8 +132,9 @@ class Pool:
         read = min(round(read), steps.most_tokens - count * steps.checked)
         step = count, count * demand.length, read, read * demand.looked_at / demand.computed
         taken = float(steps.time(*step))
+        parts = self.answers.published  # without compute where no peak is published
         memory, compute = (
-            float(self.answers.published[part].time(*step)) / taken
+            float(parts[part].time(*step)) / taken if part in parts else 0.0
             for part in ("memory", "compute")
         )
         power = device_power.at_work(machine, memory, compute, whole)

@@ -261,14 +261,14 @@ class ServicePlan(Answer):
     def least_times(self) -> dict[str, float]:
         """Seconds of both times that no program beats with these devices.
 
-        Where those of a trace wait less than at random, the bound of the closed form does too.
+        What is simulated of them may wait less than the closed form says, and so may its bound.
         """
         pools = self.design.pools
         least = {
             name: max(float(getattr(peak.load, name)) for peak in pools[-index].at_peaks)
             for index, name in enumerate(TIMES)
         }
-        if self.service.recorded and self.design.simulated is not None:
+        if self.design.simulated is not None:
             for name, simulated in zip(TIMES, self.design.simulated, strict=True):
                 least[name] *= min(1.0, simulated / getattr(self.load, name))
         return least
