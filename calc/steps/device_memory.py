@@ -36,6 +36,7 @@ TENSORS = (1, 2, 4, 8, 16, 32, 64)
 MOST_USED = 0.95  # share of a device that engines are told to take where memory is short
 FEW_SEQUENCES = 16  # and the sequences and tokens of a step that it is then made small to
 SMALL_STEP = 2048
+STEPS = (2048, 8192)  # tokens of a step that are tried
 SHORTEST = 1024  # tokens of a sequence that is of use
 NARROW_CACHE = "fp8"
 NARROW_WEIGHTS = ("fp8", "int4")
@@ -213,7 +214,28 @@ def fit(
         eager=eager,
     )
     called = models.called(model, checked)
-    return replace(advised(made), called="" if called == checked.name else called)
+    called = "" if called == checked.name else called
+    return replace(advised(made), called=called, changes=tuple(_tried(made)))
+
+
+def _tried(memory: Memory) -> Iterator[Way]:
+    """Yield what a narrower cache, no graphs, and a smaller or a larger step would hold."""
+    start = memory.start
+    if memory.lacks is not None or start.rules is None:
+        return
+    tried: list[dict[str, Any]] = []
+    if start.job.formats.kv > quantity(1, "byte"):
+        tried.append({"kv": NARROW_CACHE})
+    if start.engine.rule == "profiled":
+        if start.engine["graphs_counted"].magnitude and not start.eager:
+            tried.append({"eager": True})
+        tried += [{"batched_tokens": tokens} for tokens in STEPS if tokens != start.step_tokens]
+    for settings in tried:
+        changed = _with(memory, settings)
+        [(name, value)] = settings.items()
+        said = "eager" if value is True else f"{name.replace('_', ' ')} {value}"
+        more = f"{changed.tokens / memory.tokens - 1:+.1%}".replace("-", "\N{MINUS SIGN}")
+        yield Way(settings, f"{said}: {changed.tokens} tokens of cache, {more}.")
 
 
 def advised(memory: Memory) -> Memory:
@@ -318,6 +340,7 @@ def _with(memory: Memory, changes: Mapping[str, Any]) -> Memory:
         utilization=changes.get("utilization", start.utilization),
         step_tokens=steps,
         step_sequences=min(changes.get("sequences", start.step_sequences), steps),
+        eager=changes.get("eager", start.eager),
     )
     return Memory.from_start(changed, changes.get("context", memory.context))
 

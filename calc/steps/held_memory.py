@@ -64,7 +64,11 @@ class Memory(Answer):
       sequences of 8192  58.11
     """
 
-    _SENTENCES = (("how", "Each part"), ("assumptions", "Assumed"))
+    _SENTENCES = (
+        ("how", "Each part"),
+        ("what_settings_change", "What settings change"),
+        ("assumptions", "Assumed"),
+    )
 
     start: Start
     context: int
@@ -89,6 +93,8 @@ class Memory(Answer):
     """What each device lacks for one sequence of this length; None where one fits."""
     called: str = ""
     """What the model that was asked for is called, where its shape is another's."""
+    changes: tuple[Way, ...] = ()
+    """What settings of the program change; `device_memory.fit` tries them, `of` leaves them out."""
 
     @classmethod
     def from_start(cls, start: Start, context: int) -> Memory:
@@ -195,6 +201,11 @@ class Memory(Answer):
     def how(self) -> tuple[str, ...]:
         """Each part with how it is computed or measured, a sentence each."""
         return tuple(f"{part.name}: {part.how}." for part in self.parts)
+
+    @property
+    def what_settings_change(self) -> tuple[str, ...]:
+        """Each setting that was tried, with the tokens of cache that are then held."""
+        return tuple(change.told for change in self.changes)
 
     def _assumptions(self) -> Iterator[str]:
         yield from assumptions(self.start)
@@ -318,6 +329,7 @@ class Memory(Answer):
             **values(self, "caches error block blocks tokens sequences most_sequences"),
             "missing": self.lacks and self.lacks.missing,
             "ways": [values(way, "settings told") for way in self.lacks.ways] if self.lacks else [],
+            "changes": [values(change, "settings told") for change in self.changes],
             "assumptions": self.assumptions,
         }
 

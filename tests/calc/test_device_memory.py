@@ -483,3 +483,20 @@ def test_a_sequence_of_a_hybrid_takes_something_fixed_and_something_a_token() ->
     plain = device_memory.fit("llama-3-8b", "h100", "vllm 0.19")
     assert plain.start.of_a_sequence() == (0, 32 * 2 * 8 * 128 * 2)
     assert not plain.a_sequence
+
+
+def test_what_settings_change_is_what_a_start_with_them_holds() -> None:
+    """Each as `fit` answers with it: a narrower cache, no graphs, a smaller step or a larger."""
+    asked = ("llama-3-1-8b", "h100", "vllm")
+    made = device_memory.fit(*asked)
+    assert [[*change.settings] for change in made.changes] == [
+        ["kv"],
+        ["eager"],
+        ["batched_tokens"],
+    ]
+    for change in made.changes:
+        tokens = device_memory.fit(*asked, **change.settings).tokens  # type: ignore[arg-type]
+        assert f": {tokens} tokens of cache, " in change.told
+    assert "What settings change:\n- kv fp8: " in made.explain()
+    assert device_memory.fit(*asked, eager=True, kv="fp8", batched_tokens=2048).changes[0].settings
+    assert not device_memory.fit("llama-3-1-70b", "h100").changes  # which does not fit
