@@ -10,17 +10,21 @@ number or a condition becomes its neighbour, as `>` is of `>=`, or an argument i
 planted in a copy of the checkout and looked for by what is fastest: the tests of that file, for
 numbers that pages quote the published values, the hand-checked rows of tables and the alt texts
 that `tools/pages/alt_texts.py` writes, and only then all tests of `calc`, until one tells. What
-survives stands in the list at the end, with file and line. A seed always chooses the same faults in
-the same order, so `--after 20` goes on where a run ended that had tried 20 of them.
+survives stands in the list at the end, with file and line. A test tells of a fault if it fails with
+the fault, passes without it, and ran: what fails in the copy anyway is left out. A seed always
+chooses the same faults in the same order, so `--after 20` goes on where a run ended that had tried
+20 of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import compileall
 import importlib
 import json
 import os
+import py_compile
 import random
 import re
 import signal
@@ -28,10 +32,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
 
 REPOSITORY = Path(__file__).parents[1]
 ROWS = Path("hand-checked-rows.json")  # of the copy, as things stand
@@ -90,7 +99,9 @@ NEIGHBOURS = {
     "ceil": "floor",
     "floor": "ceil",
 }
-SECONDS = 300  # that the tests of one fault may take
+SECONDS = 300  # of a processor, that the tests of one fault may take
+TOLD = Path("told-by.txt")  # of the copy: the test that began last
+FAILED = (1, 2, 3)  # of what pytest returns: not "no such test" and "no test was run"
 # What all children import, once.
 COMMON = ["numpy", "polars", "pint", "pytest", "scipy.special", "sklearn.datasets", "matplotlib"]
 
@@ -262,19 +273,25 @@ def copied(folder: Path) -> Path:
     for name in filter(None, listed.stdout.split("\0")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes((REPOSITORY / name).read_bytes())
+    for name in ("calc", "tests", *BESIDE):  # by hash: a fault of the same second is read too
+        mode = py_compile.PycInvalidationMode.CHECKED_HASH
+        compileall.compile_dir(folder / name, quiet=2, invalidation_mode=mode)
     return folder
 
 
-def in_child(folder: Path, task: Callable[[], object]) -> bool:
-    """Return whether a task fails in a copy of this process that imports from `folder`."""
+def in_child(folder: Path, task: Callable[[], object], keeps: bool = False) -> int:
+    """Return how a task ended, 0 if well, in a copy of this process that imports from `folder`.
+
+    It `keeps` compiled tests there only where no fault is planted.
+    """
     child = os.fork()
     if child:
-        return bool(os.waitpid(child, 0)[1])
+        return os.waitpid(child, 0)[1]
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     os.chdir(folder)
-    sys.dont_write_bytecode = True
+    sys.dont_write_bytecode = not keeps
     sys.path[:] = [str(folder), *(path for path in sys.path if Path(path or ".") != REPOSITORY)]
     for name in [name for name in sys.modules if name.startswith(("benchmarks", "__mp_main"))]:
         del sys.modules[name]
@@ -295,23 +312,68 @@ def survivors(mutants: list[Mutant], copy: Path, quick: bool) -> Iterator[Mutant
     rows = ROWS.write_text if quoted else None
     if rows and in_child(copy, lambda: rows(json.dumps(published()), encoding="utf-8") and None):
         raise SystemExit("a published value is wrong as things stand: run tests/book")
+    sound: set[str] = set()
     for number, mutant in enumerate(mutants, 1):
-        path = copy / mutant.file
-        kept = path.read_bytes()
-        mutant.apply(copy)
         nearest = TESTS.get(kind_of(mutant)) or own_tests(mutant.file)
-        stages: dict[str, Callable[[], object]] = {"its own tests": partial(fails, nearest)}
+        stages: dict[str, Callable[[], str]] = {
+            "its own tests": partial(telling, mutant, copy, nearest, sound)
+        }
         if is_quoted(mutant):
-            stages["published"] = lambda: published() != json.loads(ROWS.read_text("utf-8"))
+            same = lambda: published() != json.loads(ROWS.read_text("utf-8"))  # noqa: E731
+            stages["published"] = partial(wrong, mutant, copy, same)
         if is_quoted(mutant) or kind_of(mutant) == "figures":
-            stages["pages"] = alt_texts_change
+            stages["pages"] = partial(wrong, mutant, copy, alt_texts_change)
         if not quick and kind_of(mutant) not in BESIDE:
-            stages["calc"] = partial(fails, [])
-        by = next((name for name, stage in stages.items() if in_child(copy, stage)), "")
-        path.write_bytes(kept)
+            stages["calc"] = partial(telling, mutant, copy, [], sound)
+        tests = ((name, stage()) for name, stage in stages.items())
+        by = next((f"{name}, {test}" for name, test in tests if test), "")
         print(f"{number}/{len(mutants)} {mutant}: {by or 'NOT NOTICED'}", file=sys.stderr)
         if not by:
             yield mutant
+
+
+@contextmanager
+def planted(mutant: Mutant, copy: Path) -> Iterator[None]:
+    path = copy / mutant.file
+    kept = path.read_bytes()
+    mutant.apply(copy)
+    try:
+        yield
+    finally:
+        path.write_bytes(kept)
+
+
+def wrong(mutant: Mutant, copy: Path, task: Callable[[], object]) -> str:
+    with planted(mutant, copy):
+        return "values" if in_child(copy, task) else ""
+
+
+def telling(mutant: Mutant, copy: Path, names: Sequence[str], sound: set[str]) -> str:
+    """Return the first of these tests that fails with the fault and passes without, or "".
+
+    What is known to pass without the fault is in `sound`, to which this adds. A run that took too
+    long tells nothing, unless the test it hung in does so alone too.
+    """
+    anyway: list[str] = []
+    while True:
+        (copy / TOLD).unlink(missing_ok=True)
+        with planted(mutant, copy):
+            ended = in_child(copy, partial(fails, names, anyway))
+            test = (copy / TOLD).read_text("utf-8") if (copy / TOLD).exists() else ""
+            alone = [f"../../{test}"]
+            if os.WIFSIGNALED(ended) and test and not in_child(copy, partial(fails, alone)):
+                print(f"{mutant}: cut off after {SECONDS} s, in {test}", file=sys.stderr)
+                ended = 0
+        if not ended:
+            return ""
+        if not test:  # nothing could begin
+            if in_child(copy, partial(fails, names)):
+                raise SystemExit(f"tests cannot run as things stand: {', '.join(names)}")
+            return "pytest itself"
+        if test in sound or not in_child(copy, partial(fails, alone), keeps=True):
+            sound.add(test)
+            return test
+        anyway.append(test)
 
 
 def kind_of(mutant: Mutant) -> str:
@@ -329,15 +391,17 @@ def is_quoted(mutant: Mutant) -> bool:
 
 
 def own_tests(file: str) -> list[str]:
-    """Return a module's examples, and the tests that name it, the shortest first."""
+    """Return a module's examples and the tests that name it: of its name first, then the short."""
     name = Path(file).stem.replace("__init__", Path(file).parent.name)
     word = re.compile(rf"\b{name}\b")
     tests = REPOSITORY / "tests" / BESIDE.get(file.split("/")[0], "calc")
-    texts = {path: path.read_text("utf-8") for path in tests.rglob("test_*.py")}
+    files = [*tests.rglob("test_*.py"), *(REPOSITORY / "tests").glob("test_*.py")]
+    texts = {path: path.read_text("utf-8") for path in files}
     named = sorted(
-        filter(lambda path: word.search(texts[path]), texts), key=lambda at: len(texts[at])
+        filter(lambda path: word.search(texts[path]), texts),
+        key=lambda at: (name not in at.stem, len(texts[at])),
     )
-    nearest = [f"../{path.relative_to(tests.parent).as_posix()}" for path in named]
+    nearest = [f"../{path.relative_to(REPOSITORY / 'tests').as_posix()}" for path in named]
     if file.startswith("figures/live/"):
         nearest = ["../live/test_live.py", *nearest]
     elif file.startswith("figures/"):
@@ -363,7 +427,18 @@ def alt_texts_change() -> bool:
     return any(Path(name).read_text(encoding="utf-8") != text for name, text in written.items())
 
 
-def fails(names: Sequence[str]) -> bool:
+class Teller:
+    """A plugin that writes down which test began last, or which file could not be collected."""
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        TOLD.write_text(nodeid, encoding="utf-8")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            TOLD.write_text(report.nodeid, encoding="utf-8")
+
+
+def fails(names: Sequence[str], but: Sequence[str] = ()) -> bool:
     """Return whether one of these tests fails, or one of `calc` if none are named."""
     import pytest
 
@@ -371,9 +446,12 @@ def fails(names: Sequence[str]) -> bool:
         *map(str, sorted(Path("tests/calc").glob("test_*.py"))),
         "calc",
     ]
-    signal.alarm(SECONDS)  # what hangs is noticed
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.alarm(10 * SECONDS)  # what waits for ever
     there = [name for name in found if Path(name.partition("::")[0]).exists()]
-    return bool(there and pytest.main(["-x", "-q", "-p", "no:cacheprovider", *there]))
+    left_out = [f"--deselect={name}" for name in but]
+    asked = ["-x", "-q", "-p", "no:cacheprovider", *left_out, *there]
+    return bool(there) and pytest.main(asked, plugins=[Teller()]) in FAILED
 
 
 def main() -> None:
