@@ -81,24 +81,58 @@ def test_every_name_in_the_list_of_parts_is_of_a_field() -> None:
     assert not wrong, "tests/parts.toml has parts of these, which are not asked for; delete them"
 
 
+def to_write(key: str, name: str) -> str:
+    """Say which line of `tests/parts.toml` makes a field of a device."""
+    table, _, dtype = name.partition(" ")
+    if dtype:
+        unit = "TOP/s" if dtype.startswith("int") else "TFLOP/s"
+        line = (
+            f"{table} = [{{ cores = …, clock = GHz, operations = {{ {dtype} = of a core in a cycle"
+            f" }} }}], or {{ {dtype} = … }} in {unit}"
+        )
+    else:
+        unit = MEASURED_IN.get(name)
+        if unit is None:
+            return f"MEASURED_IN of tests/calc/test_device_parts.py has no unit of {name}: add it"
+        line = f'{name} = "…", a number or a product such as "5 * 16"{unit and f", in {unit}"}'
+    return (
+        f"{key} publishes {name} in calc/data/accelerators.toml: write what makes it under"
+        f" [devices.{key}] in tests/parts.toml, as {line}"
+    )
+
+
 def test_every_field_has_its_parts() -> None:
-    missing = {" ".join(name) for name in fields().keys() - by_parts().keys()}
-    assert not missing, "write into tests/parts.toml what each of these fields is made of"
-    more = {" ".join(name) for name in by_parts().keys() - fields().keys()}
-    assert not more, "tests/parts.toml has parts of these, which the data do not publish"
+    missing = [to_write(*name) for name in sorted(fields().keys() - by_parts().keys())]
+    assert not missing, "\n".join(missing)
+    more = [
+        f"[devices.{key}] of tests/parts.toml makes {name}, which calc/data/accelerators.toml does"
+        f" not publish: take it out, or write it under [{key}] there"
+        for key, name in sorted(by_parts().keys() - fields().keys())
+    ]
+    assert not more, "\n".join(more)
+
+
+def test_what_is_missing_is_said_with_its_file_its_table_and_its_line() -> None:
+    said = to_write("mine", "memory_capacity")
+    assert "[devices.mine] in tests/parts.toml, as memory_capacity = " in said
+    assert said.endswith(", in GiB")
+    assert "operations = { fp8 = " in to_write("mine", "peak fp8")
+    assert to_write("mine", "peak int8").endswith("in TOP/s")
+    assert "MEASURED_IN" in to_write("mine", "colour")
 
 
 @pytest.mark.parametrize("key", EVERY)
 def test_the_parts_make_the_device(key: str) -> None:
-    parts = by_parts()
-    missing = [name for device, name in fields() if device == key and (key, name) not in parts]
-    assert not missing, (
-        f"write into tests/parts.toml what makes these of {key}: {', '.join(missing)}"
-    )
-    wrong = {
-        name: (str(value), parts[key, name])
-        for (device, name), value in fields().items()
+    parts, found = by_parts(), fields()
+    missing = [to_write(*name) for name in found if name[0] == key and name not in parts]
+    assert not missing, "\n".join(missing)
+    wrong = [
+        f"calc/data/accelerators.toml has {value} as {name} of {key}; its parts under"
+        f" [devices.{key}] in tests/parts.toml make"
+        f" {parts[key, name][0]:.6g} {parts[key, name][1]}: read its source again, and mend the one"
+        " that is not as it says"
+        for (device, name), value in found.items()
         if device == key
         and value.m_as(parts[key, name][1]) != pytest.approx(parts[key, name][0], rel=ROUNDING)
-    }
-    assert not wrong
+    ]
+    assert not wrong, "\n".join(wrong)

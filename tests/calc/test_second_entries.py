@@ -13,9 +13,8 @@ from calc.core.records import DATA
 from tests.book.rendered import REPOSITORY
 from tests.rows import each_row
 
-ENTRIES: dict[str, Any] = tomllib.loads(
-    (REPOSITORY / "tests" / "second_entries.toml").read_text(encoding="utf-8")
-)
+TYPED = "tests/second_entries.toml"
+ENTRIES: dict[str, Any] = tomllib.loads((REPOSITORY / TYPED).read_text(encoding="utf-8"))
 
 
 def test_constants() -> None:
@@ -23,9 +22,18 @@ def test_constants() -> None:
     with each_row() as row:
         for name in constants.names():
             with row(name):
-                assert name in entered, "type it from its source into tests/second_entries.toml"
-                ratio = constants.get(name) / quantity(entered[name])
-                assert ratio.m_as("") == pytest.approx(1)
+                value = constants.get(name)
+                assert name in entered, (
+                    f"type it a second time from its source under [constants] in {TYPED}, in base"
+                    f' units: {name} = "… {value.to_base_units().units:~P}"'
+                )
+                assert (value / quantity(entered[name])).m_as("") == pytest.approx(1), (
+                    f"calc/data/constants.toml has {value}, [constants] of {TYPED}"
+                    f" {entered[name]}: mend the one that its source does not say"
+                )
+        for name in entered.keys() - {*constants.names()}:
+            with row(name):
+                pytest.fail(f"[constants] of {TYPED} has it, calc/data/constants.toml has not")
 
 
 @pytest.mark.parametrize("key", runs.names())
@@ -37,10 +45,15 @@ def test_training_runs(key: str) -> None:
     }
     entered = ENTRIES["runs"].get(key, {})
     assert published.keys() == entered.keys(), (
-        f"type its numbers from their source under [runs.{key}] in tests/second_entries.toml"
+        f"under [runs.{key}] in {TYPED}, type from their source"
+        f" {[*published.keys() - entered.keys()]}, and take out"
+        f" {[*entered.keys() - published.keys()]}, which calc/data/training_runs.toml lacks"
     )
     for field, value in published.items():
-        assert (value / quantity(entered[field])).m_as("") == pytest.approx(1), field
+        assert (value / quantity(entered[field])).m_as("") == pytest.approx(1), (
+            f"calc/data/training_runs.toml has {value} as {field} of {key}, [runs.{key}] of {TYPED}"
+            f" {entered[field]}: mend the one that its source does not say"
+        )
 
 
 def test_what_a_model_s_total_does_not_hold() -> None:
@@ -52,10 +65,15 @@ def test_what_a_model_s_total_does_not_hold() -> None:
 
 def assert_entered(key: str) -> None:
     model, entered = models.get(key), ENTRIES["models"].get(key)
-    assert entered, f"type its context and heads under [models] in tests/second_entries.toml: {key}"
+    assert entered, f"type its context and heads under [models] in {TYPED}: {key} = {{ … }}"
     found = {field: getattr(model, field) for field in entered}
-    assert found == entered
-    assert "context" in entered or not hasattr(model, "context")
+    assert found == entered, (
+        f"calc/data/models.toml has {found} of {key}, [models] of {TYPED} {entered}: mend the one"
+        " that its source does not say"
+    )
+    assert "context" in entered or not hasattr(model, "context"), (
+        f"type the context of {key} under [models] in {TYPED}: {key} = {{ context = … }}"
+    )
 
 
 def numbers(table: dict[str, Any]) -> dict[str, Any]:
@@ -67,11 +85,27 @@ def numbers(table: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def assert_same(found: dict[str, Any], entered: dict[str, Any]) -> None:
-    assert found.keys() == entered.keys()
+def assert_keys(file: str, found: dict[str, Any]) -> None:
+    """Assert that a file of data has the tables that were typed again, and no other."""
+    entered = ENTRIES[file]
+    assert found.keys() == entered.keys(), (
+        f"under [{file}] in {TYPED}, type from their source {[*found.keys() - entered.keys()]}, and"
+        f" take out {[*entered.keys() - found.keys()]}, which calc/data/{file}.toml lacks"
+    )
+
+
+def assert_same(found: dict[str, Any], entered: dict[str, Any], table: str) -> None:
+    """Assert that a table of data and what was typed again have the same numbers."""
+    assert found.keys() == entered.keys(), (
+        f"under [{table}] in {TYPED}, type from their source {[*found.keys() - entered.keys()]},"
+        f" and take out {[*entered.keys() - found.keys()]}, which calc/data lacks"
+    )
     for name, value in found.items():
         typed = quantity(str(entered[name]))
-        assert value.m_as(typed.units) == pytest.approx(typed.m, rel=1e-7), name
+        assert value.m_as(typed.units) == pytest.approx(typed.m, rel=1e-7), (
+            f"calc/data has {value} as {name}, [{table}] of {TYPED} {entered[name]}: mend the one"
+            " that its source does not say"
+        )
 
 
 def small(name: str) -> dict[str, Any]:
@@ -82,7 +116,7 @@ def small(name: str) -> dict[str, Any]:
 def test_prices_are_those_of_the_table_that_others_keep() -> None:
     prices = small("api_prices")
     del prices["origin"]
-    assert prices.keys() == ENTRIES["api_prices"].keys()
+    assert_keys("api_prices", prices)
     with each_row() as row:
         for key, price in prices.items():
             with row(key):
@@ -92,7 +126,7 @@ def test_prices_are_those_of_the_table_that_others_keep() -> None:
 
 def test_what_quantisation_costs_and_in_which_bits_its_name_says() -> None:
     rows = {each.key: each for each in formats.quantized_models()}
-    assert rows.keys() == ENTRIES["quantization_quality"].keys()
+    assert_keys("quantization_quality", rows)
     with each_row() as row:
         for key, each in rows.items():
             with row(key):
@@ -120,7 +154,7 @@ def test_trainings_in_few_bits() -> None:
         ]
         for key, table in trained.items()
     }
-    assert found.keys() == ENTRIES["training_formats"].keys()
+    assert_keys("training_formats", found)
     for key, each in found.items():
         assert each == pytest.approx(ENTRIES["training_formats"][key]), key
 
@@ -128,26 +162,27 @@ def test_trainings_in_few_bits() -> None:
 def test_engines_and_what_changed_with_their_versions() -> None:
     engines = small("engines")
     entries = ENTRIES["engines"]
-    assert engines.keys() == entries.keys()
+    assert_keys("engines", engines)
     with each_row() as row:
         for key, table in engines.items():
             with row(key):
                 typed = dict(entries[key])
                 assert table.get("classes") == typed.pop("classes", None)
                 changes, known = typed.pop("versions", {}), {}
-                assert_same(numbers(table), typed)
+                assert_same(numbers(table), typed, f"engines.{key}")
                 assert table.get("versions", {}).keys() == changes.keys()
                 for version, fields in table.get("versions", {}).items():
                     known |= changes[version]
                     of_it = numbers(fields)
                     assert known.keys() - of_it.keys() <= {"groups_printed"}
-                    assert_same(of_it, {name: known[name] for name in of_it})
+                    typed = {name: known[name] for name in of_it if name in known}
+                    assert_same(of_it, typed, f"engines.{key}.versions")
 
 
 def test_software() -> None:
     found = {key: numbers(table) for key, table in small("software").items()}
-    assert found.keys() == ENTRIES["software"].keys()
+    assert_keys("software", found)
     with each_row() as row:
         for key, of_it in found.items():
             with row(key):
-                assert_same(of_it, ENTRIES["software"][key])
+                assert_same(of_it, ENTRIES["software"][key], f"software.{key}")
