@@ -251,7 +251,8 @@ FRAMED = {"6.0": 242 / 256}  # of the bits, where a packet's frames take the oth
 
 
 def test_a_link_to_the_host_is_as_fast_as_its_lanes() -> None:
-    """Notes name the generation and the lanes, whose bits less encoding make the bandwidth."""
+    """Notes name the generation and the lanes, whose bits less encoding make the bandwidth; what
+    makes a link of another kind stands in `tests/parts.toml`."""
     tried = 0
     with each_row() as row:
         for name in machines.names():
@@ -264,4 +265,12 @@ def test_a_link_to_the_host_is_as_fast_as_its_lanes() -> None:
                     bits = GENERATIONS[lanes[1]] * int(lanes[2]) * FRAMED.get(lanes[1], 128 / 130)
                     assert link.m_as("GB/s") == pytest.approx(bits / 8, rel=5e-3)
                     tried += 1
+            elif link is not None:
+                with row(name):
+                    made = TABLES["machines"].get(name, {}).get("host_link")
+                    assert made, (
+                        f"write what makes the host_link of {name}, in GB/s one way, under"
+                        ' [machines] in tests/parts.toml, as host_link = "900 / 2"'
+                    )
+                    assert link.m_as("GB/s") == pytest.approx(product(made), rel=1e-6)
     assert tried > 20
