@@ -308,6 +308,33 @@ def test_each_option_that_is_told_of_here_is_one_of_its_command() -> None:
         assert option in PLANNED, f"calc {command} has no {option}"
 
 
+# What a value is, where its option's name does not say so.
+FILES = "--csv --draw --log --save --config --write-config --contribute --published --kernels"
+VALUES = {
+    **dict.fromkeys(f"{FILES} --html --parquet".split(), "FILE"),
+    "--all": "FOLDER",
+    "--bytes": "TRAFFIC",
+    "--flops": "OPERATIONS",
+    "--to": "UNIT",
+    "--write": "ENGINE",
+}
+
+
+def test_what_stands_for_the_value_of_an_option_says_what_it_is() -> None:
+    shown = {}
+    for parser in command_parser()[1]:
+        parser.add_options()
+        for action in parser._actions:
+            if action.option_strings and action.nargs != 0 and not action.choices:
+                option = action.option_strings[0]
+                shown[parser.prog, option] = action.metavar or action.dest.upper()
+    assert VALUES.keys() <= {option for _, option in shown}
+    assert shown == {
+        (command, option): VALUES.get(option, option.removeprefix("--").replace("-", "_").upper())
+        for command, option in shown
+    }
+
+
 Prints = Callable[[str], str]
 
 
