@@ -161,13 +161,18 @@ def _of_collection(collection: Collection, along: _Along) -> Iterator[Any]:
 def _of_text(text: Text, place: Any) -> list[Any]:
     box, arrow = text.get_bbox_patch(), getattr(text, "arrow_patch", None)
     return [
-        re.sub(r"\d", "#", " ".join(text.get_text().split())),
+        _worded(text.get_text()),
         place,
         *_shown(text),
         text._linespacing,  # type: ignore[attr-defined]
         [*_shown(box)] if box else "",
         _of_arrow(arrow) if arrow else "",
     ]
+
+
+def _worded(text: str) -> str:
+    """Words with # for each digit."""
+    return re.sub(r"\d", "#", " ".join(text.split()))
 
 
 def _of_legend(legend: Any) -> list[Any]:
@@ -179,7 +184,8 @@ def _of_axes(axes: Axes, along: _Along) -> Iterator[Any]:
     if spec := axes.get_subplotspec():
         grid = spec.get_gridspec()
         yield [spec.get_geometry(), grid.get_width_ratios(), grid.get_height_ratios()]
-    yield [axes.axison, axes.get_aspect(), axes.get_title(), axes.get_axisbelow()]
+    titles = [_worded(axes.get_title(place)) for place in ("left", "center", "right")]
+    yield [axes.axison, axes.get_aspect(), titles, axes.get_axisbelow()]
     limits = [[*map(float, ends)] for ends in (axes.get_xlim(), axes.get_ylim())]
     for axis, limit, is_free in zip(
         (axes.xaxis, axes.yaxis),
@@ -193,7 +199,7 @@ def _of_axes(axes: Axes, along: _Along) -> Iterator[Any]:
         if isinstance(locator := axis.get_major_locator(), FixedLocator):
             yield along([(place, place) for place in vars(locator)["locs"]])[axis is axes.yaxis]
         else:
-            yield type(locator).__name__
+            yield [type(locator).__name__, getattr(locator, "_base", "")]  # a power of ten, or two
     for side in axes.spines.values():
         yield [side.get_visible(), side.get_bounds(), *_shown(side)]
 
