@@ -361,6 +361,23 @@ def test_every_way_to_fit_holds_what_it_says(
         assert f"{tried.sequences:.2f} sequences" in way.told
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sequences": 16},
+        {"batched_tokens": 128},  # fewer than the sequences of a step
+        {"sequences": 16, "batched_tokens": 512, "utilization": 0.95},
+        {"tensor": 2, "kv": "fp8"},
+        {"weights": "fp8", "context": 4096},
+    ],
+)
+def test_a_way_to_fit_is_tried_as_fit_takes_it(change: dict[str, object]) -> None:
+    tried, asked = device_memory._with(fitted(), change), fitted(**change)
+    memories = [(part.name, part.memory.m_as("GiB")) for part in asked.parts]
+    assert [(part.name, part.memory.m_as("GiB")) for part in tried.parts] == memories
+    assert (tried.tokens, tried.largest_batch) == (asked.tokens, asked.largest_batch)
+
+
 def test_where_the_context_is_what_lacks_the_longest_that_fits_is_told() -> None:
     [context] = [way.settings["context"] for way in lacks(context=131_072, device="l4").ways[:1]]
     assert isinstance(context, int)
