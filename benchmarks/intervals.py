@@ -80,9 +80,10 @@ def residuals() -> list[Residual]:
 def residuals_under_load() -> list[Residual]:
     """Return residuals of the first and later tokens of every closed loop that is simulated."""
     known = []
-    for row in filter(closed_loops.is_reachable, closed_loops.rows()):
+    together = (row for row in closed_loops.rows() if row["mode"] == "agg")
+    for row in filter(closed_loops.is_reachable, together):
         met = under_load.closed_loop(row)
-        if met.kind != "agg" or met.job is None:
+        if met.job is None:
             continue
         parts = serving_pass(met.job, closed_loops.load_of(row))
         model = MODELS[met.job.model.experts is None]
@@ -213,9 +214,13 @@ def coverage(known: Sequence[Residual]) -> tuple[dict[Class, list[bool]], dict[C
         for seed in range(THIRDS)
     ]
     thirds = [lambda row, part=part: row.row in part for part in drawn]
-    sources = sorted({row.source for row in known})
-    apart = [lambda row, source=source: row.source == source for source in sources]
-    return kept_back(known, thirds), kept_back(known, apart)
+    return kept_back(known, thirds), of_sources_kept_back(known)
+
+
+def of_sources_kept_back(rows: Sequence[Residual]) -> dict[Class, list[bool]]:
+    """Return by class whether rows lie in intervals that were made without their source."""
+    sources = sorted({row.source for row in rows})
+    return kept_back(rows, [lambda row, source=source: row.source == source for source in sources])
 
 
 def main() -> None:

@@ -40,9 +40,6 @@ def agreement() -> dict[str, Any]:
     """Return all that the file holds."""
     comparisons = published.compare(closed_loops.rows())
     expected = [row for row in comparisons if row.error is not None]
-    systems: dict[tuple[str, str, bool], list[Comparison]] = {}
-    for row in expected:
-        systems.setdefault((row.software, row.machine, row.mixture), []).append(row)
     days = sorted(str(row.row["day"]) for row in comparisons if row.row["day"])
     return {
         "rows": len(comparisons),
@@ -50,13 +47,21 @@ def agreement() -> dict[str, Any]:
         "faster_than_lower": sum(row.faster_than_lower for row in expected),
         "unread": dict(Counter(row.reason for row in comparisons if row.prediction is None)),
         "all": summed(expected),
-        "systems": [
-            {"software": software, "machine": machine, "mixture": mixture, **summed(rows)}
-            for (software, machine, mixture), rows in sorted(systems.items())
-        ],
+        "systems": of_systems(expected),
         "classes": {title: list(map(vars, kinds)) for title, kinds in classes(expected).items()},
         "intervals": coverage(),
     }
+
+
+def of_systems(expected: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """Return what sums up the rows of each program on each machine, dense models and mixtures."""
+    systems: dict[tuple[str, str, bool], list[Comparison]] = {}
+    for row in expected:
+        systems.setdefault((row.software, row.machine, row.mixture), []).append(row)
+    return [
+        {"software": software, "machine": machine, "mixture": mixture, **summed(rows)}
+        for (software, machine, mixture), rows in sorted(systems.items())
+    ]
 
 
 def summed(rows: Sequence[Comparison]) -> dict[str, float]:

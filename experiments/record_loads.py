@@ -44,20 +44,21 @@ def agreement() -> dict[str, Any]:
     loops = [under_load.closed_loop(row) for row in closed_loops.rows()]
     rates = [under_load.at_rate(row) for row in closed_loops.mlperf_rows()]
     return {
-        "loops": {mode: _of_loops([met for met in loops if met.kind == mode]) for mode in MODES},
+        "loops": {mode: of_loops([met for met in loops if met.kind == mode]) for mode in MODES},
         "rates": {
             scenario: summed(met for met in rates if met.kind == scenario)
             for scenario in ("Server", "Interactive")
         },
         "observed": observed_curves(),
-        "traces": {name: _of_trace(name) for name in under_load.traces()},
+        "traces": {name: of_trace(name) for name in under_load.traces()},
     }
 
 
 MODES = ("agg", "disagg")
 
 
-def _of_loops(mets: Sequence[Met]) -> dict[str, Any]:
+def of_loops(mets: Sequence[Met]) -> dict[str, Any]:
+    """Return the errors of all clients of a kind, and those of each program on each machine."""
     known = [met for met in mets if met.expected]
     return {
         "rows": len(mets),
@@ -177,7 +178,7 @@ def _median(errors: Sequence[Errors]) -> Errors:
     return first, rest
 
 
-def _of_trace(name: str) -> dict[str, Any]:
+def of_trace(name: str) -> dict[str, Any]:
     """Means of a run, and the errors of its requests one by one."""
     met, measured, expected = under_load.replayed(name)
     return {

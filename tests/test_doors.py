@@ -33,7 +33,7 @@ from calc.steps import device_memory
 from tests import doors
 from tests.calc.flatly import flatly
 from tests.calc.odd_values import SEED
-from tests.draws import draws
+from tests.draws import by_night, draws
 from tests.rows import each_row
 
 ROOT = Path(__file__).parents[1]
@@ -245,8 +245,10 @@ def first_difference(one: Any, other: Any, path: str = "") -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_every_way_to_ask(planner: str) -> None:
-    drawn = doors.serving(draws(48), f"{SEED} {planner}")
-    assert hold_in_every_way(planner, drawn) > draws(6)
+    searched = planner in ("compare", "plan-service", "plan-training")
+    drawn = doors.serving(draws(48, searched), f"{SEED} {planner}")
+    answered = hold_in_every_way(planner, drawn)
+    assert answered > draws(6) or (searched and answered and not by_night())
 
 
 @pytest.mark.parametrize("planner", ["plan", "fit"])

@@ -58,6 +58,7 @@ PLANNERS: dict[str, Callable[[str, str], object]] = {
         model, place, price="2 USD/hour", api="groq-gpt-oss-20b", **LENGTHS, **SLOW
     ),
 }
+SEARCHED = ("compare", "plan_training", "plan_service", "break_even")
 
 
 def answered(planner: str, model: str, place: str) -> bool:
@@ -94,11 +95,12 @@ def pairs(times: int, chance: random.Random) -> Iterator[tuple[str, str]]:
 def test_every_model_and_every_machine(planner: str) -> None:
     """Some 280 pairs of each planner, or as many of them as are drawn."""
     found, drawn = 0, sorted(pairs(1, random.Random(f"{SEED} {planner}")))
+    searched = planner in SEARCHED
     with each_row() as row:
-        for model, place in random.Random(planner).sample(drawn, draws(len(drawn))):
+        for model, place in random.Random(planner).sample(drawn, draws(len(drawn), searched)):
             with row(f"{planner} {model} {place}"):
                 found += answered(planner, model, place)
-    assert found > draws(10), "next to nothing is answered"
+    assert found > draws(10, searched), "next to nothing is answered"
 
 
 @pytest.mark.parametrize("planner", PLANNERS)

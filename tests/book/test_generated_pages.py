@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import doctest
 import inspect
 import math
@@ -24,6 +26,7 @@ from calc.derivations.places import Thing, anchor, kind_of, page_of
 from calc.derivations.quoting import show
 from calc.derivations.sources import model_records
 from tests.book.rendered import REPOSITORY, copy_tracked
+from tests.draws import of_a_kind
 from tests.rows import each_row
 from tools.ledger.quotes import chapters
 from tools.pages import alt_texts, answers, catalog, changes, indexed, listing, reference, uses
@@ -54,6 +57,7 @@ NUMBERED_IN_CHAPTERS = [
     "transformer.forward_flops",
     "transformer.kv_cache_per_token",
 ]
+LIBRARY_PAGES = "reference/calc/"
 LIBRARY = ["calc", "index", *(name for name in calc.SUBMODULES if name != "derivations")]
 PROBLEM = re.compile(r"^\*\*Problem (\d+), (warm-up|practice|design decision)\.\*\*", re.MULTILINE)
 
@@ -433,16 +437,52 @@ def test_every_public_function_has_its_signature_and_an_example(entries: dict[st
     assert " ".join(lacking) == "", "each needs an example"
 
 
+def test_every_example_says_where_its_names_come_from(wanted: dict[str, str]) -> None:
+    """Hold what is pasted alone to the names that it imports, binds or has from Python."""
+    with each_row() as row:
+        for page in LIBRARY:
+            for place, example in enumerate(EXAMPLE.findall(wanted[f"{LIBRARY_PAGES}{page}.qmd"])):
+                with row(f"{page}, example {place}"):
+                    assert unbound(example) == set()
+
+
+def unbound(example: str) -> set[str]:
+    """Return the names that an example reads and nothing in it binds."""
+    lines = doctest.DocTestParser().get_examples(example)
+    assert lines
+    bound, read = {*dir(builtins)}, set()
+    for node in ast.walk(ast.parse("".join(line.source for line in lines))):
+        match node:
+            case ast.Name(name, ast.Load()):
+                read.add(name)
+            case ast.Name(name) | ast.arg(name) | ast.FunctionDef(name) | ast.ClassDef(name):
+                bound.add(name)
+            case ast.alias(name, other):
+                bound.add(other or name.partition(".")[0])
+    return read - bound
+
+
+@pytest.mark.parametrize(
+    ("example", "names"),
+    [
+        (">>> calc.plan\n", {"calc"}),
+        (">>> import calc.core as core\n>>> core.units, calc\n", {"calc"}),
+        (">>> import calc.core\n>>> [x for x in calc.core.names]\n", set()),
+        (">>> def f(x):\n...     return x + y\n", {"y"}),
+    ],
+)
+def test_a_name_without_origin_is_found(example: str, names: set[str]) -> None:
+    assert unbound(example) == names
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", LIBRARY)
+@pytest.mark.parametrize("page", of_a_kind(LIBRARY))
 def test_an_example_runs_by_itself(
     page: str, wanted: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = set()
     with each_row() as row:
-        for place, example in enumerate(
-            EXAMPLE.findall(wanted[f"reference/calc/{page}.qmd"]), start=1
-        ):
+        for place, example in enumerate(EXAMPLE.findall(wanted[f"{LIBRARY_PAGES}{page}.qmd"])):
             (folder := tmp_path / str(place)).mkdir()
             with row(f"example {place}"), monkeypatch.context() as alone:
                 alone.chdir(folder)

@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks.page_speed import PAGES
 from tests.book.rendered import rendered_book
+from tests.draws import by_night
 from tests.npm import packages
 
 PERFECT = {"accessibility": 100, "best-practices": 100, "seo": 100}
@@ -32,8 +33,9 @@ def judged(judge: Callable[[], Any]) -> Any:
 
 def test_lighthouse_finds_nothing() -> None:
     site = rendered_book()
-    found = judged(lambda: packages.lighthouse(site, PAGES, ",".join(PERFECT)))
-    assert found.keys() == {*PAGES}
+    pages = PAGES if by_night() else PAGES[-1:]  # of which the longest table is the glossary's
+    found = judged(lambda: packages.lighthouse(site, pages, ",".join(PERFECT)))
+    assert found.keys() == {*pages}
     for page, verdict in found.items():
         assert verdict["scores"] == PERFECT, (page, verdict["failed"])
 

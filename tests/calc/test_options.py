@@ -425,12 +425,16 @@ def with_and_without(command: str, option: str) -> tuple[str, str]:
 SLOW = ("plan-service", "plan-training", "break-even", "compare", "observe")
 
 
+def tier(place: int, command: str) -> list[pytest.MarkDecorator]:
+    """Return the mark of what is slow, of which a change tries every third option."""
+    if command not in SLOW:
+        return []
+    return [pytest.mark.nightly if place % 3 else pytest.mark.slow]
+
+
 @pytest.mark.parametrize(
     ("command", "option"),
-    [
-        pytest.param(*each, marks=[pytest.mark.slow] if each[0] in SLOW else [])
-        for each in options()
-    ],
+    [pytest.param(*each, marks=tier(place, each[0])) for place, each in enumerate(options())],
 )
 def test_an_option_changes_the_answer(
     command: str,
