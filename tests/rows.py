@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
+from typing import Any
 
 import pytest
 
@@ -31,3 +33,20 @@ def each_row() -> Iterator[Row]:
     yield row
     if wrong:
         raise BaseExceptionGroup(f"wrong: {', '.join(names)}", wrong)
+
+
+def for_each(cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[], None]]:
+    """Make of the check of a case one test of all of them, as `each_row` tells what is wrong."""
+
+    def of_all(check: Callable[..., None]) -> Callable[[], None]:
+        @wraps(check)
+        def test() -> None:
+            with each_row() as row:
+                for case in cases:
+                    with row(getattr(case, "key", case)):
+                        check(*case) if isinstance(case, tuple) else check(case)
+
+        del test.__wrapped__  # of which pytest would take the arguments
+        return test
+
+    return of_all

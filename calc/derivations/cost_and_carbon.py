@@ -207,10 +207,16 @@ def of_metered(name: str, sum_up: Callable[[Iterable[float]], float]) -> Quantit
     return quantity(round(100 * sum_up(values)), "%")
 
 
+@deferred
+def metered() -> int:
+    """Count the loads whose devices were metered."""
+    return sum(draw.of == power_rows.DEVICES for draw in power_rows.draws())
+
+
 class PowerAtWork(Claims):
     """GPUs that write tokens draw less than their design power, and most of that at any load."""
 
-    loads = sum(draw.of == power_rows.DEVICES for draw in power_rows.draws()) | by_hand("72 + 67")
+    loads = metered() | by_hand("72 + 67")
     least = of_metered("share", min) | no_hand("43 %", "the least of metered loads")
     most = of_metered("share", max) | no_hand("99 %", "the most of metered loads")
     usual = of_metered("share", median) | no_hand("77 %", "median over metered loads")

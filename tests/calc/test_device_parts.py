@@ -6,6 +6,7 @@ What makes them stands in `tests/parts.toml`. Datasheets round, hence the tolera
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from calc import hardware
 from calc.core.units import Quantity
 from tests.calc.parts import TABLES, product
+from tests.rows import for_each
 
 ROUNDING = 0.03
 EVERY = (*hardware.names(), *hardware.announced())
@@ -35,6 +37,7 @@ MEASURED_IN = {
 }
 
 
+@cache
 def fields() -> dict[tuple[str, str], Quantity]:
     """Every published field of every device, but sparse peaks: those are twice the dense ones."""
     found = {}
@@ -61,6 +64,7 @@ def peaks(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         yield dtype, cycles * product(operations)
 
 
+@cache
 def by_parts() -> dict[tuple[str, str], tuple[float, str]]:
     """Return the same fields, computed here, each with its unit."""
     found = {}
@@ -121,7 +125,7 @@ def test_what_is_missing_is_said_with_its_file_its_table_and_its_line() -> None:
     assert "MEASURED_IN" in to_write("mine", "colour")
 
 
-@pytest.mark.parametrize("key", EVERY)
+@for_each(EVERY)
 def test_the_parts_make_the_device(key: str) -> None:
     parts, found = by_parts(), fields()
     missing = [to_write(*name) for name in found if name[0] == key and name not in parts]

@@ -11,6 +11,7 @@ import threading
 import time
 import tomllib
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pytest
 from calc import InputError, quantity
 from calc.commands import mcp as tools
 
-mcp = pytest.importorskip("mcp")
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the extra mcp is not installed")
 
 HERE = Path(__file__).parent
 QUESTIONS, SECOND = HERE / "mcp_questions.txt", HERE.parent / "second_entries.toml"
@@ -70,6 +71,8 @@ def is_right(found: Any, known: str) -> bool:
 
 def with_client(use: Callable[[Call], Awaitable[None]]) -> None:
     """Run what uses a server that a client has started, as an assistant starts it."""
+
+    import mcp  # which takes two seconds, and is needed by no other worker
 
     async def session() -> None:
         server = mcp.StdioServerParameters(command=sys.executable, args=["-m", "calc", "mcp"])

@@ -21,12 +21,12 @@ from calc.core.names import squeezed
 from calc.core.records import Datum
 from tests.calc.command import Written
 from tests.calc.test_second_entries import ENTRIES
-from tests.rows import each_row
+from tests.rows import each_row, for_each
 
 TRANSFORMERS = [name for name in models.names() if isinstance(models.get(name), models.Transformer)]
 
 
-@pytest.mark.parametrize("name", models.names())
+@for_each(models.names())
 def test_parameters_are_the_published_ones(name: str) -> None:
     model = models.get(name)
     counted, published = model.parameters.m_as("param"), model.total.m_as("param")
@@ -60,7 +60,7 @@ def test_parameters_round_to_the_name(name: str) -> None:
     assert abs(models.get(name).parameters.m_as("param") - printed) <= step / 2
 
 
-@pytest.mark.parametrize("model", [models.get(name) for name in TRANSFORMERS], ids=TRANSFORMERS)
+@for_each([models.get(name) for name in TRANSFORMERS])
 def test_layers_are_of_the_published_kinds(model: models.Transformer) -> None:
     kinds = ENTRIES["layers"].get(model.key, {"full": model.layers})
     assert {kind: model.layers_with(kind) for kind in kinds} == kinds
@@ -114,7 +114,7 @@ def test_published_parts() -> None:
     assert round(rest.m_as("param") / 1e9, 1) == 70.2  # the model card prints 70.0
 
 
-@pytest.mark.parametrize("name", TRANSFORMERS)
+@for_each(TRANSFORMERS)
 def test_counts_agree_with_each_other(name: str) -> None:
     model = models.get(name)
     assert isinstance(model, models.Transformer)
@@ -123,7 +123,7 @@ def test_counts_agree_with_each_other(name: str) -> None:
     assert (model.active_parameters < model.parameters) == (model.experts is not None)
 
 
-@pytest.mark.parametrize("name", models.names())
+@for_each(models.names())
 def test_each_number_names_its_source(name: str) -> None:
     model = models.get(name)
     numbers = [getattr(model, field.name) for field in fields(model)]

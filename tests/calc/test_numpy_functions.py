@@ -11,6 +11,7 @@ import pytest
 from pint.facets.numpy.numpy_func import HANDLED_FUNCTIONS, HANDLED_UFUNCS
 
 from calc import InputError, Quantity, quantity
+from tests.rows import for_each
 
 # A unit, another one of its dimension, and numbers that are whole in both.
 UNITS = [
@@ -197,8 +198,8 @@ def check(name: str, call: Call, function: Any) -> None:
                 assert one == (same if isinstance(same, str) else approx(same))
 
 
-@pytest.mark.parametrize("name", handled())
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@for_each(handled())
 def test_a_function_answers_alike_in_every_unit(name: str) -> None:
     check(name, CALLS.get(name) or (lambda f, x, y: f(x)), of_numpy(name))
 

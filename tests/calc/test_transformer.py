@@ -12,14 +12,15 @@ from hypothesis import given, strategies as st
 
 from calc import InputError, attention, models, quantity, runs, training, transformer
 from calc.laws import caches, experts, layers
+from tests.rows import for_each
 
 TRANSFORMERS = [
     each for each in map(models.get, models.names()) if isinstance(each, models.Transformer)
 ]
 WRITERS = [model for model in TRANSFORMERS if model.output in ("own", "tied")]
 FULL = [model for model in TRANSFORMERS if model.layers_with("window") != model.layers]
-every_transformer = pytest.mark.parametrize("model", TRANSFORMERS, ids=lambda model: model.key)
-every_writer = pytest.mark.parametrize("model", WRITERS, ids=lambda model: model.key)
+every_transformer = for_each(TRANSFORMERS)
+every_writer = for_each(WRITERS)
 GPT3 = models.get("gpt-3-175b")
 LLAMA = models.get("llama-3-8b")
 
@@ -153,7 +154,7 @@ def test_decoding_is_a_prefill_of_one_token(model: models.Transformer) -> None:
         assert decode.m_as("FLOP") == pytest.approx(forward + difference, rel=1e-9)
 
 
-@pytest.mark.parametrize("model", FULL, ids=lambda model: model.key)
+@for_each(FULL)
 def test_attention_equals_the_projections_at_the_crossover(model: models.Transformer) -> None:
     crossover = transformer.crossover_context(model)
     long = model.with_context(math.ceil(crossover.magnitude))

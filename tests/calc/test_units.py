@@ -10,6 +10,7 @@ import operator
 import pickle
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -296,11 +297,15 @@ class TestCopies:
         assert str(calc.hardware.H100.tdp) == "700 W"
 
 
-class TestOtherRegistries:
-    pint_default = pint.UnitRegistry()
+@cache
+def pint_default() -> pint.UnitRegistry[Any]:
+    """Return pint's own units, which take a second to read."""
+    return pint.UnitRegistry()
 
+
+class TestOtherRegistries:
     def test_units_of_the_same_meaning_convert(self) -> None:
-        foreign = self.pint_default
+        foreign = pint_default()
         assert quantity(foreign.Quantity(3, "second")) == quantity("3 s")
         assert quantity(foreign.Quantity(3, "kilowatt_hour")) == quantity("3 kWh")
         assert Quantity(foreign.Quantity(2, "km/hour")) == quantity("2 km/h")
@@ -312,14 +317,14 @@ class TestOtherRegistries:
     @pytest.mark.parametrize("unit", ["byte", "gigabyte", "bit", "megabit / second"])
     def test_its_bytes_are_pure_numbers_and_refused(self, unit: str) -> None:
         with pytest.raises(InputError, match=r"write calc\.quantity\(3"):
-            quantity(self.pint_default.Quantity(3, unit))
+            quantity(pint_default().Quantity(3, unit))
         with pytest.raises(InputError, match=r"traffic.*write calc"):
-            calc.roofline.arithmetic_intensity("1 FLOP", self.pint_default.Quantity(3, unit))
+            calc.roofline.arithmetic_intensity("1 FLOP", pint_default().Quantity(3, unit))
 
     @pytest.mark.parametrize("unit", ["fortnight", "kelvin", "meter ** 0.5", "degC"])
     def test_units_unknown_here_are_refused(self, unit: str) -> None:
         with pytest.raises(InputError, match="convert it to units of calc"):
-            quantity(self.pint_default.Quantity(3, unit))
+            quantity(pint_default().Quantity(3, unit))
 
     def test_a_unit_of_the_same_name_and_another_size_is_refused(self) -> None:
         theirs = pint.UnitRegistry(None)
@@ -329,7 +334,7 @@ class TestOtherRegistries:
             quantity(theirs.Quantity(3, "hour"))
 
     def test_mixed_arithmetic_raises(self) -> None:
-        foreign = self.pint_default.Quantity(3, "second")
+        foreign = pint_default().Quantity(3, "second")
         for mix in (
             lambda: quantity("3 s") + foreign,
             lambda: foreign + quantity("3 s"),
@@ -341,7 +346,7 @@ class TestOtherRegistries:
                 mix()
 
     def test_a_quantity_of_another_registry_is_unequal(self) -> None:
-        for theirs in (self.pint_default.Quantity(1, "byte"), pint.Quantity(0, "m")):
+        for theirs in (pint_default().Quantity(1, "byte"), pint.Quantity(0, "m")):
             for ours in (quantity("1 byte"), quantity("0 m"), quantity("1")):
                 assert (ours == theirs) is False
                 assert ours != theirs

@@ -16,6 +16,7 @@ from calc.codesign import ResolventError, resolvent_diagonal
 from calc.codesign.resolvent import METHODS
 from calc.codesign.resolvent_problem import DTYPES
 from calc.core.errors import InputError
+from tests.rows import for_each
 
 # Where a reference has 1e-16 itself, and how much rounding the methods may add.
 WITHIN = {"complex128": 1e-11, "mixed": 2e-4, "complex64": 2e-4}
@@ -59,10 +60,9 @@ def sample(kind: str, n: int, seed: int = 0, batch: tuple[int, ...] = ()) -> tup
     return a, b, c
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", ["symmetric", "positive", "signs", "complex"])
-@pytest.mark.parametrize("n", [1, 2, 3, 20, 64])
+@for_each(
+    [*product(METHODS, DTYPES, ["symmetric", "positive", "signs", "complex"], [1, 2, 3, 20, 64])]
+)
 def test_every_method_gives_the_dense_inverse(method: str, dtype: str, kind: str, n: int) -> None:
     a, b, c = sample(kind, n, seed=n, batch=(7,))
     z = 0.3 + 1.5j
