@@ -119,7 +119,7 @@ def test_a_wrong_equation_is_noticed(name: str) -> None:
     assert_noticed(name, 4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # of which the test above tries four of each law
 @every_law
 def test_every_wrong_equation_is_noticed(name: str) -> None:
     assert_noticed(name)

@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from figures import live
 from figures.live.model import Choice, Count
+from tests.draws import draws
 from tests.in_browser import (
     PHONE,
     axe_violations,
@@ -205,7 +206,7 @@ def test_a_browser_answers_as_cpython_does_to_the_last_digit(
     asked = [
         (name, json.dumps(some_inputs(name, chance) if turn else {}))
         for name in live.MODELS
-        for turn in range(6)
+        for turn in range(1 + draws(5))  # what stands there first, and inputs that are drawn
     ]
     told: list[str] = page.evaluate(
         """async (asked) => {
