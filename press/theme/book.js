@@ -254,7 +254,7 @@
 
   /* A copy of what a link on this page leads to, without its ids: the originals stay where links expect them. */
   function copyOf(target) {
-    const whole = target.closest("li[role=doc-endnote], .footnotes li, figure, .equation, .callout, .csl-entry") || target;
+    const whole = target.closest("li[role=doc-endnote], .footnotes li, figure, .equation, .callout, .references li") || target;
     if (/^H[1-6]$/.test(whole.tagName)) {
       const opening = whole.nextElementSibling;
       return [...sanitized(element("p", { className: "preview-title" }, ...whole.cloneNode(true).childNodes)),

@@ -99,9 +99,6 @@ def _body(root: Path, page: Page) -> str:
     body = re.sub(r'<span id="cb[\d-]+"><a [^>]*aria-hidden[^>]*></a>(.*)</span>', r"\1", body)
     body = re.sub(r'(<div class="sourceCode") id="cb\d+"', r"\1", body)
     body = re.sub(r'<code\s+class="sourceCode[^"]*">', "<code>", body)
-    body = body.replace(' hanging-indent" role="list">', ' hanging-indent">')
-    entry = r'(?s)(<div id="ref-[^"]+" class="csl-entry") role="listitem">\s*(.*?)\s*</div>'
-    body = re.sub(entry, r"\1>\2</div>", body)
     body = body.replace(' style="text-align: left;"', "")
     body = body.replace(' style="text-align: right;"', ' class="right"')
     figure = r"<!--press-figure:([^\t]+)\t([^\t]*)\t(.*?)-->"
@@ -252,7 +249,19 @@ class _Html(Dresser):
         if classes == ["sheet"]:
             parts = (_in("<section>", self.dress(part)) for part in _by_heading(blocks))
             return div(identifier, classes, [*chain.from_iterable(parts)])
+        if identifier == "refs" and blocks:
+            return self.sources(blocks)
         return self.dress(blocks) if "press-only-html" in classes else None
+
+    def sources(self, blocks: list[Node]) -> list[Node]:
+        """The list of sources, an item for each: a list to who hears the page, and light."""
+        items: list[Node] = []
+        for block in blocks:
+            identifier, _, _ = attribute(block)
+            lines = [plain(*line["c"]) for line in self.dress(block["c"][1])]
+            items += _in(f'<li id="{identifier}">', lines)
+        # Safari takes a list without marks for none unless it says its role.
+        return _in('<ul id="refs" class="references" role="list">', items)
 
     def caption(self, label: str, inlines: list[Node]) -> list[Node]:
         if not inlines and not label:
@@ -437,7 +446,7 @@ def _previews(body: str) -> list[tuple[str, str]]:
     patterns = (
         r'<figure id="([^"]+)"[^>]*>(?:(?!</figure>).)*?<figcaption>(.*?)</figcaption>',
         r'<div id="(eq-[^"]+)" class="equation">(.*?)</div>',
-        r'<div id="(ref-[^"]+)" class="csl-entry"[^>]*>(.*?)</div>',
+        r'<li id="(ref-[^"]+)">(.*?)</li>',
     )
     previews = [
         (match[1], _unlinked(match[2], "data" if match[1].startswith("ref-") else "a|data"))

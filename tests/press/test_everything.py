@@ -177,6 +177,13 @@ def test_citations_lead_to_the_references(site: Path, texts: dict[str, str]) -> 
     assert 'id="ref-shannon1948"' in (site / "references.html").read_text()
 
 
+def test_sources_are_items_of_a_list(site: Path) -> None:
+    page = (site / "references.html").read_text(encoding="utf-8")
+    sources = re.search(r'(?s)<ul id="refs" class="references" role="list">(.*?)</ul>', page)
+    assert sources
+    assert re.fullmatch(r'(?s)(?:\s*<li id="ref-[^"]+">\s*[^\s<].*?</li>)+\s*', sources[1])
+
+
 def test_figures_are_drawings_with_text_alternatives_and_the_colour_of_the_page(site: Path) -> None:
     page = (site / "chapters/cells.html").read_text()
     drawings = re.findall(r"<svg role=\"img\"(?: class=\"(\w+)\")? aria-label=\"([^\"]+)\"", page)
