@@ -82,6 +82,55 @@ class FourBits(Claims):
     ).to("") | by_hand("7**2 / 3**2")
 
 
+TODAYS_SOURCES = ("ures2026nvfp4", "castro2025microscaling")
+TODAYS_FORMATS = ("FP8", "INT4", "NVFP4", "MXFP4")
+
+
+def _todays_scores() -> list[tuple[QuantizedModel, dict[str, float]]]:
+    """For each model and method one of its rows, and the score in each format."""
+    found: dict[tuple[str, str], list[QuantizedModel]] = {}
+    for row in formats.quantized_models():
+        if row.source in TODAYS_SOURCES:
+            found.setdefault((row.model, row.method), []).append(row)
+    return [(rows[0], {row.format or "INT4": row.after for row in rows}) for rows in found.values()]
+
+
+def _points_lost(name: str) -> list[Quantity]:
+    """Points that models of today lose in a format, in rising order."""
+    return sorted(
+        first.before - scores[name] for first, scores in _todays_scores() if name in scores
+    )
+
+
+class TodaysQuality(Claims):
+    """What models of today lose in FP8, in four bits of weights, in NVFP4 and in MXFP4."""
+
+    questions = 14 * 50  # of MMLU-Pro, fifty of each subject: an input
+    noise = quantity(100 * (0.84 * 0.16 / questions) ** 0.5) | by_hand(
+        "100 * sqrt(0.84 * 0.16 / 700)"
+    )  # points, of a score of about 84
+    most_fp8 = _points_lost("FP8")[-1] | by_hand("86.0 - 85.3")
+    most_int4 = _points_lost("INT4")[-1] | by_hand("84.4 - 82.9")
+    most_nvfp4 = _points_lost("NVFP4")[-1] | by_hand("84.4 - 82.0")
+    least_mxfp4 = _points_lost("MXFP4")[0] | by_hand("88.19 - 86.32")
+    most_mxfp4 = _points_lost("MXFP4")[-1] | by_hand("83.35 - 76.54")
+
+    @classmethod
+    @row_by_hand("Qwen3.6 27B, as released | MMLU-Pro | 84.4 | 84 | 82.9 | 82 | – | …")
+    def rows(cls) -> Rows:
+        """A row for each model and method: the score in 16 bits and in each format."""
+        return [
+            (
+                f"{first.model}, {first.method}",
+                first.measure,
+                first.before,
+                *map(scores.get, TODAYS_FORMATS),
+                _source(first),
+            )
+            for first, scores in _todays_scores()
+        ]
+
+
 class PublishedQuality(Claims):
     """Models that others quantised lost some quality; beside it stands the SQNR of a bell."""
 
@@ -124,7 +173,7 @@ class PublishedQuality(Claims):
                 _source(row),
             )
             for row in cls.rows
-            if row.measure != "perplexity"
+            if row.measure != "perplexity" and row.source not in TODAYS_SOURCES
         ]
 
     @classmethod
