@@ -34,7 +34,7 @@ from calc.derivations.quoting import Row, Rows, show
 from calc.derivations.traces import whole
 from calc.planning import Plan, plan
 from calc.planning.passes import Expectation
-from calc.published import closed_loops, power_rows
+from calc.published import closed_loops, conditions, power_rows
 from calc.steps.expectation import Step
 
 
@@ -236,6 +236,74 @@ class PowerAtWork(Claims):
     of_the_rest = (_at_work.rest / (rated / 8 - hardware.get("h100").tdp)).to("%") | by_hand(
         "(8.4 - 8 * 0.7) / (10.2 - 8 * 0.7)"
     )
+
+
+@dataclass(frozen=True)
+class MeteredToken:
+    """The energy of a written token on devices that were metered."""
+
+    devices: int
+    device: str
+    batch: float
+    power: Quantity
+    rate: Quantity
+
+    @property
+    def joules(self) -> Quantity:
+        """Return the energy that all devices drew for a token."""
+        return (self.devices * self.power / self.rate).to("J/token")
+
+
+def metered(row: str) -> MeteredToken:
+    """Return what devices drew for a token in a published load of this id."""
+    draw = next(each for each in power_rows.draws() if each.row.id == row)
+    rate = quantity(draw.row.measured["output_tokens_per_s"], "token/s")
+    batch = draw.row.number("batch")
+    assert batch is not None
+    devices = conditions.devices(draw.row)
+    return MeteredToken(devices, draw.device.key.upper(), round(batch), draw.power, rate)
+
+
+@deferred
+def joules_metered(row: str) -> Quantity:
+    """Return the energy of a token in a published load of this id."""
+    return metered(row).joules
+
+
+class MeasuredJoules(Claims):
+    """A fuller batch saves far more of a token's energy than the newer of two GPUs."""
+
+    loads = (
+        "mlenergy-32",
+        "mlenergy-34",
+        "mlenergy-42",
+        "mlenergy-22",
+        "mlenergy-24",
+        "mlenergy-28",
+    )
+    few = joules_metered("mlenergy-32") | by_hand(
+        "1803.806 W / (862.648 token/s)", "2.0910 in ML.ENERGY's table"
+    )
+    _some = joules_metered("mlenergy-34")
+    many = joules_metered("mlenergy-42") | by_hand("2547.518 W / (6827.208 token/s)")
+    _some_newer = joules_metered("mlenergy-24")
+    by_batch = (few / many).to("") | by_hand("2.09101 / 0.373142")
+    by_device = (_some / _some_newer).to("") | by_hand("0.797249 / 0.697076")
+
+    @classmethod
+    @row_by_hand("4 H100 | 16 | 451 W | 863 | = 1803.806 / 862.648")
+    def rows(cls) -> Rows:
+        """Devices, sequences of a batch, watts of a device, tokens of all, joules of a token."""
+        return [
+            (
+                f"{each.devices} {each.device}",
+                each.batch,
+                each.power,
+                each.rate.m_as("token/s"),
+                each.joules.m_as("J/token"),
+            )
+            for each in map(metered, cls.loads)
+        ]
 
 
 class CarbonAccounts(Claims):

@@ -324,6 +324,9 @@ CLAIMS: list[Claim] = [
     ("tbl-schemes", "Rounding errors reach half a step and no further, and if all values have the same sign, the asymmetric step is half as large",
      lambda t: all((b <= a * 1.001 for a, b in pairs(t["Half"], t["Largest"]))) and abs(t["Step"][3]
          / t["Step"][2] - 0.5) < 0.01),
+    ("tbl-measured-joules", "A token takes less energy the fuller the batch is, although each GPU then draws more",
+     lambda t: all(falls(part["Energy"]) and rises(part["Power"])
+         for part in (t.named("4 H100"), t.named("2 B200")))),
     ("tbl-groups", "Smaller groups buy accuracy with memory",
      lambda t: falls(t["Group"]) and rises(t["Memory"]) and rises(t["SQNR"])),
     ("tbl-bell", "The fewer bits there are, the more each is worth",
@@ -334,6 +337,8 @@ CLAIMS: list[Claim] = [
     ("tbl-published-perplexity", "Eight bits cost little",
      lambda t: every([r for r, b in zip(t["Rise"], t.words("Bits"), strict=True) if b.startswith("8/")],
          lambda r: abs(r) < 5)),
+    ("tbl-todays-quality", "MXFP4 loses more than NVFP4 in every row, and FP8 less than a point",
+     lambda t: below(t["MXFP4"], t["NVFP4"]) and all(a - b < 1 for a, b in pairs(t["BF16"], t["FP8"]))),
     ("tbl-published-tasks", "higher is better",
      lambda t: middle([b - a for a, b in pairs(t["Before"], t["After"])]) < 0),
     ("tbl-integer-float", "With one scale for all, integers are better on Gaussian data and floats beside an outlier; in blocks the two are close",
