@@ -220,7 +220,7 @@ class by_hand(Witness):  # noqa: N801  # reads as what stands beside a number
             )
             return f"by hand it is {result}, where calc has {plain}: {wanted} is wanted"
         number = result.m_as(plain.units)
-        close = math.isclose(number, plain.magnitude, rel_tol=FOUR_DIGITS, abs_tol=1e-12)
+        close = math.isclose(number, plain.magnitude, rel_tol=FOUR_DIGITS, abs_tol=1e-15)
         by_calc = f"by hand it is {result.to(plain.units)}, and by calc {plain}: one is wrong"
         return "" if close else by_calc
 

@@ -410,7 +410,7 @@ class QuarterOfTheBits(Claims):
     requests = 32
     context = quantity("8192 token")
     wide_weights = inference.weights_read(examples.DENSE, 1, "2 byte").to("GB") | by_hand(
-        "2 * (70553706496 - 128256 * 8192 - 161 * 8192) * 1 byte"
+        "2 * (70553706496 - 128256 * 8192) * 1 byte"
     )
     narrow_weights = inference.weights_read(examples.DENSE, 1, "4.5 bit").to("GB") | by_hand(
         "{wide_weights} / 16 bit * 4.5 bit"

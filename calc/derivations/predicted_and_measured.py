@@ -698,7 +698,7 @@ class Slide(Claims):
     context = 1024
 
     weights = inference.weights_read(model, 1, "1 byte").to("GB") | by_hand(
-        "(70553706496 - 128256 * 8192 - 161 * 8192) * 1 byte"
+        "(70553706496 - 128256 * 8192) * 1 byte"
     )
     step = inference.decode(model, device, context, weight_size="1 byte").lower.to("ms") | by_hand(
         "({weights} + 1024 * 327680 byte) / 4.8 TB/s"
