@@ -316,8 +316,8 @@ class Start:
         """
         if self.model.compresses:
             near = float(self.model.window or 0)
-            each = self.taken(near + 1) - self.taken(near)
-            return self.taken(near) - near * each, each
+            few, more = float(self.taken(near)), float(self.taken(near + 1))
+            return few - near * (more - few), more - few
         if not self.divided:
             return None
         held = {"window": self.model.window or 0, **dict.fromkeys(RECURRENT, 1)}

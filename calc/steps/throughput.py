@@ -540,7 +540,7 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
             if not product.name.endswith(("scores", "weighted values")):
                 shape = (float(product.m), float(product.n), float(product.k))
                 yield asked.product(
-                    product.name, *shape, launches=cast(float, product.count) * product.layers
+                    product.name, *shape, launches=cast(float, product.count * product.layers)
                 )
 
     length = asked.batch * model.context
