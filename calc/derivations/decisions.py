@@ -25,7 +25,7 @@ from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.derivations import examples
 from calc.derivations.bases import ExchangeRatio, HalfBandwidth, HidingTokens, Rent, TensorLimit
-from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
+from calc.derivations.by_hand import by_hand, row_by_hand
 from calc.derivations.ledger import Claims
 from calc.derivations.quoting import DASH, Quoted, Row, Rows, show
 from calc.derivations.traces import number, whole
@@ -62,12 +62,9 @@ class HowFarOff(Claims):
     serving_rows = _serving.rows | by_hand("319", "intervals.csv, serving of dense models by vLLM")
     shorter = quantity(100 * (1 - _serving.low), "%") | by_hand("1 - 0.748")
     longer = quantity(100 * (_serving.high - 1), "%") | by_hand("1.190 - 1")
-    inside = quantity(100 * curves.off_of_libraries("domain"), "%") | no_hand(
-        "10.68254 %", "the error that four of five curves keep"
-    )
-    across = quantity(100 * curves.off_of_libraries("across"), "%") | no_hand(
-        "21.4436 %", "the error that four of five curves keep"
-    )
+    _long = curves.spreads()[-1]
+    sooner = quantity(100 * (1 - _long.low), "%") | by_hand("1 - 0.789")
+    later = quantity(100 * (_long.high - 1), "%") | by_hand("1.324 - 1")
 
 
 class CutsThatHide(Claims):

@@ -66,11 +66,14 @@ class CollectiveTime(Answer):
 
     @property
     def around(self) -> Around | None:
-        """Return where four of five curves lie that were left out and predicted from the others."""
+        """Return where 80 % lie of what was left out and expected from other sources."""
         if self.expected is None or not self.measured:
             return None
-        off = 1 + curves.off(self.measured[0])
-        return around(self.expected, 1 / off, off, self.lower)
+        return around(self.expected, *self._spread, self.lower)
+
+    @property
+    def _spread(self) -> tuple[float, float]:
+        return curves.spread(self.measured[0], self.size.m_as("byte"))
 
     @property
     def interval(self) -> tuple[Quantity, Quantity] | None:
@@ -142,8 +145,8 @@ class CollectiveTime(Answer):
             return f"{self.basis}: one device alone sends nothing"
         if not self.measured:
             return f"{self.basis}: {self.by.strip()}, since no message of a torus was measured"
-        off = curves.off(self.measured[0])
-        spread = f"80% of curves left out in {signed(1 / (1 + off))} … {signed(1 + off)}%"
+        low, high = self._spread
+        spread = f"80% of sources left out in {signed(low)} … {signed(high)}%"
         cut = intervals.cuts({"it": self.around})
         return f"{self.basis} of messages{elsewhere} by {software}; {spread}{cut}"
 
@@ -169,7 +172,7 @@ class CollectiveTime(Answer):
 
     @cached_property
     def tables(self) -> list[Table]:
-        rows = [("", "time", "80% of curves", "bus bandwidth")]
+        rows = [("", "time", "80% of times", "bus bandwidth")]
         for title, time in (("at least", self.lower), ("expected", self.expected)):
             if time is not None:
                 around = self.around if time is self.expected else None

@@ -31,6 +31,7 @@ from calc.core.records import DATA, read_rows
 from calc.core.units import Quantity
 
 FILE = DATA / "measured" / "collectives.csv"
+SPREADS = DATA / "collective_intervals.csv"
 COLUMNS = (
     *("curve", "machine", "operation", "devices", "nodes", "span", "size_bytes", "time_seconds"),
     *("bus_bandwidth", "software", "source"),
@@ -248,7 +249,7 @@ def times(
     these count the curves of the nearest number of domains. An all-gather takes as long as a
     reduce-scatter, and half of an all-reduce where no switch makes its sums. Where a curve begins
     above the size, the next best goes on below it, scaled to meet it, so that no size makes a jump.
-    The curve `without` is left out.
+    The curve, or all curves of the source, `without` is left out.
 
     >>> from calc import machines
     >>> [f"{seconds:.3g}" for seconds in times("all_reduce", 2**30, 8, machines.get("dgx-h100"))]
@@ -291,7 +292,7 @@ def _like(
         for curve in (*_stored(), *_of_usual_engines())
         if curve.span == span
         and len(curve.sizes) >= SIZES
-        and curve.name != without
+        and without not in (curve.name, curve.source)
         and (operation == "all_reduce" or not _summed_in_switch(curve))
         and (span == "across" or _kind_of(curve.place) == _kind_of(machine))
     ]
@@ -447,31 +448,57 @@ def whole_curves() -> list[Curve]:
     return [curve for curve in whole if curve.place.fabric == "switch"]
 
 
-def off(curve: Curve) -> float:
-    """The share by which four of five curves like it that were left out are off at most.
+@dataclass(frozen=True)
+class Spread:
+    """Factors of what is expected of a size between which 80 % of measured times lie."""
 
-    A library's curve is predicted from others of its span, an engine's sums from those of its
-    version before. Servers differ most over PCIe, where cards reach one another or go through the
-    host: there counts how far all engines' sums on the same cards are from the one that is taken.
-
-    >>> libraries = [get(f"allreduce-{name}") for name in ("8xh100-dgxc", "32xh100-xe9680")]
-    >>> engines = [of_engine(engine_sums.sums_of(key, "vllm", 4)) for key in ("h100", "l40s")]
-    >>> print(*(f"{off(curve):.2f}" for curve in (*libraries, *engines)))
-    0.11 0.21 0.22 1.57
-    """
-    if curve.place.fabric == "pcie":
-        return _off_over_pcie()
-    return _off_of_engines() if curve.source == SOURCE else off_of_libraries(curve.span)
+    below: float
+    """Bytes below which it holds."""
+    points: int
+    sources: int
+    median_error: float
+    low: float
+    high: float
 
 
 @cache
-def off_of_libraries(span: str) -> float:
-    """The share by which four of five curves of libraries are off at most, of a span.
+def spreads() -> tuple[Spread, ...]:
+    """Return the spreads of short, middling and long arrays, from sources that were left out.
 
-    >>> print(f"{off_of_libraries('domain'):.1%} {off_of_libraries('across'):.1%}")
-    10.7% 21.4%
+    `python -m benchmarks.collectives` writes the file.
+
+    >>> [spread.below for spread in spreads()]
+    [1000000.0, 16000000.0, inf]
     """
-    return _four_of_five([off_by_nearest(each) for each in whole_curves() if each.span == span])
+    columns = tuple(Spread.__dataclass_fields__)
+    return tuple(
+        Spread(
+            float(row["below"]),
+            int(row["points"]),
+            int(row["sources"]),
+            *(float(row[name]) for name in columns[3:]),
+        )
+        for row in read_rows(SPREADS, columns)
+    )
+
+
+def spread(curve: Curve, size: float) -> tuple[float, float]:
+    """Return the factors of what a curve lets expect of a size between which 80 % lie.
+
+    Of a library these are of all sources, each left out and predicted from the others, and differ
+    by the size alone. An engine's sums are predicted from those of its version before. Servers
+    differ most over PCIe, where cards reach one another or go through the host: there counts how
+    far all engines' sums on the same cards are from the one that is taken.
+
+    >>> low, high = spread(get("allreduce-8xh100-dgxc"), 2**30)
+    >>> low < 1 < high
+    True
+    """
+    if curve.place.fabric == "pcie" or curve.source == SOURCE:
+        off = _off_over_pcie() if curve.place.fabric == "pcie" else _off_of_engines()
+        return 1 / (1 + off), 1 + off
+    of_size = next(each for each in spreads() if size < each.below)
+    return of_size.low, of_size.high
 
 
 @cache

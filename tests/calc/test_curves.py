@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from statistics import median
 import numpy as np
 import pytest
 
+from benchmarks import collectives
 from calc import InputError, curves, machines
 from calc.catalog.machines import NotMeasured
 from calc.core.citations import bibliography
@@ -243,6 +245,17 @@ def test_every_curve_names_its_source() -> None:
     for curve in curves.load():
         assert curve.source in bibliography(), curve.name
         assert (curve.span == "domain") == (curve.devices <= machines.get(curve.machine).domain)
+
+
+def test_spreads_are_those_of_sources_left_out_and_hold_of_others() -> None:
+    points, unexpected = collectives.left_out()
+    assert len(points) > 400
+    assert unexpected == 18, "of MI300X, of whose links there is one source alone"
+    stored = [dataclasses.astuple(spread) for spread in curves.spreads()]
+    for one, other in zip(stored, map(dataclasses.astuple, collectives.made(points)), strict=True):
+        assert one == pytest.approx(other, abs=1e-3)
+    inside = [holds for holds, _ in collectives.covered(points).values()]
+    assert 0.75 < sum(inside) / len(inside) < 0.85
 
 
 def test_the_nearest_curve_predicts_one_left_out_best() -> None:

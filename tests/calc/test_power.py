@@ -12,8 +12,7 @@ import calc
 from benchmarks import power as fit
 from calc import constants, energy, hardware, machines, quantity
 from calc.published import power_rows
-from calc.published.left_out import left_out
-from calc.steps import curves, device_power
+from calc.steps import device_power
 from tests.calc.command import Command
 
 
@@ -53,13 +52,6 @@ def test_a_collective_says_whose_curve_it_took(command: Command) -> None:
     assert "a collective is one of all_gather" in command.refuses(
         "collective", "all-red", "1 GB", "h100"
     )
-
-
-@pytest.mark.parametrize("span", ["domain", "across"])
-def test_four_of_five_curves_left_out_lie_in_the_interval(span: str) -> None:
-    errors = [curve.nearest for curve in left_out() if curve.curve.span == span]
-    inside = sum(error <= curves.off_of_libraries(span) for error in errors)
-    assert 0.8 * len(errors) <= inside < 0.8 * len(errors) + 1
 
 
 def test_the_coefficients_of_power_are_the_fit_of_all_metered_loads() -> None:
