@@ -225,6 +225,8 @@ def write(names: Sequence[str]) -> None:
     """Write how these figures look now, and the others as they stand in the file."""
     from tests.book.test_drawings import READINGS
 
+    if strangers := [name for name in names if name not in READINGS]:
+        raise SystemExit(f"write what {', '.join(strangers)} draws into tests/figures.toml first")
     recorded = tomllib.loads(FILE.read_text(encoding="utf-8"))
     lines = []
     for name in READINGS:

@@ -79,7 +79,7 @@ def problems(figure: str, drawn: Drawing, alt: str, caption: str) -> list[str]:
             found.append(
                 f"{place} says in alt() “… {around}”, and draws as “{name}”"
                 f" {f'{value.value:.6g} {value.unit}' if value else 'nothing'}; it is drawn as"
-                f" {fits[:8] or 'nothing'}"
+                f" {fits[:8] or 'nothing, which is “-”'}"
             )
     for first, second in pairwise(given):
         moves = MOVES.search(alt[: first.start])
@@ -146,3 +146,8 @@ def test_a_number_is_read_with_its_unit_and_its_last_digit() -> None:
                 assert number.value == pytest.approx(value)
                 assert number.step == pytest.approx(step)
     assert not list(numbers("Llama 3.1 70B on an H100 in FP8"))
+
+
+def test_a_figure_whose_drawing_is_not_written_down_is_no_look() -> None:
+    with pytest.raises(SystemExit, match="write what two_shares draws into"):
+        looks.write(["two_shares"])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import griffe
@@ -16,6 +17,7 @@ from calc.core.nouns import IN_PYTHON, Noun, arguments_of, flat, meanings_of, no
 from calc.planning import plan_nouns
 from calc.planning.plan_nouns import Draft, Limits, Load, Server
 
+ROOT = Path(__file__).parents[2]
 PLANNERS = {"calc plan-service": plan_service, "calc plan-training": plan_training}
 BESIDE = {"calc plan-training": [plan_reinforcement]}
 OF_COMMANDS = {
@@ -47,6 +49,28 @@ def meanings_by_griffe(explained: Callable[..., object]) -> dict[str, str]:
         for parameter in section.value
     ]
     return {each.name: " ".join(each.description.split()) for each in listed}
+
+
+def test_every_docstring_is_read_by_griffe_without_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    package = griffe.GriffeLoader(search_paths=[ROOT]).load("calc")
+    with caplog.at_level("WARNING"):
+        parsed = sum(map(len, map(sections_of, objects_of(package))))
+    assert parsed > 4000
+    assert not caplog.messages
+
+
+def objects_of(whole: griffe.Object) -> Iterator[griffe.Object]:
+    """Yield what a package defines, with itself."""
+    yield whole
+    for part in whole.members.values():
+        if isinstance(part, griffe.Object):
+            yield from objects_of(part)
+
+
+def sections_of(explained: griffe.Object) -> list[griffe.DocstringSection]:
+    return explained.docstring.parse("numpy") if explained.docstring else []
 
 
 def test_every_field_of_a_noun_is_told() -> None:

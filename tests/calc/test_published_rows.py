@@ -189,7 +189,9 @@ def test_degrees_make_the_devices_and_replicas_share_the_batch() -> None:
     checked = 0
     with each_row() as row:
         for one in ROWS["training"] + ROWS["serving"]:
-            degrees = {name: int(value) for name, value in degree.findall(one["parallelism"])}
+            degrees = {
+                name: int(value) for name, value in degree.findall(one.get("parallelism", ""))
+            }
             devices = one.get("num_devices")
             if not degrees or not isinstance(devices, int) or one["id"] in ODD_LAYOUTS:
                 continue

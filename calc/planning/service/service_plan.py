@@ -401,6 +401,8 @@ class ServicePlan(Answer):
         platform
             "manifests" for Kubernetes alone; "kserve", "dynamo" or "llm-d", which route themselves
 
+        Examples
+        --------
         >>> from calc import Limits, Load, plan_service
         >>> plan = plan_service("llama-3-1-8b", "h100", Load(10, prompt=1000, generated=200),
         ...                     Limits("1 s", "50 ms"), pools="mixed")
