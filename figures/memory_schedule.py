@@ -33,9 +33,9 @@ def draw() -> Figure:
     _bars(above, memory, "(a) Activations held (kB)")
     peak = VisualWakeWords.peak
     above.axhline(peak.m_as("kB"), color=style.INK, linewidth=0.8, linestyle=(0, (4, 3)))
-    style.note(
-        above, len(memory), peak.m_as("kB"), f"peak {show(peak, digits=2)}", ha="right", va="bottom"
-    )
+    above_the_line = 1.02 * peak.m_as("kB")
+    words = f"peak {show(peak, digits=2)}"
+    style.note(above, len(memory), above_the_line, words, ha="right", va="bottom")
     above.set_ylim(0, 1.15 * peak.m_as("kB"))
     times = [time.m_as("ms") for _, time in layer_times(Schedules.visual)]
     _bars(below, times, "(b) Time at the roofline (ms)")

@@ -35,6 +35,8 @@ LEDGER_LINE = 70  # of a page that is set small in two columns
 # more is broken over pages; the others float to the head or the foot of a page.
 FEW_LINES, MANY_LINES = 7, 26
 FIRST_PAGE = 4000  # letters that the first page of a chapter holds at most
+# A short table so few letters after one that floats does so too, or it could stand before it.
+BEHIND_A_FLOAT = 3000
 # A callout of more letters than these is broken over pages, so as to leave no hole.
 LONG_CALLOUT = 400
 
@@ -216,6 +218,7 @@ class _Typst(Dresser):
         self.line = LINE  # how long a table may be
         self.waits = False  # for the first records of a ledger
         self.letters = 0  # before the block that is being dressed
+        self.floated = -BEHIND_A_FLOAT  # letters before the last table that floats
         self.pictures: dict[str, str] = {}
         self.leads_to: set[str] = set()
 
@@ -325,7 +328,10 @@ class _Typst(Dresser):
             return body
         opening = f"#numbered-table([{_named(label)}], ["
         lines = _lines(table, caption)
-        placement = "here" if lines < FEW_LINES else self.place()
+        behind = self.letters - self.floated < BEHIND_A_FLOAT
+        placement = self.place() if lines >= FEW_LINES or behind else "here"
+        if placement != "here" and lines <= MANY_LINES:
+            self.floated = self.letters
         more = f'place: "{"broken" if lines > MANY_LINES else placement}"'
         return self.captioned(opening, caption, more, identifier, body)
 

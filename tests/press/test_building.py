@@ -722,3 +722,25 @@ def test_a_chapter_looks_for_cycles_seldom_and_in_its_own_things_alone(write_boo
     root = write_book(f"# A\n\n```{{python}}\n{code}\n```\n")
     render(root, "html")
     assert "Frozen: True 100000" in text(root)
+
+
+def test_a_short_table_stands_behind_a_long_one_that_floats(write_book: Write) -> None:
+    """By where their captions stand in the PDF: page, then height above its foot."""
+    long, short = ("".join(f"| {row} | {row} |\n" for row in range(rows)) for rows in (12, 2))
+    tables = (
+        f"| a | b |\n|--|--|\n{rows}\n: A {name} table. {{#tbl-{name}}}\n\n{'Words. ' * 40}\n\n"
+        for name, rows in (("long", long), ("short", short))
+    )
+    root = write_book(f"# A\n\nSee @tbl-long and @tbl-short.\n\n{''.join(tables)}")
+    render(root, "typst")
+    found: dict[str, tuple[int, float]] = {}
+
+    for number, page in enumerate(PdfReader(root / "_book" / "A-tiny-book.pdf").pages):
+
+        def note(text: str, to: list[float], at: list[float], *_: object, on: int = number) -> None:
+            for name in ("long", "short"):
+                if f"A {name} table" in text:
+                    found[name] = (on, -(at[4] * to[1] + at[5] * to[3] + to[5]))
+
+        page.extract_text(visitor_text=note)
+    assert found["long"] < found["short"]
