@@ -725,7 +725,7 @@ def test_a_chapter_looks_for_cycles_seldom_and_in_its_own_things_alone(write_boo
 
 
 def test_a_short_table_stands_behind_a_long_one_that_floats(write_book: Write) -> None:
-    """By where their captions stand in the PDF: page, then height above its foot."""
+    """Compares where captions stand in the PDF: page, then height above its foot."""
     long, short = ("".join(f"| {row} | {row} |\n" for row in range(rows)) for rows in (12, 2))
     tables = (
         f"| a | b |\n|--|--|\n{rows}\n: A {name} table. {{#tbl-{name}}}\n\n{'Words. ' * 40}\n\n"
