@@ -89,11 +89,9 @@ def curve(model: str, draft: str, text: str = "any") -> Curve:
         ("of its family", [row for row in of_draft if row["model"].split("-")[0] == family]),
         ("of other models", [] if draft == BUILT_IN else of_draft),
     ):
-        of_text = [row for row in same if row["text"] == text] or [
-            row for row in same if row["text"] == "any" or text == "any"
-        ]
-        if of_text or same:
-            return _mean(of_text or same, whose)
+        for texts in ((text,), ("any",), TEXTS):
+            if of_text := [row for row in same if row["text"] in texts]:
+                return _mean(of_text, whose)
     heads = {str(row["model"]) for row in of_draft}
     raise InputError(
         f"{marked('draft', draft)} is a head that is trained with its model, and none of"

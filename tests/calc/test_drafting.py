@@ -63,6 +63,33 @@ def test_nothing_accepted_never_pays() -> None:
     assert gains(job, Drafts("mtp", acceptance=0.0), 1, 500).verdict == "no"
 
 
+def test_a_curve_is_of_the_text_that_is_asked_for_else_of_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else of all that was measured, on this model, its family or the others."""
+    made = [
+        {"model": model, "draft": "eagle3", "text": text, "mode": "", "drafted": "2"}
+        | {"tokens": str(tokens), "source": "a table"}
+        for model, text, tokens in (
+            ("one-8b", "any", 2.0),
+            ("one-8b", "code", 2.6),
+            ("two-8b", "code", 2.8),
+        )
+    ]
+    monkeypatch.setattr(acceptance, "_rows", lambda: made)
+    for model, text, tokens in (
+        ("one-8b", "code", 2.6),
+        ("one-8b", "any", 2.0),
+        ("one-8b", "prose", 2.0),
+        ("one-70b", "prose", 2.0),
+        ("two-8b", "prose", 2.8),
+        ("two-8b", "any", 2.8),
+        ("three-8b", "code", 2.7),
+        ("three-8b", "any", 2.0),
+    ):
+        assert acceptance.curve(model, "eagle3", text).of(2) == pytest.approx(tokens)
+
+
 def test_curves_lie_between_one_token_and_all_that_were_drafted() -> None:
     for draft in acceptance.drafts():
         curve = acceptance.curve("qwen-3-5-27b", draft)
