@@ -942,3 +942,34 @@ def test_refusals(wrong: Callable[[], Any], sentence: str) -> None:
     with pytest.raises(InputError) as refusal:
         wrong()
     assert sentence in str(refusal.value)
+
+
+FP8 = formats.FP8_E4M3
+
+
+@pytest.mark.parametrize(
+    ("made", "least", "most"),
+    [
+        (lambda count: Float(count, 3), 2, 11),
+        (lambda count: Float(count, 3, "nan"), 2, 10),
+        (lambda count: Float(5, count), 1, 52),
+        (lambda count: Float(5, count, "none"), 0, 52),
+        (lambda count: Float(5, 10, storage_bits=count), 16, 64),
+        (lambda count: Integer(count), 2, 53),
+        (lambda count: Integer(8, count), 0, 8),
+        (lambda count: PowerOfTwo(count), 2, 10),
+        (lambda count: Block(formats.FP16, formats.E8M0, count), 1, 2**20),
+        (lambda count: Tiles(FP8, count), 1, 2**20),
+        (lambda count: list(delayed([], FP8, count)), 1, 2**20),
+        (lambda count: formats.tensor_core_sum([1.0], bits=count), 2, 24),
+        (lambda count: formats.tensor_core_sum([1.0], depth=count), 1, 2**20),
+    ],
+)
+def test_a_width_reaches_its_limits_and_no_farther(
+    made: Callable[[int], object], least: int, most: int
+) -> None:
+    for count in (least, most):
+        made(count)
+    for count in (least - 1, most + 1):
+        with pytest.raises(InputError, match=f"from {least} to {most}; got {count}"):
+            made(count)
