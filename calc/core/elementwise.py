@@ -97,7 +97,13 @@ def of_each(function: Callable[..., float], *numbers: Number) -> Number:
 
 
 def kept(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return what keeps so many answers of a function of numbers; those of arrays it forgets."""
+    """Return what keeps so many answers of a function of numbers; those of arrays it forgets.
+
+    >>> import numpy
+    >>> product = kept(8)(lambda number, times: number * times)
+    >>> product(2, 3), product(numpy.array([1, 2]), 3), product(2, numpy.array([1, 2]))
+    (6, array([3, 6]), array([2, 4]))
+    """
 
     def keeping(function: Callable[P, R]) -> Callable[P, R]:
         cached: Callable[..., R] = lru_cache(maxsize=most)(function)

@@ -12,7 +12,7 @@ import pytest
 
 import calc
 from calc import InputError, hardware
-from calc.published import closed_loops, conditions, predict, rows, serving_rows
+from calc.published import checking, closed_loops, conditions, predict, rows, serving_rows
 from calc.published.checking import VARIED, Check, Checks, check_file, verdict
 from calc.published.claims import read
 from calc.published.prediction import ROUNDING, Comparison
@@ -561,3 +561,10 @@ def test_files_of_benchmarks_and_of_mlperf(tmp_path: Path, command: Command) -> 
     (tmp_path / "other.txt").write_text("42 token/s")
     with pytest.raises(InputError, match="no result of a known benchmark"):
         check_file(tmp_path / "other.txt")
+
+
+def test_a_fraction_of_a_token_takes_no_memory() -> None:
+    """Means of lengths are fractions; a claim is judged by the whole tokens that they hold."""
+    told = {"input_len": 1000.9, "output_len": 99.9}
+    for said, tokens in ((told, 1099), ({"input_len": 1000.9}, 1001), ({}, 2)):
+        assert checking._context(Row("serving", "mine", said, {})) == tokens

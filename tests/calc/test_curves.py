@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -287,3 +288,18 @@ def test_domains_are_filled_alike_however_many_devices_there_are(
 ) -> None:
     """64 in each of 16 racks of 72; the last is a prime, which shares out among no fewer."""
     assert curves.domains_of(devices, machines.get("gb200-nvl72")) == domains
+
+
+def test_from_how_many_sizes_and_how_flat_a_curve_is_flat_below_them() -> None:
+    """Each limit holds to the last size, second and byte."""
+    sizes = tuple(1024.0 * 2**power for power in range(curves.SIZES))
+    rising = (1e-5, curves.FLAT * 1e-5, 2e-5, 3e-5)
+    flat = replace(curves.get("allreduce-8xh100-dgxc"), sizes=sizes, times=rising)
+    assert flat.reaches(8)
+    assert flat.time(8) == rising[0]
+    steeper = replace(flat, times=(1e-5, 1.001 * rising[1], *rising[2:]))
+    fewer = replace(flat, sizes=sizes[1:], times=(1e-5, 1e-5, 2e-5))
+    far = replace(flat, sizes=tuple(curves.COMPARED_FROM / 1024 * size for size in sizes))
+    for curve in (steeper, fewer, far):
+        assert not curve.reaches(0.999 * curve.sizes[0])
+        assert curve.reaches(curve.sizes[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -15,6 +16,7 @@ from calc import InputError, device_memory, engines, hardware, models, quantity
 from calc.commands import lookup
 from calc.core.citations import bibliography
 from calc.published.memory_rows import rows
+from calc.steps.engine_start import Pages
 from calc.steps.held_memory import Lacks, Memory
 from tests.calc.command import Command, Written
 from tests.rows import each_row
@@ -517,3 +519,21 @@ def test_what_settings_change_is_what_a_start_with_them_holds() -> None:
     assert "What settings change:\n- kv fp8: " in made.explain()
     assert device_memory.fit(*asked, eager=True, kv="fp8", batched_tokens=2048).changes[0].settings
     assert not device_memory.fit("llama-3-1-70b", "h100").changes  # which does not fit
+
+
+def test_a_program_without_rules_holds_a_head_of_keys_on_every_slice() -> None:
+    """Four heads on eight slices are held twice; stages share out the layers."""
+    head = 2 * 128 * 48 * 2 * 8192
+    for tensor, stages, heads in ((1, 1, 4), (4, 1, 1), (8, 1, 1), (2, 2, 2 / 2)):
+        found = fitted(
+            "qwen-3-30b-a3b", device="dgx-h100", software="gpt-fast", tensor=tensor, stages=stages
+        )
+        assert found.start.rules is None
+        assert found.start.taken(8192) == pytest.approx(heads * head)
+
+
+def test_a_block_of_the_widest_tokens_holds_the_largest_state() -> None:
+    start = replace(fitted("nemotron-nano-9b-v2").start)
+    states = Pages("linear", 2, 50e3), Pages("state", 2, 90e3)
+    vars(start)["pages"] = (Pages("full", 4, 1000.0), Pages("window", 4, 500.0), *states)
+    assert start.block == 16 * 6  # 90 tokens, in blocks of 16

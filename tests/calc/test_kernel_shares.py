@@ -344,3 +344,23 @@ def test_impossible_sums_are_refused(tmp_path: Path, row: str, sentence: str) ->
     path.write_text(f"{','.join(engine_sums.COLUMNS)}\n{row}\n")
     with pytest.raises(InputError, match=sentence):
         list(engine_sums.load(path))
+
+
+def test_the_version_next_to_a_contradicting_one_has_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The one after it; of the newest the one before it, and none older than that."""
+    key = "experts", "h100", "sglang", "bf16"
+    one = kernel_shares.surface_of(*key)
+    assert one is not None
+    several = [replace(one, version=version, instead_of="") for version in ("1.0", "1.1", "1.2")]
+    monkeypatch.setattr(kernel_shares, "_versions", lambda *asked: several)
+    for wrong, instead in (("1.0", "1.1"), ("1.1", "1.2"), ("1.2", "1.1")):
+        monkeypatch.setattr(
+            kernel_shares.Surface,
+            "contradicts",
+            lambda self, after=None, wrong=wrong: self.version == wrong,
+        )
+        found = kernel_shares.surface_of(*key, wrong)
+        assert found is not None
+        assert (found.version, found.instead_of) == (instead, wrong)

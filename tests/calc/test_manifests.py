@@ -271,7 +271,9 @@ def test_platforms_have_the_replicas_and_devices_of_the_plan(pools: str) -> None
         [container] = workload["template"]["containers"]
         assert container["resources"]["limits"] == {"nvidia.com/gpu": str(pool.size)}
         assert service["resources"]["limits"] == {"gpu": str(pool.size)}
-        assert chart["parallelism"]["tensor"] == workload["parallelism"]["tensor"] == pool.size
+        assert workload["parallelism"] == {"tensor": pool.size}, "of one host, that counts no other"
+        assert "worker" not in workload
+        assert chart["parallelism"]["tensor"] == pool.size
         listens = f"--port {container['ports'][0]['containerPort']}"
         assert listens in container["command"][-1]
         # Who reads behind no proxy, and who writes behind one where there are two pools.

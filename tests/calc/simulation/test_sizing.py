@@ -126,3 +126,27 @@ def test_what_is_said_of_them() -> None:
 def test_batches_that_are_none(batch: Any) -> None:
     with pytest.raises(InputError, match="batch must be a whole number from 1; got"):
         estimate_activation_memory(NETWORK, batch)
+
+
+class Part:
+    """A module that lists its parts and parameters as those of torch do."""
+
+    def __init__(self, *parts: Part, held: int = 0, **widths: int) -> None:
+        self.parts, self.held = parts, held
+        vars(self).update(widths)
+
+    def modules(self) -> list[Part]:
+        return [self, *self.parts]
+
+    def parameters(self, recurse: bool = True) -> list[np.ndarray[Any, Any]]:
+        return [np.zeros(self.held)] if self.held else []
+
+
+def test_widths_are_those_of_the_layers_where_all_are_linear() -> None:
+    linear = Part(held=650, in_features=64, out_features=10)
+    image = Part(held=40)
+    for layers in ((linear, image), (image, linear), (image,)):
+        with pytest.raises(InputError, match="without sample_shape"):
+            torch_sizes(Part(*layers))
+    with pytest.raises(InputError, match="it has no parameters"):
+        torch_sizes(Part(Part()))
