@@ -216,7 +216,7 @@ def told(capsys: pytest.CaptureFixture[str], line: str, code: int = 0) -> str:
         "plan llama-3-8b h100,t4 --batch 1,8 --prompt 1000 --generated 200 --price '3 USD/hour'",
         "plan-training llama-3-8b dgx-h100 --tokens 1T --sequences 64 --length 8192 --devices 64"
         " --layout context=1,pipeline=1",
-        "compare llama-3-8b,qwen-3-8b --machines t4 --prompt 10 --generated 10 --tpot '1 s'"
+        "compare llama-3-2-3b,qwen-3-4b --machines t4 --prompt 10 --generated 10 --tpot '1 s'"
         " --price 't4=0.35 USD/hour'",
         "plan-service llama-3-8b h100 --trace '{folder}/1,2=3.csv' --ttft 1s --tpot 50ms"
         " --percentile 90 --pools mixed",
