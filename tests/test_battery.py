@@ -202,7 +202,7 @@ START = {
     "fit": "llama-3-8b h100",
     "plan": "llama-3-8b h100 --prompt 100 --generated 10",
     "throughput": "resnet-50 t4",
-    "compare": "llama-3-8b --machines t4 --prompt 9 --generated 9",
+    "compare": "llama-3-2-3b --machines t4 --prompt 9 --generated 9",
     "training": "run.jsonl",
     "validate": "own.toml --published --group none",
     "plan-training": "llama-3-8b own.toml --tokens 1B --sequences 8 --length 64",
