@@ -314,7 +314,7 @@ def survivors(mutants: list[Mutant], copy: Path, quick: bool) -> Iterator[Mutant
         raise SystemExit("a published value is wrong as things stand: run tests/book")
     sound: set[str] = set()
     for number, mutant in enumerate(mutants, 1):
-        nearest = TESTS.get(kind_of(mutant)) or own_tests(mutant.file)
+        nearest = TESTS.get(kind_of(mutant)) or own_tests(mutant.file, mutant.line)
         stages: dict[str, Callable[[], str]] = {
             "its own tests": partial(telling, mutant, copy, nearest, sound)
         }
@@ -390,16 +390,35 @@ def is_quoted(mutant: Mutant) -> bool:
     return kind_of(mutant) not in (*CODE, *BESIDE, *OF_ROWS)
 
 
-def own_tests(file: str) -> list[str]:
-    """Return a module's examples and the tests that name it: of its name first, then the short."""
+def function_at(file: str, line: int) -> str:
+    """The name of the outermost function that a line of a module is in; "" for none.
+
+    >>> function_at("benchmarks/mutations.py", 1)
+    ''
+    """
+    if not file.endswith(".py"):
+        return ""
+    tree = ast.parse((REPOSITORY / file).read_text("utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    around = [each for each in functions if each.lineno <= line <= (each.end_lineno or 0)]
+    return min(around, key=lambda each: each.lineno).name if around else ""
+
+
+def own_tests(file: str, line: int) -> list[str]:
+    """Return a module's examples and the tests that name it or the function of a line.
+
+    First come those of the module's name, then those that name the function, then the short.
+    """
     name = Path(file).stem.replace("__init__", Path(file).parent.name)
-    word = re.compile(rf"\b{name}\b")
     tests = REPOSITORY / "tests" / BESIDE.get(file.split("/")[0], "calc")
     files = [*tests.rglob("test_*.py"), *(REPOSITORY / "tests").glob("test_*.py")]
     texts = {path: path.read_text("utf-8") for path in files}
+    module, function = (
+        {path for path, text in texts.items() if re.search(rf"\b{word}\b", text)}
+        for word in (name, function_at(file, line) or name)
+    )
     named = sorted(
-        filter(lambda path: word.search(texts[path]), texts),
-        key=lambda at: (name not in at.stem, len(texts[at])),
+        module | function, key=lambda at: (name not in at.stem, at not in function, len(texts[at]))
     )
     nearest = [f"../{path.relative_to(REPOSITORY / 'tests').as_posix()}" for path in named]
     if file.startswith("figures/live/"):
