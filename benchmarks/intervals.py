@@ -19,6 +19,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
+from functools import partial
 from statistics import mean, median
 
 from calc import published
@@ -220,7 +221,11 @@ def coverage(known: Sequence[Residual]) -> tuple[dict[Class, list[bool]], dict[C
 def of_sources_kept_back(rows: Sequence[Residual]) -> dict[Class, list[bool]]:
     """Return by class whether rows lie in intervals that were made without their source."""
     sources = sorted({row.source for row in rows})
-    return kept_back(rows, [lambda row, source=source: row.source == source for source in sources])
+    return kept_back(rows, [partial(_is_of, source) for source in sources])
+
+
+def _is_of(source: str, row: Residual) -> bool:
+    return row.source == source
 
 
 def main() -> None:

@@ -208,7 +208,7 @@ def of_metered(name: str, sum_up: Callable[[Iterable[float]], float]) -> Quantit
 
 
 @deferred
-def metered() -> int:
+def loads_metered() -> int:
     """Count the loads whose devices were metered."""
     return sum(draw.of == power_rows.DEVICES for draw in power_rows.draws())
 
@@ -216,7 +216,7 @@ def metered() -> int:
 class PowerAtWork(Claims):
     """GPUs that write tokens draw less than their design power, and most of that at any load."""
 
-    loads = metered() | by_hand("72 + 67")
+    loads = loads_metered() | by_hand("72 + 67")
     least = of_metered("share", min) | no_hand("43 %", "the least of metered loads")
     most = of_metered("share", max) | no_hand("99 %", "the most of metered loads")
     usual = of_metered("share", median) | no_hand("77 %", "median over metered loads")
@@ -254,7 +254,7 @@ class MeteredToken:
         return (self.devices * self.power / self.rate).to("J/token")
 
 
-def metered(row: str) -> MeteredToken:
+def metered_token(row: str) -> MeteredToken:
     """Return what devices drew for a token in a published load of this id."""
     draw = next(each for each in power_rows.draws() if each.row.id == row)
     rate = quantity(draw.row.measured["output_tokens_per_s"], "token/s")
@@ -267,7 +267,8 @@ def metered(row: str) -> MeteredToken:
 @deferred
 def joules_metered(row: str) -> Quantity:
     """Return the energy of a token in a published load of this id."""
-    return metered(row).joules
+    joules: Quantity = metered_token(row).joules
+    return joules
 
 
 class MeasuredJoules(Claims):
@@ -302,7 +303,7 @@ class MeasuredJoules(Claims):
                 each.rate.m_as("token/s"),
                 each.joules.m_as("J/token"),
             )
-            for each in map(metered, cls.loads)
+            for each in map(metered_token, cls.loads)
         ]
 
 

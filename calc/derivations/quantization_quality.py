@@ -86,7 +86,7 @@ TODAYS_SOURCES = ("ures2026nvfp4", "castro2025microscaling")
 TODAYS_FORMATS = ("FP8", "INT4", "NVFP4", "MXFP4")
 
 
-def _todays_scores() -> list[tuple[QuantizedModel, dict[str, float]]]:
+def _todays_scores() -> list[tuple[QuantizedModel, dict[str, Quantity]]]:
     """Return one row of each model and method, with its score in each format."""
     by_method: dict[tuple[str, str], list[QuantizedModel]] = {}
     for row in formats.quantized_models():

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from calc.catalog import engine_sums, expert_exchanges, hardware, kernel_shares, machines
 from calc.catalog.expert_exchanges import Exchange
@@ -541,7 +541,8 @@ def _chosen(which: Callable[[Number, Number], Number], one: Timed, other: Timed)
     if seconds is one[0]:
         return one
     scatter = max((rate.own.median for rate in one[1] if isinstance(rate, Surface)), default=0.0)
-    differs = largest(abs(seconds - one[0]) - scatter * one[0]) > 0
+    apart = cast("Number", abs(seconds - one[0]))
+    differs = largest(apart - scatter * one[0]) > 0
     return seconds, other[1] if differs else one[1]
 
 
