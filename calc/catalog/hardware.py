@@ -64,7 +64,7 @@ PEAKS = {
     "half_sum_peak": "dense peak with sums in FP16",
 }
 UNITS = {name: unit for name, (_, unit) in MEASURED_IN.items()} | dict.fromkeys(PEAKS, "FLOP/s")
-USUAL_DTYPES = ("bf16", "fp16", "fp32")  # the first of these that a device has
+USUAL_DTYPES = ("bf16", "fp16", "fp32")
 DTYPES = {  # what a device may have a rate for, and the operations that it is counted in
     **dict.fromkeys(("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp6", "fp4"), "FLOP"),
     **dict.fromkeys(("int32", "int16", "int8", "int4"), "OP"),
@@ -278,8 +278,18 @@ class Accelerator(Recorded):
 
     @property
     def usual_dtype(self) -> str:
-        """Format of products where none is stated: BF16 if the device has it."""
-        return next((dtype for dtype in USUAL_DTYPES if dtype in self.dtypes), USUAL_DTYPES[0])
+        """Format of products where none is stated: BF16 if the device has it.
+
+        Where the vector units are slower in 16 bits than in 32, programs compute in these.
+
+        >>> get("h100").usual_dtype, get("v100").usual_dtype, get("p40").usual_dtype
+        ('bf16', 'fp16', 'fp32')
+        """
+        narrowest = next((dtype for dtype in USUAL_DTYPES if dtype in self.dtypes), USUAL_DTYPES[0])
+        widest = USUAL_DTYPES[-1]
+        if {narrowest, widest} <= {*self.dtypes} and self.peak(widest) > self.peak(narrowest):
+            return widest
+        return narrowest
 
     def instead(self, unit: str) -> str:
         """Return what to write where a law is given the device in place of one of its numbers."""

@@ -425,9 +425,9 @@ def _peak(machine: Machine, kind: str, name: str) -> Quantity | None:
     device = machine.device
     if kind == "memory":
         return device.memory_bandwidth if device.publishes("memory_bandwidth") else None
-    # What has no rate of its own in 16 bits is computed in the next that has one.
-    formats = (name,) if kind == "gemm" and name != "bf16" else ("bf16", "fp16", "fp32")
-    return next((device.peak(dtype) for dtype in formats if dtype in device.dtypes), None)
+    # What has no rate of its own in 16 bits is computed as the device usually does.
+    dtype = name if kind == "gemm" and name != "bf16" else device.usual_dtype
+    return device.peak(dtype) if dtype in device.dtypes else None
 
 
 def device_of(owner: Device | Machine) -> Device:
