@@ -139,7 +139,7 @@ def also(key: str) -> tuple[str, ...]:
     return tuple(_tables()[resolved].get("also", ()))
 
 
-def called(asked: object, model: Transformer | Network) -> str:
+def called(asked: object, model: Transformer | str) -> str:
     """Return what a model that was asked for is called, and whose shape it takes if another's.
 
     Another model has a number in its name that is not in that of the table, or lacks one of it.
@@ -149,6 +149,7 @@ def called(asked: object, model: Transformer | Network) -> str:
     >>> called("deepseek-ai/DeepSeek-V3", get("deepseek-v3"))
     'DeepSeek-V3'
     """
+    model = transformer(model)
     if not isinstance(asked, str) or model.key not in _tables():
         return model.name
     names = (
