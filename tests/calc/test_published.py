@@ -250,6 +250,8 @@ def test_what_cannot_be_predicted_is_listed_with_the_reason(
         ("serving", "model", {}, "its model is not stated"),
         ("serving", "dtype_weights", {}, "its dtype_weights, the format of its weights, is not s"),
         ("kernel", "kind", {}, "its kind is not stated: gemm, memory_bandwidth or attention"),
+        ("kernel", "k", {"kind": "gemm", "m": 8, "n": 8, "k": 8}, "its shape is not stated, or"),
+        ("kernel", "", {"kind": "gemm", "m": 8, "n": 8, "k": 8, "groups": 4}, "that of a group of"),
         ("kernel", "", {"kind": "gem"}, "its kind, gem, is not predicted; gemm, memory_bandwidth"),
         ("collective", "collective", {}, "its collective is not stated: one of all_reduce, all_"),
         ("collective", "", {"collective": "sum", "num_devices": 8}, "collective sum is not known"),

@@ -14,6 +14,7 @@ from calc import InputError, inference, models, quantity, queueing
 from calc.planning.plan_nouns import Server
 from calc.planning.service import Answers, Demand, Replica, Run, Steps, Trace, simulate
 from calc.planning.service.load import poisson
+from calc.planning.service.simulation import _until as until
 from calc.planning.serving_plan import Plan
 from calc.steps.job import Layout
 
@@ -351,6 +352,18 @@ def test_against_itself_with_half_the_step_of_its_tables() -> None:
         run = simulate(Replica(made, 300_000, 2048, 512), trace).steady()
         found.append((run.ttft.mean(), run.tpot.mean()))
     assert found[0] == pytest.approx(found[1], rel=0.03)
+
+
+@pytest.mark.parametrize("first", [1e-4, 0.01, 3.0])
+@pytest.mark.parametrize("more", [0.0, 1e-12, 1e-5, 0.02])
+def test_so_many_steps_pass_before_a_time_and_one_fewer_do_not(first: float, more: float) -> None:
+    """The first takes a time, and each after it so much more than the one before."""
+    for time in (0.5 * first, first, 1.5 * first, 17 * first, 1234.5 * first):
+        steps = until(time, first, more)
+        assert steps >= 1
+        assert steps * first + more * steps * (steps - 1) / 2 >= time * (1 - 1e-6)
+        fewer = steps - 1
+        assert fewer == 0 or fewer * first + more * fewer * (fewer - 1) / 2 < time * (1 + 1e-6)
 
 
 def test_the_share_that_is_kept_is_the_percentile_of_the_limit() -> None:
