@@ -37,7 +37,7 @@ print(time.process_time() - start)
 
 
 def main() -> None:
-    modules = [f"calc.derivations.{found.name}" for found in iter_modules(derivations.__path__)]
+    modules = [f"calc.derivations.{module.name}" for module in iter_modules(derivations.__path__)]
     times = {name: timed(run(NEEDED, name), name) for name in modules}
     for name, seconds in sorted(times.items(), key=lambda one: -one[1]):
         print(f"{seconds:6.2f} s  {name}{'  too long' * (seconds > EACH)}")

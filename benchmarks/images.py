@@ -39,14 +39,14 @@ def residuals() -> list[Residual]:
     ]
 
 
-def errors(known: list[Residual]) -> list[tuple[str, ...]]:
+def errors(residual_rows: list[Residual]) -> list[tuple[str, ...]]:
     """Return the rows of a table: signed and absolute errors by class and model, and coverage."""
-    _, apart = coverage(known)
+    _, apart = coverage(residual_rows)
     lines: list[tuple[str, ...]] = [
         ("", "rows", "signed", "median", "90th percentile", "inside, model kept back")
     ]
     groups: dict[tuple[str, ...], list[float]] = defaultdict(list)
-    for residual in known:
+    for residual in residual_rows:
         groups[(*residual.names[:2], residual.source)].append(residual.factor - 1)
         groups[(residual.names[0], "", "all models")].append(residual.factor - 1)
     for names, values in sorted(groups.items()):
@@ -71,9 +71,9 @@ def errors(known: list[Residual]) -> list[tuple[str, ...]]:
 
 
 def main() -> None:
-    known = residuals()
-    intervals = made(known)
-    print("\n".join(columns(errors(known))))
+    residual_rows = residuals()
+    intervals = made(residual_rows)
+    print("\n".join(columns(errors(residual_rows))))
     for names, interval in intervals.items():
         print(f"{' '.join(filter(None, names))}: {interval.low:.2f}–{interval.high:.2f}")
     if "--write" in sys.argv[1:]:

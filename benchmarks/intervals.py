@@ -67,20 +67,20 @@ def residuals() -> list[Residual]:
     """Return a residual of every row of training and serving that has an expectation."""
     loops = filter(closed_loops.is_reachable, closed_loops.rows())
     rows = [*published.rows("training"), *published.rows("serving"), *loops]
-    known = []
+    residual_rows = []
     for comparison in published.compare(rows):
         if comparison.error is not None:
             row = comparison.row
             work = WORK[0] if row.group == "training" else WORK[1]
             model = MODELS[0] if comparison.mixture else MODELS[1]
             names = work, comparison.software, model, FILLED[bool(comparison.filled)]
-            known.append(Residual(row.id, names, _source(row), 1 + comparison.error))
-    return known
+            residual_rows.append(Residual(row.id, names, _source(row), 1 + comparison.error))
+    return residual_rows
 
 
 def residuals_under_load() -> list[Residual]:
     """Return residuals of the first and later tokens of every closed loop that is simulated."""
-    known = []
+    residual_rows = []
     together = (row for row in closed_loops.rows() if row["mode"] == "agg")
     for row in filter(closed_loops.is_reachable, together):
         met = under_load.closed_loop(row)
@@ -90,24 +90,24 @@ def residuals_under_load() -> list[Residual]:
         model = MODELS[met.job.model.experts is None]
         for work, name in ((FIRST_TOKENS, "ttft"), (TOKENS, "tpot")):
             names = work, met.job.software.key, model, FILLED[bool(parts.filled)]
-            known.append(Residual(row.id, names, _source(row), 1 + met.errors[name]))
-    return known
+            residual_rows.append(Residual(row.id, names, _source(row), 1 + met.errors[name]))
+    return residual_rows
 
 
 def residuals_of_splits() -> list[Residual]:
     """Return residuals of models that a host holds a part of: of tokens, and of prompts."""
-    known = []
+    residual_rows = []
     for run in offloading_rows.runs():
         model = MODELS[run.job.model.experts is None]
         if run.states_host:
             names = SPLIT, run.job.software.key, model, FILLED[True]
             factor = float((run.time / run.expected).m_as(""))
-            known.append(Residual(run.id, names, run.source, factor))
+            residual_rows.append(Residual(run.id, names, run.source, factor))
         if (time := run.prompt_time) is not None:
             names = SPLIT_PROMPTS, run.job.software.key, model, FILLED[True]
             factor = float((time / run.expected_prompt).m_as(""))
-            known.append(Residual(f"{run.id} prompt", names, run.source, factor))
-    return known
+            residual_rows.append(Residual(f"{run.id} prompt", names, run.source, factor))
+    return residual_rows
 
 
 def residuals_of_drafts() -> list[Residual]:
@@ -128,10 +128,10 @@ def _source(row: published.Row) -> str:
     return row.id[:10] if row.group == "closed_loop" else row.source
 
 
-def made(known: Iterable[Residual]) -> dict[Class, Interval]:
+def made(residual_rows: Iterable[Residual]) -> dict[Class, Interval]:
     """The interval of every class that has rows and sources enough."""
     members: dict[Class, list[Residual]] = defaultdict(list)
-    for residual in known:
+    for residual in residual_rows:
         for names in classes(*residual.names):
             members[names].append(residual)
     intervals: dict[Class, Interval] = {}
@@ -195,27 +195,29 @@ def covered(kept: Iterable[Residual], intervals: dict[Class, Interval]) -> list[
 
 
 def kept_back(
-    known: Sequence[Residual], parts: Iterable[Callable[[Residual], bool]]
+    residual_rows: Sequence[Residual], parts: Iterable[Callable[[Residual], bool]]
 ) -> dict[Class, list[bool]]:
     """Return by class whether rows lie in intervals that were made without their part."""
     inside: dict[Class, list[bool]] = defaultdict(list)
     for part in parts:
-        intervals = made(row for row in known if not part(row))
+        intervals = made(row for row in residual_rows if not part(row))
         # What is too rare to have an interval without them is judged by nothing.
-        kept = [row for row in known if part(row) and classes(*row.names)[-1] in intervals]
+        kept = [row for row in residual_rows if part(row) and classes(*row.names)[-1] in intervals]
         for row, holds in zip(kept, covered(kept, intervals), strict=True):
             inside[row.names].append(holds)
     return inside
 
 
-def coverage(known: Sequence[Residual]) -> tuple[dict[Class, list[bool]], dict[Class, list[bool]]]:
+def coverage(
+    residual_rows: Sequence[Residual],
+) -> tuple[dict[Class, list[bool]], dict[Class, list[bool]]]:
     """Return the coverage of random thirds that are kept back, and that of whole sources."""
     drawn = [
-        {row.row for row in random.Random(seed).sample(known, len(known) // 3)}
+        {row.row for row in random.Random(seed).sample(residual_rows, len(residual_rows) // 3)}
         for seed in range(THIRDS)
     ]
     thirds = [lambda row, part=part: row.row in part for part in drawn]
-    return kept_back(known, thirds), of_sources_kept_back(known)
+    return kept_back(residual_rows, thirds), of_sources_kept_back(residual_rows)
 
 
 def of_sources_kept_back(rows: Sequence[Residual]) -> dict[Class, list[bool]]:
@@ -229,17 +231,17 @@ def _is_of(source: str, row: Residual) -> bool:
 
 
 def main() -> None:
-    known = residuals() + residuals_under_load() + residuals_of_splits()
-    known += residuals_of_drafts()
-    intervals = made(known)
-    thirds, sources = coverage(known)
+    residual_rows = residuals() + residuals_under_load() + residuals_of_splits()
+    residual_rows += residuals_of_drafts()
+    intervals = made(residual_rows)
+    thirds, sources = coverage(residual_rows)
     lines: list[tuple[str, ...]] = [
         ("", "rows", "of thirds kept back inside", "of sources kept back", "factors", "width")
     ]
-    for names in sorted({row.names for row in known}):
+    for names in sorted({row.names for row in residual_rows}):
         used = next(intervals[interval] for interval in classes(*names) if interval in intervals)
         inside = (f"{mean(of[names]):.0%}" if of.get(names) else "–" for of in (thirds, sources))
-        count = sum(row.names == names for row in known)
+        count = sum(row.names == names for row in residual_rows)
         lines.append(
             (
                 *(" ".join(filter(None, names)), str(count), *inside),
@@ -250,7 +252,7 @@ def main() -> None:
         f"{mean(holds for of_class in of.values() for holds in of_class):.0%}"
         for of in (thirds, sources)
     )
-    lines.append(("all", str(len(known)), *every, "", ""))
+    lines.append(("all", str(len(residual_rows)), *every, "", ""))
     print("\n".join(columns(lines)))
     if "--write" in sys.argv[1:]:
         written = (

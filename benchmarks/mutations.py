@@ -461,13 +461,13 @@ def fails(names: Sequence[str], but: Sequence[str] = ()) -> bool:
     """Return whether one of these tests fails, or one of `calc` if none are named."""
     import pytest
 
-    found = [str(Path("tests/calc") / name) for name in names] or [
+    files = [str(Path("tests/calc") / name) for name in names] or [
         *map(str, sorted(Path("tests/calc").glob("test_*.py"))),
         "calc",
     ]
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     signal.alarm(10 * SECONDS)  # what waits for ever
-    there = [name for name in found if Path(name.partition("::")[0]).exists()]
+    there = [name for name in files if Path(name.partition("::")[0]).exists()]
     left_out = [f"--deselect={name}" for name in but]
     asked = ["-x", "-q", "-p", "no:cacheprovider", *left_out, *there]
     return bool(there) and pytest.main(asked, plugins=[Teller()]) in FAILED

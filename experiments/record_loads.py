@@ -90,7 +90,7 @@ def _grouped(mets: Iterable[Met], of: Callable[[Met], tuple[str, ...]]) -> list[
     groups: dict[tuple[str, ...], list[Met]] = {}
     for met in mets:
         groups.setdefault(of(met), []).append(met)
-    return [{"of": list(names), **summed(found)} for names, found in sorted(groups.items())]
+    return [{"of": list(names), **summed(alike)} for names, alike in sorted(groups.items())]
 
 
 def summed(mets: Iterable[Met]) -> dict[str, Any]:

@@ -40,8 +40,8 @@ def main(*paths: str) -> None:
     first = next(iter(traces.values()))
     assert first.blocks is not None
     size = first.block
-    found = ((size * blocks, caches.prefix_hit_rate(first.blocks, blocks)) for blocks in SIZES)
-    lines = ((tokens, f"{share:.4f}", len(first)) for tokens, share in found)
+    rates = ((size * blocks, caches.prefix_hit_rate(first.blocks, blocks)) for blocks in SIZES)
+    lines = ((tokens, f"{share:.4f}", len(first)) for tokens, share in rates)
     write_rows(FOLDER / "prefix_hits.csv", ("tokens", "hit_rate", "requests"), lines)
     compared = []
     for name, trace in traces.items():

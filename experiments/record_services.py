@@ -63,7 +63,7 @@ def services() -> dict[str, Any]:
             "pools": [under(pools, rate) for rate in GoodputByLoad.rates],
             "replicas": [under(replicas, rate) for rate in GoodputByLoad.rates],
         },
-        "published": {found.row.id: list(found.predicted) for found in goodput.compare()},
+        "published": {rate.row.id: list(rate.predicted) for rate in goodput.compare()},
     }
 
 

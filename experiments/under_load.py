@@ -188,9 +188,9 @@ def at_rate(row: Mapping[str, str]) -> Met:
         return Met(row["id"], None, measured, {}, str(reason), row["scenario"])
     times = {share: run.at(share) for share in PERCENTILES}
     expected = {
-        f"{name} p{100 * share:g}": times[share][place]
+        f"{name} p{100 * share:g}": times[share][index]
         for share in PERCENTILES
-        for place, name in enumerate(("ttft", "tpot"))
+        for index, name in enumerate(("ttft", "tpot"))
     }
     return Met(row["id"], job, measured, expected, kind=row["scenario"])
 

@@ -27,8 +27,8 @@ def draw() -> Figure:
     for name, work, color in LOOKS:
         done = [_work(work, count) for count in COUNTS]
         axes.plot(COUNTS, done, color=color)
-        place, below = (1.3, done[0] * 1.6) if name == "expanded" else (2.2, done[0] * 0.75)
-        style.note(axes, place, below, name, color=color, bold=True)
+        left, below = (1.3, done[0] * 1.6) if name == "expanded" else (2.2, done[0] * 0.75)
+        style.note(axes, left, below, name, color=color, bold=True)
     style.log_axis(axes, "x", "Tokens with queries")
     style.log_axis(axes, "y", "Operations of a layer (TFLOP)")
     meet = Latents.crossing.m_as("")

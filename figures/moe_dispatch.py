@@ -28,9 +28,9 @@ def draw() -> Figure:
             name = f"E{2 * device + expert + 1}"
             _box(axes, device + (expert - 0.5) * 0.42, MIDDLE, 0.36, name, used)
     for device, expert in CHOSEN:
-        place = device + (expert - 0.5) * 0.42
-        _arrow(axes, (HOME, TOP - 0.24), (place, MIDDLE + 0.24), style.BLUE)
-        _arrow(axes, (place, MIDDLE - 0.24), (HOME, BOTTOM + 0.24), style.ORANGE)
+        column = device + (expert - 0.5) * 0.42
+        _arrow(axes, (HOME, TOP - 0.24), (column, MIDDLE + 0.24), style.BLUE)
+        _arrow(axes, (column, MIDDLE - 0.24), (HOME, BOTTOM + 0.24), style.ORANGE)
     narrow = style.is_narrow()
     for height, name, size, colour in (
         (1.5, "dispatch, FP8", ExpertExchange.token_there, style.BLUE),

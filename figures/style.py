@@ -218,7 +218,7 @@ def log_axis(axes: Axes, which: Literal["x", "y"], label: str, decades: int = 1)
 
 def ticks(axis: Axis, places: Sequence[Quantity], unit: str) -> None:
     """Set the ticks of an axis at these places, by their values, in the unit of the axis."""
-    axis.set_ticks([place.m_as(unit) for place in places], [str(show(place)) for place in places])
+    axis.set_ticks([tick.m_as(unit) for tick in places], [str(show(tick)) for tick in places])
 
 
 def name_dot(

@@ -32,8 +32,8 @@ def parameters(text: str) -> dict[str, str]:
     >>> parameters("Parameters\\n----------\\na\\n    one\\n\\nb\\n    two\\n\\nExamples")
     {'a': 'one', 'b': 'two'}
     """
-    found = (PARAMETER.findall(section) for section in PARAMETERS.findall(text))
-    return {name: " ".join(words.split()) for items in found for name, words in items}
+    sections = (PARAMETER.findall(section) for section in PARAMETERS.findall(text))
+    return {name: " ".join(words.split()) for items in sections for name, words in items}
 
 
 def public_names(module: ModuleType) -> list[str]:

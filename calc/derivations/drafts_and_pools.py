@@ -205,18 +205,18 @@ class FullMemory(Claims):
 
     @classmethod
     @row_by_hand("Llama 3.1 70B | 8 | 8192 | 256 | 2.2 | 1.1")
-    def row(cls, place: int) -> Row:
+    def row(cls, index: int) -> Row:
         """Model, devices, context, batch; the gain by a head, and by a model of 8B parameters."""
-        model, devices, context, batch = cls.cases[place]
+        model, devices, context, batch = cls.cases[index]
         batch = batch or whole(inference.largest_batch(model, H200, context, devices))
-        small = None if model == OneGpu.model else cls.gain(place, batch, OneGpu.model)
+        small = None if model == OneGpu.model else cls.gain(index, batch, OneGpu.model)
         head = replaced(model, layers=1)  # a layer of the model, and its output matrix
-        return (model.name, devices, context, batch, cls.gain(place, batch, head), small)
+        return (model.name, devices, context, batch, cls.gain(index, batch, head), small)
 
     @classmethod
-    def gain(cls, place: int, batch: int, draft: Transformer, drafted: int = drafted) -> Quantity:
+    def gain(cls, index: int, batch: int, draft: Transformer, drafted: int = drafted) -> Quantity:
         """Tokens of a pass over the time of its check and its drafts, in steps."""
-        model, devices, context, _ = cls.cases[place]
+        model, devices, context, _ = cls.cases[index]
         plain = inference.decode(model, H200, context, batch, devices)
         passes = drafted * inference.decode(draft, H200, context, batch, devices).lower
         tokens = speculation.speculative_tokens(cls.acceptance, drafted)
@@ -235,14 +235,14 @@ class GainByLength(Claims):
         """Context and batch, and the gain by drafted tokens, on eight H200s."""
         return [
             (
-                FullMemory.cases[place][2],
-                FullMemory.row(place)[3],
+                FullMemory.cases[index][2],
+                FullMemory.row(index)[3],
                 *(
-                    FullMemory.gain(place, whole(FullMemory.row(place)[3]), cls.head, drafted)
+                    FullMemory.gain(index, whole(FullMemory.row(index)[3]), cls.head, drafted)
                     for drafted in cls.lengths
                 ),
             )
-            for place in range(4)
+            for index in range(4)
         ]
 
     _short = 256
@@ -386,9 +386,9 @@ class MeasuredDrafts(Claims):
 
     @classmethod
     @row_by_hand("… | Llama 3.3 70B | 5.63 | 4.11 | 73%")
-    def row(cls, place: int) -> Row:
+    def row(cls, index: int) -> Row:
         """Draft, model, tokens a pass, speedup, and the share that arrives."""
-        draft, model, tokens, speedup, source = cls.rows[place]
+        draft, model, tokens, speedup, source = cls.rows[index]
         digits = min(len(f"{number:g}".replace(".", "")) for number in (tokens, speedup))
         arrived = rounded(quantity(100 * speedup / tokens, "%"), digits)
         return f"{draft} {source}", model, quantity(tokens, ""), quantity(speedup, ""), arrived

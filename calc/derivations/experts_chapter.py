@@ -211,16 +211,16 @@ class Deployments(Claims):
 
     @classmethod
     @row_by_hand("… | 72 | 256 | 2000 | 31.5 ms | 87.5 ms | 91.9 ms | 5%")
-    def row(cls, place: int) -> Row:
+    def row(cls, index: int) -> Row:
         """Name, devices, sequences, context; step at least, expected, measured; the error."""
-        name, batch, context, devices, _, source = cls.cases[place]
-        lower, *times = cls.times(place)
+        name, batch, context, devices, _, source = cls.cases[index]
+        lower, *times = cls.times(index)
         return (f"{name} {source}", devices, batch, context, lower, *times, signed_error(*times))
 
     @classmethod
-    def times(cls, place: int) -> tuple[Quantity, Quantity, Quantity]:
+    def times(cls, index: int) -> tuple[Quantity, Quantity, Quantity]:
         """Return the times of a step: at least, expected and measured."""
-        _, batch, context, devices, rate, _ = cls.cases[place]
+        _, batch, context, devices, rate, _ = cls.cases[index]
         step = decode(devices, batch, context)
         return step.lower.to("ms"), expected(step), quantity(cls.node * batch / rate, "s").to("ms")
 

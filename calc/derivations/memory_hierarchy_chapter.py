@@ -205,13 +205,13 @@ class Tiles(Claims):
     )
 
     @classmethod
-    def row(cls, place: str, rows: Quantity | int, columns: Quantity | int) -> Row:
+    def row(cls, level: str, rows: Quantity | int, columns: Quantity | int) -> Row:
         """A tile of the result, its sums, its intensity, and what L2 and HBM allow with it."""
         intensity = memory.result_tile_intensity(rows, columns, cls.element_size)
         size = rows * columns * cls.accumulator_size
         unit = next(unit for unit in ("MiB", "KiB", "byte") if size >= quantity(1, unit))
         return (
-            place,
+            level,
             f"{show(rows, digits=4)} × {show(columns, digits=4)}",
             size.to(unit),
             intensity,

@@ -68,10 +68,10 @@ def _rows(text: str, path: Path | str) -> list[Reading]:
         )
     if not table[1:]:
         raise InputError(f"{path}: has titles and no reading of a device")
-    for place, cells in enumerate(table[1:], 2):
+    for number, cells in enumerate(table[1:], 2):
         if len(cells) < len(titles):
             raise InputError(
-                f"{path}, line {place}: has {len(cells)} of {len(titles)} cells: was it cut?"
+                f"{path}, line {number}: has {len(cells)} of {len(titles)} cells: was it cut?"
             )
     return [dict(zip(titles, map(str.strip, cells), strict=False)) for cells in table[1:]]
 

@@ -83,7 +83,7 @@ class Curve:
         """
         half = max(self.bus_bandwidths) / 2
         reached = self.bus_bandwidths
-        after = next(place for place, bandwidth in enumerate(reached) if bandwidth >= half)
+        after = next(step for step, bandwidth in enumerate(reached) if bandwidth >= half)
         if after == 0:
             return self.sizes[0]
         share = math.log(half / reached[after - 1]) / math.log(reached[after] / reached[after - 1])

@@ -641,8 +641,8 @@ def read_from_ssd(job: Job, load: Tokens, even: bool = False) -> Quantity:
         met = split.read(job.weights, load.computed / pieces, of_experts=True) * pieces
         return met * (1 - split.resident)
     power = 1 if even else job.software.found_power
-    found = found_experts(split.resident, power)
-    return split.read(job.weights, load.computed, of_experts=True) * (1 - found)
+    hits = found_experts(split.resident, power)
+    return split.read(job.weights, load.computed, of_experts=True) * (1 - hits)
 
 
 def if_measured(make: Callable[[], Parts], *arguments: object) -> Parts | Missing:

@@ -66,24 +66,24 @@ class Host:
         if disk is not None and disk.end() == len(text.rstrip()):
             text = text[: disk.start()]
         ssd = None if disk is None else quantity(disk["rate"])
-        found = WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
-        if found is None:
+        match = WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
+        if match is None:
             raise InputError(
                 f"{marked('host')} needs the size of the host's memory and its speed, as in"
                 f" {AS_IN}; got {abbreviated(text)}",
                 given=text,
             )
-        memory = quantity(found["size"])
-        if found["bandwidth"]:
-            return cls(memory, quantity(found["bandwidth"]), True, written, ssd)
-        channels = int(found["channels"] or USUAL_CHANNELS)
+        memory = quantity(match["size"])
+        if match["bandwidth"]:
+            return cls(memory, quantity(match["bandwidth"]), True, written, ssd)
+        channels = int(match["channels"] or USUAL_CHANNELS)
         if not 1 <= channels <= 24:
             raise InputError(
                 f"{marked('host')} has 1 to 24 channels of memory; got {channels} in"
                 f" {abbreviated(text)}",
                 given=text,
             )
-        transfers = quantity(float(found["rate"]) * 1e6, "1/s")
+        transfers = quantity(float(match["rate"]) * 1e6, "1/s")
         bandwidth = channel_bandwidth(transfers, channels).to("GB/s")
         return cls(memory, bandwidth, False, written, ssd)
 

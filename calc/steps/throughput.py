@@ -559,12 +559,12 @@ def _convolutional(asked: _Asked, model: models.Convolutional) -> Throughput:
     """A pass over a batch of inputs, convolution by convolution."""
 
     def launched() -> Iterator[Kernel]:
-        for place, layer in enumerate(model.convolutions):
+        for number, layer in enumerate(model.convolutions):
             step = convolution.workload(layer, asked.batch, asked.size)
             work, moved = step.operations, step.traffic
             kernel = Kernel(layer.kind, "convolution", 1, work, moved, dtype=asked.dtype)
             yield kernel
-            sides = GRADIENTS if place else GRADIENTS[1:]  # no gradient of the network's input
+            sides = GRADIENTS if number else GRADIENTS[1:]  # no gradient of the network's input
             for side in sides if asked.training else ():
                 yield replace(kernel, name=f"{layer.kind}, backward to the {side}")
 
@@ -822,8 +822,8 @@ def _around(made: _Made, sides: list[int], frames: int | None) -> Iterator[Kerne
     for stage, out in enumerate(channels):
         count = places * 4**stage * asked.batch
         count *= kept if frames is None else min(frames, (kept - 1) * 2**stage + 1)
-        for place in range(2 * blocks):
-            into = before if place == 0 else out
+        for index in range(2 * blocks):
+            into = before if index == 0 else out
             product = asked.product("decoder of pixels", count, out, 9 * spans * into)
             yield replace(product, traffic=count * (into + out) * TWO_BYTES)
         before = out

@@ -121,8 +121,8 @@ def said(words: str, sentences: list[Statement]) -> bool:
 
 def _unsaid(labelled: list[Statement], needed: str, module: str) -> str:
     file = f"tools/ledger/{module}.py"
-    place = labelled[0].place if labelled else f"{file}:1"
-    return f"{place}: {needed}, or {file} other words."
+    line = labelled[0].place if labelled else f"{file}:1"
+    return f"{line}: {needed}, or {file} other words."
 
 
 def untrue(sentences: list[Statement]) -> Iterator[str]:

@@ -51,18 +51,18 @@ def numbers(text: str) -> Iterator[Number]:
     """Yield the numbers that are no part of a name, in the order of the text."""
     # What is allowed as a year may be a number all the same.
     bare = names().sub(lambda m: m[0] if m[0].isdigit() else "\0" * len(m[0]), text)
-    for found in NUMBER.finditer(bare):
-        digits = re.sub(r"\s", "", found[1]).translate(PLAIN)
-        power = 10.0 ** int(found[2].translate(PLAIN)) if found[2] else 1.0
-        power *= SIZES.get(found[3], 1.0)
+    for match in NUMBER.finditer(bare):
+        digits = re.sub(r"\s", "", match[1]).translate(PLAIN)
+        power = 10.0 ** int(match[2].translate(PLAIN)) if match[2] else 1.0
+        power *= SIZES.get(match[3], 1.0)
         _, point, fraction = digits.partition(".")
         # Of a whole number two digits count, and those before its closing zeros: 200 may be 196.
         zeros = min(len(digits) - len(digits.rstrip("0")), max(len(digits.lstrip("-")) - 2, 0))
         step = power * 10.0 ** (-len(fraction) if point else zeros)
-        unit = unit_of(found[4] or "")
-        number = found[0][: found.end(2 if found[2] else 1) - found.start()]
+        unit = unit_of(match[4] or "")
+        number = match[0][: match.end(2 if match[2] else 1) - match.start()]
         yield Number(
-            float(digits) * power, step, unit, found.start(), number.strip(), found[0].strip()
+            float(digits) * power, step, unit, match.start(), number.strip(), match[0].strip()
         )
 
 

@@ -49,8 +49,8 @@ class Quote:
 def imported(page: Path) -> set[str]:
     """Return the names that the cells of a page import."""
     cells = CELL.findall(page.read_text(encoding="utf-8"))
-    found = (node for cell in cells for node in ast.walk(ast.parse(cell)))
-    return {each.name for node in found if isinstance(node, ast.ImportFrom) for each in node.names}
+    nodes = (node for cell in cells for node in ast.walk(ast.parse(cell)))
+    return {each.name for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names}
 
 
 def quotes() -> list[Quote]:

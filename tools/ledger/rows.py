@@ -18,8 +18,8 @@ from calc.derivations.ledger import CLAIMS
 @cache
 def derived() -> dict[str, type]:
     """All derivations by their names, whose modules compute for seconds when they are imported."""
-    for found in iter_modules(derivations.__path__):
-        import_module(f"calc.derivations.{found.name}")
+    for module in iter_modules(derivations.__path__):
+        import_module(f"calc.derivations.{module.name}")
     return CLAIMS
 
 

@@ -58,7 +58,7 @@ def value(chapter: Path, expression: str) -> str:
 
 @cache
 def statements() -> list[Statement]:
-    return [found for chapter in chapters() for found in _of(chapter)]
+    return [statement for chapter in chapters() for statement in _of(chapter)]
 
 
 def _of(chapter: Path) -> Iterator[Statement]:

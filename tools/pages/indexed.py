@@ -29,8 +29,8 @@ def entries() -> dict[str, list[str]]:
             section = next(each for each in reversed(headings) if each.start() < mark.start())
             # Nobody knows a title with a value in it until the chapter has run.
             title = section["title"] if "`" not in section["title"] else headings[0]["title"]
-            place = f"[{title}](../chapters/{path.name}#{section['name']})"
+            link = f"[{title}](../chapters/{path.name}#{section['name']})"
             of = places.setdefault(mark["entry"] or mark["words"].strip("*`"), [])
-            if place not in of:
-                of.append(place)
+            if link not in of:
+                of.append(link)
     return {entry: places[entry] for entry in sorted(places, key=str.casefold)}

@@ -179,8 +179,8 @@ def _arguments(server: Server) -> list[str]:
         return [*words, *transfer]
     model, *options = words
     if "--kv-transfer-config" in options:  # which Dynamo's worker makes by its role
-        place = options.index("--kv-transfer-config")
-        options[place : place + 2] = [f"--is-{server.does}-worker"]
+        position = options.index("--kv-transfer-config")
+        options[position : position + 2] = [f"--is-{server.does}-worker"]
     return ["--model", model, *options]
 
 
