@@ -519,8 +519,13 @@ def _measured(table: Mapping[str, Any], said: dict[str, Any]) -> Iterator[tuple[
     for key, (name, scale) in WORDS["results"].items():
         if key in named:
             name = "tokens" if name == "output" and trains else name
-            if name == "tpot" and said.get("output_len") == 1:  # which has no token after the first
-                continue
+            if name == "tpot" and said.get("output_len") == 1:
+                if named[key] in (0, None):
+                    continue
+                raise InputError(
+                    f"{key} is of tokens after the first, of which an answer of 1 token has none;"
+                    f" got {abbreviated(named[key])}"
+                )
             yield name, _field(named, key) * (devices if scale == "each" else scale)
     for key in listed:
         if prefill := PREFILL.fullmatch(key):

@@ -346,6 +346,15 @@ def test_a_claim_that_says_less_is_never_harder(count: int) -> None:
     assert tried > count
 
 
+def test_an_answer_of_one_token_has_no_time_of_a_token_after_it() -> None:
+    """vLLM prints 0 then, which says nothing; another number contradicts the length."""
+    run = {"model_id": "Qwen/Qwen3-8B", "max_concurrency": 4, "request_throughput": 2.0}
+    run |= {"mean_tpot_ms": 0}
+    assert calc.check(run, "on 1 H100, answers of 1").possible
+    with pytest.raises(InputError, match="mean_tpot_ms is of tokens after the first"):
+        calc.check(run | {"mean_tpot_ms": 3.2}, "on 1 H100, answers of 1")
+
+
 @pytest.mark.parametrize(
     ("claim", "possible", "bound"),
     [
