@@ -78,7 +78,7 @@ class Setup:
     """Who asks again as soon as an answer is whole, as many as the batch; None where it is read
     at once."""
     called: str = ""
-    """What the model that was asked for is called, where its shape is another's."""
+    """What the model that was asked for is called; the name of `model` where it is left out."""
     power_cap: Quantity | None = None
     """The limit that is set on the power of each device; None where none is."""
     split: Split | None = None
@@ -106,7 +106,6 @@ class Setup:
         check_is(Server, "server", server, 'calc.Server(weights="fp8", software="vllm")')
         check_is(Prices, "prices", prices, 'calc.Prices("3 USD/hour")')
         named, model = model, models.transformer(model)
-        called = models.called(named, model)
         model = model if server.context is None else model.with_context(server.context)
         machine = machines.of(device)
         one = machine.device
@@ -132,7 +131,7 @@ class Setup:
             pue=WITHIN if prices.pue is None else power_usage(prices.pue),
             grid=prices.grid,
             left_out=frozenset(name for name, value in asked.items() if value is None),
-            called="" if called == model.name else called,
+            called=models.called(named, model),
         )
         transformer.forward_flops(model, largest(setup.context))  # refuses one that is too long
         if setup.grid is not None:

@@ -214,7 +214,6 @@ def fit(
         eager=eager,
     )
     called = models.called(model, checked)
-    called = "" if called == checked.name else called
     return replace(advised(made), called=called, changes=tuple(_tried(made)))
 
 

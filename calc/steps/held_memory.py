@@ -92,7 +92,7 @@ class Memory(Answer):
     lacks: Lacks | None
     """What each device lacks for one sequence of this length; None where one fits."""
     called: str = ""
-    """What the model that was asked for is called, where its shape is another's."""
+    """What the model that was asked for is called; its own name where it is left out."""
     changes: tuple[Way, ...] = ()
     """What settings of the program change; `device_memory.fit` tries them, `of` leaves them out."""
 
