@@ -84,7 +84,8 @@ NAMES = {  # of what each of these is measured on; products are measured by form
 NO_TIME = quantity(0, "s")
 HOSTED = 8  # cards that a host joins by PCIe at most, as the largest servers of the data do
 KNOWN = (
-    *("name", "device", "domain", "fabric", "sides", "wraparound", "sums_in_switch", "usual"),
+    *("name", "device", "domain", "host_devices", "fabric"),
+    *("sides", "wraparound", "sums_in_switch", "usual"),
     *("network", "rates_of", "reached", *FIELDS, *INHERITED),
 )
 
@@ -102,6 +103,8 @@ class Machine(Recorded):
     device: Accelerator
     domain: int
     """Devices that share the fabric."""
+    host_devices: int = 0
+    """Devices of one host where the domain has several hosts, else 0."""
     fabric: str = "none"
     sides: tuple[int, ...] = ()
     """Devices along each axis of a torus."""
@@ -627,6 +630,7 @@ def _machine(key: str, table: object, tables: dict[str, Any], path: Path | str) 
         name=table["name"],
         device=_device(table["device"], tables, path),
         domain=whole_number(f"{path}: {key}.domain", table["domain"]),
+        host_devices=whole_number(f"{path}: {key}.host_devices", table.get("host_devices", 0), 0),
         fabric=table["fabric"],
         sides=tuple(table.get("sides", ())),
         wraparound=table.get("wraparound", False),

@@ -63,8 +63,8 @@ class HowFarOff(Claims):
     shorter = quantity(100 * (1 - _serving.low), "%") | by_hand("1 - 0.748")
     longer = quantity(100 * (_serving.high - 1), "%") | by_hand("1.190 - 1")
     _long = curves.spreads()[-1]
-    sooner = quantity(100 * (1 - _long.low), "%") | by_hand("1 - 0.789")
-    later = quantity(100 * (_long.high - 1), "%") | by_hand("1.324 - 1")
+    sooner = quantity(100 * (1 - _long.low), "%") | by_hand("1 - 0.836")
+    later = quantity(100 * (_long.high - 1), "%") | by_hand("1.296 - 1")
 
 
 class CutsThatHide(Claims):

@@ -167,20 +167,20 @@ class LastDoubling(Claims):
         "140e9 / 4194304 * ({arithmetic} + {exchange})"
     )
     time = Cluster.run_time(after, 0).to("h") | by_hand(
-        "140e9 / 4194304 * ({arithmetic} / 2 + 0.6572 ms * 10 / log2(80) + "
+        "140e9 / 4194304 * ({arithmetic} / 2 + 0.6572 ms * 8 / log2(20) + "
         "85.94185 ms * 127/128 / (9/10))"
     )
-    gain = time_before / time | by_hand("8.944181 / 4.920080")
-    cost = 2 / gain | by_hand("2 / 1.817893")
+    gain = time_before / time | by_hand("8.945375 / 4.921720")
+    cost = 2 / gain | by_hand("2 / 1.817530")
     overlapped_before = Cluster.run_time(before, 1).to("h") | by_hand(
         "5.88e21 s / (512 * 395.6e12)"
     )
-    overlap_saves = (1 - overlapped_before / time_before).to("%") | by_hand("0.880217 / 8.944181")
+    overlap_saves = (1 - overlapped_before / time_before).to("%") | by_hand("0.881411 / 8.945375")
     arithmetic = Cluster.arithmetic(before).to("ms") | by_hand(
         "6 * 7e9 * 4194304 / (512 * 395.6e12) * 1 s"
     )
     exchange = Cluster.all_reduce(before).to("ms") | by_hand(
-        "0.6572 ms * 9 / log2(80) + 85.94185 ms * 63/64 / (9/10)"
+        "0.6572 ms * 7 / log2(20) + 85.94185 ms * 63/64 / (9/10)"
     )
 
 

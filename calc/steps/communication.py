@@ -188,9 +188,13 @@ class CollectiveTime(Answer):
             f"the {curve.operation.replace('_', '-')} of {curve.devices} devices of"
             f" {curve.place.name}{self._network(curve.place)} by {curve.software}"
             + (", scaled by published bandwidths" if curve.machine != self.machine.key else "")
+            + ("" if self._links_of(curve) else ", its start the mean of what all curves tell")
             + f": {citation(curve.source)}"
             for curve in self.measured
         ]
+
+    def _links_of(self, curve: Curve) -> bool:
+        return curve.source == SOURCE or curves.has_links_of(curve, self.devices, self.machine)
 
     def _assumptions(self) -> Iterator[str]:
         yield (

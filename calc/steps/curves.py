@@ -10,15 +10,21 @@ stated; a curve has at least four sizes, and single points are there to be held 
 A curve tells of links of its kind alone: in a domain, one of a switch says nothing of PCIe, of a
 torus, or of another vendor's switch. Of PCIe no library was measured, so that what engines' own
 sums took there stands in, those of the engine that usually serves on the device.
+
+On links that none was measured on, a time has two parts. Links take what the nearest curve says,
+by the share of the published bandwidth that it reaches. What links do not take, the start, is the
+geometric mean of all curves of the span, by the rounds between hosts: it depends on the network and
+on what is done, not on how fast links are.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import geometric_mean, median
 
@@ -41,6 +47,8 @@ SPANS = {"domain": "in the domain", "across": "across the domains"}
 SIZES = 4  # that make a curve
 FLAT = 1.2  # growth of the time by the first step of a curve that is flat there
 COMPARED_FROM = 64e3  # bytes: below, what is compared is latency alone
+SURE = 8  # times the size at which a curve begins, from which on it tells of starts for certain
+FOREIGN = 0.01  # weight of starts over another network, beside which those of its own count
 FARTHEST = 10  # times the most devices on which an operation was measured, and none is expected
 
 Fit = Callable[[float], float]  # the share of the published bandwidth that a size reaches
@@ -103,6 +111,41 @@ class Curve:
         """
         (low, high), (first, second) = self.sizes[:2], self.times[:2]
         return min(first, max(0.0, first - low * (second - first) / (high - low)))
+
+    @cached_property
+    def _paces(self) -> tuple[float, ...]:
+        """Seconds of a byte at each size, or at a longer one that moves faster."""
+        falling = accumulate(
+            (time / size for size, time in zip(self.sizes[::-1], self.times[::-1], strict=True)),
+            min,
+        )
+        return tuple(falling)[::-1]
+
+    def pace(self, size: float) -> float:
+        """Seconds that links take of a byte: at this size or, where it moves faster, a longer one.
+
+        >>> print(f"{get('allreduce-8xh100-dgxc').pace(2**20):.2e}")
+        3.64e-12
+        """
+        size = max(size, self.sizes[0])
+        own, longer = self.time(size) / size, bisect_left(self.sizes, size)
+        return own if longer == len(self.sizes) else min(own, self._paces[longer])
+
+    def start(self, size: float) -> float:
+        """Seconds of a size that its links do not take: kernels that start, chunks that wait.
+
+        >>> b200, h100 = get("allreduce-8xb200-bekman"), get("allreduce-8xh100-dgxc")
+        >>> print(*(f"{curve.start(2**24) * 1e6:.0f} µs" for curve in (b200, h100)))
+        80 µs 63 µs
+        """
+        size = max(size, self.sizes[0])
+        return max(self.latency, self.time(size) - self.pace(size) * size)
+
+    def tells(self, size: float) -> float:
+        """Return how much it tells of the start of a size: nothing below where it begins."""
+        if self.reaches(0):
+            return 1.0
+        return min(1.0, max(0.0, math.log(size / self.sizes[0]) / math.log(SURE)))
 
     def reaches(self, size: float) -> bool:
         """Return whether it was measured down to that size, or is flat from a short one on."""
@@ -269,13 +312,38 @@ def predicted(
     ('dgx-h100', 8)
     """
     ranked, alike = _like(operation, devices, machine, without)
-    return [_joined(curve, ranked, operation, size, devices, machine) for curve in alike]
+    return [_joined(curve, ranked, operation, size, devices, machine, without) for curve in alike]
 
 
 def _kind_of(machine: Machine) -> str:
     """The kind of links within a domain; a switch is its vendor's."""
     vendor = f"{machine.device.name.split()[0]}'s " if machine.fabric == "switch" else ""
     return f"{vendor}{machine.fabric}"
+
+
+@lru_cache(maxsize=2**12)
+def _pool(devices: int, machine: Machine, without: str) -> tuple[Curve, ...]:
+    """The curves of the same span, in a domain over links of the same kind."""
+    span = "domain" if devices <= machine.domain else "across"
+    return tuple(
+        curve
+        for curve in (*_stored(), *_of_usual_engines())
+        if curve.span == span
+        and len(curve.sizes) >= SIZES
+        and without not in (curve.name, curve.source)
+        and (span == "across" or _kind_of(curve.place) == _kind_of(machine))
+    )
+
+
+@lru_cache(maxsize=2**12)
+def has_links_of(curve: Curve, devices: int, machine: Machine) -> bool:
+    """Return whether a curve's links are those of a machine, whose messages it times then."""
+    theirs, inside = curve.place, devices <= machine.domain
+    if theirs.key == machine.key:
+        return True
+    names = ("bandwidth",) if inside else ("bandwidth", "ports", "domain")
+    alike = all(getattr(theirs, name) == getattr(machine, name) for name in names)
+    return alike and (inside or _share_network(theirs, machine))
 
 
 @lru_cache(maxsize=2**12)
@@ -289,12 +357,8 @@ def _like(
     span = "domain" if devices <= machine.domain else "across"
     candidates = [
         curve
-        for curve in (*_stored(), *_of_usual_engines())
-        if curve.span == span
-        and len(curve.sizes) >= SIZES
-        and without not in (curve.name, curve.source)
-        and (operation == "all_reduce" or not _summed_in_switch(curve))
-        and (span == "across" or _kind_of(curve.place) == _kind_of(machine))
+        for curve in _pool(devices, machine, without)
+        if operation == "all_reduce" or not _summed_in_switch(curve)
     ]
     needed = ("bandwidth",) if span == "domain" else ("bandwidth", "ports")
     if not candidates or not all(map(machine.publishes, needed)):
@@ -337,12 +401,17 @@ def _joined(
     size: float,
     devices: int,
     machine: Machine,
+    without: str,
 ) -> Predicted:
     """Seconds by a curve and, below where it begins, by the best that begins lower.
 
-    That one is scaled to meet it, by the less the shorter an array is: of short ones the latency
+    A curve of other links tells what links take alone; what they do not take, all tell. Else that
+    one is scaled to meet it, by the less the shorter an array is: of short ones the latency
     counts, which the lower curve alone knows.
     """
+    if not has_links_of(curve, devices, machine):
+        start = _started(operation, size, devices, machine, without)
+        return _moved(curve, operation, size, devices, machine) + start, (curve,)
     if curve.reaches(size):
         return _scaled(curve, operation, size, devices, machine), (curve,)
     first = curve.sizes[0]
@@ -354,30 +423,107 @@ def _joined(
         )
     begin = _scaled(curve, operation, first, devices, machine)
     (there, _), (below, used) = (
-        _joined(lower, ranked, operation, point, devices, machine) for point in (first, size)
+        _joined(lower, ranked, operation, point, devices, machine, without)
+        for point in (first, size)
     )
     return below * (begin / there) ** (size / first), (curve, *used)
 
 
 def _scaled(curve: Curve, operation: str, size: float, devices: int, machine: Machine) -> float:
-    """Seconds of a size on other devices than those of a curve.
+    """Seconds of a size on other devices than those of a curve, whose links are those of the curve.
 
-    Across domains the curve's latency grows with the rounds, within one it is the start-up. What is
-    left of its time is in proportion to what a byte takes at least: a size reaches the same share
-    of what is published. What goes once around a ring takes half of a sum that goes around twice.
+    What links take is in proportion to what a byte takes at least; what they do not take grows with
+    the rounds. What goes once around a ring takes half of a sum that goes around twice.
     """
-    if curve.operation == "all_reduce" and _kind(operation) == "along a ring":
+    if _is_half(curve, operation):
         return _scaled(curve, "all_reduce", size, devices, machine) / 2
-    theirs = curve.place
-    across = devices > machine.domain
-    rounds = _rounds(operation, devices) / _rounds(operation, curve.devices) if across else 1.0
-    pace = _pace(operation, devices, machine) / _pace(curve.operation, curve.devices, theirs)
-    return rounds * curve.latency + pace * (curve.time(size) - curve.latency)
+    rounds = _rounds(operation, devices, machine) / _rounds_of(curve)
+    there = curve.time(size)
+    start = min(there, curve.start(size))
+    pace = _pace(operation, devices, machine) / _pace(curve.operation, curve.devices, curve.place)
+    return rounds * start + pace * (there - start)
 
 
-def _rounds(operation: str, devices: int) -> float:
-    """Messages one after the other: libraries sum short arrays along trees, and else have rings."""
-    return math.log2(devices) if operation in ("all_reduce", "broadcast") else devices - 1
+def _moved(curve: Curve, operation: str, size: float, devices: int, machine: Machine) -> float:
+    """Seconds that links take of a size, by the share of theirs that a curve reaches at most."""
+    if _is_half(curve, operation):
+        return _moved(curve, "all_reduce", size, devices, machine) / 2
+    pace = _pace(operation, devices, machine) / _pace(curve.operation, curve.devices, curve.place)
+    return pace * curve.pace(size) * size
+
+
+def _started(operation: str, size: float, devices: int, machine: Machine, without: str) -> float:
+    """Seconds that links do not take: the geometric mean of curves, round by round."""
+    logs = sure = 0.0
+    telling = _telling(operation, devices, machine, without)
+    for curve, weight, share in telling:
+        weight *= curve.tells(size)
+        if weight:
+            sure += weight
+            logs += weight * math.log(share * curve.start(size))
+    if not sure:
+        least = min(curve.sizes[0] for curve, *_ in telling)
+        raise NotMeasured(
+            f"{operation} on {machine.name} is expected by curves of other machines, none of which"
+            f" goes below the {least:g} byte at which they begin; got {size:g} byte"
+        )
+    return math.exp(logs / sure)
+
+
+@lru_cache(maxsize=2**12)
+def _telling(
+    operation: str, devices: int, machine: Machine, without: str
+) -> tuple[tuple[Curve, float, float], ...]:
+    """Return curves with the weight of their starts, and the share that each is of theirs.
+
+    A start does not know how fast links are, but which network they lead to, and what is done.
+    """
+    rounds, across = _rounds(operation, devices, machine), devices > machine.domain
+    telling = []
+    for curve in _pool(devices, machine, without):
+        weight = 1.0
+        if across and not _share_network(curve.place, machine):
+            weight *= FOREIGN
+        if _kind(curve.operation) != _kind(operation):
+            goes_twice = curve.operation == "all_reduce" and not _summed_in_switch(curve)
+            weight *= FOREIGN**3 if goes_twice else FOREIGN**2
+        passes = 2 if _is_half(curve, operation) else 1
+        telling.append((curve, weight, rounds / _rounds_of(curve) / passes))
+    return tuple(telling)
+
+
+def _is_half(curve: Curve, operation: str) -> bool:
+    """Return whether a curve is of a ring's sum, of which the operation is one of two passes."""
+    is_sum = curve.operation == "all_reduce" and not _summed_in_switch(curve)
+    return is_sum and _kind(operation) == "along a ring"
+
+
+def _share_network(one: Machine, other: Machine) -> bool:
+    """Return whether the ports of both may lead to a network of one kind."""
+    return not one.network or not other.network or bool(set(one.network) & set(other.network))
+
+
+def _rounds(operation: str, devices: int, machine: Machine) -> float:
+    """Messages one after the other: one in a domain, else along a ring of hosts, or a tree."""
+    if devices <= machine.domain:
+        return 1.0
+    hosts = hosts_of(devices, machine)
+    return 1 + math.log2(hosts) if operation in ("all_reduce", "broadcast") else float(hosts)
+
+
+def _rounds_of(curve: Curve) -> float:
+    return _rounds(curve.operation, curve.devices, curve.place)
+
+
+def hosts_of(devices: int, machine: Machine) -> int:
+    """Return the hosts of so many devices, which share them out as domains do.
+
+    >>> hosts_of(128, machines.get("gb200-nvl72")), hosts_of(64, machines.get("dgx-h100"))
+    (32, 8)
+    """
+    domains = domains_of(devices, machine)
+    inside = devices // domains
+    return domains * math.ceil(inside / (machine.host_devices or inside))
 
 
 def _pace(operation: str, devices: int, machine: Machine) -> float:
