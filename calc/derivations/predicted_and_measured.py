@@ -464,7 +464,7 @@ class PublishedRows(Claims):
             percent(kind.largest_errors),
         )
         for kind in _kinds
-    ) | row_by_hand("training | 590 | 488 | 477 | 0 | 127 | 37% | 1% | 7.9% | 29%")
+    ) | row_by_hand("training | 590 | 488 | 477 | 0 | 127 | 37% | 1% | 8.1% | 29%")
 
 
 class Shares(Claims):
