@@ -33,22 +33,22 @@ def refusal(action: Any) -> str:
 
 
 def work(rank: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name in SHARDS:
         for kind, dtype in DTYPES.items():
             model = network(24, 48, 10, dtype=dtype)
             trainer = codesign.MultiGPUTrainer(model, sgd(model), cross_entropy)
             step = trainer.step(*shard(name, rank, *data(dtype)))
-            found[f"{name}, {kind}"] = {"gradients": gradients(model), "loss": step.loss}
+            results[f"{name}, {kind}"] = {"gradients": gradients(model), "loss": step.loss}
     model = network(24, 48, 10, dtype=torch.float64)
     trainer = codesign.MultiGPUTrainer(
         model, torch.optim.Adam(model.parameters()), cross_entropy, clip_norm=0.1
     )
     x, y = data(torch.float64)
     trainer.fit([(x[rank::PROCESSES], y[rank::PROCESSES])], epochs=5)
-    found["trained"] = {"weights": [each.detach().clone() for each in model.parameters()]}
+    results["trained"] = {"weights": [each.detach().clone() for each in model.parameters()]}
     empty = x[: 32 * rank]
-    found["refused"] = {
+    results["refused"] = {
         "no samples": refusal(lambda: trainer.step(empty, y[: len(empty)])),
         "batches": refusal(lambda: trainer.fit([(x, y)] * (3 - rank))),
         "no length": refusal(lambda: trainer.fit(iter([(x, y)]))),
@@ -56,8 +56,8 @@ def work(rank: int) -> dict[str, Any]:
         "not a number": refusal(lambda: trainer.step(x if rank else x * float("nan"), y)),
     }
     trainer.step(x, y)  # after all of that, they still agree
-    found["after"] = {"weights": [each.detach().clone() for each in model.parameters()]}
-    return found
+    results["after"] = {"weights": [each.detach().clone() for each in model.parameters()]}
+    return results
 
 
 def normalised() -> None:

@@ -42,5 +42,5 @@ def weights(model: Any) -> Any:
 
 def reference_gradients(model: Any, x: Any, y: Any, loss: Any = cross_entropy) -> Any:
     """Return torch's gradients of the whole batch, with nothing of calc's in between."""
-    found = torch.autograd.grad(loss(model(x), y), list(model.parameters()))
-    return torch.cat([each.double().flatten() for each in found])
+    by_parameter = torch.autograd.grad(loss(model(x), y), list(model.parameters()))
+    return torch.cat([each.double().flatten() for each in by_parameter])

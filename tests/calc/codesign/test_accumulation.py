@@ -31,8 +31,8 @@ def accumulated(model, x, y, micro_batch, loss=cross_entropy, **options):
     return gradients(model), parts
 
 
-def relative_error(found, wanted) -> float:
-    return float((found - wanted).norm() / wanted.norm())
+def relative_error(gradient, wanted) -> float:
+    return float((gradient - wanted).norm() / wanted.norm())
 
 
 @pytest.mark.parametrize("micro_batch", [1, 3, 7, 16, 29, 64, 1000])
@@ -41,9 +41,9 @@ def test_fp64_equals_the_large_batch(samples: int, micro_batch: int) -> None:
     model = network(*WIDTHS, dtype=torch.float64)
     x, y = batch(samples, 24, 10, torch.float64)
     wanted = reference_gradients(model, x, y)
-    found, parts = accumulated(model, x, y, micro_batch)
+    gradient, parts = accumulated(model, x, y, micro_batch)
     assert parts == -(-samples // micro_batch)
-    assert relative_error(found, wanted) <= 1e-12
+    assert relative_error(gradient, wanted) <= 1e-12
 
 
 @pytest.mark.parametrize("micro_batch", [3, 7, 16, 29])
@@ -52,10 +52,10 @@ def test_fp32_equals_the_large_batch_to_4_ulp(micro_batch: int, seed: int) -> No
     model = network(*WIDTHS, seed=seed)
     x, y = batch(64, 24, 10, seed=seed)
     wanted = reference_gradients(model, x, y)
-    found, _ = accumulated(model, x, y, micro_batch)
+    gradient, _ = accumulated(model, x, y, micro_batch)
     largest = wanted.abs().max().float()
     ulp = float(torch.nextafter(largest, largest * 2) - largest)
-    assert float((found - wanted).abs().max()) <= 4 * ulp
+    assert float((gradient - wanted).abs().max()) <= 4 * ulp
 
 
 def test_the_weights_after_steps_are_the_large_batchs() -> None:
@@ -78,13 +78,13 @@ def test_dividing_by_the_number_of_parts_is_wrong_for_ragged_ones() -> None:
         model = network(*WIDTHS, dtype=torch.float64)
         x, y = batch(64 + rest, 24, 10, torch.float64)
         wanted = reference_gradients(model, x, y)
-        found, parts = accumulated(model, x, y, 64)
+        gradient, parts = accumulated(model, x, y, 64)
         halves = [
             reference_gradients(model, x[:64], y[:64]),
             reference_gradients(model, x[64:], y[64:]),
         ]
         assert parts == 2
-        assert relative_error(found, wanted) <= 1e-12
+        assert relative_error(gradient, wanted) <= 1e-12
         wrong.append(relative_error(sum(halves) / 2, wanted))
     assert min(wrong) > 0.2
 
@@ -95,14 +95,14 @@ def test_batch_norm_breaks_equality_and_is_named() -> None:
     x, y = batch(32, 24, 10, torch.float64)
     wanted = reference_gradients(model, x, y)
     with pytest.warns(UserWarning, match=r"1 \(BatchNorm1d\) normalises by the part's statistics"):
-        found, _ = accumulated(model, x, y, 8)
-    assert relative_error(found, wanted) > 1e-3
+        gradient, _ = accumulated(model, x, y, 8)
+    assert relative_error(gradient, wanted) > 1e-3
     model.eval()  # with fixed statistics a sample's loss is its own again
     wanted = reference_gradients(model, x, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found, _ = accumulated(model, x, y, 8)
-    assert relative_error(found, wanted) <= 1e-12
+        gradient, _ = accumulated(model, x, y, 8)
+    assert relative_error(gradient, wanted) <= 1e-12
 
 
 def test_dropout_is_named_once_and_only_where_it_drops() -> None:
@@ -112,9 +112,9 @@ def test_dropout_is_named_once_and_only_where_it_drops() -> None:
     assert codesign.breaks_equality(model.eval()) == []
     model.train()
     trainer = codesign.GradientAccumulationTrainer(model, sgd(model), cross_entropy, micro_batch=8)
-    with pytest.warns(UserWarning, match="draws a mask") as told:
+    with pytest.warns(UserWarning, match="draws a mask") as warned:
         trainer.fit([batch(32, 24, 10)], epochs=3)
-    assert len(told) == 1
+    assert len(warned) == 1
     assert trainer.step(*batch(8, 24, 10)).parts == 1
 
 
@@ -135,11 +135,11 @@ def test_skipped_targets_are_refused_and_right_with_their_own_weights() -> None:
     with pytest.raises(InputError, match="skips targets or weights classes"):
         accumulated(model, x, y, 7, loss)
     wanted = reference_gradients(model, x, y, loss)
-    found, _ = accumulated(model, x, y, 16, loss, weigh=lambda each: (each != -100).sum())
-    assert relative_error(found, wanted) <= 1e-12
+    gradient, _ = accumulated(model, x, y, 16, loss, weigh=lambda each: (each != -100).sum())
+    assert relative_error(gradient, wanted) <= 1e-12
     # The first part of 8 has no target left that counts.
-    found, _ = accumulated(model, x, y, 8, loss, weigh=lambda each: (each != -100).sum())
-    assert relative_error(found, wanted) <= 1e-12
+    gradient, _ = accumulated(model, x, y, 8, loss, weigh=lambda each: (each != -100).sum())
+    assert relative_error(gradient, wanted) <= 1e-12
     by_samples, _ = accumulated(model, x, y, 16, loss, weigh=lambda each: torch.tensor(len(each)))
     assert relative_error(by_samples, wanted) > 0.05
     with pytest.raises(InputError, match="no target of the batch counts"):
@@ -154,8 +154,8 @@ def test_weighted_classes_are_refused_and_right_with_their_own_weights() -> None
     with pytest.raises(InputError, match="weights classes"):
         accumulated(model, x, y, 8, loss)
     wanted = reference_gradients(model, x, y, loss)
-    found, _ = accumulated(model, x, y, 8, loss, weigh=lambda each: classes[each].sum())
-    assert relative_error(found, wanted) <= 1e-12
+    gradient, _ = accumulated(model, x, y, 8, loss, weigh=lambda each: classes[each].sum())
+    assert relative_error(gradient, wanted) <= 1e-12
 
 
 def test_a_loss_that_is_no_mean_is_refused() -> None:

@@ -64,10 +64,10 @@ def test_resumed_is_uninterrupted(build, stop: int, tmp_path: Path) -> None:
         torch.rand(100)
         second = build(seed=1)
         codesign.load_checkpoint(second, tmp_path / "run.pt")
-        found = second.fit(BATCHES[stop:])
+        resumed = second.fit(BATCHES[stop:])
     assert torch.equal(weights(second.model), weights(whole.model))
-    told = [(step.number, step.loss, step.parts, step.events) for step in found]
-    assert told == [(s.number, s.loss, s.parts, s.events) for s in wanted[stop:]]
+    records = [(step.number, step.loss, step.parts, step.events) for step in resumed]
+    assert records == [(s.number, s.loss, s.parts, s.events) for s in wanted[stop:]]
     if build is mixed:
         assert second.scale == whole.scale
         assert second.overflows == whole.overflows > 0
@@ -82,8 +82,8 @@ def test_without_the_scalers_state_it_would_be_another_run(tmp_path: Path) -> No
     codesign.save_checkpoint(first, tmp_path / "run.pt")
     codesign.load_checkpoint(second, tmp_path / "run.pt")
     second.scaler = mixed().scaler
-    found = second.fit(BATCHES[5:])
-    assert [step.updated for step in found] != [step.updated for step in wanted[5:]]
+    resumed = second.fit(BATCHES[5:])
+    assert [step.updated for step in resumed] != [step.updated for step in wanted[5:]]
 
 
 def test_another_model_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
@@ -172,10 +172,10 @@ def test_a_kill_at_each_stage_leaves_a_whole_file(moment: str, tmp_path: Path) -
     codesign.save_checkpoint(old, path)
     died = subprocess.run([sys.executable, "-c", SAVE_AND_DIE, moment, str(path)], cwd=ROOT)
     assert died.returncode == -signal.SIGKILL
-    found = plain(seed=1)
-    codesign.load_checkpoint(found, path)
-    assert found.steps == (2 if moment == "after os.replace" else 1)
-    codesign.save_checkpoint(found, path)  # and whatever was left beside it is in nobody's way
+    loaded = plain(seed=1)
+    codesign.load_checkpoint(loaded, path)
+    assert loaded.steps == (2 if moment == "after os.replace" else 1)
+    codesign.save_checkpoint(loaded, path)  # and whatever was left beside it is in nobody's way
     assert [each.name for each in tmp_path.iterdir()] == ["run.pt"]
 
 
@@ -206,10 +206,10 @@ def test_a_kill_at_any_moment_leaves_a_whole_file(seed: int, tmp_path: Path) -> 
     saving.stdout.readline()  # there is one
     time.sleep(random.Random(seed).uniform(0.0, 0.05))
     os.kill(saving.pid, signal.SIGKILL)
-    told = saving.stdout.read().split()
+    printed = saving.stdout.read().split()
     saving.stdout.close()
     saving.wait()
-    found = plain(seed=1)
-    codesign.load_checkpoint(found, path)
-    assert found.steps - int((told or ["1"])[-1]) in (0, 1)
-    assert torch.equal(found.model[0].weight, torch.full((48, 24), float(found.steps)))
+    loaded = plain(seed=1)
+    codesign.load_checkpoint(loaded, path)
+    assert loaded.steps - int((printed or ["1"])[-1]) in (0, 1)
+    assert torch.equal(loaded.model[0].weight, torch.full((48, 24), float(loaded.steps)))

@@ -63,7 +63,7 @@ def test_a_line_that_a_kill_cut_off_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "sentence"),
     [
         ("", "line 1: '' is no line of a log"),
         ("step 1\n", "line 1: 'step 1' is no line of a log"),
@@ -73,10 +73,10 @@ def test_a_line_that_a_kill_cut_off_is_left_out(tmp_path: Path) -> None:
         ('HEADER\n{"number": 1}\n', "line 2: .* is no step of a run"),
     ],
 )
-def test_what_is_no_log_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_what_is_no_log_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
     path = logged(tmp_path / "run.jsonl")
     path.write_text(text.replace("HEADER", path.read_text().splitlines()[0]))
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=sentence):
         codesign.read_run(path)
     with pytest.raises(InputError, match="there is no such file"):
         codesign.read_run(tmp_path / "other.jsonl")
@@ -304,7 +304,7 @@ def test_the_page_takes_no_others_place(tmp_path: Path, command: Command) -> Non
 
 
 def test_a_run_for_programs(tmp_path: Path, command: Command) -> None:
-    told = command.facts("training", str(logged(tmp_path / "run.jsonl")))
-    assert told["rate"] == {"value": pytest.approx(6.4e9), "unit": "FLOP/s"}
-    assert told["mfu"] == pytest.approx(0.16)
-    assert [each["number"] for each in told["steps"]] == [1, 2, 3, 4]
+    facts = command.facts("training", str(logged(tmp_path / "run.jsonl")))
+    assert facts["rate"] == {"value": pytest.approx(6.4e9), "unit": "FLOP/s"}
+    assert facts["mfu"] == pytest.approx(0.16)
+    assert [each["number"] for each in facts["steps"]] == [1, 2, 3, 4]

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def processes(tmp_path_factory):
     """Return what each process has found; they run once."""
     folder = tmp_path_factory.mktemp("processes")
     command = [sys.executable, "-m", "tests.calc.codesign.processes"]
@@ -35,19 +35,19 @@ def found(tmp_path_factory):
         for rank in range(PROCESSES)
     ]
     for each in running:
-        _, told = each.communicate(timeout=240)
-        assert each.returncode == 0, told
+        _, errors = each.communicate(timeout=240)
+        assert each.returncode == 0, errors
     return [torch.load(folder / f"{rank}.pt") for rank in range(PROCESSES)]
 
 
 @pytest.mark.parametrize("shards", SHARDS)
 @pytest.mark.parametrize("kind", DTYPES)
-def test_gradients_are_one_processs(found, shards: str, kind: str) -> None:
+def test_gradients_are_one_processs(processes, shards: str, kind: str) -> None:
     model = network(24, 48, 10, dtype=DTYPES[kind])
     x, y = data(DTYPES[kind])
     wanted = reference_gradients(model, x, y)
     loss = cross_entropy(model(x), y).item()
-    for each in found:
+    for each in processes:
         got = each[f"{shards}, {kind}"]
         assert got["loss"] == pytest.approx(loss, rel=1e-6)
         error = (got["gradients"] - wanted).abs().max()
@@ -70,20 +70,20 @@ def test_the_plain_mean_would_be_wrong_for_uneven_shards() -> None:
     assert float((sum(halves) / 2 - wanted).norm() / wanted.norm()) > 0.1
 
 
-def test_training_is_one_processs_and_the_same_in_all(found) -> None:
+def test_training_is_one_processs_and_the_same_in_all(processes) -> None:
     model = network(24, 48, 10, dtype=torch.float64)
     optimizer = torch.optim.Adam(model.parameters())
     codesign.Trainer(model, optimizer, cross_entropy, clip_norm=0.1).fit(
         [data(torch.float64)], epochs=5
     )
     for name in ("trained", "after"):
-        one, other = (torch.cat([w.flatten() for w in each[name]["weights"]]) for each in found)
+        one, other = (torch.cat([w.flatten() for w in each[name]["weights"]]) for each in processes)
         assert torch.equal(one, other)
         if name == "trained":
             assert torch.allclose(one, weights(model), rtol=1e-9, atol=1e-12)
 
 
-def test_what_one_process_cannot_do_is_refused_in_all(found) -> None:
+def test_what_one_process_cannot_do_is_refused_in_all(processes) -> None:
     wanted = {
         "no samples": "step 6: every process needs a sample that counts; the processes have"
         " 0 and 32",
@@ -95,7 +95,7 @@ def test_what_one_process_cannot_do_is_refused_in_all(found) -> None:
         "not a number": "step 6: the loss was nan, so the weights were left as they were; a smaller"
         " learning rate may help",
     }
-    for each in found:
+    for each in processes:
         assert each["refused"] == wanted
 
 
@@ -108,11 +108,11 @@ def test_one_process_alone_is_told_how_to_start_several(monkeypatch) -> None:
 
 def test_the_prediction_is_amdahls_and_the_rings() -> None:
     """The step is 1.6 s, a tenth of it serial; 4 processes send 4 MB at 10 MB/s without latency."""
-    found = predict_scaling("1.6 s", 0.1, "4 MB", 4, "10 MB/s", "0 s")
-    assert found.amdahl.m_as("") == pytest.approx(1 / (0.1 + 0.9 / 4))
-    assert found.all_reduce.m_as("s") == pytest.approx(2 * 3 * 0.1)
+    prediction = predict_scaling("1.6 s", 0.1, "4 MB", 4, "10 MB/s", "0 s")
+    assert prediction.amdahl.m_as("") == pytest.approx(1 / (0.1 + 0.9 / 4))
+    assert prediction.all_reduce.m_as("s") == pytest.approx(2 * 3 * 0.1)
     step = 1.6 * 0.325 + 0.6
-    assert found.speedup.m_as("") == pytest.approx(1.6 / step)
-    assert found.efficiency.m_as("") == pytest.approx(1.6 * 0.325 / step)
+    assert prediction.speedup.m_as("") == pytest.approx(1.6 / step)
+    assert prediction.efficiency.m_as("") == pytest.approx(1.6 * 0.325 / step)
     hidden = predict_scaling("1.6 s", 0.1, "4 MB", 4, "10 MB/s", "0 s", overlap=1)
     assert hidden.speedup.m_as("") == pytest.approx(1.6 / 0.6)

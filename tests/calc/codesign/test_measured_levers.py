@@ -28,12 +28,12 @@ def measured(lever: str, measure: str) -> dict[str, float]:
 
 
 def test_the_file_says_how_it_was_measured() -> None:
-    told = tomllib.loads((FOLDER / "training_levers.toml").read_text(encoding="utf-8"))
+    recorded = tomllib.loads((FOLDER / "training_levers.toml").read_text(encoding="utf-8"))
     source = (ROOT / "experiments" / "record_training_levers.py").read_text(encoding="utf-8")
-    assert f'COMMAND = "{told["command"]}"' in source
+    assert f'COMMAND = "{recorded["command"]}"' in source
     for name in ("measured", "processor", "cores", "python", "torch", "threads", "load_before"):
-        assert told[name] not in ("", None)
-    for width in told["widths"]:
+        assert recorded[name] not in ("", None)
+    for width in recorded["widths"]:
         assert f"width {width}" in measured("precision", "fp16_speedup")
 
 

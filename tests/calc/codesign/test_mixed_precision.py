@@ -51,8 +51,8 @@ def test_gradients_are_fp32s_but_for_the_formats_rounding(dtype: str, error: flo
     wanted = reference_gradients(model, x, y)
     ours = trainer(model, dtype=dtype, scaler={"init_scale": 2.0**10})
     ours.step(x, y)
-    found = gradients(model)
-    assert 0 < float((found - wanted).norm() / wanted.norm()) <= error
+    gradient = gradients(model)
+    assert 0 < float((gradient - wanted).norm() / wanted.norm()) <= error
 
 
 def test_the_scale_rescues_gradients_that_would_vanish() -> None:
@@ -93,15 +93,15 @@ def test_bfloat16_needs_no_scale() -> None:
 
 
 def test_clipping_sees_gradients_without_their_scale() -> None:
-    found = []
+    lengths = []
     for scale in (2.0**4, 2.0**8):
         model = network(8, 16, 4)
         before = weights(model)
         trainer(model, dtype="float16", scaler={"init_scale": scale}, clip_norm=0.01).step(
             *batch(12, 8, 4)
         )
-        found.append(float((weights(model) - before).norm()))
-    assert found == pytest.approx([0.001, 0.001], rel=1e-3)
+        lengths.append(float((weights(model) - before).norm()))
+    assert lengths == pytest.approx([0.001, 0.001], rel=1e-3)
 
 
 def test_a_forward_pass_that_overflows_is_refused_with_what_may_help() -> None:

@@ -45,8 +45,10 @@ def test_groups_and_schedules_reach_the_host() -> None:
         return weights(model)
 
     wanted = run(lambda groups: torch.optim.SGD(groups, lr=0.1))
-    found = run(lambda groups: codesign.CPUOffloadingOptimizer(groups, torch.optim.SGD, lr=0.1))
-    assert torch.equal(found, wanted)
+    trained_weights = run(
+        lambda groups: codesign.CPUOffloadingOptimizer(groups, torch.optim.SGD, lr=0.1)
+    )
+    assert torch.equal(trained_weights, wanted)
 
 
 def test_frozen_and_unused_weights_stay() -> None:
@@ -153,7 +155,7 @@ def test_on_a_gpu_the_states_are_on_the_host() -> None:
     optimizer = codesign.CPUOffloadingOptimizer(model.parameters(), torch.optim.Adam)
     plain = network(24, 48, 10).cuda()
     wanted = trained(plain, torch.optim.Adam(plain.parameters()))
-    found = trained(model, optimizer)
-    assert torch.allclose(found, wanted, rtol=1e-4, atol=1e-6)
+    trained_weights = trained(model, optimizer)
+    assert torch.allclose(trained_weights, wanted, rtol=1e-4, atol=1e-6)
     tensors = [t for state in optimizer.host.state.values() for t in state.values()]
     assert {each.device.type for each in tensors} == {"cpu"}

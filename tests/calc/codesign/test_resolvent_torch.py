@@ -39,8 +39,8 @@ def gradients(diagonal: Any, leaves: list[Any]) -> list[Any]:
     """Return gradients of Σ w_i Re G_ii + v_i Im G_ii, with weights that tell the entries apart."""
     weights = torch.linspace(0.5, 2, diagonal.shape[-1], dtype=torch.float64)
     loss = (weights * diagonal.real + weights.flip(0) ** 2 * diagonal.imag).sum()
-    found = torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
-    return [each.resolve_conj().numpy() for each in found]
+    of_leaves = torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
+    return [each.resolve_conj().numpy() for each in of_leaves]
 
 
 @pytest.mark.parametrize(("method", "dtype"), [*product(METHODS, DTYPES)])

@@ -50,12 +50,12 @@ def test_its_gradient_is_that_of_the_loop(kind: str, n: int) -> None:
     arrays = (*sample(kind, n, n, (3,)), 0.3 + 0.8j + numpy.arange(3))
     leaves = [torch.tensor(each, requires_grad=True, device=device) for each in arrays]
     weights = torch.linspace(0.5, 2, n, dtype=torch.float64, device=device)
-    found = []
+    gradients = []
     for backend in ("triton", "torch"):
         diagonal = resolvent_diagonal(*leaves, backend=backend)
         loss = (weights * diagonal.real + diagonal.imag**2).sum()
-        found.append(torch.autograd.grad(loss, leaves))
-    for mine, other in zip(*found, strict=True):
+        gradients.append(torch.autograd.grad(loss, leaves))
+    for mine, other in zip(*gradients, strict=True):
         assert_allclose(mine.resolve_conj().cpu(), other.resolve_conj().cpu(), rtol=1e-11)
 
 

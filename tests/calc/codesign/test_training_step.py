@@ -30,9 +30,9 @@ def test_a_step_is_torchs_own() -> None:
 
 def test_fit_tells_of_every_step() -> None:
     x, y = batch(12, 8, 4)
-    told = []
-    steps = trainer().fit([(x[:6], y[:6]), (x[6:], y[6:])], epochs=3, on_step=told.append)
-    assert told == steps
+    reported = []
+    steps = trainer().fit([(x[:6], y[:6]), (x[6:], y[6:])], epochs=3, on_step=reported.append)
+    assert reported == steps
     assert [step.number for step in steps] == [1, 2, 3, 4, 5, 6]
     assert steps[-1].loss < steps[0].loss
 

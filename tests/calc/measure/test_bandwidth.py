@@ -116,9 +116,9 @@ def test_without_numba_the_time_of_python_is_taken_off(
     done: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(latency, "find_spec", lambda _: None)
-    found = latency.latency(2**16)
-    assert found.value.m_as("s") == 0  # both walks took the same on this clock
-    assert "by Python, above the first cache" in found.how
+    measured = latency.latency(2**16)
+    assert measured.value.m_as("s") == 0  # both walks took the same on this clock
+    assert "by Python, above the first cache" in measured.how
 
 
 @pytest.fixture
@@ -200,10 +200,10 @@ def test_a_triad_in_two_passes_is_no_roof(
     monkeypatch.setattr(bandwidth, "triad", lambda *_: Measured(quantity("10 GB/s"), 0, 7, "triad"))
     monkeypatch.setattr(gemm, "peak", lambda *_: Measured(quantity("50 GFLOP/s"), 0, 7, "peak"))
     monkeypatch.setattr(latency, "latency", lambda _: Measured(quantity("5 ns"), 0, 7, "chase"))
-    found = surveying.survey()
+    surveyed = surveying.survey()
     expected = 5 / (2 / 20 + 3 / 10) if with_numba else 20
-    assert found.memory_bandwidth.value.m_as("GB/s") == pytest.approx(expected)
-    assert ("memory" in found.latencies) == with_numba
+    assert surveyed.memory_bandwidth.value.m_as("GB/s") == pytest.approx(expected)
+    assert ("memory" in surveyed.latencies) == with_numba
 
 
 def test_what_was_too_noisy_is_measured_again_after_the_others() -> None:
@@ -219,9 +219,9 @@ def test_what_was_too_noisy_is_measured_again_after_the_others() -> None:
         return run
 
     steps = {("a", "late"): step("late", 1), ("a", "steady"): step("steady", 0)}
-    found = surveying._done(steps, None)
+    results = surveying._done(steps, None)
     assert asked == ["late", "steady", "late"]
-    assert list(found) == list(steps)
+    assert list(results) == list(steps)
 
 
 def test_what_stays_noisy_is_left_out_but_for_what_makes_a_device() -> None:

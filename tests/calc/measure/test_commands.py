@@ -54,9 +54,9 @@ def test_measure_writes_a_device_and_draws_it(
     assert hint is not None
     assert "--dtype" in hint[1]
     assert "FP32" in command.prints(hint[1])  # as it stands
-    found: dict[str, Any] = {}
-    exec(printed.splitlines()[-1], found)  # what it says for Python
-    assert found["device"].memory_bandwidth == measure.read(path).memory_bandwidth
+    namespace: dict[str, Any] = {}
+    exec(printed.splitlines()[-1], namespace)  # what it says for Python
+    assert namespace["device"].memory_bandwidth == measure.read(path).memory_bandwidth
     assert f"\nwritten to {path}, over what it held; `calc" in command.prints("measure", str(path))
 
 
@@ -105,8 +105,8 @@ def comparison(name: str, ratio: float | None) -> Comparison:
 def test_validate_prints_ratios_and_errors(
     machine: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
-    found = [comparison("good", 1.1), comparison("bad", 5.0), comparison("noisy", None)]
-    monkeypatch.setattr(measure, "validate", lambda *_: found)
+    comparisons = [comparison("good", 1.1), comparison("bad", 5.0), comparison("noisy", None)]
+    monkeypatch.setattr(measure, "validate", lambda *_: comparisons)
     lines = command.prints("validate", str(machine)).splitlines()
     assert lines[0].split() == ["kernel", "format", "predicted", "measured", "ratio"]
     assert lines[2].split() == ["bad", "FP64", "1e3", "ms", "5e3", "ms", "5.00"]

@@ -60,11 +60,11 @@ def kernels_of(size: int) -> list[Kernel]:
 
 
 def test_counts_are_those_made_by_hand() -> None:
-    found = {(each.name, each.dtype): each.total for each in kernels_of(SIZE)}
-    assert found.keys() == BY_HAND.keys()
+    counted = {(each.name, each.dtype): each.total for each in kernels_of(SIZE)}
+    assert counted.keys() == BY_HAND.keys()
     for name, (operations, traffic) in BY_HAND.items():
-        assert found[name].operations.m_as("FLOP") == pytest.approx(operations), name
-        assert found[name].traffic.m_as("byte") == pytest.approx(traffic), name
+        assert counted[name].operations.m_as("FLOP") == pytest.approx(operations), name
+        assert counted[name].traffic.m_as("byte") == pytest.approx(traffic), name
 
 
 def test_every_kernel_says_how_it_is_counted() -> None:
@@ -114,13 +114,13 @@ def test_attention() -> None:
     q, k, v = (random(2, 32, 8) for _ in range(3))
     weights = special.softmax(numpy.einsum("htw,hsw->hts", q, k), axis=-1)
     expected = numpy.einsum("hts,hsw->htw", weights, v)
-    found = ran(kernel_suite.attention_prefill(heads=2, tokens=32, width=8))
-    numpy.testing.assert_allclose(found, expected, rtol=1e-4)
+    result = ran(kernel_suite.attention_prefill(heads=2, tokens=32, width=8))
+    numpy.testing.assert_allclose(result, expected, rtol=1e-4)
     keys = values = random(2, 64, 8)
     query = random(2, 1, 8)
     weights = special.softmax(numpy.einsum("htw,hsw->hts", query, keys), axis=-1)
-    found = ran(kernel_suite.attention_decode(2 * 64 * 8 * 4, heads=2, width=8))
-    numpy.testing.assert_allclose(found, numpy.einsum("hts,hsw->htw", weights, values), rtol=1e-4)
+    result = ran(kernel_suite.attention_decode(2 * 64 * 8 * 4, heads=2, width=8))
+    numpy.testing.assert_allclose(result, numpy.einsum("hts,hsw->htw", weights, values), rtol=1e-4)
 
 
 def test_convolution() -> None:
@@ -136,8 +136,8 @@ def test_convolution() -> None:
         ],
         axis=1,
     )
-    found = ran(kernel_suite.convolution(channels=4, side=10))
-    numpy.testing.assert_allclose(found, expected, rtol=1e-4)
+    result = ran(kernel_suite.convolution(channels=4, side=10))
+    numpy.testing.assert_allclose(result, expected, rtol=1e-4)
 
 
 def test_resolvent() -> None:
@@ -147,8 +147,8 @@ def test_resolvent() -> None:
         [numpy.diag(a[i]) + numpy.diag(b[i], 1) + numpy.diag(b[i], -1) for i in range(3)]
     )
     inverse = numpy.linalg.inv(full - (0.5 + 1j) * numpy.eye(6))
-    found = ran(kernel_suite.resolvent(batch=3, n=6))
-    numpy.testing.assert_allclose(found, numpy.diagonal(inverse, axis1=1, axis2=2), rtol=1e-10)
+    result = ran(kernel_suite.resolvent(batch=3, n=6))
+    numpy.testing.assert_allclose(result, numpy.diagonal(inverse, axis1=1, axis2=2), rtol=1e-10)
 
 
 def test_pairs_do_the_same_operations_and_give_the_same() -> None:
@@ -161,25 +161,25 @@ def test_pairs_do_the_same_operations_and_give_the_same() -> None:
 
 
 def test_pairs_are_counted_as_by_hand() -> None:
-    found = {pair.lever: (pair.fast().total, pair.slow().total) for pair in pairs(SIZE)}
+    counted = {pair.lever: (pair.fast().total, pair.slow().total) for pair in pairs(SIZE)}
     by_hand = {
         "layout": (N64, 3 * SIZE, N64 * (8 + 8 + 64)),
         "access pattern": (N32, N32 * (4 + 8 + 4 + 4), N32 * (64 + 8 + 4 + 4)),
         "fusion": (16 * N32, 2 * SIZE, 41 * SIZE),
         "shape": (2**28, 3 * 512**2 * 4, (8 * 4096 * 2 + 4096**2) * 4),
     }
-    assert found.keys() == by_hand.keys()
+    assert counted.keys() == by_hand.keys()
     for lever, (operations, fast, slow) in by_hand.items():
-        assert found[lever][0].operations == quantity(operations, "FLOP")
-        assert found[lever][0].traffic.m_as("byte") == pytest.approx(fast)
-        assert found[lever][1].traffic.m_as("byte") == pytest.approx(slow)
+        assert counted[lever][0].operations == quantity(operations, "FLOP")
+        assert counted[lever][0].traffic.m_as("byte") == pytest.approx(fast)
+        assert counted[lever][1].traffic.m_as("byte") == pytest.approx(slow)
 
 
 def test_horner_is_a_polynomial() -> None:
     x = numpy.linspace(0, 1, N32, dtype=numpy.float32)
     coefficients = [1.0, *[0.5] * 8]
-    found = kernels_polynomial()
-    numpy.testing.assert_allclose(found, numpy.polyval(coefficients, x), rtol=1e-5)
+    values = kernels_polynomial()
+    numpy.testing.assert_allclose(values, numpy.polyval(coefficients, x), rtol=1e-5)
 
 
 def kernels_polynomial() -> Any:

@@ -37,11 +37,11 @@ OF_RATES = [
 @pytest.mark.parametrize("name", OF_RATES)
 def test_every_law_of_a_rate_takes_it(name: str) -> None:
     units = {each: argument.unit for each, argument in arguments_of(LAWS[name]).items()}
-    given = {
+    quantities = {
         each: RATES.get(units[each], drawn) for each, drawn in valid(LAWS[name], seed=1).items()
     }
-    result = LAWS[name](**given)
-    arguments = {each: given[each].m_as(units[each]) for each in given}
+    result = LAWS[name](**quantities)
+    arguments = {each: quantities[each].m_as(units[each]) for each in quantities}
     assert_is(name, getattr(result, "magnitude", result), arguments, expected(name, arguments))
 
 
@@ -151,14 +151,14 @@ def assert_takes_it(name: str) -> None:
         elif each.default is each.empty or each.name in ("inner", "outer"):  # of a device alone
             assert each.name in GIVEN, f"say in GIVEN what {name}() may be given for {each.name}"
             arguments[each.name] = GIVEN[each.name]
-    found = functions()[name](**arguments | GIVEN_TO.get(name, {}))
-    assert found is not None  # and one device alone sends nothing, in no time
-    if isinstance(found, Figure):
-        found.draw_without_rendering()
-        told = {text.get_text() for axes in found.axes for text in axes.texts}
-        assert any("EPYC" in each for each in told)
+    answer = functions()[name](**arguments | GIVEN_TO.get(name, {}))
+    assert answer is not None  # and one device alone sends nothing, in no time
+    if isinstance(answer, Figure):
+        answer.draw_without_rendering()
+        labels = {text.get_text() for axes in answer.axes for text in axes.texts}
+        assert any("EPYC" in each for each in labels)
     if name.endswith(".alt"):
-        assert "EPYC" in found
+        assert "EPYC" in answer
 
 
 def test_they_are_found() -> None:
@@ -171,8 +171,8 @@ def test_they_are_found() -> None:
 
 
 def test_a_step_of_decoding_on_it_is_bound_by_its_own_memory() -> None:
-    found = inference.decode(GIVEN["model"], CPU, 128)
-    assert found.bound == "memory"
+    step = inference.decode(GIVEN["model"], CPU, 128)
+    assert step.bound == "memory"
     # 8.03 billion parameters less the embedding that is looked up, in two bytes, and the cache.
     read = 2 * (8_030_261_248 - 128_256 * 4096 - 266_240) + 128 * 2**17
-    assert found.lower.m_as("s") == pytest.approx(read / CPU.memory_bandwidth.m_as("byte/s"))
+    assert step.lower.m_as("s") == pytest.approx(read / CPU.memory_bandwidth.m_as("byte/s"))

@@ -24,8 +24,8 @@ def test_every_file_of_measurements_has_a_digest() -> None:
 
 @pytest.mark.parametrize("name", DIGESTS)
 def test_measurements_are_as_they_were_stored(name: str) -> None:
-    found = hashlib.sha256((DATA / name).read_bytes()).hexdigest()
+    digest = hashlib.sha256((DATA / name).read_bytes()).hexdigest()
     again = "(cd calc/data && sha256sum measured/* computed/* published/*.[ct]*)"
-    assert found == DIGESTS[name], (
+    assert digest == DIGESTS[name], (
         f"if {name} was recorded or read again: {again} > tests/recorded.sha256"
     )

@@ -27,12 +27,14 @@ def clock_of(durations: Sequence[float]) -> Callable[[], float]:
 
 def test_median_and_interquartile_range() -> None:
     durations = [0.10, 0.11, 0.12, 0.10, 0.13, 0.10, 0.11, 0.12, 0.11]
-    found = timed(lambda: None, "a test", clock=clock_of(durations))
-    samples = [durations[(each + 1) % 9] for each in range(found.repeats)]  # one run tells the rest
+    measured = timed(lambda: None, "a test", clock=clock_of(durations))
+    samples = [
+        durations[(each + 1) % 9] for each in range(measured.repeats)
+    ]  # one run tells the rest
     low, median, high = numpy.percentile(samples, [25, 50, 75])
-    assert found.repeats == 10
-    assert found.value.m_as("s") == pytest.approx(median)
-    assert found.spread == pytest.approx((high - low) / median)
+    assert measured.repeats == 10
+    assert measured.value.m_as("s") == pytest.approx(median)
+    assert measured.spread == pytest.approx((high - low) / median)
 
 
 def test_a_noisy_run_is_refused_in_one_sentence() -> None:
@@ -43,9 +45,9 @@ def test_a_noisy_run_is_refused_in_one_sentence() -> None:
 
 def test_a_disturbance_that_passes_is_tried_again() -> None:
     durations = [0.1, *[0.1, 0.4] * 5, *[0.1] * 100]
-    found = timed(lambda: None, "a test", clock=clock_of(durations))
-    assert found.value == quantity("0.1 s")
-    assert found.spread < 1e-6
+    measured = timed(lambda: None, "a test", clock=clock_of(durations))
+    assert measured.value == quantity("0.1 s")
+    assert measured.spread < 1e-6
 
 
 def test_short_work_is_run_many_times_in_a_sample() -> None:
@@ -54,9 +56,9 @@ def test_short_work_is_run_many_times_in_a_sample() -> None:
     def work() -> None:
         runs[0] += 1
 
-    found = timed(work, "a test", clock=clock_of([1e-5, *[2e-3] * 31]))
+    measured = timed(work, "a test", clock=clock_of([1e-5, *[2e-3] * 31]))
     assert runs[0] == 2 + 200 * 31
-    assert found.value.m_as("s") == pytest.approx(1e-5)
+    assert measured.value.m_as("s") == pytest.approx(1e-5)
 
 
 def test_work_in_several_places_has_the_spread_of_them_all() -> None:
@@ -67,23 +69,23 @@ def test_work_in_several_places_has_the_spread_of_them_all() -> None:
         return lambda: runs.__setitem__(0, runs[0] + 1)
 
     times = [each for each in (0.100, 0.102, 0.104, 0.106, 0.108) for _ in range(8)]  # 1 tells 7
-    found = timed_anew(make, "a test", longest=0.1, clock=clock_of(times))
+    measured = timed_anew(make, "a test", longest=0.1, clock=clock_of(times))
     assert made[0] == PLACES == 5
-    assert found.repeats == 7 * PLACES
-    assert runs[0] == found.repeats + 2 * PLACES
-    assert found.value.m_as("s") == pytest.approx(0.104)
-    assert found.spread == pytest.approx(0.004 / 0.104)
+    assert measured.repeats == 7 * PLACES
+    assert runs[0] == measured.repeats + 2 * PLACES
+    assert measured.value.m_as("s") == pytest.approx(0.104)
+    assert measured.spread == pytest.approx(0.004 / 0.104)
     apart = [0.1] * 16 + [0.2] * 16 + [0.3] * 8  # steady in each place
     with pytest.raises(NoisyError, match="35 repeats"):
         timed_anew(make, "a test", longest=0.1, clock=clock_of(apart))
 
 
 def test_rates_and_steps_keep_the_spread() -> None:
-    found = timed(lambda: None, "a test", clock=clock_of([0.1, 0.11]))
-    rate = found.rate(quantity("21 GB"))
-    assert rate.value.m_as("GB/s") == pytest.approx(21 / found.value.m_as("s"))
-    assert found.per(4).value == found.value / 4
-    assert rate.spread == found.per(4).spread == found.spread > 0
+    measured = timed(lambda: None, "a test", clock=clock_of([0.1, 0.11]))
+    rate = measured.rate(quantity("21 GB"))
+    assert rate.value.m_as("GB/s") == pytest.approx(21 / measured.value.m_as("s"))
+    assert measured.per(4).value == measured.value / 4
+    assert rate.spread == measured.per(4).spread == measured.spread > 0
 
 
 def test_times_that_a_clock_cannot_tell_from_nothing_are_noise() -> None:

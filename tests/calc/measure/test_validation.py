@@ -44,19 +44,19 @@ def test_a_noisy_kernel_has_no_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter([Measured(quantity("3 s"), 0.1, 7, ""), None])
 
     def timed(*_: object) -> Measured:
-        found = next(answers)
-        if found is None:
+        answer = next(answers)
+        if answer is None:
             raise NoisyError("too noisy")
-        return found
+        return answer
 
     monkeypatch.setattr(validation, "timed", timed)
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     work = kernel(("48 GFLOP", "12 GB"), ("1 FLOP", "12 GB"))
-    steady, noisy = validate([lambda: work] * 2, DEVICE, lambda *step: told.append(step))
+    steady, noisy = validate([lambda: work] * 2, DEVICE, lambda *step: progress.append(step))
     assert steady.ratio == pytest.approx(2)
     assert noisy.measured is None
     assert math.isnan(noisy.ratio)
-    assert told == [(0, 2), (1, 2)]
+    assert progress == [(0, 2), (1, 2)]
 
 
 def test_errors_count_to_either_side() -> None:

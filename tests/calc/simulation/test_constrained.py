@@ -184,9 +184,9 @@ def test_5_planning_estimates_twice_whatever_the_budget(
     for name in ("estimate_parameter_memory", "estimate_activation_memory"):
         estimate = getattr(largest_batch, name)
 
-        def counted(*given: Any, name: str = name, estimate: Any = estimate) -> Any:
+        def counted(*arguments: Any, name: str = name, estimate: Any = estimate) -> Any:
             calls.append(name)
-            return estimate(*given)
+            return estimate(*arguments)
 
         monkeypatch.setattr(largest_batch, name, counted)
     prepare_hardware_constrained_run(REFERENCE, 10**6, device(max_memory=budget))
@@ -302,13 +302,13 @@ def test_a_plan_in_every_mode() -> None:
 
 
 def test_a_run_trains_a_copy_with_the_batch_of_the_plan() -> None:
-    given = NeuralNetwork((64, 16, 10), ("relu", "softmax"))
-    run = train(device(max_memory="12 KiB", precision_mode="bf16"), given)
-    assert not given.weights
-    assert given.precision == "fp32"
+    network = NeuralNetwork((64, 16, 10), ("relu", "softmax"))
+    run = train(device(max_memory="12 KiB", precision_mode="bf16"), network)
+    assert not network.weights
+    assert network.precision == "fp32"
     assert run.model.precision == "bf16"
     assert run.plan.batch == min(32, (12 * 1024 - 1210 * 2) // (90 * 2))
-    expected = given.with_precision("bf16").fit(
+    expected = network.with_precision("bf16").fit(
         SPLIT.X_train[:200], SPLIT.y_train[:200], 2, 0.1, run.plan.batch, 0
     )
     assert run.history == expected
@@ -448,13 +448,13 @@ def test_an_array_of_plans_is_the_plans_of_its_elements(
     plans = plan_batches(
         SMALL, batches, quantity(budgets, "byte"), precisions, limits, dataset, mode, "adam"
     )
-    for place, (batch, budget, precision, limit) in enumerate(asked):
+    for index, (batch, budget, precision, limit) in enumerate(asked):
         one = adjust_batch_size_to_memory(
             SMALL, batch, quantity(budget, "byte"), precision, limit, dataset, mode, "adam"
         )
-        assert plans.batch[place] == one.batch
-        assert plans.limited_by[place] == one.limited_by
-        assert plans.total_memory.m_as("byte")[place] == one.total_memory.m_as("byte")
+        assert plans.batch[index] == one.batch
+        assert plans.limited_by[index] == one.limited_by
+        assert plans.total_memory.m_as("byte")[index] == one.total_memory.m_as("byte")
 
 
 def test_one_budget_for_several_batches() -> None:

@@ -27,7 +27,7 @@ def model() -> language.LanguageModel:
 
 
 def test_the_text_is_the_same_everywhere(text: language.Text) -> None:
-    names = "".join(language.ALPHABET[place] for place in text.train[:, :-1].ravel())
+    names = "".join(language.ALPHABET[code] for code in text.train[:, :-1].ravel())
     digest = "a0471bad54972beed91328ebfe7deeb185505022395c2a17b658b37d842cc3b4"
     assert hashlib.sha256(names.encode()).hexdigest() == digest
     assert (text.train[1:, 0] == text.train[:-1, -1]).all()  # a window begins where one ends
@@ -35,24 +35,24 @@ def test_the_text_is_the_same_everywhere(text: language.Text) -> None:
 
 
 def _lines(windows: Any) -> list[str]:
-    return "".join(language.ALPHABET[place] for place in windows[:, :-1].ravel()).split("\n")
+    return "".join(language.ALPHABET[code] for code in windows[:, :-1].ravel()).split("\n")
 
 
 def test_the_gradient_is_that_of_differences(
     text: language.Text, model: language.LanguageModel
 ) -> None:
     windows = text.train[:2]
-    found = model.gradients(windows)
-    assert found.keys() == model.weights.keys()
+    gradients = model.gradients(windows)
+    assert gradients.keys() == model.weights.keys()
     for name, matrix in model.weights.items():
-        place = np.unravel_index(abs(found[name]).argmax(), matrix.shape)
+        index = np.unravel_index(abs(gradients[name]).argmax(), matrix.shape)
         step = np.zeros_like(matrix)
-        step[place] = 1e-5
+        step[index] = 1e-5
         above, below = (
             model.with_weights({name: matrix + sign * step}).losses(windows).mean()
             for sign in (1, -1)
         )
-        assert found[name][place] == pytest.approx((above - below) / 2e-5, rel=1e-5)
+        assert gradients[name][index] == pytest.approx((above - below) / 2e-5, rel=1e-5)
 
 
 def test_a_position_sees_nothing_of_what_follows(
@@ -89,8 +89,8 @@ def test_many_bits_change_nothing_whatever_the_method(
 ) -> None:
     recipe = record.Recipe(method, 14, activations=14 if method == "smoothed" else 16)
     windows = text.train[:8]  # those of the calibration, beyond which inputs would be clipped
-    found = record.quantized(model, recipe, windows)
-    assert found.losses(windows) == pytest.approx(model.losses(windows), abs=2e-3)
+    quantized = record.quantized(model, recipe, windows)
+    assert quantized.losses(windows) == pytest.approx(model.losses(windows), abs=2e-3)
 
 
 def test_a_rotation_keeps_lengths_and_angles() -> None:
@@ -154,13 +154,13 @@ def test_a_seed_run_again_gives_the_stored_rows() -> None:
 
     Two recipes alone: all of them take minutes, and are left to the command itself.
     """
-    few = [place for place, each in enumerate(record.RECIPES) if each.weights == 3][:2]
-    rows = record.measured(0, tuple(record.RECIPES[place] for place in few))
-    kept = [stored(0)[place] for place in few]
+    few = [index for index, each in enumerate(record.RECIPES) if each.weights == 3][:2]
+    rows = record.measured(0, tuple(record.RECIPES[index] for index in few))
+    kept = [stored(0)[index] for index in few]
     assert told(rows) == [list(row.values())[:-2] for row in kept]
-    for column, place, near in (("loss", -2, 1e-3), ("sqnr", -1, 0.02)):
+    for column, index, near in (("loss", -2, 1e-3), ("sqnr", -1, 0.02)):
         wanted = [float(row[column]) for row in kept]
-        assert [row[place] for row in rows] == pytest.approx(wanted, rel=1e-3, abs=near)
+        assert [row[index] for row in rows] == pytest.approx(wanted, rel=1e-3, abs=near)
 
 
 def test_a_weight_that_is_none_is_refused(model: language.LanguageModel) -> None:

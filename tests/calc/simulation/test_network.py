@@ -19,7 +19,7 @@ def small(precision: str = "fp32") -> NeuralNetwork:
 
 
 def fit(network: NeuralNetwork, **changed: Any) -> History:
-    given = {
+    arguments = {
         "X": SPLIT.X_train[:200],
         "y": SPLIT.y_train[:200],
         "epochs": 3,
@@ -27,7 +27,7 @@ def fit(network: NeuralNetwork, **changed: Any) -> History:
         "batch_size": 32,
         "seed": 0,
     }
-    return network.fit(**(given | changed))
+    return network.fit(**(arguments | changed))
 
 
 @pytest.mark.parametrize("hidden", ["relu", "tanh", "sigmoid", "identity"])
@@ -54,11 +54,11 @@ def test_the_step_follows_the_gradient(hidden: str) -> None:
     history = network.fit(X, y, epochs=1, alpha=alpha, batch_size=6, seed=0)
     assert history.loss[0] == pytest.approx(loss(before), rel=1e-5)
     for layer, weights in enumerate(before):
-        for place in np.ndindex(weights.shape):
+        for index in np.ndindex(weights.shape):
             nudged = [each.copy() for each in before]
-            nudged[layer][place] += 1e-6
+            nudged[layer][index] += 1e-6
             slope = (loss(nudged) - loss(before)) / 1e-6
-            step = float(network.weights[layer][place]) - weights[place]
+            step = float(network.weights[layer][index]) - weights[index]
             assert step == pytest.approx(-alpha * slope, abs=2e-5)
 
 
@@ -110,10 +110,10 @@ def test_a_copy_with_other_weights_leaves_the_first_alone() -> None:
 
 
 def test_it_tells_of_each_epoch() -> None:
-    told: list[History] = []
-    history = fit(small(), on_epoch=told.append)
-    assert [len(each.loss) for each in told] == [1, 2, 3]
-    assert told[-1] == history
+    histories: list[History] = []
+    history = fit(small(), on_epoch=histories.append)
+    assert [len(each.loss) for each in histories] == [1, 2, 3]
+    assert histories[-1] == history
 
 
 def test_the_digits_are_split_by_the_seed() -> None:

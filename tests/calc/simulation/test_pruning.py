@@ -71,8 +71,8 @@ def test_two_of_each_four_stay(network: NeuralNetwork) -> None:
         for neuron in range(before.shape[1]):
             for start in range(0, len(before), 4):
                 four, left = before[start : start + 4, neuron], after[start : start + 4, neuron]
-                stayed = sorted(range(4), key=lambda place: abs(four[place]))[2:]
-                assert [place for place in range(4) if left[place]] == sorted(stayed)
+                stayed = sorted(range(4), key=lambda index: abs(four[index]))[2:]
+                assert [index for index in range(4) if left[index]] == sorted(stayed)
                 assert (left[stayed] == four[stayed]).all()
     # Two bits for each weight that stays are a bit for each element: the bitmask's bytes.
     weights, biases = 64 * 32 + 32 * 16 + 160, 58
@@ -148,8 +148,8 @@ def test_the_energy_model_by_hand(network: NeuralNetwork) -> None:
     weights, ends, between = 2720, 64 + 10, 32 + 16
     computing = 8 * weights * (1.31 + 0.38)
     moving = (4 * (weights + 58) + 8 * 4 * ends) * 8 * 8 + 2 * 8 * 4 * between * 14 / 8
-    found = inference_energy(network, batch=8).m_as("pJ")
-    assert found == pytest.approx(computing + moving)
+    energy = inference_energy(network, batch=8).m_as("pJ")
+    assert energy == pytest.approx(computing + moving)
     integers = inference_energy(network.with_precision("int8"), batch=8).m_as("pJ")
     assert integers == pytest.approx(8 * weights * 0.1 + moving / 4)
 

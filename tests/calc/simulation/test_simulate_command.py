@@ -34,9 +34,9 @@ def test_a_plan(command: Command) -> None:
 
 
 def test_an_infeasible_plan_is_a_plan(command: Command) -> None:
-    told = json.loads(command.prints("simulate", *REFERENCE, "--memory", "100 kB", "--json"))
-    assert (told["batch"], told["limited_by"], told["feasible"]) == (0, "infeasible", False)
-    assert told["parameter_memory"] == {"value": 203_560, "unit": "byte"}
+    facts = json.loads(command.prints("simulate", *REFERENCE, "--memory", "100 kB", "--json"))
+    assert (facts["batch"], facts["limited_by"], facts["feasible"]) == (0, "infeasible", False)
+    assert facts["parameter_memory"] == {"value": 203_560, "unit": "byte"}
     assert rows(command.prints("simulate", *REFERENCE, "--memory", "100 kB"))["batch"] == "none"
 
 
@@ -47,14 +47,14 @@ def test_a_run(command: Command) -> None:
     assert table["limited by"] == "memory (54 of 64: all that 16 KiB holds)"
     assert table["accuracy in the test"].endswith("% of 360")
     assert table["time on the device"].endswith("(× 2)")
-    told = json.loads(command.prints("simulate", *arguments, "--slowdown", "2", "--json"))
-    here, there = told["elapsed"], told["simulated_time"]
+    facts = json.loads(command.prints("simulate", *arguments, "--slowdown", "2", "--json"))
+    here, there = facts["elapsed"], facts["simulated_time"]
     assert here["unit"] == there["unit"] == "s"
     assert there["value"] == pytest.approx(2 * here["value"])
-    first, _, last = told["history"]["loss"]
+    first, _, last = facts["history"]["loss"]
     assert first > last
     assert table["loss, first and last epoch"] == f"{first:.3f}, {last:.3f}"
-    assert f"{told['test_accuracy']:.1%} of 360" == table["accuracy in the test"]  # the seed's
+    assert f"{facts['test_accuracy']:.1%} of 360" == table["accuracy in the test"]  # the seed's
 
 
 @pytest.mark.parametrize(

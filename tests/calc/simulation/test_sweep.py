@@ -155,9 +155,9 @@ def test_when_everything_is_rejected_the_front_is_empty_and_keeps_its_columns() 
 
 
 def test_progress_is_told() -> None:
-    told: list[tuple[int, int]] = []
-    sweep(seeds=[0], on_progress=lambda done, total: told.append((done, total)))
-    assert told == [(done, 6) for done in range(7)]
+    progress: list[tuple[int, int]] = []
+    sweep(seeds=[0], on_progress=lambda done, total: progress.append((done, total)))
+    assert progress == [(done, 6) for done in range(7)]
 
 
 # --- files ---
@@ -203,7 +203,7 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     trained = []
     fit = NeuralNetwork.fit
     monkeypatch.setattr(
-        NeuralNetwork, "fit", lambda *given: trained.append(given[-1]) or fit(*given)
+        NeuralNetwork, "fit", lambda *arguments: trained.append(arguments[-1]) or fit(*arguments)
     )
     rows = sweep(resume=path)
     assert trained == [1]  # the rows of seed 0 were all there

@@ -90,7 +90,7 @@ def test_an_interrupt_is_a_sentence(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     @functools.wraps(simulation.run_sweep)
-    def interrupted(*given: Any, **named: Any) -> None:
+    def interrupted(*arguments: Any, **named: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("calc.simulation.run_sweep", interrupted)

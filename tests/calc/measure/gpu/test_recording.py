@@ -52,9 +52,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A whole record, made once."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    place = tmp_path_factory.mktemp("gpu") / "record"
-    assert record(place, Trial()) == list(NAMES)
-    yield place
+    path = tmp_path_factory.mktemp("gpu") / "record"
+    assert record(path, Trial()) == list(NAMES)
+    yield path
     torch.set_num_threads(threads)
 
 
@@ -68,8 +68,8 @@ def test_each_part_has_a_time_or_a_reason_in_each_row(folder: Path, name: str) -
     for row in rows(folder, name):
         assert bool(row["seconds"]) != bool(row["why"]), row
         if row["why"]:
-            known = any(row["why"].startswith(each) for each in NOT_HERE)
-            assert known or (name == "collectives" and row["operation"] != "all-reduce"), row
+            absent_here = any(row["why"].startswith(each) for each in NOT_HERE)
+            assert absent_here or (name == "collectives" and row["operation"] != "all-reduce"), row
         else:
             assert float(row["seconds"]) > 0
 
@@ -79,50 +79,50 @@ def test_a_record_is_resumed_part_by_part(folder: Path, monkeypatch: pytest.Monk
     parts = {name: (lambda bench, name=name: asked.append(name) or iter(())) for name in NAMES}
     kept = (folder / "gemms.csv").read_bytes()
     (folder / "kernels.csv").unlink()
-    told: list[tuple[int, int, str]] = []
+    progress: list[tuple[int, int, str]] = []
     with monkeypatch.context() as patched:
         patched.setattr(recording, "PARTS", parts | {"kernels": recording.PARTS["kernels"]})
-        record(folder, Trial(), lambda *step: told.append(step))
+        record(folder, Trial(), lambda *step: progress.append(step))
     assert asked == []  # those that are there were not made again
-    assert {part for _, _, part in told} == {"kernels"}
-    assert told[0][:2] == (0, len(rows(folder, "kernels")))
+    assert {part for _, _, part in progress} == {"kernels"}
+    assert progress[0][:2] == (0, len(rows(folder, "kernels")))
     assert (folder / "gemms.csv").read_bytes() == kept
 
 
 def test_a_brief_record_goes_on_where_its_minutes_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = tmp_path / "brief"
+    brief = tmp_path / "brief"
     seconds = count()
     monkeypatch.setattr(recording.time, "monotonic", lambda: float(next(seconds)))
-    assert record(place, Trial(), minutes=0.25) == ["bandwidth"]  # fifteen looks at the clock
-    begun = rows(place, "gemms.begun")
+    assert record(brief, Trial(), minutes=0.25) == ["bandwidth"]  # fifteen looks at the clock
+    begun = rows(brief, "gemms.begun")
     assert begun
-    told: list[tuple[int, int, str]] = []
-    whole = record(place, Trial(), lambda *step: told.append(step), minutes=1e4)
+    progress: list[tuple[int, int, str]] = []
+    whole = record(brief, Trial(), lambda *step: progress.append(step), minutes=1e4)
     assert tuple(whole) == BRIEF
-    assert told[0] == (len(begun), told[0][1], "gemms")
-    assert list(dict.fromkeys(part for *_, part in told)) == list(BRIEF[1:])
-    assert not (place / "gemms.begun.csv").exists()
-    assert rows(place, "gemms")[: len(begun)] == begun
-    assert {row["kernel"] for row in rows(place, "bandwidth")} == {"copy"}
-    assert {row["dtype"] for row in rows(place, "gemms")} == {"bf16", "fp8-e4m3"}
+    assert progress[0] == (len(begun), progress[0][1], "gemms")
+    assert list(dict.fromkeys(part for *_, part in progress)) == list(BRIEF[1:])
+    assert not (brief / "gemms.begun.csv").exists()
+    assert rows(brief, "gemms")[: len(begun)] == begun
+    assert {row["kernel"] for row in rows(brief, "bandwidth")} == {"copy"}
+    assert {row["dtype"] for row in rows(brief, "gemms")} == {"bf16", "fp8-e4m3"}
     with pytest.raises(InputError, match="which differs in brief; give another folder"):
-        record(place, Trial())
+        record(brief, Trial())
 
 
 def test_the_record_of_another_machine_is_refused(folder: Path) -> None:
     path = folder / CONDITIONS
-    told = path.read_text(encoding="utf-8")
+    original = path.read_text(encoding="utf-8")
     try:
-        path.write_text(json.dumps(json.loads(told) | {"gpu": "another"}), encoding="utf-8")
+        path.write_text(json.dumps(json.loads(original) | {"gpu": "another"}), encoding="utf-8")
         with pytest.raises(InputError, match="of another machine, which differs in gpu; give"):
             record(folder, Trial())
         path.write_text("{", encoding="utf-8")
         with pytest.raises(InputError, match=r"conditions\.json: ends in the middle of line 1$"):
             record(folder, Trial())
     finally:
-        path.write_text(told, encoding="utf-8")
+        path.write_text(original, encoding="utf-8")
 
 
 def test_what_cannot_be_measured_is_told(tmp_path: Path, command: Command) -> None:
@@ -172,9 +172,9 @@ def test_the_chase_follows_the_table() -> None:
 @pytest.mark.parametrize("dtype", ["fp64", "fp32", "bf16", "fp8-e4m3", "int8"])
 def test_products_are_products(dtype: str) -> None:
     """The second matrix is transposed: n × k, as a layer's weights are stored."""
-    found: Any = multiply(Trial(), dtype, 32, 64, 16)()
-    assert found.shape == (32, 64)
-    assert torch.isfinite(found.double()).all()
+    product: Any = multiply(Trial(), dtype, 32, 64, 16)()
+    assert product.shape == (32, 64)
+    assert torch.isfinite(product.double()).all()
 
 
 def test_decode_with_a_cache_is_the_last_token_of_a_prefill() -> None:
