@@ -50,8 +50,8 @@ def share_of_serving() -> int:
 
 
 def cpu() -> dict[str, Any]:
-    found: dict[str, Any] = stored("measured/cpu.toml")["amd-epyc-1-core"]
-    return found
+    record: dict[str, Any] = stored("measured/cpu.toml")["amd-epyc-1-core"]
+    return record
 
 
 def day_of(name: str) -> str:
@@ -94,12 +94,12 @@ def variants() -> list[Variant]:
     runs = defaultdict(list)
     for row in lines("measured/digits_fine_tuned.csv"):
         runs[row["precision"], row["pruning"], row["kind"]].append(row)
-    found = []
+    measured_variants = []
     for name, rows in runs.items():
         right = [float(row["accuracy"]) for row in rows]
         sizes = (min(float(row[head]) for head in row if head.startswith("memory")) for row in rows)
-        found.append(Variant(name, mean(right), stdev(right), mean(sizes)))
-    return sorted(found, key=lambda one: (one.size, -one.accuracy))
+        measured_variants.append(Variant(name, mean(right), stdev(right), mean(sizes)))
+    return sorted(measured_variants, key=lambda one: (one.size, -one.accuracy))
 
 
 def front(of_every_digit: bool) -> list[Variant]:

@@ -87,12 +87,16 @@ class Given:
 
     def hold(self, values: list[float], scale: Scale) -> bool:
         """Return whether each of these places on an axis is a magnitude, in the axis's unit."""
-        known = self.places.get(key := (scale.unit, scale.step))
-        if known is None:
-            known = self.places[key] = numpy.sort([*self._on(scale)])
+        sorted_values = self.places.get(key := (scale.unit, scale.step))
+        if sorted_values is None:
+            sorted_values = self.places[key] = numpy.sort([*self._on(scale)])
         sought = numpy.array([value for value in values if value and isfinite(value)])
-        near = numpy.searchsorted(known, sought - 1e-6 * abs(sought)).clip(max=len(known) - 1)
-        return len(known) > 0 and bool((abs(known[near] - sought) <= 1e-6 * abs(sought)).all())
+        near = numpy.searchsorted(sorted_values, sought - 1e-6 * abs(sought)).clip(
+            max=len(sorted_values) - 1
+        )
+        return len(sorted_values) > 0 and bool(
+            (abs(sorted_values[near] - sought) <= 1e-6 * abs(sought)).all()
+        )
 
     def _on(self, scale: Scale) -> Iterator[float]:
         for unit, magnitudes in self.magnitudes.items():
@@ -136,12 +140,12 @@ class Drawing:
 
         A tenth more of one value shows in its fifth digit.
         """
-        found: dict[str, list[float]] = {}
+        magnitudes: dict[str, list[float]] = {}
         for name, _, values in self._drawn_along():
-            found.setdefault(name, []).extend(abs(v) for v in values if v and isfinite(v))
+            magnitudes.setdefault(name, []).extend(abs(v) for v in values if v and isfinite(v))
         return {
             name: float(f"{numpy.exp(numpy.mean(numpy.log(values))):.5g}")
-            for name, values in found.items()
+            for name, values in magnitudes.items()
             if values
         }
 
@@ -161,7 +165,7 @@ class Drawing:
 
         Two series exchanged, two labels exchanged, and one left out give another order or number.
         """
-        found = []
+        names_in_order = []
         for panel in range(-1, len(self.scales) // 2):
             alike: dict[str, list[Point]] = {}
             words: list[tuple[Point, str]] = []
@@ -171,8 +175,8 @@ class Drawing:
                 elif mark.panel == panel:
                     alike.setdefault(name, []).append(_middle(mark.points))
             marks = [(_middle(places), f"{len(places)} {name}") for name, places in alike.items()]
-            found += [f"{panel}: {name}" for _, name in sorted(marks) + sorted(words)]
-        return [" ".join(name.split()) for name in (*found, *self.names)]
+            names_in_order += [f"{panel}: {name}" for _, name in sorted(marks) + sorted(words)]
+        return [" ".join(name.split()) for name in (*names_in_order, *self.names)]
 
     def _named(self) -> Iterator[tuple[Mark, str]]:
         """Yield marks with their names; words that differ in numbers alone have their rank too."""
@@ -232,8 +236,8 @@ class Drawing:
         """The height of a line at a place, between its points as a logarithmic axis has it."""
         panel, kind, colour = name.split()
         colour, _, which = colour.partition(".")
-        found = [m for m in self.marks if (str(m.panel), m.kind, m.colour) == (panel, kind, colour)]
-        points = sorted(found[int(which or 1) - 1].points)
+        marks = [m for m in self.marks if (str(m.panel), m.kind, m.colour) == (panel, kind, colour)]
+        points = sorted(marks[int(which or 1) - 1].points)
         places, heights = numpy.log(numpy.array(points)).T
         return float(numpy.exp(numpy.interp(numpy.log(x), places, heights)))
 
@@ -256,26 +260,26 @@ def _rounded(point: Point) -> Point:
 
 
 def _of_label(text: str, seen: Counter[str]) -> Iterator[tuple[str, Value]]:
-    found = list(numbers(text))
+    printed_numbers = list(numbers(text))
     words = _template(text)
     seen[words] += 1
     again = f".{seen[words]}" if seen[words] > 1 else ""
-    for place, number in enumerate(found, 1):
-        which = f" {place}" if len(found) > 1 else ""
+    for position, number in enumerate(printed_numbers, 1):
+        which = f" {position}" if len(printed_numbers) > 1 else ""
         yield f"“{words}”{again}{which}", Value(number.value, number.unit)
 
 
 def _of_points(values: list[float], kind: str) -> Iterator[tuple[str, float]]:
-    known = [value for value in values if not isnan(value)]
+    finite = [value for value in values if not isnan(value)]
     if kind == "bar":
         yield from (("start ", values[0]), ("end ", values[1]), ("size ", values[1] - values[0]))
     elif len(values) == 1:
-        yield from (("", value) for value in known)
-    elif known:
+        yield from (("", value) for value in finite)
+    elif finite:
         yield from (("first ", values[0]), ("last ", values[-1]))
-        yield from (("least ", min(known)), ("most ", max(known)))
+        yield from (("least ", min(finite)), ("most ", max(finite)))
         if len(values) <= 60:
-            yield from ((f"{place} ", value) for place, value in enumerate(values, 1))
+            yield from ((f"{position} ", value) for position, value in enumerate(values, 1))
 
 
 @cache
@@ -288,28 +292,28 @@ def drawing(name: str) -> Drawing:
 def shown(name: str) -> Counter[float]:
     """Return how often show() prints each number while a figure's module writes its alt text."""
     module = importlib.import_module(f"figures.{name}")
-    found: Counter[float] = Counter()
+    counts: Counter[float] = Counter()
 
     def recorded(*values: Any, **options: Any) -> Any:
         text = show(*values, **options)
-        found.update(number.value for number in numbers(str(text)))
+        counts.update(number.value for number in numbers(str(text)))
         return text
 
     with mock.patch.object(module, "show", recorded, create=True):
         module.alt()
-    return found
+    return counts
 
 
-def of(figure: Figure, given: Given) -> Drawing:
-    return Drawing(tuple(_marks(figure)), tuple(scales(figure)), tuple(_names(figure)), given)
+def of(figure: Figure, computed: Given) -> Drawing:
+    return Drawing(tuple(_marks(figure)), tuple(scales(figure)), tuple(_names(figure)), computed)
 
 
 def drawn(module: ModuleType) -> tuple[Figure, Given]:
     """Return a figure, and all that its module had from calc for it."""
-    given = Given()
+    computed = Given()
 
     def recorded(self: Quantity) -> Any:
-        given.add(str(self.units), self._magnitude)
+        computed.add(str(self.units), self._magnitude)
         return self._magnitude
 
     Quantity.magnitude = property(recorded)  # type: ignore[assignment]
@@ -319,23 +323,23 @@ def drawn(module: ModuleType) -> tuple[Figure, Given]:
         del Quantity.magnitude
     for name, value in vars(module).items():
         if not name.startswith("__"):
-            _collect(value, given, depth=4)
-    return figure, given
+            _collect(value, computed, depth=4)
+    return figure, computed
 
 
-def _collect(value: Any, given: Given, depth: int) -> None:
+def _collect(value: Any, computed: Given, depth: int) -> None:
     """Add the numbers and quantities that derivations and records hold to those given."""
     of_calc = getattr(value, "__module__", "") or type(value).__module__
     parts: Any = ()
     match value:
         case Quantity():
-            given.add(str(value.units), value._magnitude)
+            computed.add(str(value.units), value._magnitude)
         case bool():
             pass
         case int() | float() | numpy.number():
-            given.add("", value)
+            computed.add("", value)
         case numpy.ndarray() if value.dtype.kind in "if":
-            given.add("", value)
+            computed.add("", value)
         case list() | tuple():
             parts = value
         case dict():
@@ -343,7 +347,7 @@ def _collect(value: Any, given: Given, depth: int) -> None:
         case _ if str(of_calc).startswith("calc.") and hasattr(value, "__dict__"):
             parts = [part for name, part in vars(value).items() if not name.startswith("__")]
     for part in parts if depth else ():
-        _collect(part, given, depth - 1)
+        _collect(part, computed, depth - 1)
 
 
 def scales(figure: Figure) -> Iterator[Scale]:
@@ -359,17 +363,22 @@ def _ticks(axis: Axis) -> list[tuple[float, str]]:
     if not axis.axes.axison or not axis.get_visible():
         return []
     low, high = sorted(axis.get_view_interval())
-    places = [float(place) for place in axis.get_majorticklocs()]
+    places = [float(location) for location in axis.get_majorticklocs()]
     words = axis.get_major_formatter().format_ticks(places)
     return [(p, word) for p, word in zip(places, words, strict=True) if low <= p <= high]
 
 
 def _unit(axis: Axis) -> tuple[str, float]:
     """The unit that the ticks or the label of an axis state, and what a step of one is in that."""
-    for place, word in _ticks(axis):
-        found = list(numbers(word))
-        if place and len(found) == 1 and found[0].unit and word.endswith(found[0].printed):
-            return found[0].unit, found[0].value / place
+    for location, word in _ticks(axis):
+        labelled = list(numbers(word))
+        if (
+            location
+            and len(labelled) == 1
+            and labelled[0].unit
+            and word.endswith(labelled[0].printed)
+        ):
+            return labelled[0].unit, labelled[0].value / location
     stated = label(axis)
     if named := re.search(r"(?:\(|, )([^(),]+?)(?:, or .*)?(?:\)| \(logarithmic\))\s*$", stated):
         return unit_of(named[1]), 1
@@ -383,8 +392,8 @@ def label(axis: Axis) -> str:
     labels = [(each.xaxis if is_x else each.yaxis).get_label_text() for each in (axes, *shared)]
     whole = axes.figure.get_supxlabel() if is_x else axes.figure.get_supylabel()
     title = axes.get_title() if is_x else ""
-    given = [*labels, whole, title]
-    return next((words for words in given if "(" in words), next(filter(None, given), ""))
+    texts = [*labels, whole, title]
+    return next((words for words in texts if "(" in words), next(filter(None, texts), ""))
 
 
 def _names(figure: Figure) -> Iterator[str]:
@@ -465,8 +474,8 @@ def reading(drawn: Drawing) -> str:
     listed = {"axes": drawn.axes(), "order": drawn.order()}
     lines = [f"{key} = {json.dumps(names, ensure_ascii=False)}" for key, names in listed.items()]
     means = drawn.means()
-    own = [f"{json.dumps(name)} = {means[name]}" for name in sorted(drawn.own())]
-    return "\n".join([*lines, "own:", *own])
+    own_lines = [f"{json.dumps(name)} = {means[name]}" for name in sorted(drawn.own())]
+    return "\n".join([*lines, "own:", *own_lines])
 
 
 if __name__ == "__main__":

@@ -47,9 +47,9 @@ def looks(name: str) -> dict[str, str]:
     described_as = {}
     for page, size in (("wide", None), ("narrow", PHONE)):
         with matplotlib.rc_context({} if size is None else {"figure.figsize": size}):
-            figure, given = drawn(module)
+            figure, computed = drawn(module)
         described: dict[str, list[str]] = {kind: [] for kind in KINDS}
-        for kind, words in _described(figure, given):
+        for kind, words in _described(figure, computed):
             described[kind].append(json.dumps(_plain(words), ensure_ascii=False))
         digests = (hashlib.sha256("\n".join(sorted(described[kind])).encode()) for kind in KINDS)
         described_as[page] = " ".join(digest.hexdigest()[:8] for digest in digests)
@@ -73,7 +73,7 @@ def recorded() -> dict[str, dict[str, str]]:
     return table
 
 
-def _described(figure: Figure, given: Given) -> Iterator[tuple[str, list[Any]]]:
+def _described(figure: Figure, computed: Given) -> Iterator[tuple[str, list[Any]]]:
     layout = figure.get_layout_engine()
     yield "axes", ["figure", *figure.get_size_inches(), layout.get() if layout else ""]
     axis_scales = {(scale.panel, scale.axis): scale for scale in scales(figure)}
@@ -82,7 +82,7 @@ def _described(figure: Figure, given: Given) -> Iterator[tuple[str, list[Any]]]:
     for legend in figure.legends:
         yield "words", ["legend", *_of_legend(legend)]
     for panel, axes in enumerate(figure.axes):
-        along = _Along(given, axis_scales[panel, "x"], axis_scales[panel, "y"])
+        along = _Along(computed, axis_scales[panel, "x"], axis_scales[panel, "y"])
         yield "axes", [panel, *_of_axes(axes, along)]
         for line in axes.lines:
             yield (
@@ -101,10 +101,10 @@ def _described(figure: Figure, given: Given) -> Iterator[tuple[str, list[Any]]]:
             yield "areas", [panel, *_shown(collection), *_of_collection(collection, along)]
         for text in axes.texts:
             if isinstance(text, Annotation):
-                place: Any = [text.xy, text.xycoords, text.xyann, text.anncoords]
+                placing: Any = [text.xy, text.xycoords, text.xyann, text.anncoords]
             else:
-                place = [text.get_position(), text.get_transform() == axes.transData]
-            yield "words", [panel, *_of_text(text, place)]
+                placing = [text.get_position(), text.get_transform() == axes.transData]
+            yield "words", [panel, *_of_text(text, placing)]
         if panel_legend := axes.get_legend():
             yield "words", [panel, "legend", *_of_legend(panel_legend)]
 
@@ -112,8 +112,8 @@ def _described(figure: Figure, given: Given) -> Iterator[tuple[str, list[Any]]]:
 class _Along:
     """Places on both axes of a panel; those that calc gave are left to calc."""
 
-    def __init__(self, given: Given, *both: Scale) -> None:
-        self.given, self.both = given, both
+    def __init__(self, computed: Given, *both: Scale) -> None:
+        self.computed, self.both = computed, both
 
     def __call__(self, points: Any) -> list[Any]:
         if not len(points):
@@ -121,7 +121,7 @@ class _Along:
         described_as: list[Any] = []
         for scale, values in zip(self.both, numpy.transpose(points), strict=True):
             numbers = [float(value) for value in numpy.ravel(values)]
-            by_calc = scale.is_shown and any(numbers) and self.given.hold(numbers, scale)
+            by_calc = scale.is_shown and any(numbers) and self.computed.hold(numbers, scale)
             described_as.append("calc's" if by_calc else numbers)
         return described_as
 
@@ -158,11 +158,11 @@ def _of_collection(collection: Collection, along: _Along) -> Iterator[Any]:
     yield from (along(path.vertices) for path in collection.get_paths()[:200])
 
 
-def _of_text(text: Text, place: Any) -> list[Any]:
+def _of_text(text: Text, placing: Any) -> list[Any]:
     box, arrow = text.get_bbox_patch(), getattr(text, "arrow_patch", None)
     return [
         _worded(text.get_text()),
-        place,
+        placing,
         *_shown(text),
         text._linespacing,  # type: ignore[attr-defined]
         [*_shown(box)] if box else "",
@@ -184,7 +184,7 @@ def _of_axes(axes: Axes, along: _Along) -> Iterator[Any]:
     if spec := axes.get_subplotspec():
         grid = spec.get_gridspec()
         yield [spec.get_geometry(), grid.get_width_ratios(), grid.get_height_ratios()]
-    titles = [_worded(axes.get_title(place)) for place in ("left", "center", "right")]
+    titles = [_worded(axes.get_title(position)) for position in ("left", "center", "right")]
     yield [axes.axison, axes.get_aspect(), titles, axes.get_axisbelow()]
     limits = [[*map(float, ends)] for ends in (axes.get_xlim(), axes.get_ylim())]
     for axis, limit, is_free in zip(
@@ -197,7 +197,9 @@ def _of_axes(axes: Axes, along: _Along) -> Iterator[Any]:
         yield [axis.get_scale(), "" if is_free else chosen, axis.labelpad, axis.get_visible()]
         yield [axis.get_tick_params(which=which) for which in ("major", "minor")]
         if isinstance(locator := axis.get_major_locator(), FixedLocator):
-            yield along([(place, place) for place in vars(locator)["locs"]])[axis is axes.yaxis]
+            yield along([(position, position) for position in vars(locator)["locs"]])[
+                axis is axes.yaxis
+            ]
         else:
             yield [type(locator).__name__, getattr(locator, "_base", "")]  # a power of ten, or two
     for side in axes.spines.values():

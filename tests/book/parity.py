@@ -59,23 +59,25 @@ class PageText(HTMLParser):
         return not any(tag == "main" for tag, _ in self.open) or any(out for _, out in self.open)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         if tag in BLOCKS:
             self.lines.append("")
-        narrow = "narrow" in given.get("class", "").split()  # press draws a figure again for phones
+        narrow = (
+            "narrow" in attributes.get("class", "").split()
+        )  # press draws a figure again for phones
         if not self.left_out and tag in ("img", "svg") and not narrow:
             # A figure is its description: one engine links to the drawing, the other holds it.
-            self.lines += [f"[figure: {given.get('alt') or given.get('aria-label')}]", ""]
+            self.lines += [f"[figure: {attributes.get('alt') or attributes.get('aria-label')}]", ""]
         if tag == "a" and not self.left_out:
-            self.target, self.link_text = given.get("href", ""), ""
+            self.target, self.link_text = attributes.get("href", ""), ""
         if tag not in VOID:
-            classes = set(given.get("class", "").split())
+            classes = set(attributes.get("class", "").split())
             out = (
                 tag in FURNITURE
                 or tag == "svg"
                 or tag == "annotation"  # the TeX of a formula, which Quarto keeps beside its signs
                 # Quarto repeats the references of each chapter there, unseen, for its previews.
-                or "display: none" in given.get("style", "")
+                or "display: none" in attributes.get("style", "")
                 or bool(classes & FURNITURE_CLASSES)
             )
             self.open.append((tag, out))
@@ -146,14 +148,14 @@ def page_differences(press: Path, quarto: Path) -> list[str]:
         {file.relative_to(site).as_posix() for file in site.rglob("*.html")} - {"404.html"}
         for site in (press, quarto)
     ]
-    found = [f"{page} is in one site only" for page in sorted(files[0] ^ files[1])]
+    differences = [f"{page} is in one site only" for page in sorted(files[0] ^ files[1])]
     if not files[0] & files[1]:
-        found.append("the sites have no page in common")
+        differences.append("the sites have no page in common")
     for page in sorted(files[0] & files[1]):
         ours, theirs = read_page(press / page, page), read_page(quarto / page, page)
-        found += changes(page, ours.lines, theirs.lines)
-        found += changes(f"{page} (links)", ours.links, theirs.links)
-    return found
+        differences += changes(page, ours.lines, theirs.lines)
+        differences += changes(f"{page} (links)", ours.links, theirs.links)
+    return differences
 
 
 def changes(where: str, press: list[str], quarto: list[str]) -> list[str]:
@@ -193,17 +195,17 @@ class Piece:
 
 def pieces(page: PageObject) -> list[Piece]:
     """The text of a page in the order in which it was set, without head and foot."""
-    found: list[Piece] = []
+    page_pieces: list[Piece] = []
 
-    def take(text: str, matrix: Any, place: Any, font: Any, size: float) -> None:
-        x, height = matrix[0] * place[4] + matrix[4], matrix[3] * place[5] + matrix[5]
+    def take(text: str, matrix: Any, text_matrix: Any, font: Any, size: float) -> None:
+        x, height = matrix[0] * text_matrix[4] + matrix[4], matrix[3] * text_matrix[5] + matrix[5]
         name = (font or {}).get("/BaseFont", "")
         left_out = LEFT_OUT_FONTS.search(name)
         if FOOT < height < HEAD and (not left_out or EQUATION_NUMBER.fullmatch(text)):
-            found.append(Piece(text, size, x, name))
+            page_pieces.append(Piece(text, size, x, name))
 
     page.extract_text(visitor_text=take)
-    return [piece for piece in found if piece.text.strip()]
+    return [piece for piece in page_pieces if piece.text.strip()]
 
 
 def read_pdf(file: Path, titles: list[str], parts: list[str], headers: list[str]) -> dict[str, str]:
@@ -306,9 +308,9 @@ def pdf_differences(
     titles = [title for depth, title, _ in outline(reader, reader.outline) if not depth]
     titles = [title for title in titles if title not in ("Appendices", *left_out)]
     headers = table_headers(press.parent) + folded_titles(press.parent)
-    known = [*titles, *left_out]
-    ours, theirs = (read_pdf(file, known, parts, headers) for file in (press, quarto))
-    found = [] if titles else [f"{quarto.name} of Quarto has no bookmarks"]
+    headings = [*titles, *left_out]
+    ours, theirs = (read_pdf(file, headings, parts, headers) for file in (press, quarto))
+    differences = [] if titles else [f"{quarto.name} of Quarto has no bookmarks"]
     unnumbered = {str(item.title) for item in reader.outline if not isinstance(item, list)} & set(
         titles
     )
@@ -320,5 +322,5 @@ def pdf_differences(
             same = (a == b for a, b in zip(one, other, strict=False))
             at = next((i for i, equal in enumerate(same) if not equal), min(len(one), len(other)))
             near = slice(max(0, at - 30), at + 30)
-            found.append(f"PDF, {title}: press …{one[near]}…, quarto …{other[near]}…")
-    return found
+            differences.append(f"PDF, {title}: press …{one[near]}…, quarto …{other[near]}…")
+    return differences

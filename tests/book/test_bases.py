@@ -46,7 +46,7 @@ def quantities() -> set[str]:
 @cache
 def reads() -> Mapping[tuple[str, str], set[tuple[str, str]]]:
     """Return what each attribute of a claim is made of, as (class, attribute)."""
-    found: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+    reads_of: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     for path in DERIVATIONS.glob("*.py"):
         for owner in ast.parse(path.read_text(encoding="utf-8")).body:
             if not isinstance(owner, ast.ClassDef) or path.name == "bases.py":
@@ -56,12 +56,12 @@ def reads() -> Mapping[tuple[str, str], set[tuple[str, str]]]:
                     for node in ast.walk(line):
                         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                             of = node.value.id
-                            found[owner.name, name].add(
+                            reads_of[owner.name, name].add(
                                 (owner.name if of == "cls" else of, node.attr)
                             )
                         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                            found[owner.name, name].add((owner.name, node.id))
-    return found
+                            reads_of[owner.name, name].add((owner.name, node.id))
+    return reads_of
 
 
 @cache
@@ -89,21 +89,21 @@ def quoted(text: str) -> Iterator[tuple[str, set[Use]]]:
     for section in sections(text):
         cells = re.findall(r"(?ms)^```\{python\}\n(.*?)^```", section)
         named = [*INLINE.findall(section), *(cell for cell in cells if "import" not in cell)]
-        found = {use for code in named for pair in QUOTED.findall(code) for use in uses(*pair)}
-        if found:
-            yield section, found
+        used = {use for code in named for pair in QUOTED.findall(code) for use in uses(*pair)}
+        if used:
+            yield section, used
 
 
 def unnamed(pages: Mapping[str, str]) -> Iterator[str]:
     """Yield where a quantity that is quoted on different bases lacks the name of its own."""
     bases: dict[str, set[str]] = defaultdict(set)
     for text in pages.values():
-        for _, found in quoted(text):
-            for quantity, basis in found:
+        for _, used in quoted(text):
+            for quantity, basis in used:
                 bases[quantity].add(basis)
     for page, text in pages.items():
-        for section, found in quoted(text):
-            for quantity, basis in sorted(found):
+        for section, used in quoted(text):
+            for quantity, basis in sorted(used):
                 if len(bases[quantity]) > 1 and not BASES[basis].search(section):
                     head = section.partition("\n")[0]
                     yield (
@@ -121,20 +121,22 @@ def test_quantities_on_different_bases_name_them() -> None:
 
 
 def test_bases_are_found_through_what_pages_quote() -> None:
-    found = {name: set().union(*(of for _, of in quoted(text))) for name, text in pages().items()}
-    assert ("ExchangeRatio", "planned") in found["sheet.qmd"]
-    assert {("ExchangeRatio", basis) for basis in BASES} <= found["expert-traffic.qmd"]
-    assert ("HidingTokens", "published") in found["training-time.qmd"]
-    assert ("HalfBandwidth", "reached") in found["links.qmd"]
+    bases_of = {
+        name: set().union(*(of for _, of in quoted(text))) for name, text in pages().items()
+    }
+    assert ("ExchangeRatio", "planned") in bases_of["sheet.qmd"]
+    assert {("ExchangeRatio", basis) for basis in BASES} <= bases_of["expert-traffic.qmd"]
+    assert ("HidingTokens", "published") in bases_of["training-time.qmd"]
+    assert ("HalfBandwidth", "reached") in bases_of["links.qmd"]
 
 
 def test_a_basis_that_is_not_named_is_told() -> None:
     held = pages()
     held["expert-traffic.qmd"] = held["expert-traffic.qmd"].replace("*planned with*", "planned")
     held["expert-traffic.qmd"] = held["expert-traffic.qmd"].replace('"Planned"', '"Last"')
-    told = list(unnamed(held))
-    assert told != []
-    assert [line for line in told if "ExchangeRatio as planned" not in line] == []
+    messages = list(unnamed(held))
+    assert messages != []
+    assert [line for line in messages if "ExchangeRatio as planned" not in line] == []
 
 
 def test_laws_of_these_quantities_are_called_by_their_classes_alone() -> None:

@@ -82,7 +82,7 @@ Drawings = dict[str, tuple[str, str]]
 @pytest.fixture(scope="module")
 def drawings(book: Path) -> Drawings:
     """Each figure as its page has it, for a wide window and for a phone."""
-    found = {}
+    svgs_of = {}
     for chapter in chapters():
         page = book / chapter.relative_to(REPOSITORY).with_suffix(".html")
         for block, cell in CELL.findall(chapter.read_text(encoding="utf-8")):
@@ -95,8 +95,8 @@ def drawings(book: Path) -> Drawings:
             start = f'id="{name}"' if name else 'class="title-block cover"'
             figure = page.read_text(encoding="utf-8").split(start)[1]
             svgs = re.findall(r"<svg\b.*?</svg>", figure.split("</figure>")[0], re.DOTALL)
-            found[drawn[1]] = (svgs[0], svgs[-1])  # one, where a phone's would be no other
-    return found
+            svgs_of[drawn[1]] = (svgs[0], svgs[-1])  # one, where a phone's would be no other
+    return svgs_of
 
 
 def test_every_figure_is_used(drawings: Drawings) -> None:
@@ -127,7 +127,7 @@ def test_figures_fit_a_phone(drawings: Drawings) -> None:
 
 def typed_in(source: str) -> list[str]:
     """The numbers that the texts of a program hold, but for docstrings, names, keys and colours."""
-    found, read_already = [], set()
+    typed, read_already = [], set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node):
             read_already.add(node.body[0].value)
@@ -135,13 +135,13 @@ def typed_in(source: str) -> list[str]:
             read_already.add(node.format_spec)
         elif isinstance(node, ast.JoinedStr) and node not in read_already:
             parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
-            found += typed_numbers("".join(parts), NAMES)
+            typed += typed_numbers("".join(parts), NAMES)
         if isinstance(node, ast.JoinedStr):
             read_already |= {part for part in node.values if isinstance(part, ast.Constant)}
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             held = node in read_already or node.value in KEYS or COLOUR.fullmatch(node.value)
-            found += [] if held else typed_numbers(PLACEHOLDER.sub("…", node.value), NAMES)
-    return [excerpt for _, excerpt in found]
+            typed += [] if held else typed_numbers(PLACEHOLDER.sub("…", node.value), NAMES)
+    return [excerpt for _, excerpt in typed]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_the_sheet_takes_one_page(pdf: Path) -> None:
     reader = PdfReader(pdf)
     (mark,) = (entry for entry in flat(reader.outline) if entry.title == SHEET)
     first = reader.get_destination_page_number(mark)
-    here, after = (reader.pages[first + place].extract_text() for place in (0, 1))
+    here, after = (reader.pages[first + offset].extract_text() for offset in (0, 1))
     assert here.startswith(SHEET)
     assert "Number formats" in here
     assert after.lstrip("0123456789 \n").startswith("From symptom to lever")
@@ -247,8 +247,8 @@ def test_the_book_is_light(book: Path) -> None:
     if sum(runtime) > RUNTIME:
         heavy.append(f"the runtime has {sum(runtime):.0f} kB, and may have {RUNTIME}")
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:8]
-    told = "\n".join(f"{size:8.0f} kB  {name}" for name, size in largest)
-    assert not heavy, "; ".join(heavy) + f". The largest files:\n{told}"
+    listing = "\n".join(f"{size:8.0f} kB  {name}" for name, size in largest)
+    assert not heavy, "; ".join(heavy) + f". The largest files:\n{listing}"
 
 
 @pytest.mark.parametrize("ground", GROUNDS)

@@ -26,12 +26,12 @@ SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 @pytest.fixture(scope="module")
 def cards(book: Path) -> dict[str, Cards]:
     """The cards of each page, by their names."""
-    found = {}
+    cards_of = {}
     for file in sorted((book / "assets/cards").rglob("*.js")):
         packed = re.search('"(.*)"', file.read_text(encoding="utf-8"))
         assert packed
-        found[file.stem] = json.loads(gzip.decompress(base64.b64decode(packed[1])))
-    return found
+        cards_of[file.stem] = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    return cards_of
 
 
 def test_no_card_names_what_no_reader_would(cards: dict[str, Cards]) -> None:
@@ -61,16 +61,16 @@ def test_sums_give_the_value_that_is_printed(cards: dict[str, Cards]) -> None:
     with each_row() as row:
         for of_page in cards.values():
             for key, card in of_page.items():
-                if "sum" in card and (given := read(card["sum"])) is not None:
+                if "sum" in card and (computed := read(card["sum"])) is not None:
                     value = read(card["value"])
                     if value is None:
                         continue
                     counted += 1
                     with row(f"{key}: {card['sum']} = {card['value']}"):
                         in_caption = not value.m or not str(value.u)  # the unit of the column
-                        assert given.is_compatible_with(value) or in_caption
-                        shown = value.m * given.u if in_caption else value
-                        ratio = float((given / shown).to("").m) if value.m else 1.0
+                        assert computed.is_compatible_with(value) or in_caption
+                        shown = value.m * computed.u if in_caption else value
+                        ratio = float((computed / shown).to("").m) if value.m else 1.0
                         scale = 10 ** round(math.log10(abs(ratio))) if in_caption else 1
                         assert ratio / scale == pytest.approx(1, rel=0.05)  # of two digits
     assert counted > 300

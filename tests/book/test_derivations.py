@@ -42,14 +42,14 @@ def read(part: ast.stmt) -> Iterator[tuple[str, str]]:
     Inside its own class a derivation is read by bare names, and as `cls`. One that is handed on as
     a whole may have any of its attributes read: they come with the owner "".
     """
-    own = part.name if isinstance(part, ast.ClassDef) else ""
+    owner_name = part.name if isinstance(part, ast.ClassDef) else ""
     for node in ast.walk(part):
         if isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name):
-                yield own if node.value.id == "cls" else node.value.id, node.attr
+                yield owner_name if node.value.id == "cls" else node.value.id, node.attr
             yield "", node.attr
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield own, node.id
+            yield owner_name, node.id
 
 
 def handed_on(part: ast.stmt) -> set[str]:

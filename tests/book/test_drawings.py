@@ -33,62 +33,62 @@ def told(figure: str) -> dict[str, str]:
 
 def problems(figure: str, drawn: Drawing, alt: str, caption: str) -> list[str]:
     """Each way in which a drawing and its words disagree, as a sentence."""
-    place = f"figures/{figure}.py"
+    file = f"figures/{figure}.py"
     reading = READINGS[figure]
-    found = []
+    faults = []
     if (axes := drawn.axes()) != reading["axes"]:
-        found.append(f"{place} draws on axes {axes}; tests/figures.toml has {reading['axes']}")
-    means, own = drawn.means(), reading.get("own", {})
-    found += [
-        f"{place} draws “{name}” at values that calc does not give in the unit of its axis; if they"
+        faults.append(f"{file} draws on axes {axes}; tests/figures.toml has {reading['axes']}")
+    means, own_means = drawn.means(), reading.get("own", {})
+    faults += [
+        f"{file} draws “{name}” at values that calc does not give in the unit of its axis; if they"
         f" are its own, tests/figures.toml has their mean, {means.get(name)}"
-        for name in sorted(drawn.own() - own.keys())
+        for name in sorted(drawn.own() - own_means.keys())
     ]
-    found += [
-        f"{place} draws “{name}” at {means.get(name)} in the mean; tests/figures.toml has {mean}"
-        for name, mean in own.items()
+    faults += [
+        f"{file} draws “{name}” at {means.get(name)} in the mean; tests/figures.toml has {mean}"
+        for name, mean in own_means.items()
         if means.get(name, 0) != pytest.approx(mean, rel=1e-4)
     ]
     order = zip_longest(drawn.order(), reading["order"])
     if moved := next((pair for pair in order if pair[0] != pair[1]), None):
-        found.append(f"{place} draws “{moved[0]}”; tests/figures.toml has “{moved[1]}” there")
+        faults.append(f"{file} draws “{moved[0]}”; tests/figures.toml has “{moved[1]}” there")
     words = f"{alt} {caption}".lower()
     if ("log-log" in words or "logarithmic" in words or "log axis" in words) != drawn.is_log:
-        found.append(f"{place} and its words disagree on whether an axis is logarithmic")
-    given, wanted = list(numbers(alt)), reading["numbers"]
-    if len(given) != len(wanted):
-        found.append(
-            f"{place} tells {len(given)} numbers in alt(), and tests/figures.toml names what"
+        faults.append(f"{file} and its words disagree on whether an axis is logarithmic")
+    in_alt, wanted = list(numbers(alt)), reading["numbers"]
+    if len(in_alt) != len(wanted):
+        faults.append(
+            f"{file} tells {len(in_alt)} numbers in alt(), and tests/figures.toml names what"
             f" {len(wanted)} of them are in the drawing"
         )
-        return found
+        return faults
     values = drawn.values()
     often = Counter(
-        n.value for n, name in zip(given, wanted, strict=True) if not name.startswith("=")
+        n.value for n, name in zip(in_alt, wanted, strict=True) if not name.startswith("=")
     )
-    for number, name in zip(given, wanted, strict=True):
+    for number, name in zip(in_alt, wanted, strict=True):
         if name == "-" and often[number.value] > shown(figure)[number.value]:
-            found.append(
-                f"{place} says in alt() “{number.printed}”, which show() did not print; name in"
+            faults.append(
+                f"{file} says in alt() “{number.printed}”, which show() did not print; name in"
                 f" tests/figures.toml what is drawn so, or “={number.digits}” if it is a name's"
             )
         elif name != "-" and not is_drawn(number, name, drawn, values):
             around = alt[max(0, number.start - 40) : number.start + len(number.printed)]
             value = values.get(name)
             fits = [key for key, v in values.items() if number.is_close(v.value, v.unit)]
-            found.append(
-                f"{place} says in alt() “… {around}”, and draws as “{name}”"
+            faults.append(
+                f"{file} says in alt() “… {around}”, and draws as “{name}”"
                 f" {f'{value.value:.6g} {value.unit}' if value else 'nothing'}; it is drawn as"
                 f" {fits[:8] or 'nothing, which is “-”'}"
             )
-    for first, second in pairwise(given):
+    for first, second in pairwise(in_alt):
         moves = MOVES.search(alt[: first.start])
         between = alt[first.start + len(first.printed) : second.start]
         if not moves or not re.fullmatch(r" to (?:about )?", between):
             continue
         if (first.value < second.value) == (moves[1] in ("fall", "drop")):
-            found.append(f"{place} says “{moves[0]}{first.printed} to {second.printed}”")
-    return found
+            faults.append(f"{file} says “{moves[0]}{first.printed} to {second.printed}”")
+    return faults
 
 
 def is_drawn(number: Number, name: str, drawn: Drawing, values: dict[str, Value]) -> bool:

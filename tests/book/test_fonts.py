@@ -31,9 +31,9 @@ def test_an_instance_is_named_by_its_family_and_style_alone() -> None:
 @pytest.mark.parametrize("style", ["Regular", "Bold", "Italic", "BoldItalic"])
 def test_the_stored_instances_are_named_so(style: str) -> None:
     with TTFont(FONTS / f"Inter-{style}.ttf") as font:
-        found = names(font)
+        entries = names(font)
         assert "fvar" not in font
-    assert found[1] == "Inter"
-    assert found[6] == f"Inter-{style}"
-    assert found[2].replace(" ", "") == style
-    assert not found.keys() & TYPOGRAPHIC
+    assert entries[1] == "Inter"
+    assert entries[6] == f"Inter-{style}"
+    assert entries[2].replace(" ", "") == style
+    assert not entries.keys() & TYPOGRAPHIC

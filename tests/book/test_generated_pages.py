@@ -74,10 +74,10 @@ def test_every_device_machine_and_model_has_a_page_with_all_that_is_known(
 ) -> None:
     """Each row of a page says what is true: Gemma's cache, by hand, and the count of gpt-oss."""
     devices = [hardware.get(key) for key in (*hardware.names(), *hardware.announced())]
-    told: dict[Accelerator | Machine, tuple[str, list[Record]]] = {
+    described: dict[Accelerator | Machine, tuple[str, list[Record]]] = {
         device: (device.name, device.all_records()) for device in devices
     }
-    told |= {
+    described |= {
         each: (each.name, [*each.records.values()]) for each in map(machines.get, machines.names())
     }
     rates = {
@@ -87,7 +87,7 @@ def test_every_device_machine_and_model_has_a_page_with_all_that_is_known(
         for dtype, record in of.items()
     }
     with each_row() as row:
-        for thing, (name, records) in told.items():
+        for thing, (name, records) in described.items():
             with row(thing.key):
                 page = wanted[f"{page_of(thing)}.qmd"]
                 assert f"# {name.replace('[', '').replace(']', '')} {{#" in page
@@ -407,8 +407,8 @@ def test_every_public_function_has_its_entry(name: str, wanted: dict[str, str]) 
     for member in {*vars(module), *shown}:
         value = getattr(module, member)
         callable_here = inspect.isfunction(value) or inspect.isclass(value)
-        own = callable_here and f"{value.__module__}.".startswith(f"{module.__name__}.")
-        if own and not member.startswith("_"):
+        defined_here = callable_here and f"{value.__module__}.".startswith(f"{module.__name__}.")
+        if defined_here and not member.startswith("_"):
             assert f"{{#calc-{name}-{member} .unnumbered}}" in page
 
 
@@ -441,8 +441,8 @@ def test_every_example_says_where_its_names_come_from(wanted: dict[str, str]) ->
     """Hold what is pasted alone to the names that it imports, binds or has from Python."""
     with each_row() as row:
         for page in LIBRARY:
-            for place, example in enumerate(EXAMPLE.findall(wanted[f"{LIBRARY_PAGES}{page}.qmd"])):
-                with row(f"{page}, example {place}"):
+            for number, example in enumerate(EXAMPLE.findall(wanted[f"{LIBRARY_PAGES}{page}.qmd"])):
+                with row(f"{page}, example {number}"):
                     assert unbound(example) == set()
 
 
@@ -482,9 +482,9 @@ def test_an_example_runs_by_itself(
 ) -> None:
     missing = set()
     with each_row() as row:
-        for place, example in enumerate(EXAMPLE.findall(wanted[f"{LIBRARY_PAGES}{page}.qmd"])):
-            (folder := tmp_path / str(place)).mkdir()
-            with row(f"example {place}"), monkeypatch.context() as alone:
+        for number, example in enumerate(EXAMPLE.findall(wanted[f"{LIBRARY_PAGES}{page}.qmd"])):
+            (folder := tmp_path / str(number)).mkdir()
+            with row(f"example {number}"), monkeypatch.context() as alone:
                 alone.chdir(folder)
                 # Where torch is missing, pytest's search for doctests leaves half a module behind.
                 for name in [each for each in sys.modules if each.startswith("calc.codesign.")]:
@@ -529,8 +529,10 @@ def test_each_figure_is_told_as_it_is_today(chapter: Path) -> None:
     text = chapter.read_text(encoding="utf-8")
     assert alt_texts.with_alt_texts(text) == text, "run `python -m tools.pages.alt_texts`"
     cells = [options + code for options, code in alt_texts.CELL.findall(text)]
-    told = [cell for cell in cells if "#| fig-alt:" in cell]
-    assert all(map(alt_texts.DRAWN.search, told)), "draw it in figures/, and tell it there in alt()"
+    cells_with_alt = [cell for cell in cells if "#| fig-alt:" in cell]
+    assert all(map(alt_texts.DRAWN.search, cells_with_alt)), (
+        "draw it in figures/, and tell it there in alt()"
+    )
 
 
 @pytest.mark.parametrize(
@@ -568,13 +570,15 @@ def test_each_problem_has_its_answer(chapter: Path) -> None:
 
 
 def test_answers_on_paper_tell_what_their_results_are_by_hand() -> None:
-    told = re.findall(r"^::: \{\.fine-print\}\n`\{python\} worked\((.*)\)`$", answers.page(), re.M)
+    worked = re.findall(
+        r"^::: \{\.fine-print\}\n`\{python\} worked\((.*)\)`$", answers.page(), re.M
+    )
     quoting = [
         answer
         for chapter in answers.chapters()
         for _, answer in answers.ANSWER.findall(chapter.read_text(encoding="utf-8"))
         if "`{python} " in answer
     ]
-    assert len(told) == len(quoting) > 50
-    for names, answer in zip(told, quoting, strict=True):
+    assert len(worked) == len(quoting) > 50
+    for names, answer in zip(worked, quoting, strict=True):
         assert all(f"({name}" in answer or f", {name}" in answer for name in names.split(", "))

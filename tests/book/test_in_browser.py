@@ -50,24 +50,26 @@ def test_every_page_is_easy_to_use_in_both_themes(context: BrowserContext, book:
     page = context.new_page()
     problems = {}
     judged: dict[str, dict[str, int]] = {"light": {}, "dark": {}}
-    for place, href in enumerate(pages_of(book)):
-        if OF_ONE_THING.match(href) and place % 10 and not by_night():
+    for number, href in enumerate(pages_of(book)):
+        if OF_ONE_THING.match(href) and number % 10 and not by_night():
             continue
         page.emulate_media(color_scheme="light", reduced_motion="reduce")
         open_file(page, book / href)
-        found = page.locator(".math:not(:has(math))").all_text_contents()  # what pandoc cannot set
+        violations = page.locator(
+            ".math:not(:has(math))"
+        ).all_text_contents()  # what pandoc cannot set
         if href.startswith("chapters/"):
             stops = page.locator("body").evaluate(STOPS_OF_TAB)
-            found += [f"{stops} stops of Tab"] * (stops > STOPS)
+            violations += [f"{stops} stops of Tab"] * (stops > STOPS)
         page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
-        found += axe_violations(page, *OF_COLOUR)
-        found += colour_violations(page, judged["light"])
+        violations += axe_violations(page, *OF_COLOUR)
+        violations += colour_violations(page, judged["light"])
         light = background(page)
         page.emulate_media(color_scheme="dark")
         expect(page.locator("html")).not_to_have_css("background-color", light)
-        found += [f"dark: {fault}" for fault in colour_violations(page, judged["dark"])]
-        if found:
-            problems[href] = found
+        violations += [f"dark: {fault}" for fault in colour_violations(page, judged["dark"])]
+        if violations:
+            problems[href] = violations
     assert problems == {}
 
 
@@ -87,9 +89,9 @@ def test_no_page_is_wider_than_a_phone(browser: Browser, book: Path) -> None:
             else:
                 open_file(page, book / href)
             needed, *sideways = page.evaluate(WIDTHS)
-            found = [f"needs {needed} of a phone's width"] * (needed > PHONE["width"])
-            if found := found + [f"{label} scrolls sideways" for label in sideways]:
-                problems[href] = found
+            faults = [f"needs {needed} of a phone's width"] * (needed > PHONE["width"])
+            if faults := faults + [f"{label} scrolls sideways" for label in sideways]:
+                problems[href] = faults
     assert problems == {}
 
 

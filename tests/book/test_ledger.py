@@ -35,9 +35,9 @@ def test_values_and_witnesses_agree() -> None:
         for name, value in numbers().items():
             if isinstance(value.witness, counted):
                 with row(f"{place_of(name)} {name}"):
-                    given = value.magnitude if isinstance(value, Quantity) else value
+                    magnitude = value.magnitude if isinstance(value, Quantity) else value
                     again = COUNTS[value.witness.name]()
-                    assert given == (
+                    assert magnitude == (
                         again if isinstance(again, str) else pytest.approx(again, rel=1e-5)
                     )
 
@@ -48,18 +48,20 @@ def test_what_chapters_quote_is_a_row_with_a_witness_and_one_name() -> None:
 
 
 def test_inputs_are_told_from_results() -> None:
-    given = ["A100Roofline.n", "A100Roofline.peak", "DecodeStep.parameters", "LightInFibre.speed"]
+    inputs = ["A100Roofline.n", "A100Roofline.peak", "DecodeStep.parameters", "LightInFibre.speed"]
     results = ["A100Roofline.ridge_point", "IronLaw.added", "DecodeStep.ridge_point"]
-    assert [name for name in given if not is_given(value_of(name))] == []
+    assert [name for name in inputs if not is_given(value_of(name))] == []
     assert [name for name in results if is_given(value_of(name))] == []
 
 
 def test_few_numbers_have_no_witness_that_is_executed_and_each_says_why() -> None:
     without = {name: row for name, row in numbers().items() if isinstance(row.witness, no_hand)}
     assert [name for name, row in without.items() if not row.witness.why.strip()] == []
-    told = "\n".join(f"{place_of(name)} {name}: {row.witness.why}" for name, row in without.items())
+    listing = "\n".join(
+        f"{place_of(name)} {name}: {row.witness.why}" for name, row in without.items()
+    )
     results = [name for name, row in numbers().items() if not is_given(row)]
-    assert len(without) <= 0.05 * len(results), f"{len(without)} of {len(results)}:\n{told}"
+    assert len(without) <= 0.05 * len(results), f"{len(without)} of {len(results)}:\n{listing}"
 
 
 def test_every_witness_is_of_something_shown() -> None:
@@ -127,17 +129,17 @@ def test_planted_witnesses_are_noticed() -> None:
 def changed(written: str, chance: random.Random) -> str:
     """Arithmetic with one digit, unit or factor changed; "" where it has none."""
     kind = chance.choice(["digit", "unit", "factor", "another row's"])
-    found = [each for each in NUMBER.finditer(written) if each[0].strip("0.")]
+    matches = [each for each in NUMBER.finditer(written) if each[0].strip("0.")]
     if kind == "unit":
         for unit, other in UNITS.items():
             if re.search(rf"(?<=\d ){unit}\b(?!/)", written):
                 return re.sub(rf"(?<=\d ){unit}\b(?!/)", other, written, count=1)
     if kind == "factor":
         return f"({written}) * {chance.choice([2, 8, 1000, 1024])}"
-    if kind != "another row's" and found:
-        place = chance.choice(found).start()
-        other = chance.choice([digit for digit in "123456789" if digit != written[place]])
-        return f"{written[:place]}{other}{written[place + 1 :]}"
+    if kind != "another row's" and matches:
+        start = chance.choice(matches).start()
+        other = chance.choice([digit for digit in "123456789" if digit != written[start]])
+        return f"{written[:start]}{other}{written[start + 1 :]}"
     return ""
 
 
@@ -186,31 +188,37 @@ def test_faults_of_quoted_rows_name_the_file_the_line_and_what_is_wanted(tmp_pat
 
     ridge = "A100Roofline.ridge_point"
     wrong = kept(value_of(ridge), ridge, witness=by_hand("3 GB /"))
-    place = r"calc/derivations/roofline_chapter\.py:\d+"
-    (told,) = of_witnesses({ridge: wrong})
-    assert re.fullmatch(f"{place}: {ridge}: .* needs a number where it has 'the end'.", told)
-    (told,) = of_names([quoted("A100Roofline.ridgepoint"), quoted(ridge)])
-    assert told == (
+    file_and_line = r"calc/derivations/roofline_chapter\.py:\d+"
+    (message,) = of_witnesses({ridge: wrong})
+    assert re.fullmatch(
+        f"{file_and_line}: {ridge}: .* needs a number where it has 'the end'.", message
+    )
+    (message,) = of_names([quoted("A100Roofline.ridgepoint"), quoted(ridge)])
+    assert message == (
         "chapters/roofline.qmd:7: A100Roofline.ridgepoint is no row of calc.derivations;"
         f" {ridge} is one."
     )
-    (told,) = of_names([quoted("AsSold.block")])
-    assert told == "chapters/roofline.qmd:7: AsSold is quoted, and no cell of the page imports it."
-    (told,) = of_results(
+    (message,) = of_names([quoted("AsSold.block")])
+    assert (
+        message == "chapters/roofline.qmd:7: AsSold is quoted, and no cell of the page imports it."
+    )
+    (message,) = of_results(
         [quoted("ModelTooLarge.int4_time"), quoted("WeightsOrBoth.token_int4", other)]
     )
-    assert told == (
+    assert message == (
         "chapters/serving.qmd:7: WeightsOrBoth.token_int4 is ModelTooLarge.int4_time at"
         " chapters/roofline.qmd:7: quote it by that name."
     )
-    (told,) = of_results([quoted("A100Roofline.relu_time")])
-    assert re.fullmatch(f"{place}: A100Roofline.relu_time is quoted, and needs a witness: .*", told)
+    (message,) = of_results([quoted("A100Roofline.relu_time")])
+    assert re.fullmatch(
+        f"{file_and_line}: A100Roofline.relu_time is quoted, and needs a witness: .*", message
+    )
     for name in ("roofline_chapter", "serving_chapter"):
         (tmp_path / "calc" / "derivations").mkdir(parents=True, exist_ok=True)
         file = tmp_path / "calc" / "derivations" / f"{name}.py"
         file.write_text("\nclass Ridge(Claims):\n    batch = 8\n", encoding="utf-8")
-    (told,) = of_classes(sorted(tmp_path.rglob("*.py")))
-    assert told == (
+    (message,) = of_classes(sorted(tmp_path.rglob("*.py")))
+    assert message == (
         "calc/derivations/serving_chapter.py:2: Ridge is the name of claims at"
         " calc/derivations/roofline_chapter.py:2: choose another."
     )

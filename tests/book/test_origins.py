@@ -52,23 +52,23 @@ def card(shown: Any) -> dict[str, Any]:
 
 def test_every_quoted_number_has_a_tree_down_to_what_was_given() -> None:
     with each_row() as row:
-        for name, found in trees().items():
+        for name, tree in trees().items():
             with row(name):
-                for key, origin in found.items():
-                    assert set(origin.get("inputs", {}).values()) <= found.keys(), key
+                for key, origin in tree.items():
+                    assert set(origin.get("inputs", {}).values()) <= tree.keys(), key
                     if not origin.get("inputs"):
                         missing = {each for each in ENDS[origin["kind"]] if not origin.get(each)}
                         assert missing == set(), key
-                assert found[name]["value"] == told(value_of(name))
+                assert tree[name]["value"] == told(value_of(name))
 
 
 def test_an_inline_value_knows_its_name() -> None:
-    known = {**derived(), "show": show, "words": words}
+    namespace = {**derived(), "show": show, "words": words}
     wrong = {
         quote.expression: name
         for quote in quotes()
         if quote.expression.startswith(("show(", "words("))
-        and (name := eval(quote.expression, dict(known)).name) not in quote.names
+        and (name := eval(quote.expression, dict(namespace)).name) not in quote.names
     }
     assert wrong == {}
 
@@ -85,19 +85,19 @@ def test_a_number_that_only_equals_an_attribute_has_no_name() -> None:
 def test_what_is_computed_names_its_parts_and_its_law() -> None:
     from calc.derivations.roofline_chapter import DecodeStep
 
-    found = card(show(DecodeStep.attainable))
-    top = found["DecodeStep.attainable"]
+    tree = card(show(DecodeStep.attainable))
+    top = tree["DecodeStep.attainable"]
     assert top["code"] == "roofline.attainable(peak, bandwidth, intensity)"
     assert top["equation"] == "R = min(R_peak, BW · I)"
-    assert found[top["inputs"]["bandwidth"]]["checked"] == "2026-11-20"
-    assert found["DecodeStep.parameters"]["kind"] == "chosen"
+    assert tree[top["inputs"]["bandwidth"]]["checked"] == "2026-11-20"
+    assert tree["DecodeStep.parameters"]["kind"] == "chosen"
 
 
 def test_cells_of_a_table_know_their_expression_or_their_datum() -> None:
     from calc.derivations.roofline_chapter import FusedMatmulRelu
 
-    found = card(table(["a", "b", "c", "d", "e"], FusedMatmulRelu.rows))
-    cells = {key: each.get("same") for key, each in found.items() if "[" in key}
+    tree = card(table(["a", "b", "c", "d", "e"], FusedMatmulRelu.rows))
+    cells = {key: each.get("same") for key, each in tree.items() if "[" in key}
     assert len(cells) == 10
     assert cells["FusedMatmulRelu.rows[1][2]"] == "FusedMatmulRelu.thin_time"
     rows = [["SSD", constants.get("energy_ssd_word_estimate")]]
@@ -108,8 +108,8 @@ def test_cells_of_a_table_know_their_expression_or_their_datum() -> None:
 def test_cells_that_a_loop_made_know_their_data_and_their_sum() -> None:
     from calc.derivations.sheet import OnePage
 
-    found = card(table([""] * 5, OnePage.memory_rows()))
-    cells = {key: found[each.get("same", key)] for key, each in found.items()}
+    tree = card(table([""] * 5, OnePage.memory_rows()))
+    cells = {key: tree[each.get("same", key)] for key, each in tree.items()}
     assert (
         cells["OnePage.memory_rows[0][1]"]["title"] == "memory capacity of NVIDIA H100 SXM5 80 GB"
     )
@@ -128,8 +128,8 @@ def test_a_name_means_what_its_class_has_said_so_far() -> None:
     from calc.derivations.quantization_chapter import Clipping
     from calc.derivations.training_time_chapter import FirstEstimate
 
-    found = card(show(Clipping.decibels_per_bit))
-    assert found["Clipping.decibels_per_bit"]["call"].endswith(
+    tree = card(show(Clipping.decibels_per_bit))
+    assert tree["Clipping.decibels_per_bit"]["call"].endswith(
         "print(-(quantization.expected_sqnr(2, 1) - quantization.expected_sqnr(3, 1)))\n"
     )
     assert (

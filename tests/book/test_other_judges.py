@@ -34,9 +34,9 @@ def judged(judge: Callable[[], Any]) -> Any:
 def test_lighthouse_finds_nothing() -> None:
     site = rendered_book()
     pages = PAGES if by_night() else PAGES[-1:]  # of which the longest table is the glossary's
-    found = judged(lambda: packages.lighthouse(site, pages, ",".join(PERFECT)))
-    assert found.keys() == {*pages}
-    for page, verdict in found.items():
+    verdicts = judged(lambda: packages.lighthouse(site, pages, ",".join(PERFECT)))
+    assert verdicts.keys() == {*pages}
+    for page, verdict in verdicts.items():
         assert verdict["scores"] == PERFECT, (page, verdict["failed"])
 
 

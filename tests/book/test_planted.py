@@ -23,9 +23,9 @@ def test_every_kind_of_wrong_drawing_is_told(figure: str) -> None:
     kinds = {kind for kind, _ in wrong_drawings(module.draw(), chance)}
     assert len(kinds) >= 5
     for kind in sorted(kinds):
-        drawn, given = drawings.drawn(module)
+        drawn, computed = drawings.drawn(module)
         chance.choice([act for way, act in wrong_drawings(drawn, chance) if way == kind])()
-        read = drawings.of(drawn, given)
+        read = drawings.of(drawn, computed)
         assert problems(figure, read, words["alt text"], words["caption"]), kind
 
 

@@ -75,17 +75,17 @@ def test_numbers_of_the_data_are_printed_as_published() -> None:
 
 def test_no_page_prints_more_digits_than_inputs_carry() -> None:
     names: dict[str, Any] = {**derived(), "show": show, "math": math, "words": words}
-    found, wrong = 0, {}
+    count, wrong = 0, {}
     for quote in quotes():
-        known = precision(value_of(quote.names[0])).digits
-        if known < 17 and quote.expression.startswith("show"):
-            found += 1
+        most_digits = precision(value_of(quote.names[0])).digits
+        if most_digits < 17 and quote.expression.startswith("show"):
+            count += 1
             shown = str(eval(quote.expression, names))
             digits = re.sub(r"\D", "", NUMBER.search(shown)[0]).strip("0")  # type: ignore[index]
-            if len(digits) > known:
-                wrong[quote.expression] = (shown, known)
+            if len(digits) > most_digits:
+                wrong[quote.expression] = (shown, most_digits)
     assert wrong == {}
-    assert found > 500, "the lines of derivations are no longer read"
+    assert count > 500, "the lines of derivations are no longer read"
 
 
 def test_takeaways_mark_estimates() -> None:

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for second
 
 def printed(quote: Quote) -> str:
     """Return the text that the inline expression must print, without Markdown's escapes."""
-    given = {**derived(), "show": show, "math": math, "words": words, "within": within}
-    text = str(eval(quote.expression, given))
+    namespace = {**derived(), "show": show, "math": math, "words": words, "within": within}
+    text = str(eval(quote.expression, namespace))
     return text if quote.expression.startswith("math") else re.sub(r"\\([^\w\s])", r"\1", text)
 
 
@@ -73,8 +73,8 @@ def test_pages_print_what_they_quote(book: Path) -> None:
 
 def signs(formulas: str) -> str:
     """Return the signs that a reader sees of formulas in MathML, without the space between."""
-    found = re.findall(r"(?s)<math.*?</math>", formulas)
-    bare = re.sub(r"(?s)<annotation.*?</annotation>|<[^>]+>", "", "".join(found))
+    mathml = re.findall(r"(?s)<math.*?</math>", formulas)
+    bare = re.sub(r"(?s)<annotation.*?</annotation>|<[^>]+>", "", "".join(mathml))
     return "".join(html.unescape(bare).split())
 
 

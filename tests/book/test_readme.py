@@ -59,7 +59,7 @@ def test_the_picture_is_what_the_figure_draws_today(tmp_path: Path) -> None:
 def test_it_is_short_and_lists_the_devices_that_were_measured() -> None:
     lines = (REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120
-    begun = next(place for place, line in enumerate(lines) if line.startswith("Kernels of these"))
+    begun = next(index for index, line in enumerate(lines) if line.startswith("Kernels of these"))
     listed = set(
         re.findall("`(.*?)`", " ".join(lines[begun : lines.index("", begun)]).split(".")[0])
     )

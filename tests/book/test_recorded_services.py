@@ -18,7 +18,7 @@ pytestmark = pytest.mark.xdist_group("derivations")
 AGAIN = "python -m experiments.record_services"
 
 
-def differences(recorded: Any, fresh: Any, place: str = "") -> list[str]:
+def differences(recorded: Any, fresh: Any, path: str = "") -> list[str]:
     """Return the places where the two differ, other than in the last digits of a number."""
     if isinstance(recorded, dict) and isinstance(fresh, dict):
         keys = [*{**recorded, **fresh}]
@@ -27,10 +27,10 @@ def differences(recorded: Any, fresh: Any, place: str = "") -> list[str]:
         pairs = list(zip(range(len(fresh)), recorded, fresh, strict=True))
     elif isinstance(recorded, int | float) and isinstance(fresh, int | float):
         alike = math.isclose(recorded, fresh, rel_tol=1e-9)
-        return [] if alike else [f"{place}: {recorded} recorded, {fresh} now"]
+        return [] if alike else [f"{path}: {recorded} recorded, {fresh} now"]
     else:
-        return [] if recorded == fresh else [f"{place}: {recorded} recorded, {fresh} now"]
-    return [line for key, *both in pairs for line in differences(*both, f"{place}/{key}")]
+        return [] if recorded == fresh else [f"{path}: {recorded} recorded, {fresh} now"]
+    return [line for key, *both in pairs for line in differences(*both, f"{path}/{key}")]
 
 
 def recorded(name: str) -> Any:
@@ -104,8 +104,8 @@ def test_servers_of_each_program_are_recorded_as_they_are_simulated() -> None:
     """Clients of each program on one machine, one scenario, and all traces."""
     from experiments import record_loads, under_load
 
-    known = recorded("loads.toml")
-    for mode, of_mode in known["loops"].items():
+    recorded_loads = recorded("loads.toml")
+    for mode, of_mode in recorded_loads["loops"].items():
         rows = [row for row in loops_of_each_program() if row["mode"] == mode]
         fresh = record_loads.of_loops([*map(under_load.closed_loop, rows)])["systems"]
         assert {each["of"][0] for each in fresh} == A_MACHINE.keys()
@@ -113,9 +113,9 @@ def test_servers_of_each_program_are_recorded_as_they_are_simulated() -> None:
         assert not differences(kept, fresh), SIMULATED_AGAIN
     at_rates = [row for row in closed_loops.mlperf_rows() if row["scenario"] == "Interactive"]
     rates = record_loads.summed(map(under_load.at_rate, at_rates))
-    assert not differences(known["rates"]["Interactive"], rates), SIMULATED_AGAIN
+    assert not differences(recorded_loads["rates"]["Interactive"], rates), SIMULATED_AGAIN
     traces = {name: record_loads.of_trace(name) for name in under_load.traces()}
-    assert not differences(known["traces"], traces), SIMULATED_AGAIN
+    assert not differences(recorded_loads["traces"], traces), SIMULATED_AGAIN
 
 
 def test_loads_are_those_that_are_drawn() -> None:

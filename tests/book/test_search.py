@@ -170,13 +170,13 @@ def test_each_question_has_its_answer_first(context: BrowserContext, book: Path)
     box = page.get_by_role("combobox")
     first = page.locator("#search-results").get_by_role("option").first
     wrong = {}
-    for query, (place, words) in GOLDEN.items():
+    for query, (address, words) in GOLDEN.items():
         box.fill("")
         box.fill(query)
         first.wait_for()
         href = str(first.evaluate("a => a.href")).removeprefix(f"{book.as_uri()}/")
         text = " ".join(str(first.text_content()).replace("\N{NO-BREAK SPACE}", " ").split())
-        if not href.startswith(place) or words.lower() not in text.lower():
+        if not href.startswith(address) or words.lower() not in text.lower():
             wrong[query] = f"{href}: {text[:100]}"
     assert len(GOLDEN) >= 40
     assert wrong == {}

@@ -26,12 +26,12 @@ def test_every_value_is_in_a_row() -> None:
     constants = [row for rows in ConstantSources.rows.values() for row in rows]
     assert len(constants) == len(ConstantSources.records)
     rows = [*RunSources.rows, *ComparisonSources.rows]
-    told = " ".join(text for text, _ in rows)
+    joined = " ".join(text for text, _ in rows)
     origins = {origin for _, origin in rows}
     for run in RunSources.runs:
-        assert f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}}" in told
+        assert f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}}" in joined
     for comparison in ComparisonSources.comparisons:
-        assert f"]{{#{comparison.key}}}" in told
+        assert f"]{{#{comparison.key}}}" in joined
     for record in (*RunSources.records, *ComparisonSources.records):
         provenance = record.provenance
         cited = f"{provenance.kind} [@{provenance.source}]"
@@ -42,6 +42,6 @@ def test_constants_of_each_kind_are_counted_again() -> None:
     from calc.derivations.sources import KindsOfSource
 
     again = Counter(table["kind"] for table in stored("constants.toml").values())
-    told = {kind: constants for kind, _, constants, *_ in KindsOfSource.rows}
-    assert told == {kind: again[kind] for kind in told}
-    assert again.keys() <= told.keys()
+    counts = {kind: constants for kind, _, constants, *_ in KindsOfSource.rows}
+    assert counts == {kind: again[kind] for kind in counts}
+    assert again.keys() <= counts.keys()

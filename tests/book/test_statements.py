@@ -31,32 +31,34 @@ def test_what_compares_is_held_or_listed() -> None:
 
 
 def test_a_comparison_that_is_neither_held_nor_listed_is_named() -> None:
-    (own,) = (s for s in statements() if (s.kind, s.label) == ("caption", "tbl-nvls"))
-    assert unheld(own) == "each"  # the rest is a claim
-    others = [other for other in statements() if other != own]
-    (told,) = uncompared([*others, replace(own, source=f"{own.source} No ring is faster.")])
-    assert told == (
-        f"{own.place}: its caption compares by “each no faster”, of which comparisons.toml has"
+    (caption,) = (s for s in statements() if (s.kind, s.label) == ("caption", "tbl-nvls"))
+    assert unheld(caption) == "each"  # the rest is a claim
+    others = [other for other in statements() if other != caption]
+    (message,) = uncompared(
+        [*others, replace(caption, source=f"{caption.source} No ring is faster.")]
+    )
+    assert message == (
+        f"{caption.place}: its caption compares by “each no faster”, of which comparisons.toml has"
         " “each”: write a claim, or list it once it is read."
     )
-    (told,) = uncompared(others)
-    assert told == "tools/ledger/comparisons.toml:1: caption of tbl-nvls is no text of the book."
+    (message,) = uncompared(others)
+    assert message == "tools/ledger/comparisons.toml:1: caption of tbl-nvls is no text of the book."
 
 
 def test_a_caption_that_its_table_does_not_hold_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     label, words, holds = CLAIMS[0]
-    own = [statement for statement in statements() if statement.label == label]
+    captions = [statement for statement in statements() if statement.label == label]
     wrong = (label, words, lambda *values: not holds(*values))
     monkeypatch.setattr(faults, "TAKEAWAYS", [])
     monkeypatch.setattr(faults, "CLAIMS", [wrong])
-    (told,) = untrue(own)
+    (message,) = untrue(captions)
     assert re.fullmatch(
-        rf"chapters/\S+\.qmd:\d+: the cells of {label} do not hold that “.*”.", told
+        rf"chapters/\S+\.qmd:\d+: the cells of {label} do not hold that “.*”.", message
     )
     monkeypatch.setattr(faults, "CLAIMS", [(label, "a pig flies", holds)])
     monkeypatch.setattr(faults, "FIGURE_CLAIMS", [])
-    (told,) = unsaid(own)
-    assert told.endswith(
+    (message,) = unsaid(captions)
+    assert message.endswith(
         f": the caption of {label} needs “a pig flies”, or tools/ledger/captions.py other words."
     )
 

@@ -52,7 +52,7 @@ def weight(text: str) -> tuple[int, int]:
 
 def test_no_heading_stands_alone_on_paper() -> None:
     alone = {path.name: bare_headings(path.read_text(encoding="utf-8")) for _, path in chapters()}
-    assert {name: found for name, found in alone.items() if found} == {}
+    assert {name: headings for name, headings in alone.items() if headings} == {}
 
 
 def test_a_chapter_that_teaches_has_two_paragraphs_a_table() -> None:
@@ -61,7 +61,7 @@ def test_a_chapter_that_teaches_has_two_paragraphs_a_table() -> None:
         for part, path in chapters()
         if part not in LOOKED_UP
     }
-    assert {name: found for name, found in weights.items() if 2 * found[0] > found[1]} == {}
+    assert {name: counts for name, counts in weights.items() if 2 * counts[0] > counts[1]} == {}
 
 
 def test_a_bare_heading_and_a_heavy_chapter_are_noticed() -> None:

@@ -208,7 +208,7 @@ def test_a_browser_answers_as_cpython_does_to_the_last_digit(
         for name in live.MODELS
         for turn in range(1 + draws(5))  # what stands there first, and inputs that are drawn
     ]
-    told: list[str] = page.evaluate(
+    texts: list[str] = page.evaluate(
         """async (asked) => {
             const python = await live.python(() => {});
             const answer = ([name, given]) => live.call(python, "answer", name, given);
@@ -217,19 +217,19 @@ def test_a_browser_answers_as_cpython_does_to_the_last_digit(
         asked,
     )
     answered = 0
-    for (name, given), text in zip(asked, told, strict=True):
-        found, known = json.loads(text), json.loads(live.answer(name, given))
-        for answer in (found, known):
+    for (name, inputs), text in zip(asked, texts, strict=True):
+        theirs, ours = json.loads(text), json.loads(live.answer(name, inputs))
+        for answer in (theirs, ours):
             outlines = answer.pop("bands", [])
             answer["bands"] = [(name, *point) for name, outline in outlines for point in outline]
         # A power may end one bit away in another libm.
         for drawn in ("rows", "dots", "levels", "bands", "measured"):
-            there, here = found.pop(drawn, []), known.pop(drawn, [])
-            assert len(there) == len(here), (name, given)
+            there, here = theirs.pop(drawn, []), ours.pop(drawn, [])
+            assert len(there) == len(here), (name, inputs)
             for one, other in zip(there, here, strict=True):
-                assert all(map(alike, one, other)), (name, given, one, other)
-        assert found == known, (name, given)  # what is printed, to the last digit
-        answered += "facts" in found
+                assert all(map(alike, one, other)), (name, inputs, one, other)
+        assert theirs == ours, (name, inputs)  # what is printed, to the last digit
+        answered += "facts" in theirs
     assert answered > len(asked) / 3
 
 

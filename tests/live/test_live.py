@@ -43,9 +43,9 @@ from figures.live.model import Amount, Choice, Count, Input
 ODD = ["", "x", "2 GB GB", "nan", "inf", "-1", "0", "1e999", "3 furlong", "10**10**10", "é"]
 
 
-def answered(name: str, **given: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(live.answer(name, json.dumps(given)))
-    return found
+def answered(name: str, **inputs: str) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(live.answer(name, json.dumps(inputs)))
+    return answer
 
 
 def texts(each: Input) -> some.SearchStrategy[str]:
@@ -62,24 +62,24 @@ def texts(each: Input) -> some.SearchStrategy[str]:
 
 @pytest.mark.parametrize("name", live.MODELS)
 def test_the_defaults_of_a_model_give_rows_and_facts(name: str) -> None:
-    found = answered(name)
-    assert found["rows"], found
-    assert all(math.isfinite(y) for *_, y in found["rows"])
-    assert all(found["facts"].values())
-    told = json.loads(live.describe(name))
-    assert [each["name"] for each in told["inputs"]] == list(live.get(name).defaults())
+    answer = answered(name)
+    assert answer["rows"], answer
+    assert all(math.isfinite(y) for *_, y in answer["rows"])
+    assert all(answer["facts"].values())
+    description = json.loads(live.describe(name))
+    assert [each["name"] for each in description["inputs"]] == list(live.get(name).defaults())
 
 
 @pytest.mark.parametrize("name", live.MODELS)
 def test_the_program_and_the_command_run_and_print(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = answered(name)
-    exec(found["python"], {})
+    answer = answered(name)
+    exec(answer["python"], {})
     assert any(sign.isdigit() for sign in capsys.readouterr().out)
     # The search of layouts takes seconds, and has tests of its own.
-    if found["command"] and "plan-training" not in found["command"]:
-        assert main(shlex.split(found["command"])[1:]) == 0
+    if answer["command"] and "plan-training" not in answer["command"]:
+        assert main(shlex.split(answer["command"])[1:]) == 0
         assert any(sign.isdigit() for sign in capsys.readouterr().out)
 
 
@@ -88,25 +88,25 @@ def test_the_program_and_the_command_run_and_print(
 def test_any_input_gives_rows_or_a_sentence(name: str, data: some.DataObject) -> None:
     fields = live.get(name).inputs
     state = {each.name: data.draw(texts(each) | some.sampled_from(ODD)) for each in fields}
-    found = answered(name, **state)
-    if "errors" in found:
-        assert found["errors"].keys() <= {"", *state}
-        assert all(0 < len(text) < 600 for text in found["errors"].values())
-        assert not any("Traceback" in text for text in found["errors"].values())
+    answer = answered(name, **state)
+    if "errors" in answer:
+        assert answer["errors"].keys() <= {"", *state}
+        assert all(0 < len(text) < 600 for text in answer["errors"].values())
+        assert not any("Traceback" in text for text in answer["errors"].values())
     else:
-        assert all(math.isfinite(y) for *_, y in found["rows"])
+        assert all(math.isfinite(y) for *_, y in answer["rows"])
 
 
 @given(intensity=some.floats(1e-2, 1e5), device=some.sampled_from(["h100", "a100", "mi300x"]))
 def test_rows_of_the_roofline_are_its_law(intensity: float, device: str) -> None:
-    found = answered("roofline", device=device, intensity=repr(intensity))
-    place, machine = hardware.get(device), machines.get(device)
+    answer = answered("roofline", device=device, intensity=repr(intensity))
+    entry, machine = hardware.get(device), machines.get(device)
     roofs = {
-        place.name: (place.peak("bf16"), place.memory_bandwidth),
+        entry.name: (entry.peak("bf16"), entry.memory_bandwidth),
         "what kernels reached": (machine.reached("gemm", "bf16"), machine.memory_reached),
     }
-    assert {name for name, *_ in found["rows"]} == set(roofs)
-    for name, x, y in found["rows"]:
+    assert {name for name, *_ in answer["rows"]} == set(roofs)
+    for name, x, y in answer["rows"]:
         assert y == roofline.attainable(*roofs[name], f"{x!r} FLOP/byte").m_as("TFLOP/s")
 
 
@@ -126,12 +126,12 @@ def test_figures_open_with_the_measured_dots_of_the_book() -> None:
 
 @pytest.mark.parametrize("name", ["decode", "service", "training", "all-reduce"])
 def test_a_band_is_around_what_is_expected(name: str) -> None:
-    found = answered(name)
-    assert found["bands"]
+    answer = answered(name)
+    assert answer["bands"]
     # Of the line itself, in its unit: short arrays are where sources differ most.
     least = min(each.low for each in curves.spreads()) if name == "all-reduce" else 0.3
-    for line, outline in found["bands"]:
-        drawn = [tuple(row[1:]) for row in found["rows"] if row[0] == line]
+    for line, outline in answer["bands"]:
+        drawn = [tuple(row[1:]) for row in answer["rows"] if row[0] == line]
         half = len(outline) // 2
         lows, highs = outline[:half], outline[half:][::-1]
         for low, (x, y), high in zip(lows, drawn, highs, strict=True):
@@ -141,12 +141,12 @@ def test_a_band_is_around_what_is_expected(name: str) -> None:
 
 
 def test_a_run_is_drawn_by_its_devices() -> None:
-    found = answered("training")
-    assert found["dots"][0][1] == 1024
+    answer = answered("training")
+    assert answer["dots"][0][1] == 1024
     job = Job.of("llama-2-7b", "dgx-h100", Layout(data=256, microbatches=4, sharding=1))
     expected = step(job, Batch(4096, 1, "selective")).expected
     assert expected is not None
-    hours = {x: y for line, x, y in found["rows"] if line == "expected"}
+    hours = {x: y for line, x, y in answer["rows"] if line == "expected"}
     assert hours[256] == pytest.approx(140e9 / (1024 * 4096) * expected.m_as("hour"))
 
 
@@ -158,9 +158,9 @@ def test_rows_of_scaling_are_its_laws(serial: float, coherency: float, processor
         "Gustafson": lambda n: scaling.gustafson(serial, n),
         "universal": lambda n: scaling.universal_scalability(n, serial, coherency),
     }
-    found = answered("scaling", **state)
-    assert {name for name, *_ in found["rows"]} == set(laws)
-    for name, x, y in found["rows"]:
+    answer = answered("scaling", **state)
+    assert {name for name, *_ in answer["rows"]} == set(laws)
+    for name, x, y in answer["rows"]:
         assert y == laws[name](x).m_as("")
 
 
@@ -207,7 +207,7 @@ def test_figures_open_with_what_the_book_draws() -> None:
         (Failures.interval.m_as("min"), Failures.goodput.m_as("%")),
         (Failures.slow_interval.m_as("min"), Failures.slow_goodput.m_as("%")),
     ]
-    assert saved == [pytest.approx(place, rel=1e-3) for place in best]
+    assert saved == [pytest.approx(state, rel=1e-3) for state in best]
     tails = {line for line, *_ in answered("queue")["rows"]} - {"mean"}
     assert {int(line.split()[0]) for line in tails} == set(PromptQueue.servers)
     assert str(FourLinks.rows[2][4]) in answered("link")["facts"]["Half of the bandwidth from"]
@@ -226,7 +226,7 @@ def test_rows_of_a_collective_are_its_times(machine: str, devices: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "field", "text", "told"),
+    ("name", "field", "text", "sentence"),
     [
         ("roofline", "intensity", "3 GB", "in FLOP/byte or the like"),
         ("roofline", "m", "2.5", "a whole number from 1 to 10\u202f000\u202f000"),
@@ -236,9 +236,9 @@ def test_rows_of_a_collective_are_its_times(machine: str, devices: int) -> None:
         ("training", "sequences", "1000", "a multiple of copies · microbatch, 1024 · 1; got 1000"),
     ],
 )
-def test_a_refusal_stands_beside_its_field(name: str, field: str, text: str, told: str) -> None:
+def test_a_refusal_stands_beside_its_field(name: str, field: str, text: str, sentence: str) -> None:
     errors = answered(name, **{field: text})["errors"]
-    assert told in errors[field]
+    assert sentence in errors[field]
 
 
 def test_what_the_library_refuses_of_all_together_is_said() -> None:
@@ -286,10 +286,10 @@ def test_live_figures_need_no_numpy() -> None:
     ],
 )
 def test_the_prompt_prints_and_says_what_went_wrong(source: str, text: str, error: str) -> None:
-    found = json.loads(prompt.run(source))
-    assert found["text"] == text or (text and found["text"].startswith(text))
-    assert error in found["error"]
-    assert bool(error) == bool(found["error"])
+    answer = json.loads(prompt.run(source))
+    assert answer["text"] == text or (text and answer["text"].startswith(text))
+    assert error in answer["error"]
+    assert bool(error) == bool(answer["error"])
 
 
 def test_the_prompt_keeps_plots_in_the_unit_of_the_first_number() -> None:

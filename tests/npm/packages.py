@@ -25,10 +25,10 @@ class MissingError(Exception):
 
 
 def needed(program: str, purpose: str) -> str:
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise MissingError(f"no `{program}` on PATH; install it to {purpose}")
-    return found
+    return path
 
 
 def run(script: str, *arguments: str) -> Any:
@@ -45,16 +45,16 @@ def _installed() -> Path:
     """A folder of the virtual environment with the packages, and with this folder's scripts."""
     npm = needed("npm", "bring what judges the pages")
     lock = (HERE / "package-lock.json").read_bytes()
-    place = Path(sys.prefix) / f"npm-{hashlib.sha256(lock).hexdigest()[:16]}"
-    if not (place / "node_modules" / ".package-lock.json").is_file():
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(HERE, place)
+    folder = Path(sys.prefix) / f"npm-{hashlib.sha256(lock).hexdigest()[:16]}"
+    if not (folder / "node_modules" / ".package-lock.json").is_file():
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(HERE, folder)
         command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     for script in HERE.glob("*.mjs"):
-        shutil.copyfile(script, place / script.name)
-    return place
+        shutil.copyfile(script, folder / script.name)
+    return folder
 
 
 @contextmanager
