@@ -387,8 +387,8 @@ def test_no_page_is_hard_to_use_by_the_rules_of_axe(
         open_page(href)
         for fold in page.locator("details > summary").all():
             fold.click()
-        if found := axe_violations(page):
-            problems[href] = found
+        if violations := axe_violations(page):
+            problems[href] = violations
     assert problems == {}
 
 
@@ -487,14 +487,14 @@ def test_no_script_runs_but_the_books_own(browser: Browser, site: Path) -> None:
 def test_each_page_has_an_icon_a_description_and_one_first_heading(
     open_page: Open, site: Path
 ) -> None:
-    told = set()
+    descriptions = set()
     for href in pages_of(site):
         page = open_page(href)
         assert page.locator("link[rel=icon]").count() == 1, href
         assert page.locator("h1").count() == 1, href
-        told.add(page.locator("meta[name=description]").get_attribute("content"))
-    assert "" not in told
-    assert len(told) > 1
+        descriptions.add(page.locator("meta[name=description]").get_attribute("content"))
+    assert "" not in descriptions
+    assert len(descriptions) > 1
     lost = open_page("404.html")
     expect(lost.locator("h1")).to_have_text("There is no such page")
 

@@ -552,7 +552,7 @@ def test_other_sites_find_a_picture_of_each_page(write_book: Write) -> None:
         page: re.search(r'og:image" content="([^"]*)"', (root / f"_book/{page}.html").read_text())
         for page in ("index", "two", "three")
     }
-    addresses = [found[1].removeprefix(f"{address}/") for found in named.values() if found]
+    addresses = [match[1].removeprefix(f"{address}/") for match in named.values() if match]
     assert len(addresses) == 3
     assert addresses[0] == addresses[2] != addresses[1]
     for name in addresses[:2]:
@@ -590,9 +590,9 @@ def test_a_figure_leaves_its_caption_room_on_the_page(write_book: Write) -> None
     render(root)
     heights: list[float] = []
 
-    def take(words: str, matrix: list[float], place: list[float], *_: object) -> None:
+    def take(words: str, matrix: list[float], text_matrix: list[float], *_: object) -> None:
         if "whistle" in words:
-            heights.append(matrix[3] * place[5] + matrix[5])
+            heights.append(matrix[3] * text_matrix[5] + matrix[5])
 
     for page in PdfReader(root / "_book/A-tiny-book.pdf").pages:
         page.extract_text(visitor_text=take)
@@ -679,7 +679,7 @@ def test_a_part_of_many_chapters_follows_without_an_empty_page(write_book: Write
     root = write_book("# A\n\nBefore.\n", chapters, SETTINGS.replace("- index.qmd\n", part))
     render(root)
     texts = printed(root)
-    (opening,) = (place for place, text in enumerate(texts) if "Part I" in text)
+    (opening,) = (page_number for page_number, text in enumerate(texts) if "Part I" in text)
     assert "Before." in texts[opening - 1]
     assert "C26" in texts[opening]
 
@@ -733,14 +733,14 @@ def test_a_short_table_stands_behind_a_long_one_that_floats(write_book: Write) -
     )
     root = write_book(f"# A\n\nSee @tbl-long and @tbl-short.\n\n{''.join(tables)}")
     render(root, "typst")
-    found: dict[str, tuple[int, float]] = {}
+    position_of: dict[str, tuple[int, float]] = {}
 
     for number, page in enumerate(PdfReader(root / "_book" / "A-tiny-book.pdf").pages):
 
         def note(text: str, to: list[float], at: list[float], *_: object, on: int = number) -> None:
             for name in ("long", "short"):
                 if f"A {name} table" in text:
-                    found[name] = (on, -(at[4] * to[1] + at[5] * to[3] + to[5]))
+                    position_of[name] = (on, -(at[4] * to[1] + at[5] * to[3] + to[5]))
 
         page.extract_text(visitor_text=note)
-    assert found["long"] < found["short"]
+    assert position_of["long"] < position_of["short"]

@@ -136,10 +136,10 @@ def test_a_tap_opens_and_closes_a_card_that_fits_a_phone(browser: Browser, site:
     value, card = page.locator("p .q"), page.get_by_role("dialog")
     value.tap()
     expect(card).to_be_visible()
-    place = card.bounding_box()
-    assert place
-    assert place["x"] >= 0
-    assert place["x"] + place["width"] <= PHONE["width"]
+    box = card.bounding_box()
+    assert box
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= PHONE["width"]
     page.locator("h1").tap()
     expect(card).to_be_hidden()
     context.close()

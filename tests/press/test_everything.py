@@ -162,8 +162,8 @@ def test_a_link_of_the_pdf_leads_to_where_typst_itself_says_that_the_heading_is(
     }
     for heading in ("sec-third", "sec-equations", "sec-cells"):
         ((page, top),) = (
-            (pdf.get_destination_page_number(own), own.top)
-            for name, own in pdf.named_destinations.items()
+            (pdf.get_destination_page_number(destination), destination.top)
+            for name, destination in pdf.named_destinations.items()
             if name.endswith(f"--{heading}")
         )
         assert (f"page {page + 1}", round(float(top))) in places
@@ -215,21 +215,18 @@ def test_the_search_index_has_an_entry_a_section_without_math(site: Path) -> Non
 
 def test_the_navigation_has_parts_numbers_and_neighbours(site: Path) -> None:
     class Links(HTMLParser):
-        found: list[tuple[str, str]]
+        read: list[tuple[str, str]]
 
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
             values = dict(attrs)
             if tag == "a" and values.get("rel") in ("prev", "next"):
-                self.found.append((str(values["rel"]), str(values["href"])))
+                self.read.append((str(values["rel"]), str(values["href"])))
 
     links = Links()
-    links.found = []
+    links.read = []
     page = (site / "chapters/cells.html").read_text()
     links.feed(page)
-    assert links.found == [
-        ("prev", "../chapters/prose.html"),
-        ("next", "../chapters/callouts.html"),
-    ]
+    assert links.read == [("prev", "../chapters/prose.html"), ("next", "../chapters/callouts.html")]
     assert "Structure" in page
     assert "Appendices" in page
 
@@ -250,26 +247,26 @@ def test_what_is_to_fit_on_one_page_does_in_the_pdf(pdf: PdfReader) -> None:
 def sizes(pdf: PdfReader, words: str) -> dict[str, float]:
     """The size of each piece of the page that holds these words."""
     (page,) = (page for page in pdf.pages if words in page.extract_text())
-    found: dict[str, float] = {}
+    size_of: dict[str, float] = {}
 
     def note(text: str, _: object, matrix: list[float], __: object, size: float) -> None:
-        found[text.strip()] = abs(size * matrix[3])
+        size_of[text.strip()] = abs(size * matrix[3])
 
     page.extract_text(visitor_text=note)
-    return found
+    return size_of
 
 
 def test_a_ledger_is_set_smaller_from_its_first_section_on(pdf: PdfReader) -> None:
-    found = sizes(pdf, "is an appendix")
-    before = next(size for text, size in found.items() if "is an appendix" in text)
-    after = next(size for text, size in found.items() if text.startswith("See"))
+    size_of = sizes(pdf, "is an appendix")
+    before = next(size for text, size in size_of.items() if "is an appendix" in text)
+    after = next(size for text, size in size_of.items() if text.startswith("See"))
     assert after < 0.9 * before
 
 
 def test_fine_print_is_set_smaller(pdf: PdfReader) -> None:
-    found = sizes(pdf, "two and two are four")
-    fine = next(size for text, size in found.items() if "two and two are four" in text)
-    text = next(size for text, size in found.items() if "This heading has no number" in text)
+    size_of = sizes(pdf, "two and two are four")
+    fine = next(size for text, size in size_of.items() if "two and two are four" in text)
+    text = next(size for text, size in size_of.items() if "This heading has no number" in text)
     assert fine < 0.9 * text
 
 

@@ -177,8 +177,8 @@ def test_a_foreign_file_in_the_book_is_named_and_kept(name: str, write_book: Wri
     mine.write_text("mine")
     before = contents(root / "_book")
     write_book("# Another\n")
-    place = name if name != ".git/HEAD" else ".git"
-    assert refusals(root).startswith(f"_book/{place} was not made by press")
+    named = name if name != ".git/HEAD" else ".git"
+    assert refusals(root).startswith(f"_book/{named} was not made by press")
     assert contents(root / "_book") == before
     shutil.move(mine.parent if mine.parent.name == ".git" else mine, root.parent)
     render(root)
@@ -540,25 +540,25 @@ def test_pandoc_has_a_time_limit(write_book: Write, monkeypatch: pytest.MonkeyPa
 
 def processes(mark: str) -> dict[int, str]:
     """The command of each living process whose environment holds a text."""
-    found = {}
+    commands = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 environment = (folder / "environ").read_bytes()
                 if mark.encode() in environment and not ended(int(folder.name)):
-                    found[int(folder.name)] = (folder / "cmdline").read_text()
+                    commands[int(folder.name)] = (folder / "cmdline").read_text()
             except OSError:
                 continue
-    return found
+    return commands
 
 
 @pytest.fixture
 def marked(tmp_path: Path) -> Iterator[dict[str, str]]:
     """An environment by which processes are known again; none with it is left behind."""
-    place = tmp_path / "temporary"
-    place.mkdir()
-    yield {**os.environ, "TMPDIR": str(place)}
-    for pid in processes(str(place)):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    yield {**os.environ, "TMPDIR": str(folder)}
+    for pid in processes(str(folder)):
         os.kill(pid, signal.SIGKILL)
 
 

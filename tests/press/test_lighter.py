@@ -50,11 +50,11 @@ def test_a_path_by_steps_goes_where_it_went() -> None:
             ]
             stroke = " L ".join(f"{x:.2f} {y:.2f}" for x, y in places)
             path += f"M {stroke} " + choose.choice(["", "z "])
-        given = re.match(r' d="([^"]*)"', f' d="{path.strip()}"')
-        assert given
-        short = kernel._by_steps(given)
+        match = re.match(r' d="([^"]*)"', f' d="{path.strip()}"')
+        assert match
+        short = kernel._by_steps(match)
         assert points(short[4:-1]) == points(path)
-        assert len(short) <= len(given[0])
+        assert len(short) <= len(match[0])
 
 
 def test_groups_that_say_nothing_go_and_others_stay() -> None:

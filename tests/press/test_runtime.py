@@ -33,8 +33,8 @@ def test_without_npm_the_book_is_rendered_with_static_figures(
 ) -> None:
     book = write_book(PAGE, MODELS, LIVE_SETTINGS)
     render(book, "html")
-    told = capsys.readouterr().err.strip().splitlines()
-    assert [line for line in told if "node and npm" in line] == [
+    messages = capsys.readouterr().err.strip().splitlines()
+    assert [line for line in messages if "node and npm" in line] == [
         "The site has no Python for the browser, and its figures stay as drawn:"
         " node and npm bring it, and they are not on PATH."
     ]

@@ -69,7 +69,7 @@ def test_scripts_run_until_they_change_nothing_and_then_after_a_change_alone(boo
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "sentence"),
     [
         (
             {"scripts/write.py": "import sys\nsys.exit('no oak')"},
@@ -97,7 +97,7 @@ def test_scripts_run_until_they_change_nothing_and_then_after_a_change_alone(boo
     ],
 )
 def test_what_goes_wrong_is_told_by_its_file_and_line(
-    files: dict[str, str], told: str, write_book: Write
+    files: dict[str, str], sentence: str, write_book: Write
 ) -> None:
     root = write_files(write_book("# A\n", settings=SETTINGS), FILES | files)
-    assert told in refusal(root)
+    assert sentence in refusal(root)

@@ -35,46 +35,46 @@ TOLD = {
 }
 
 
-def built(write_book: Write, told: dict[str, Any]) -> Path:
-    files = {"two.qmd": "# Terms\n\nA dictionary.\n", "search.json": json.dumps(told)}
+def built(write_book: Write, configuration: dict[str, Any]) -> Path:
+    files = {"two.qmd": "# Terms\n\nA dictionary.\n", "search.json": json.dumps(configuration)}
     root = write_book(PAGE, files, WITH_SEARCH)
     render(root)
     return root / "_book"
 
 
 def test_a_project_adds_terms_names_and_values(write_book: Write) -> None:
-    found = search_index(built(write_book, TOLD))
-    assert found["groups"] == ["Answer", "Book", "Names"]
-    sections = {each.get("section"): each for each in found["entries"]}
+    index = search_index(built(write_book, TOLD))
+    assert index["groups"] == ["Answer", "Book", "Names"]
+    sections = {each.get("section"): each for each in index["entries"]}
     assert sections["burrow"]["text"] == "Where it sleeps."
     assert sections["Marmot"]["group"] == "Names"
     assert sections["Marmot"]["words"] == "marmota whistler"
-    groups = {each["href"]: each["group"] for each in found["entries"] if "section" not in each}
+    groups = {each["href"]: each["group"] for each in index["entries"] if "section" not in each}
     assert groups == {"index.html": "Book", "two.html": "Names"}
-    [answer] = found["answers"]
+    [answer] = index["answers"]
     assert answer["value"] == "5 kg"
     assert answer["href"] == "index.html#sec-marmot"
-    assert found["synonyms"] == {"groundhog": ["marmot"]}
+    assert index["synonyms"] == {"groundhog": ["marmot"]}
 
 
 def test_a_page_whose_words_stand_elsewhere_is_left_out(write_book: Write) -> None:
-    found = search_index(built(write_book, TOLD | {"left-out": ["two.qmd"]}))
-    pages = {each["href"] for each in found["entries"] if "section" not in each}
+    index = search_index(built(write_book, TOLD | {"left-out": ["two.qmd"]}))
+    pages = {each["href"] for each in index["entries"] if "section" not in each}
     assert pages == {"index.html"}
 
 
 @pytest.mark.parametrize("name", ["entries", "words"])
 def test_a_place_that_no_page_has_is_named(write_book: Write, name: str) -> None:
     gone = "index.qmd#sec-gone"
-    told = {"entries": [{"group": "Names", "title": "gone", "text": "x", "href": gone}]}
+    configuration = {"entries": [{"group": "Names", "title": "gone", "text": "x", "href": gone}]}
     with pytest.raises(BookError, match=r"search.json leads to index.qmd#sec-gone, which no page"):
-        built(write_book, told if name == "entries" else {"words": {gone: "gone"}})
+        built(write_book, configuration if name == "entries" else {"words": {gone: "gone"}})
 
 
 def test_a_place_that_is_no_section_can_have_no_words(write_book: Write) -> None:
-    told = TOLD | {"left-out": ["two.qmd"], "words": {"two.qmd": "dictionary"}}
+    configuration = TOLD | {"left-out": ["two.qmd"], "words": {"two.qmd": "dictionary"}}
     with pytest.raises(BookError, match=r"search.json says more of two.qmd, which is no section"):
-        built(write_book, told)
+        built(write_book, configuration)
 
 
 def test_a_file_that_cannot_be_read_is_named(write_book: Write) -> None:
@@ -90,9 +90,11 @@ def test_a_file_that_is_not_there_is_named(write_book: Write) -> None:
 
 def test_terms_have_a_card_where_they_are_first_named(write_book: Write) -> None:
     """Code, headings and later mentions have no card; capitals and plurals count."""
-    told = TOLD | {"cards": [{"title": "burrow", "text": "Where it sleeps.", "href": "two.qmd"}]}
+    configuration = TOLD | {
+        "cards": [{"title": "burrow", "text": "Where it sleeps.", "href": "two.qmd"}]
+    }
     page = "# A burrow {#sec-marmot}\n\n`burrow` is code. Burrows are deep. A burrow is warm.\n"
-    files = {"two.qmd": "# Terms\n\nA dictionary.\n", "search.json": json.dumps(told)}
+    files = {"two.qmd": "# Terms\n\nA dictionary.\n", "search.json": json.dumps(configuration)}
     root = write_book(PAGE, {"three.qmd": page.replace("marmot", "three"), **files}, WITH_SEARCH)
     render(root)
     html = (root / "_book/three.html").read_text(encoding="utf-8")
@@ -109,6 +111,6 @@ def test_the_search_finds_what_the_site_shows_alone(write_book: Write) -> None:
     screen = '::: {.content-visible when-format="html"}\nOn a screen it whistles.\n:::\n'
     root = write_book(f"# Animals\n\n{paper}\n{screen}")
     render(root)
-    told = json.dumps(search_index(root / "_book"))
-    assert "whistles" in told
-    assert "burrows" not in told
+    indexed = json.dumps(search_index(root / "_book"))
+    assert "whistles" in indexed
+    assert "burrows" not in indexed

@@ -21,12 +21,12 @@ EACH, ACROSS, ONCE = Scope
 
 @pytest.mark.parametrize("form", OUTPUTS)
 def test_each_stage_takes_what_is_given_or_made_above(form: str) -> None:
-    known = set(GIVEN.split())
+    available = set(GIVEN.split())
     for stage in [*DOCUMENT, *OUTPUTS[form]]:
-        assert {*stage.takes.split(), *stage.beside.split()} <= known, stage.makes
-        assert stage.makes not in known
+        assert {*stage.takes.split(), *stage.beside.split()} <= available, stage.makes
+        assert stage.makes not in available
         assert len(stage.takes.split()) == len(inspect.signature(stage.work).parameters)
-        known.add(stage.makes)
+        available.add(stage.makes)
 
 
 def driver(tmp_path: Path, words: str, **more: object) -> Driver:

@@ -59,14 +59,14 @@ def test_an_image_and_a_file_are_seen_where_they_are(
 ) -> None:
     root = write_book(f"# A\n\n{kind}{folder}/a.png){'{fig-alt=x}' if '!' in kind else ''}\n",
                       settings=HTML)  # fmt: skip
-    place = root / folder
+    target = root / folder
     if folder == "linked":
-        place = tmp_path / "elsewhere"
-        (root / folder).symlink_to(place)
-    place.mkdir()
-    (place / "a.png").write_bytes(PIXEL)
+        target = tmp_path / "elsewhere"
+        (root / folder).symlink_to(target)
+    target.mkdir()
+    (target / "a.png").write_bytes(PIXEL)
     settled(root)
-    (place / "a.png").write_bytes(PIXEL + b"more")
+    (target / "a.png").write_bytes(PIXEL + b"more")
     assert not unchanged(root)
     assert of_the_book(root, folder) == PIXEL + b"more"
 

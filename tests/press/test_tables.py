@@ -194,11 +194,11 @@ def test_a_table_is_saved_as_csv(page: Page) -> None:
 
 def test_displayed_formulas_give_their_tex(page: Page) -> None:
     buttons = page.get_by_role("button", name="TeX")
-    given = []
+    copied = []
     for i in range(buttons.count()):
         buttons.nth(i).click()
-        given.append(page.evaluate("navigator.clipboard.readText()"))
-    assert given == [r"T = \frac{n}{BW}", "a^2"]
+        copied.append(page.evaluate("navigator.clipboard.readText()"))
+    assert copied == [r"T = \frac{n}{BW}", "a^2"]
 
 
 def test_a_citation_names_the_page_and_the_section_that_is_chosen(page: Page) -> None:
